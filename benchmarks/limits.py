@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 LIMITS: Mapping[str, float] = {
+    # Snapshots of 50,000 files, beside `git add -A` of a clone and `git status`
+    "changes.first_ratio": 1.2,
+    "changes.store_percent": 5,
+    "changes.look_ratio": 1,
+    "changes.undo_all_s": 2,
     "start.published_ms": 30,
     "start.initialize_ms": 1_500,
     "start.stall_ms": 16,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,6 +10,7 @@ from ..messages import Messages
 
 if TYPE_CHECKING:
     from ..review.disk import Encodings
+    from ..settings import Settings
     from .rows import ChangeRow
 
 
@@ -78,4 +79,20 @@ class ChangeViews(Messages, Protocol):
 
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         """A turn is over, or a CLI has been quiet for a while, and this many files have changed in it."""
+        ...
+
+
+class Work(Protocol):
+    """What the rounds need from whoever serves the windows."""
+
+    def folders_of(self, window: int) -> Sequence[str]:
+        """The folders of a window."""
+        ...
+
+    def settings_of(self, window: int) -> Settings:
+        """The settings of a window."""
+        ...
+
+    def changes_changed(self) -> None:
+        """Something waits for a review, or no longer."""
         ...

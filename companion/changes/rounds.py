@@ -10,15 +10,14 @@ import logging
 import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from ..review.disk import Encodings, holds
 from ..review.review import Review
-from ..settings import Settings
 from . import places
 from .folder import Folder
 from .git import GitMissingError
-from .port import ChangeViews, FileChanges, Listing
+from .port import ChangeViews, FileChanges, Listing, Work
 from .round import Seen
 from .store import TooLargeError
 from .window import WindowChanges
@@ -36,20 +35,10 @@ SETTLED = 6.0
 """Seconds without a change after which a CLI that doesn't say when a turn ends is taken to be done."""
 
 
-class Work(Protocol):
-    """What the rounds need from whoever serves the windows."""
-
-    def folders_of(self, window: int) -> Sequence[str]:
-        """The folders of a window."""
-        ...
-
-    def settings_of(self, window: int) -> Settings:
-        """The settings of a window."""
-        ...
-
-    def changes_changed(self) -> None:
-        """Something waits for a review, or no longer."""
-        ...
+UNASKED = (
+    "{agent} has written files without a proposal here. Show Review List has them. To be asked first, switch its "
+    "approval mode, or start it with Run {agent}."
+)
 
 
 class Rounds:
@@ -144,6 +133,7 @@ class Rounds:
 
     def begin(self, window: int) -> None:
         """The person begins a round: everything up to now counts as reviewed."""
+        self.window(window)
         self.background(self._begin(window, (), anew=True))
 
     def forget(self, window: int) -> None:
@@ -163,9 +153,9 @@ class Rounds:
 
     async def _begin(self, window: int, before: Sequence[str], *, anew: bool = False) -> None:
         """Begin, or go on. `before` are those who were at work until now."""
-        if self._work.settings_of(window).review == "off":
+        known = self._windows.get(window)
+        if known is None or self._work.settings_of(window).review == "off":
             return
-        known = self.window(window)
         async with known.beginning:
             roots = await asyncio.to_thread(_real, self._work.folders_of(window))
             for root in [root for root in known.folders if not _is_in(root, roots)]:
@@ -178,8 +168,7 @@ class Rounds:
         self._watch(window)
 
     async def _begin_root(self, window: int, root: str, before: Sequence[str], *, anew: bool) -> None:
-        if why := await asyncio.to_thread(places.refusal, root):
-            self._say_once(why, window)
+        if not await self._may_begin(window, root) or window not in self._windows:  # it was closed meanwhile
             return
         folder = self._folders.get(root)
         if folder is None:
@@ -208,6 +197,12 @@ class Rounds:
             self.editor.say(why, window)
         for nested in folder.round.state.nested:
             await self._begin_root(window, os.path.join(root, *nested.split("/")), before, anew=anew)
+
+    async def _may_begin(self, window: int, root: str) -> bool:
+        if why := await asyncio.to_thread(places.refusal, root):
+            self._say_once(why, window)
+            return False
+        return window in self._windows  # it may have closed in the meantime
 
     async def _first_look(self, window: int, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
         may_be_large = self._large.get(folder.root, False)
@@ -248,6 +243,8 @@ class Rounds:
         known.turn_files.clear()
         if files:
             self.editor.turn_changed(window, agent, files)
+            if agent in known.clis:
+                self._mention_once(UNASKED.format(agent=agent), window)
 
     def _excludes(self, path: str) -> bool:
         for window, known in self._windows.items():
@@ -260,6 +257,11 @@ class Rounds:
         if why not in self._told:
             self._told.add(why)
             self.editor.say(why, window)
+
+    def _mention_once(self, what: str, window: int) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            self.editor.mention(what, window)
 
     def look(self, window: int) -> None:
         """Something may have been written: a window got the focus, a file was loaded again."""
@@ -392,6 +394,11 @@ class Rounds:
         """The changes of a file that waits, for its view."""
         folder = self.folder(root)
         return await folder.file(path) if folder else None
+
+    async def committed(self, root: str, path: str, *, in_index: bool) -> str | None:
+        """The text of a file in the person's own repository, for the editor's gutter."""
+        folder = self.folder(root)
+        return await folder.committed(path, in_index=in_index) if folder else None
 
 
 def _is_in(path: str, roots: Sequence[str]) -> bool:

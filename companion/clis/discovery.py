@@ -110,6 +110,8 @@ class DiscoveryFiles:
         problems: list[str] = []
         for name in names:
             path = self._path(name)
+            base = name.folder.base
+            is_new = not base.exists()
             try:
                 prepare_folder(name.folder)
                 write_file(path, text)
@@ -121,6 +123,8 @@ class DiscoveryFiles:
                 if (reason := self.failed.pop(path, None)) and not name.legacy:
                     self.settled.append(self._problem(path, reason))
                 self.written[path] = _stamp(path)
+                if is_new and files.is_elevated():
+                    problems.append(f"Sublime Text runs as an administrator, and has made the folder {base} as one.")
         return problems
 
     def _problem(self, path: Path, reason: str) -> str:

@@ -47,6 +47,11 @@ class LoginEnvironment:
         return without_editors(await asyncio.shield(self._asking))
 
 
+def read_login_environment() -> dict[str, str]:
+    """The environment of the login shell; that of the editor where none answers. Blocks for up to `LIMIT`."""
+    return _login(dict(os.environ))
+
+
 def without_editors(environment: Mapping[str, str]) -> dict[str, str]:
     """An environment without the variables by which a CLI finds an editor."""
     of_editors: set[str] = set()

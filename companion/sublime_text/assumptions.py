@@ -169,6 +169,37 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "The settings of a project apply a moment later.",
         "Nothing: the settings are read again in either case.",
     ),
+    # The system
+    "listener_duplicated": Assumption(
+        "A duplicate of a listening socket serves clients after the first one is closed.",
+        "A CLI has to connect again with `/ide enable` after a reload.",
+        "Nothing.",
+    ),
+    "port_reused": Assumption(
+        "A port can be listened at again at once after its server has ended.",
+        "A window is served on another port after a restart.",
+        "Nothing.",
+    ),
+    "open_file_replaced": Assumption(
+        "A file that the editor has open can be replaced.",
+        "It is tried for a second, and then written in place.",
+        "Nothing.",
+    ),
+    "one_spelling": Assumption(
+        "A folder has one spelling, which the file system tells.",
+        "A CLI that runs in a folder with another spelling says “Directory mismatch”.",
+        "Nothing.",
+    ),
+    "path_of_login_shell": Assumption(
+        "The editor has the PATH of the login shell.",
+        "Agents and `qwen serve` get the environment of the login shell.",
+        "Nothing: the login shell is always asked.",
+    ),
+    "notification_program": Assumption(
+        "The system has a program that shows notifications.",
+        "Nothing is shown while the editor is behind other windows.",
+        "Nothing.",
+    ),
     # The host
     "companion_answers": Assumption(
         "The libraries are there and the companion runs.",

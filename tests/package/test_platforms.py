@@ -73,6 +73,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("changes/places.py", "subprocess.run"): "the same",
     ("changes/project.py", "os.link"): "where links can't be made, the object is copied",
     ("server/http/connections.py", ".dup"): "sockets are handed over to the next instance",
+    ("sublime_text/check/system.py", ".dup"): "that is what the probe tries",
     ("sublime_text/check/run.py", "tempfile.mkdtemp"): "the process that has made it removes it",
 }
 """By file and call: why it stands there."""

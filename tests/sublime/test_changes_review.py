@@ -197,3 +197,19 @@ class TestWritten(ChangesCase):
         self.window.run_command("qwen_companion_redo_change")
         yield from self.waits(code=("modified", 2), new=("created", 1))
         self.assertEqual((self.folder / "new.txt").read_text(), "new\n")
+
+    def test_a_round_goes_on_over_a_reload_of_the_package(self) -> Steps:
+        """What waits stays listed, and what is written meanwhile is the CLI's too."""
+        package = loaded("sublime_text.package")
+        package.unload()
+        (self.folder / "meanwhile.txt").write_text("new\n")
+        yield 1
+        package.load()
+        yield {"condition": lambda: not package.adapter().thread.is_starting, "timeout": 60_000}
+        yield {"condition": lambda: len(self.listed()) == 2, "timeout": 60_000}
+        self.assertEqual(self.listed(), {"code.txt": ("modified", 2), "meanwhile.txt": ("created", 1)})
+        agents = {row.agents for row in self.on_screen.listing(self.window).rows}
+        self.assertEqual(agents, {("Qwen Code",)})
+        self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
+        yield from self.waits(meanwhile=("created", 1))
+        self.assertEqual(self.path.read_text(), LINES)

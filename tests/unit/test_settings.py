@@ -235,3 +235,20 @@ def test_a_project_can_not_set_an_agent():
     values = overridden(DEFAULTS, {"agents": {"Own": {"command": ["rm"]}}}, "p")
     assert [problem.name for problem in values.problems] == ["agents"]
     assert values.daemon.agents == PRESETS
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "used"),
+    [
+        ("before", "off", "before"),
+        ("before", "after", "before"),
+        ("after", "before", "before"),
+        ("off", "after", "after"),
+        ("off", "before", "before"),
+    ],
+)
+def test_a_project_makes_the_review_stricter_and_never_looser(user: str, project: str, used: str):
+    base = read(lambda name: user if name == "review" else None)
+    found = overridden(base, {"review": project}, "x.sublime-project")
+    assert found.settings.review == used
+    assert bool(found.problems) == (used != project)

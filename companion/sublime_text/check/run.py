@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import sublime
 
-from . import places, screen, texts
+from . import places, screen, system, texts
 from .bench import PATIENCE, Bench, Probe, ProbeResult, Wait
 from .scratch import ScratchWindow, close
 
-PROBES: tuple[Probe, ...] = (*texts.PROBES, *screen.PROBES, *places.PROBES)
+PROBES: tuple[Probe, ...] = (*texts.PROBES, *screen.PROBES, *places.PROBES, *system.PROBES)
 STEP = 10
 """Milliseconds between two looks at a condition."""
 WINDOW_LIMIT = 2.0

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import stat
 import subprocess
@@ -198,6 +199,18 @@ def test_a_folder_of_another_user_is_refused(endpoint: Endpoint, files: list[Pat
     assert len(problems) == 3
     assert all("belongs to another user" in problem for problem in problems)
     assert everything(files[0].parent, files[1].parent) == []
+
+
+def test_an_administrator_is_told_of_a_folder_that_is_made(
+    endpoint: Endpoint, files: list[Path], home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Without these rights, the person may not be able to remove it."""
+    monkeypatch.setattr("companion.platforms.files.is_elevated", lambda: True)
+    shutil.rmtree(home / ".qwen", ignore_errors=True)
+    [said] = endpoint.publish()
+    assert said.startswith("Sublime Text runs as an administrator")
+    assert str(home / ".qwen") in said
+    assert endpoint.publish() == []
 
 
 def test_a_problem_is_one_sentence_that_says_whose(endpoint: Endpoint, files: list[Path]):

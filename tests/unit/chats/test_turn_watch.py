@@ -1,0 +1,63 @@
+"""When a turn of a chat begins and ends, and which files its tools name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from companion.chat.turn_watch import TurnWatch
+from companion.conversation.snapshot import Diff, Location, Message, Snapshot, Status, Tool, Turn
+from companion.ids import ChatId, WindowId
+
+from .chatting import CHAT, WINDOW
+
+
+@dataclass
+class Heard:
+    """What a listener has heard."""
+
+    events: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+
+    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str) -> None:
+        self.events.append(("began", agent, turn, words))
+
+    def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
+        self.events.append(("ended", turn))
+
+    def named(self, agent: str, path: str) -> None:
+        self.events.append(("named", agent, path))
+
+
+def seen(running: str | None, *turns: Turn) -> Snapshot:
+    return Snapshot(1, tuple(turn.key for turn in turns), turns, Status(running=running))
+
+
+def asked(key: str, *tools: Tool) -> Turn:
+    return Turn(key, "running", (Message("user", f"Do  {key}\nnow"), *tools))
+
+
+def test_a_turn_begins_and_ends_once():
+    heard = Heard()
+    watch = TurnWatch(CHAT, WINDOW, heard)
+    watch.seen(seen(None), "Agent")
+    watch.seen(seen("a", asked("a")), "Agent")
+    watch.seen(seen("a", asked("a")), "Agent")
+    watch.seen(seen("b", asked("b")), "Agent")
+    watch.seen(seen(None), "Agent")
+    assert heard.events == [
+        ("began", "Agent", "a", "Do a now"),
+        ("ended", "a"),
+        ("began", "Agent", "b", "Do b now"),
+        ("ended", "b"),
+    ]
+
+
+def test_the_files_that_a_tool_writes_are_named_once():
+    heard = Heard()
+    watch = TurnWatch(CHAT, WINDOW, heard)
+    edit = Tool(
+        "1", "edit", "Edit", "edit", "pending", locations=(Location("/p/a.py"),), diffs=(Diff("/p/a.py", "", ""),)
+    )
+    read = Tool("2", "read", "Read", "read", "completed", locations=(Location("/p/b.py"),))
+    for _ in range(2):
+        watch.seen(seen("a", asked("a", edit, read)), "Agent")
+    assert [event for event in heard.events if event[0] == "named"] == [("named", "Agent", "/p/a.py")]
