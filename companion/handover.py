@@ -65,7 +65,7 @@ class Inheritance:
     guests: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """From the tokens of the agents that go on to their names."""
     reviews: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
-    """The open reviews, and those that were accepted and not written yet (`review.left.to_plain`), in their order."""
+    """The open reviews, and those that were accepted and not written yet (`review.left_reviews`), in their order."""
 
 
 @dataclass

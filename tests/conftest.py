@@ -27,6 +27,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--without-fast-path"):
+        for item in items:
+            if item.get_closest_marker("fast_path"):
+                item.add_marker(pytest.mark.skip("it is about the fast path itself"))
     if config.getoption("--all"):
         return
     long = [item for item in items if item.get_closest_marker("long")]

@@ -187,8 +187,9 @@ class _Chunk(Wire):
 def _message(kind: type[events.MessageChunk], chunk: _Chunk) -> events.MessageChunk:
     meta = chunk.meta
     content = _content(chunk.content)
-    usage = events.Usage(_number(meta.usage.get("inputTokens")), _number(meta.usage.get("outputTokens")))
-    aside = None
+    aside = usage = None
+    if used := meta.usage:
+        usage = events.Usage(_number(used.get("inputTokens")), _number(used.get("outputTokens")))
     if meta.is_discrete and isinstance(content, events.TextContent):
         aside = _aside(meta)
         if meta.source in _MARKERS:
@@ -198,7 +199,7 @@ def _message(kind: type[events.MessageChunk], chunk: _Chunk) -> events.MessageCh
         meta.prompt_id or "",
         meta.record_id or "",
         meta.parent_tool_call_id,
-        usage if meta.usage else None,
+        usage,
         aside,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -70,9 +70,9 @@ Text = Annotated[str, BeforeValidator(_text)]
 
 def read(model: type[M], value: object) -> M | None:
     """Read an object of the wire; None if it doesn't fit the model. A field that is null counts as missing."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
-    fields = cast("Mapping[str, Any]", value)
+    fields = cast("dict[str, Any]", value)
     try:
         return model.model_validate({name: each for name, each in fields.items() if each is not None})
     except ValidationError:

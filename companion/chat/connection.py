@@ -14,7 +14,8 @@ from typing import Any
 
 from ..agents import AgentCommand
 from ..backends.acp.errors import SignInError
-from ..backends.backend import Authentication, Backend
+from ..backends.backend import Backend
+from ..backends.parts import Authentication
 from ..backends.sessions import Session
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError

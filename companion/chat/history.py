@@ -10,8 +10,9 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import TypeVar
 
-from ..backends.backend import Backend, Rewind, Rewinding, RewindPoint, needed
+from ..backends.backend import Backend, needed
 from ..backends.daemon.errors import RefusedError
+from ..backends.parts import Rewind, Rewinding, RewindPoint
 from ..conversation.changed import changed_files
 from ..conversation.failures import ChatError, MissingFeatureError
 from ..conversation.snapshot import Message, Turn

@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
 from ..backends.acp.errors import SignInError
-from ..backends.backend import Backend, EventStream, Options, lacking
+from ..backends.backend import Backend, EventStream, lacking
 from ..backends.daemon.errors import UnreachableError
+from ..backends.parts import Options
 from ..backends.sessions import Session
 from ..conversation import events
 from ..conversation.conversation import Conversation

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..backends.backend import ExportForm, needed
+from ..backends.backend import needed
+from ..backends.parts import ExportForm
 from ..backends.sessions import FoundSession, Session, SessionInfo, SessionPage
 from ..conversation.failures import SessionGoneError
 from ..ids import ChatId

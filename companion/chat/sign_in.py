@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..backends.backend import Backend, SignIn, SigningIn, Way, needed
+from ..backends.backend import Backend, needed
+from ..backends.parts import SignIn, SigningIn, Way
 from ..clis.environment import LoginEnvironment
 from ..ids import ChatId
 from .registry import REACH_LIMIT, Registry

@@ -26,12 +26,11 @@ class Reducer:
 
     def apply(self, envelope: Envelope) -> None:
         """Apply an event."""
-        turns, key = self._state.turns, self._state.key_for(envelope)
+        event, turns, key = envelope.event, self._state.turns, self._state.key_for(envelope)
         was_over = (turn := turns.get(key)) is not None and turn.state != "running"
-        self._REDUCERS[type(envelope.event)](self, envelope, envelope.event)
+        self._REDUCERS[type(event)](self, envelope, event)
         if not was_over and (turn := turns.get(key)):
-            chunk = envelope.event if isinstance(envelope.event, events.MessageChunk) else None
-            turn.account(envelope.time, chunk)
+            turn.account(envelope.time, event if isinstance(event, events.MessageChunk) else None)
 
     def forget(self) -> None:
         """The conversation begins again."""

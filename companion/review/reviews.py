@@ -21,7 +21,7 @@ from ..settings import Settings
 from .changes import Edit
 from .disk import DiskFile, read_file, stamp
 from .disk_looks import DiskLooks
-from .left import Unclaimed, from_plain, to_plain
+from .left_reviews import Unclaimed, from_plain, to_plain
 from .marks import Marks, marks
 from .port import NOT_EDITABLE, ReviewViews
 from .review import Outcome, Owner, Request, Review

@@ -22,7 +22,7 @@ from ..protocol import (
     Notification,
     is_sendable,
 )
-from ..review.left import Unclaimed
+from ..review.left_reviews import Unclaimed
 from ..review.review import Owner
 from ..review.reviews import Reviews
 from ..settings import Settings

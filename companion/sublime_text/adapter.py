@@ -23,15 +23,15 @@ from .check.scratch import ScratchWindow, close
 from .comments.panel import CommentPanel
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
-from .diff.left import abandon
+from .diff.left_views import abandon
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .notify import notify
-from .served import remember_port, selection_of, to_serve, window_state, windows_to_serve
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.live import LiveReport
 from .status.view import Show, StatusReport, editor_facts
+from .window_state import remember_port, selection_of, to_serve, window_state, windows_to_serve
 from .windows import OWN_SAVES, Focus, find_window, is_chat, is_code, open_files, views_of_file
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Adapter:
     def __init__(self) -> None:
         self._bridge = UiBridge()
         self.settings = SettingsFile(self._wrong_setting)
-        self.libraries = Libraries(self.settings, self.say)
+        self.libraries = Libraries(self.settings, self.say, self._libraries_settled)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.focus = Focus()
         self.own_saves = OWN_SAVES
@@ -466,6 +466,13 @@ class Adapter:
     def say(self, message: str, window: int | None = None) -> None:
         """See Editor."""
         self._bridge.post(lambda: _tell(message, window, needs_action=True))
+
+    def _libraries_settled(self, message: str, problems: Sequence[str]) -> None:
+        def show() -> None:
+            NOTICES.settled(problems)
+            _tell(message, None, needs_action=False)
+
+        self._bridge.post(show)
 
     def settle(self, message: str) -> None:
         """See Editor."""

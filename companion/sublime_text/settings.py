@@ -9,7 +9,7 @@ import sublime
 
 from ..exclusion import Told
 from ..settings import FILE, PROJECT_KEY, DaemonSettings, Problem, Settings, Values, overridden, read
-from .diff.left import Layout
+from .diff.left_views import Layout
 
 _KEY = "qwen_companion"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Callable
 from typing import Any
+from unittest import skipIf
 from unittest.mock import patch
 
 import sublime
@@ -204,6 +206,24 @@ class TestFiles(CompanionCase):
         self.view.run_command("undo")
         self.assertEqual(text_of(self.view), "one\ntwo\nthree\n")
         self.assertFalse(self.ask(lambda files: files.replace(str(self.folder / "none"), "")))
+
+    @skipIf(os.name == "nt", "links need rights there")
+    def test_a_file_is_found_where_its_link_leads_now(self) -> Steps:
+        """What was found out about a path when it was first asked for went on to count."""
+        old, new, link = self.folder / "old", self.folder / "new", self.folder / "current"
+        for folder in (old, new):
+            folder.mkdir()
+            (folder / "a.txt").write_text(folder.name)
+        link.symlink_to(old)
+        view = self.window.open_file(str(link / "a.txt"))
+        yield lambda: not view.is_loading()
+        self.assertTrue(self.ask(lambda files: files.replace(str(old / "a.txt"), "mine")))
+        link.unlink()
+        link.symlink_to(new)
+        self.assertFalse(self.ask(lambda files: files.replace(str(old / "a.txt"), "theirs")))
+        self.assertEqual(
+            (text_of(view), (old / "a.txt").read_text(), (new / "a.txt").read_text()), ("mine", "mine", "new")
+        )
 
     def test_what_an_agent_writes_keeps_its_tabs_and_its_blanks(self) -> Steps:
         """Byte for byte, whatever the person's settings make of what they type and save themselves."""

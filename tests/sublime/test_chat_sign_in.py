@@ -22,7 +22,7 @@ class TestSignIn(ChatCase):
         soonest = patch.object(module, "SOONEST", 0.01)
         soonest.start()
         self.addCleanup(soonest.stop)
-        self.begun: Any = loaded("backends.backend").SigningIn(
+        self.begun: Any = loaded("backends.parts").SigningIn(
             "f1", "qwen-oauth", "pending", "ABCD-EFGH", "https://x/device", 0.0, 0.01
         )
         self.chats.answers["sign_in.providers"] = ["qwen-oauth"]

@@ -23,7 +23,7 @@ class TestWays(ChatCase):
         looks.start()
         self.addCleanup(looks.stop)
         self.chat.view.settings().set(loaded("sublime_text.windows").CHAT_AGENT_SETTING, "Own")
-        way = loaded("backends.backend").Way
+        way = loaded("backends.parts").Way
         self.chats.answers["sign_in.methods"] = (
             way("g", "Google", "Opens a page", "agent"),
             way("t", "In a terminal", "", "terminal", TERMINAL, {"A_KEY": "secret"}),

@@ -76,7 +76,7 @@ class TestStarting(CompanionCase):
 
     def test_the_answer_has_the_whole_time_again_after_the_start(self) -> None:
         """Under load it said “doesn't answer” in the moment between the start and the answer."""
-        module, said = loaded("sublime_text.patience"), list[str]()
+        module, said = loaded("sublime_text.answers"), list[str]()
         is_starting, is_over = True, False
         with patch.object(module.sublime, "set_timeout") as timer:
             module.expect(

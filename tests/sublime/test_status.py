@@ -96,8 +96,9 @@ class TestMessages(CompanionCase):
         yield lambda: self.status() == "Qwen Code · ⚠ 1 message: Show Log"
         self.adapter.say("Do more.")
         yield lambda: self.status() == "Qwen Code · ⚠ 2 messages: Show Log"
-        yield from self.open_view("other.txt")
-        yield lambda: self.opened.get_status(KEY) == "Qwen Code · ⚠ 2 messages: Show Log"
+        other = self.window.new_file()
+        self.window.focus_view(other)
+        yield lambda: other.get_status(KEY) == "Qwen Code · ⚠ 2 messages: Show Log"
         self.window.run_command("qwen_companion_show_log")
         yield lambda: self.status() == "Qwen Code"
 

@@ -16,7 +16,7 @@ from companion import handover
 from companion.ids import ReviewId
 from companion.protocol import DiffAccepted, Notification
 from companion.review import reviews as review_module
-from companion.review.left import Unclaimed
+from companion.review.left_reviews import Unclaimed
 from companion.review.review import Request, Review
 from companion.review.reviews import Reviews
 from companion.server import window as window_module

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...agents import AgentCommand
-from ..backend import Way
+from ..parts import Way
 from . import extensions
 from .peer import Peer
 from .requests import Requests

@@ -16,7 +16,7 @@ from ...agents import AgentCommand
 from ...clis.environment import LoginEnvironment
 from ...conversation import events
 from ...conversation.events import Envelope
-from ...conversation.failures import MissingFeatureError, UnsendableError
+from ...conversation.failures import MissingFeatureError
 from ...conversation.history import Cursor, Replay
 from ...conversation.snapshot import Locality
 from ...exclusion import Told
@@ -50,15 +50,6 @@ LEAVE_LIMIT = 0.2
 """Seconds that requests of the agent have to be answered before it is left to the next instance."""
 MAX_VERSION = 40
 """Characters of a version of the protocol in a message."""
-CLIENT = {"name": "QwenCompanion", "title": "QwenCompanion for Sublime Text", "version": "1"}
-CAPABILITIES: Mapping[str, Any] = {
-    "fs": {"readTextFile": True, "writeTextFile": True},
-    "terminal": True,
-    "session": {"configOptions": {"boolean": {}}},
-    "auth": {"terminal": True},
-    "plan": {},
-    "_meta": {"terminal_output": True, "terminal-auth": True},
-}
 
 
 class AgentClient:
@@ -154,7 +145,7 @@ class AgentClient:
         self._reading = asyncio.create_task(self._read(self._process))
         answer = await self._peer.call(
             "initialize",
-            {"protocolVersion": schema.VERSION, "clientCapabilities": CAPABILITIES, "clientInfo": CLIENT},
+            {"protocolVersion": schema.VERSION, "clientCapabilities": schema.CAPABILITIES, "clientInfo": schema.CLIENT},
             START_LIMIT,
         )
         self._requests.agent = read(schema.Agent, answer) or schema.Agent()
@@ -240,16 +231,7 @@ class AgentClient:
         Raises:
             UnsendableError: the agent takes no pictures.
         """
-        return self._prompts.send([self._suited(block) for block in blocks])
-
-    def _suited(self, block: Block) -> Block:
-        """A block of a prompt as the agent takes it."""
-        if block.get("type") == "image" and not self._requests.has("image"):
-            raise UnsendableError(f"{self.name} takes no pictures.", "Remove the picture.")
-        if block.get("type") == "resource" and not self._requests.has("embedded"):
-            resource = block["resource"]
-            return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
-        return block
+        return self._prompts.send([self._requests.suited(block) for block in blocks])
 
     async def _ask(self, blocks: Sequence[Block]) -> str:
         params = {"sessionId": self._session.id, "prompt": list(blocks)}

@@ -25,8 +25,16 @@ class Outputs:
         self._timer: asyncio.TimerHandle | None = None
 
     def noted(self, update: Mapping[str, Any]) -> None:
-        """An update may be of a tool call that shows terminals."""
-        for terminal in decoder.terminals(update):
+        """An update may be of a tool call that shows terminals, or no longer does."""
+        shown = decoder.terminals(update)
+        if "content" in update:
+            call = update.get("toolCallId")
+            # The content that the agent has put in the place of a terminal stays.
+            for terminal in [each for each, by in self._shown_in.items() if by.get("toolCallId") == call]:
+                if terminal not in shown:
+                    del self._shown_in[terminal]
+                    self._fresh.discard(terminal)
+        for terminal in shown:
             self._shown_in[terminal] = {**self._shown_in.get(terminal, {}), **update}
 
     def printed(self, terminal: str) -> None:

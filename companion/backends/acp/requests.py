@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...agents import AgentCommand
-from ...conversation.failures import MissingFeatureError
+from ...conversation.failures import MissingFeatureError, UnsendableError
+from ..backend import Block
 from . import schema
 from .errors import AUTHENTICATION_NEEDED, METHOD_NOT_FOUND, AnswerError, SignInError
 from .peer import Peer
@@ -44,6 +45,19 @@ class Requests:
     def missing(self, what: str) -> MissingFeatureError:
         """The error for what the agent hasn't. `what` follows "can't"."""
         return MissingFeatureError(what, f"{self.name} can't {what}.", "")
+
+    def suited(self, block: Block) -> Block:
+        """A block of a prompt as the agent takes it.
+
+        Raises:
+            UnsendableError: it takes no pictures.
+        """
+        if block.get("type") == "image" and not self.has("image"):
+            raise UnsendableError(f"{self.name} takes no pictures.", "Remove the picture.")
+        if block.get("type") == "resource" and not self.has("embedded"):
+            resource = block["resource"]
+            return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
+        return block
 
     async def call(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """The answer to a request.

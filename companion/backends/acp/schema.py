@@ -19,6 +19,15 @@ M = TypeVar("M", bound=Wire)
 
 VERSION = 1
 """The version of the protocol that is spoken. The official SDK 0.12.1 knows no newer one."""
+CLIENT = {"name": "QwenCompanion", "title": "QwenCompanion for Sublime Text", "version": "1"}
+CAPABILITIES: Mapping[str, Any] = {
+    "fs": {"readTextFile": True, "writeTextFile": True},
+    "terminal": True,
+    "session": {"configOptions": {"boolean": {}}},
+    "auth": {"terminal": True},
+    "plan": {},
+    "_meta": {"terminal_output": True, "terminal-auth": True},
+}
 
 
 def is_known(version: object) -> bool:

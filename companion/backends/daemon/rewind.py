@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..backend import Rewinding, RewindPoint
+from ..parts import Rewinding, RewindPoint
 from ..sessions import Session
 from ..wire import Text, Wire
 from . import answers

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
-from ..backend import ExportForm
+from ..parts import ExportForm
 from ..sessions import FoundSession, Session, SessionInfo, SessionPage
 from . import answers
 from .errors import RefusedError, SessionGoneError

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pydantic import BeforeValidator, Field
 
-from ..backend import SigningIn
+from ..parts import SigningIn
 from ..wire import Text, Wire
 from . import answers
 from .routes import Routes

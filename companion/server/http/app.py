@@ -230,7 +230,7 @@ class App:
             await _not_found()(scope, receive, send)
         elif scope["method"] == "GET" and session:
             await self._stream(session, scope, receive, send)
-        elif FAST and scope["method"] == "POST" and session and calls.is_plain(headers, MAX_BODY):
+        elif scope["method"] == "POST" and session and calls.is_plain(headers, MAX_BODY):
             await self._post(family, session, scope, receive, send)
         else:
             await self._request(family, session, scope, receive, send)
@@ -241,7 +241,9 @@ class App:
             body, receive = await calls.read(receive, MAX_BODY)
         except ClientDisconnect:  # the SDK would take it for an error of ours
             return
-        if body is None or (call := calls.call_in(body)) is None:
+        # A call of an agent waits for the person; the SDK would not notice that the agent has gone.
+        is_ours = body is not None and (FAST or session.is_agent)
+        if body is None or not is_ours or (call := calls.call_in(body)) is None:
             await self._request(family, session, scope, receive, send)
         elif not call.name:
             offered = self._listing(session)

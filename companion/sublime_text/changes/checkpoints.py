@@ -13,7 +13,7 @@ from ..panels import PanelItem, choose
 if TYPE_CHECKING:
     from ...changes.decisions import Point, Preview
     from ...companion import Companion
-    from .asking import AskLater
+    from .ask_later import AskLater
 
 _NAMES = 20
 

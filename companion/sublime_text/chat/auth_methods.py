@@ -14,7 +14,7 @@ from ..terminal import terminals
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...backends.backend import Way
+    from ...backends.parts import Way
     from ..adapter import Adapter
     from .view import ChatView
 

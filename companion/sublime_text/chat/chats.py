@@ -15,8 +15,8 @@ from ...chat.prompt import Draft, Excerpt
 from ...chat.slash import Instead, translated
 from ...ids import WindowId
 from ...status.facts import ShownChat
+from ..answers import expect
 from ..panels import NO_ANSWER, STARTING, say
-from ..patience import expect
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from .clicks import Clicks, Tell
 from .consent import Consent

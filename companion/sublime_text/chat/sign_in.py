@@ -18,7 +18,7 @@ from .commands import _ChatCommand
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...backends.backend import SigningIn
+    from ...backends.parts import SigningIn
     from ..adapter import Adapter
     from .view import ChatView
 

@@ -11,7 +11,7 @@ from ...review.port import NOT_EDITABLE
 from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_window, is_visible, real_path
 from .actions import ChangeActions
 from .kept import RejectedTexts, open_kept
-from .left import LeftViews
+from .left_views import LeftViews
 from .leftovers import clear
 from .listing import SETTING as LIST_SETTING
 from .listing import DiffLists, Written
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...review.review import Review
     from ...review.reviews import Reviews
     from ...review.targets import Action, Target
-    from .left import Layout
+    from .left_views import Layout
 
 GO_KEY = "F8"
 """The key of Go to Diff."""

@@ -22,7 +22,7 @@ from .attention import Attention
 from .fill import fill
 from .header import Header, original_headers, orphaned_header, proposal_headers
 from .inline import InlineDiff, gone_lines
-from .left import LeftViews
+from .left_views import LeftViews
 from .leftovers import FILLERS, HEADER, KEYS_STATUS
 from .marks import NARROW, Links, SideMarks, are_few
 from .navigation import carets_after, go_to_change
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...review.changes import Edit, Tally
     from ...review.marks import Marks
     from ...review.review import Review
-    from .left import Layout
+    from .left_views import Layout
 
 
 _PRIMARY = "⌘" if sublime.platform() == "osx" else "Ctrl+"

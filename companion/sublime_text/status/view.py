@@ -15,7 +15,7 @@ import sublime
 from ... import __version__
 from ...status.facts import Facts, ShownChat, ShownWindow, TerminalVariables
 from ...status.report import without_secrets
-from ..patience import expect
+from ..answers import expect
 
 if TYPE_CHECKING:
     from ...companion import Companion

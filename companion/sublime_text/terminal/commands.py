@@ -13,8 +13,8 @@ import sublime_plugin
 from ...clis.families import FAMILIES, CliFamily
 from ...clis.shell import Shell, environment_commands
 from .. import package
+from ..answers import expect
 from ..panels import NO_ANSWER, STARTING, choose, say
-from ..patience import expect
 from ..targets import Menu, missing
 from . import terminals
 from .terminals import Terminal

@@ -14,7 +14,7 @@ from companion.backends import wire
 from companion.backends.acp import schema
 from companion.backends.acp.authentication import ways
 from companion.backends.acp.errors import AnswerError
-from companion.backends.backend import Way
+from companion.backends.parts import Way
 from companion.conversation.failures import NotConnectedError
 from tests.agent_talk import scripted, until
 

@@ -54,6 +54,31 @@ def session_prompt(params):
     run(test())
 
 
+@pytest.mark.parametrize("ends", ["release", "kill"])
+def test_the_last_content_of_a_call_is_not_replaced_by_what_its_terminal_has_printed(
+    project: Path, tmp_path: Path, ends: str
+):
+    script = f"""
+def session_prompt(params):
+    made = ask("terminal/create", command=sys.executable, args=["-c", "print('raw')"])
+    update(sessionUpdate="tool_call", toolCallId="t", title="Run", kind="execute", status="in_progress",
+           content=[{{"type": "terminal", "terminalId": made["terminalId"]}}])
+    ask("terminal/wait_for_exit", **made)
+    update(sessionUpdate="tool_call_update", toolCallId="t", status="completed",
+           content=[{{"type": "content", "content": {{"type": "text", "text": "1 test passed"}}}}])
+    ask("terminal/{ends}", **made)
+    __import__("time").sleep(0.3)
+    return {{"stopReason": "end_turn"}}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            [tool] = tools(await talk.done(await talk.ask("Run")))
+            assert tool.text == "1 test passed"
+
+    run(test())
+
+
 def test_a_cancel_kills_what_a_terminal_runs(project: Path, tmp_path: Path):
     script = """
 def session_prompt(params):

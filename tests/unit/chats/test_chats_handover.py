@@ -25,7 +25,7 @@ from companion.chat.prompt import Draft
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
 from companion.conversation.plain import plain, restored
-from companion.review.left import Unclaimed
+from companion.review.left_reviews import Unclaimed
 from tests.agent_talk import scripted, until
 
 from .chatting import CHAT, WINDOW

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from companion.backends.backend import RewindPoint
 from companion.backends.daemon import answers, rewind
+from companion.backends.parts import RewindPoint
 from companion.chat import history
 from companion.chat.history import RewindTarget, rewind_targets
 from companion.chat.prompt import Draft

@@ -24,6 +24,8 @@ from ..conftest import Running, until
 from ..wire import LIMIT, Cli
 from .test_calls import MESSAGES
 
+pytestmark = pytest.mark.fast_path
+
 LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 DATE = b"date: Sun, 22 Nov 2026 00:00:00 GMT"
 

@@ -135,6 +135,7 @@ class TestEnd:
         assert cli.ask("ping").status_code == 404
         assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
 
+    @pytest.mark.fast_path  # the SDK answers with an error of its own then
     def test_a_diff_does_not_open_for_a_session_that_ends_in_the_middle_of_the_call(
         self, running: Running, files: list[str], monkeypatch: pytest.MonkeyPatch
     ):
