@@ -172,6 +172,12 @@ class Folder:
         """Make the rows again, on the worker thread."""
         self.rows = self.round.rows() if self.has_round else []
 
+    async def committed(self, path: str, *, in_index: bool) -> str | None:
+        """The text of a file in the person's own repository, as a view shows it; None if there is none."""
+        encodings = await self._editor.encodings(os.path.join(self.root, *path.split("/")))
+        data = await self.call(self.round.committed, path, in_index=in_index)
+        return None if data is None else _shown(data, encodings)
+
     def texts_of_turn(self, turn: str) -> list[tuple[str, str, str]] | None:
         """Path, old and new text of each file that was changed in a turn of a chat. On the worker thread."""
         files = self.checkpoints.of_turn(turn)

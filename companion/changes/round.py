@@ -165,6 +165,16 @@ class Round:
         found = self.find(path)
         return self._rows.contents(found) if found else None
 
+    def committed(self, path: str, *, in_index: bool) -> bytes | None:
+        """A file as the person's own repository has it, in its index or in HEAD; None if it has none."""
+        top = project.top(self.root)
+        found = project.repository(top) if top else None
+        if top is None or found is None:
+            return None
+        inside = os.path.relpath(self.root, top).replace(os.sep, "/")
+        name = path if inside == "." else f"{inside}/{path}"
+        return self.store.committed(found, project.head(found).commit, name, in_index=in_index)
+
     def find(self, path: str) -> Difference | None:
         """How a file differs from the baseline; None if it doesn't."""
         return next((each for each in self.waiting() if path in each.paths), None)

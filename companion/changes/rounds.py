@@ -168,7 +168,7 @@ class Rounds:
         self._watch(window)
 
     async def _begin_root(self, window: int, root: str, before: Sequence[str], *, anew: bool) -> None:
-        if not await self._may_begin(window, root):
+        if not await self._may_begin(window, root) or window not in self._windows:  # it was closed meanwhile
             return
         folder = self._folders.get(root)
         if folder is None:
@@ -394,6 +394,11 @@ class Rounds:
         """The changes of a file that waits, for its view."""
         folder = self.folder(root)
         return await folder.file(path) if folder else None
+
+    async def committed(self, root: str, path: str, *, in_index: bool) -> str | None:
+        """The text of a file in the person's own repository, for the editor's gutter."""
+        folder = self.folder(root)
+        return await folder.committed(path, in_index=in_index) if folder else None
 
 
 def _is_in(path: str, roots: Sequence[str]) -> bool:

@@ -295,6 +295,22 @@ class Store:
                 at += size + 1
         return found
 
+    def committed(self, found: Repository, commit: str, path: str, *, in_index: bool) -> bytes | None:
+        """A file as the person's repository has it, in its index or in a commit; None if it has none.
+
+        `path` is relative to the repository's work tree. The index is read as a file, and nothing is written there.
+        """
+        self._links.link(found)
+        try:
+            if not in_index:
+                return self._git.run("cat-file", "blob", f"{commit}:{path}")
+            index = os.path.join(found.own, "index")
+            listed = self._git.run("ls-files", "-z", "-s", "--", path, index=index)
+            blob = listed.split(b" ", 2)[1].decode() if listed.count(b"\0") == 1 else ""
+            return self.read([blob]).get(blob)
+        except GitError:
+            return None
+
     def write(self, data: bytes) -> str:
         """Copy bytes into the store; returns their id."""
         with self._writing():

@@ -111,7 +111,7 @@ class WrittenChanges:
         row, window = self._row(view), view.window()
         if row is None or window is None:
             if marked := self._views.pop(view.id(), None):
-                marked.clear()
+                self._clear(marked)
             self._asked.pop(view.id(), None)
             return
         state = f"{row.before} {row.after}"
@@ -130,7 +130,7 @@ class WrittenChanges:
         marked = self._views.get(view.id())
         if changes is None:
             if marked:
-                self._views.pop(view.id()).clear()
+                self._clear(self._views.pop(view.id()))
             return
         if view.is_loading() or (not view.is_dirty() and _text(view) != changes.text):
             # The editor has not loaded the file again yet; `loaded` comes then.
@@ -143,6 +143,22 @@ class WrittenChanges:
             marked = self._views[number] = WrittenView(view, row, changes, lambda *act: self._clicked(number, *act))
         if step := self._going.pop(row.full_path, 0):
             marked.go_to_end(step)
+
+    def _clear(self, marked: WrittenView) -> None:
+        """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
+        marked.clear()
+        view, row = marked.view, marked.row
+        window, target = view.window(), view.settings().get("git_diff_target", "index")
+        # `reset_reference_document` doesn't bring git's own text back (sublimehq/sublime_text#2689).
+        if window is None or view.settings().get("mini_diff") != "auto":
+            return
+
+        def answer(text: str | None) -> None:
+            if text is not None and view.is_valid() and view.id() not in self._views:
+                view.set_reference_document(text)
+
+        is_index = target != "head"
+        self._ask(window, lambda companion: companion.changes.committed(row.root, row.path, in_index=is_index), answer)
 
     def _clicked(self, number: int, what: str, key: str) -> None:
         marked = self._views.get(number)

@@ -358,6 +358,20 @@ def test_forgotten_snapshots_are_gone_and_begin_anew(run: Any):
     run(test)
 
 
+def test_what_the_setting_excludes_is_listed_without_content(run: Any):
+    async def test(work: Work) -> None:
+        (work.path / ".env.local").write_text("SECRET=1\n")
+        await work.begun()
+        (work.path / ".env.local").write_text("SECRET=22\n")
+        await work.until(lambda: ".env.local" in work.rows)
+        assert (work.rows[".env.local"].kind, work.rows[".env.local"].note) == ("excluded", "changed, excluded")
+        work.decisions.undo_file(1, work.rows[".env.local"])
+        await work.until(lambda: any("excluded" in said for said, _ in work.editor.said))
+        assert (work.path / ".env.local").read_text() == "SECRET=22\n"
+
+    run(test)
+
+
 def test_the_home_folder_and_a_disk_get_no_snapshots(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))

@@ -413,3 +413,16 @@ def test_the_files_that_are_written_while_the_baseline_is_made_are_named(folder:
     path = folder.path / "a.txt"
     os.utime(path, ns=(2**62, 2**62))
     assert folder.round.begin() == ["a.txt"]
+
+
+def test_a_file_as_the_persons_repository_has_it(folder: Folder):
+    folder.round.begin()
+    folder.write("a.txt", "staged\n")
+    git(folder.path, "add", "a.txt")
+    folder.write("a.txt", "agent\n")
+    before = kept_by_git(folder.path)
+    assert folder.round.committed("a.txt", in_index=True) == b"staged\n"
+    assert folder.round.committed("a.txt", in_index=False) == b"a\n" * 100
+    assert folder.round.committed("new.txt", in_index=True) is None
+    assert folder.round.committed("new.txt", in_index=False) is None
+    assert kept_by_git(folder.path) == before
