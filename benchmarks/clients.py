@@ -20,6 +20,8 @@ REOPEN = 1.0
 """Seconds between the clean end of a stream and the next one."""
 PATIENCE = 10.0
 """Seconds that an outcome has at the end."""
+OPEN = 10
+"""Diffs that a client leaves open."""
 
 
 class Client:
@@ -102,25 +104,31 @@ class Client:
                 answer = self.ask("tools/call", {"name": "openDiff", "arguments": arguments})
                 if answer and not answer["result"].get("isError"):
                     self.proposed.append(path)
+                for old in self._waiting()[:-OPEN]:
+                    self._close(old)
             else:
                 self.ask("tools/list")
             time.sleep(self.period)
+
+    def _waiting(self) -> list[str]:
+        """The diffs that have no outcome, the oldest first. A reload keeps them."""
+        return [one for one in self.proposed if not self.outcomes[one] and one not in self.closed]
+
+    def _close(self, path: str) -> None:
+        arguments = {"filePath": path, "suppressNotification": True}
+        answer = self.ask("tools/call", {"name": "closeDiff", "arguments": arguments})
+        # Without a text there was no such diff any more: its outcome is on its way.
+        if answer and "content" in json.loads(answer["result"]["content"][0]["text"]):
+            self.closed.add(path)
 
     def finish(self) -> dict[str, Any]:
         """Close what is open, wait for the outcomes that are on their way, and say what was lost."""
         # The one that was kept may have been silent for longer than the server keeps it.
         self.connection.close()
-        for path in self.proposed:
-            if not self.outcomes[path]:
-                arguments = {"filePath": path, "suppressNotification": True}
-                answer = self.ask("tools/call", {"name": "closeDiff", "arguments": arguments})
-                # Without a text there was no such diff any more: its outcome is on its way.
-                if answer and "content" in json.loads(answer["result"]["content"][0]["text"]):
-                    self.closed.add(path)
+        for path in self._waiting():
+            self._close(path)
         end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and any(
-            not self.outcomes[one] and one not in self.closed for one in self.proposed
-        ):
+        while time.monotonic() < end and self._waiting():
             time.sleep(0.05)
         self.stopping.set()
         return {
@@ -128,7 +136,7 @@ class Client:
             "slowest": self.slowest,
             "failures": self.failures,
             "diffs": len(self.proposed),
-            "without": [one for one in self.proposed if not self.outcomes[one] and one not in self.closed],
+            "without": self._waiting(),
             "twice": [one for one in self.proposed if self.outcomes[one] + (one in self.closed) > 1],
         }
 

@@ -177,7 +177,7 @@ class Rounds:
         self._watch(window)
 
     async def _begin_root(self, window: int, root: str, before: Sequence[str], *, anew: bool) -> None:
-        if not await self._may_begin(window, root):
+        if not await self._may_begin(window, root) or window not in self._windows:  # it was closed meanwhile
             return
         folder = self._folders.get(root)
         if folder is None:

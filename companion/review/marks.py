@@ -63,7 +63,7 @@ class Marks:
     fingerprints: list[str]
     """One for each change, for its link. Empty if there are more than `MAX_LINKS` changes."""
     gone: list[Filler | None]
-    """For each change of lines that only went, its filler in the proposal."""
+    """For each change that only deletes lines, its filler in the proposal; None for the others."""
     reverted: list[Reverted]
     """The changes that the person has reverted, from the top."""
 

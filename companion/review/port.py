@@ -59,7 +59,7 @@ class ReviewViews(Messages, Protocol):
         ...
 
     def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
-        """No instance of the package goes on with these reviews, which are plain data (`left.to_plain`).
+        """No instance of the package goes on with these reviews, which are plain data (`left_reviews.to_plain`).
 
         Close their views, and keep what was edited in ordinary tabs. Called on any thread, after the package was
         unloaded.

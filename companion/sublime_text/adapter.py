@@ -66,7 +66,7 @@ class Adapter:
     def __init__(self) -> None:
         self._bridge = UiBridge()
         self.settings = SettingsFile(self._wrong_setting)
-        self.libraries = Libraries(self.settings, self.say)
+        self.libraries = Libraries(self.settings, self.say, self._libraries_settled)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.focus = Focus()
         self.own_saves = OWN_SAVES
@@ -94,8 +94,6 @@ class Adapter:
         )
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
-        self._leftovers_wait = False
-        """Whether the diffs from before a reload have still to be told from those that nobody waits for."""
         self.reports: dict[int, LiveReport] = {}
         """The status reports on the screen, by the ids of their views."""
         self.status_bar = StatusBar(
@@ -116,7 +114,7 @@ class Adapter:
         self.settings.on_change(self._configure)
         self._configure()
         self.thread.start()
-        self._leftovers_wait = self.thread.is_reload
+        self.diffs.awaits_reviews = self.thread.is_reload
         for window in sublime.windows():
             if self.scratch.is_scratch(window):  # an instance or an editor that ended during a check left it
                 close(window)
@@ -316,7 +314,7 @@ class Adapter:
 
     def restored(self, window: sublime.Window) -> None:
         """Clear the diffs that a window was restored with, after a restart or when its project was opened again."""
-        if self._leftovers_wait:
+        if self.diffs.awaits_reviews:  # nobody knows yet which diffs are still waited for
             return
         for name in self.diffs.clear_leftovers(window):
             what = f"“{name}” is a diff from before this session started."
@@ -422,7 +420,6 @@ class Adapter:
 
     def _take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
         closed = self.diffs.take_up(reviews)
-        self._leftovers_wait = False
         for window in sublime.windows():
             self.restored(window)
         return closed
@@ -466,6 +463,13 @@ class Adapter:
     def say(self, message: str, window: int | None = None) -> None:
         """See Editor."""
         self._bridge.post(lambda: _tell(message, window, needs_action=True))
+
+    def _libraries_settled(self, message: str, problems: Sequence[str]) -> None:
+        def show() -> None:
+            NOTICES.settled(problems)
+            _tell(message, None, needs_action=False)
+
+        self._bridge.post(show)
 
     def settle(self, message: str) -> None:
         """See Editor."""

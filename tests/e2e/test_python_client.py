@@ -270,15 +270,18 @@ def test_closing_a_diff_that_is_not_open_is_harmless(editor: Editor, client: Mcp
         editor.wait_no_diff()
 
 
-def test_a_reload_of_the_package_rejects_open_diffs_and_keeps_the_port(editor: Editor) -> None:
-    """Outcomes are sent before the server stops. Port and token stay, so that CLIs can continue."""
+def test_a_reload_of_the_package_keeps_open_diffs_and_the_port(editor: Editor) -> None:
+    """The outcome comes after the reload, to the same session. Port and token stay, so that CLIs can continue."""
     old = editor.lock()
     with connect(old) as client:
         client.wait_for("ide/contextUpdate")
         path = editor.home.write("reload.py", GREET)
         client.call("openDiff", filePath=str(path), newContent=GREET_BETTER)
-        editor.wait_diff(path)
+        before = editor.wait_diff(path)
         editor.do("reload_package")
+        kept = editor.wait_diff(path)
+        assert kept["id"] == before["id"]
+        editor.reject(kept)
         assert client.wait_for("ide/diffRejected") == {"filePath": str(path)}
     new = editor.lock()
     assert new["port"] == old["port"]

@@ -326,6 +326,22 @@ def test_the_cli_stays_connected_over_ten_reloads_with_nothing_typed(session: Se
     assert (now["port"], now["authToken"]) == (lock["port"], lock["authToken"])
 
 
+def test_an_open_diff_outlives_a_reload_and_the_cli_writes_what_was_edited(session: Session) -> None:
+    """The CLI waits for the answer all the time, and its turn goes on with it."""
+    path = session.file("kept.py", GREET)
+    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    before = session.editor.wait_diff(path)
+    mine = f"{GREET_BETTER}# mine\n"
+    session.editor.set_text(before, mine)
+    session.editor.do("reload_package")
+    kept = session.editor.wait_diff(path)
+    assert kept["id"] == before["id"]
+    time.sleep(SETTLED)
+    session.editor.accept(kept)
+    session.qwen.wait_done(script)
+    assert path.read_text(encoding="utf-8") == mine
+
+
 SECRET = "PASSWORD=hunter2"
 
 

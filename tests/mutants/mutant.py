@@ -47,14 +47,15 @@ class Mutant:
         """The source with the mistake. Raises GoneError."""
         module = ast.parse(source)
         scope = scope_of(module, self.function)
-        found = list(places(scope, ast.parse(self.old).body))
+        old, new = ast.parse(self.old).body, ast.parse(self.new).body
+        found = list(places(scope, old, expression_of(old) if expression_of(new) else None))
         if len(found) > 1:
             found = [place for place in found if place.has_same_names]
         if len(found) != 1:
             raise GoneError(
                 f"{self.file} has {len(found)} places in {self.function or 'it'} that read like {self.old!r}."
             )
-        found[0].become(ast.parse(self.new).body)
+        found[0].become(new)
         return ast.unparse(ast.fix_missing_locations(module))
 
 
@@ -125,14 +126,21 @@ class Place:
 
 
 def _expression(statements: list[ast.stmt]) -> ast.expr:
-    [statement] = statements
-    assert isinstance(statement, ast.Expr)
-    return statement.value
+    expression = expression_of(statements)
+    assert expression
+    return expression
 
 
-def places(scope: ast.AST, pattern: list[ast.stmt]) -> Iterator[Place]:
-    """Where a pattern matches in a function."""
-    alone = pattern[0].value if len(pattern) == 1 and isinstance(pattern[0], ast.Expr) else None
+def expression_of(statements: list[ast.stmt]) -> ast.expr | None:
+    """What a pattern consists of; None if it is more than an expression."""
+    match statements:
+        case [ast.Expr(value=value)]:
+            return value
+    return None
+
+
+def places(scope: ast.AST, pattern: list[ast.stmt], alone: ast.expr | None) -> Iterator[Place]:
+    """Where a pattern matches in a function: its statements, or its expression wherever one may be."""
     for node in ast.walk(scope):
         for field, value in ast.iter_fields(node):
             if isinstance(value, ast.expr) and alone and (match := Match()).matches(alone, value):

@@ -21,7 +21,8 @@ class TestLibraries(CompanionCase):
         self.forgotten: list[set[str]] = []
         self.outcome: tuple[list[str], list[str]] = ([], [])
         adapter = loaded("sublime_text.package").adapter()
-        self.libraries = module.Libraries(adapter.settings, self.said.append)
+        self.over: list[str] = []
+        self.libraries = module.Libraries(adapter.settings, self.said.append, self.settled)
         control = loaded("sublime_text.libraries.package_control")
         for target, name, value in (
             (control, "is_there", lambda: True),
@@ -37,6 +38,10 @@ class TestLibraries(CompanionCase):
             patched.start()
             self.addCleanup(patched.stop)
         self.addCleanup(self.libraries.close)
+
+    def settled(self, message: str, problems: list[str]) -> None:
+        self.said.append(message)
+        self.over += problems
 
     def forget(self, names: set[str]) -> tuple[list[str], list[str]]:
         self.forgotten.append(set(names))
@@ -87,11 +92,13 @@ class TestLibraries(CompanionCase):
     def test_an_import_that_failed_has_its_library_installed_anew(self) -> Steps:
         """Though all of its files are there."""
         self.libraries.wrong(self.trouble("damaged", "seven"))
+        [problem] = self.said
         self.said.clear()
         self.troubles = [[]]
         yield from self.repair()
         self.assertEqual(self.forgotten, [{"seven"}])
         self.assertEqual(self.said, ["The libraries are installed."])
+        self.assertEqual(self.over, [problem])
 
     def test_nothing_is_done_where_nothing_is_wrong(self) -> Steps:
         self.troubles = [[]]
@@ -109,3 +116,19 @@ class TestLibraries(CompanionCase):
         self.libraries.close()
         yield lambda: not self.libraries._repair.is_alive()
         self.assertEqual(len(self.said), 1)
+
+    def test_a_warning_goes_with_its_repair(self) -> Steps:
+        """The status bar asks for nothing any more, and the good news asks for nothing either."""
+        adapter = loaded("sublime_text.package").adapter()
+        notices = loaded("sublime_text.notices").NOTICES
+        notices.seen(self.window)
+        libraries = loaded("sublime_text.libraries.libraries").Libraries(
+            adapter.settings, adapter.say, adapter._libraries_settled
+        )
+        self.addCleanup(libraries.close)
+        libraries.wrong(self.trouble("damaged", "seven"))
+        yield lambda: len(notices.open_in(self.window)) == 1
+        self.troubles = [[]]
+        libraries.repair(self.window)
+        yield lambda: notices.text().endswith("The libraries are installed.\n")
+        self.assertEqual(notices.open_in(self.window), [])

@@ -34,7 +34,7 @@ class ReloadCase(CompanionCase):
         """Wait until the instance that is loaded has taken up its diffs."""
         adapter = loaded("sublime_text.package").adapter()
         yield {"condition": lambda: not adapter.thread.is_starting, "timeout": 60_000}
-        yield {"condition": lambda: not adapter._leftovers_wait, "timeout": 60_000}
+        yield {"condition": lambda: not adapter.diffs.awaits_reviews, "timeout": 60_000}
 
     def diffs(self) -> Any:
         return loaded("sublime_text.package").adapter().diffs
@@ -73,6 +73,14 @@ class TestReload(ReloadCase):
         yield from self.taken_up()
         yield from self.accepted()
         self.assertEqual(self.content, "mine\n")
+
+    def test_a_command_that_is_given_while_the_package_starts_is_done_then(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        self.unload()
+        loaded("sublime_text.package").load()
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield from self.written()
+        self.assertEqual(self.content, PROPOSAL)
 
     def test_what_is_undone_after_a_reload_is_what_was_done_before(self) -> Steps:
         yield from self.open_diff(PROPOSAL)

@@ -3,7 +3,7 @@
 Start with `diffs`, which has them all; `view` is one diff with its two sides. `header`, `notes`, `marks` and `inline`
 draw, `listing` has the list of a turn's files, `attention` knows what the person has seen, `scroll` keeps the sides
 level, `steps` splits long work on the UI thread, `kept` and `leftovers` have texts and tabs that outlive a diff,
-`commands` has the commands.
+`left_views` has the views that outlive a reload, `commands` the commands.
 
 The UI never decides: it posts what the person does, and closes when it is told to. Nothing is accepted unseen: keys,
 saves and clicks count only after the person has gone to the diff and it has been on the screen for a second, which

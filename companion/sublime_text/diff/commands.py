@@ -22,10 +22,17 @@ class _DiffCommand(sublime_plugin.TextCommand):
     def is_enabled(self) -> bool:
         """Whether it is clear which diff is meant."""
         adapter = package.adapter()
-        return adapter is not None and adapter.diffs.meant(self.view) is not None
+        if adapter is None:
+            return False
+        return adapter.diffs.is_awaited(self.view) or adapter.diffs.meant(self.view) is not None
 
     def run(self, edit: sublime.Edit, *, by_key: bool = False) -> None:
         """Run the command on the diff. `by_key` says that a key or a save did it, perhaps by accident."""
+        adapter = package.adapter()
+        if adapter and adapter.diffs.is_awaited(self.view):
+            args = {"by_key": True} if by_key else {}
+            adapter.diffs.later(lambda: self.view.run_command(self.name(), args))
+            return
         if (adapter := package.adapter()) and (diff := adapter.diffs.meant(self.view)):
             if not by_key:
                 diff.attention.entered()

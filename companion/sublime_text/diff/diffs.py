@@ -55,6 +55,9 @@ class Diffs:
         """The diffs of each file, by its real path."""
         self.lists = DiffLists(self.in_window, written, self._open_number, self.accept_all, self.reject_all)
         self.rejected = RejectedTexts()
+        self.awaits_reviews = False
+        """Whether the reviews from before a reload are not known yet."""
+        self._later: list[Callable[[], object]] = []
 
     def open(self, review: Review, marks: Marks | None) -> None:
         """Show a review in its session's window.
@@ -341,6 +344,14 @@ class Diffs:
         self._actions.clear()
         self._by_file.clear()
 
+    def later(self, command: Callable[[], object]) -> None:
+        """Give a command as soon as the reviews from before a reload are known."""
+        self._later.append(command)
+
+    def is_awaited(self, view: sublime.View) -> bool:
+        """Whether a view is that of a diff from before a reload, which is about to go on."""
+        return self.awaits_reviews and view.settings().get(DIFF_SETTING) is not None
+
     def take_up(self, reviews: Sequence[Review]) -> list[ReviewId]:
         """Go on with diffs that the previous instance has left. Returns those whose views were closed meanwhile."""
         closed: list[ReviewId] = []
@@ -357,6 +368,10 @@ class Diffs:
             group = window.get_view_index(left.proposal)[0]
             before = self._focus.before(window, left.focus)
             self._begin(window, group, review, left.layout, before, left)
+        self.awaits_reviews = False
+        commands, self._later = self._later, []
+        for command in commands:
+            sublime.set_timeout(command)
         return closed
 
     def _begin(

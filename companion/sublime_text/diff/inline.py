@@ -144,7 +144,7 @@ class InlineDiff:
 def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | None) -> list[tuple[int, str]]:
     """The phantoms of the lines of the original that the proposal has no more: where, and their minihtml.
 
-    Where lines only went, the last line of the phantom has the link of the change.
+    If a change only deletes lines, the last line of its phantom has its link.
     """
     waiting = deque(links.in_fillers() if links else ())
     tab_size, em = int(view.settings().get("tab_size") or 4), view.em_width()  # pyright: ignore[reportArgumentType]

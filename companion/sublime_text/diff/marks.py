@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CHANGES = "qwen_companion.changes"
 """Key of the regions of the changes. If there are many, further keys have the suffixes .1, .2 and so on."""
 GAPS = "qwen_companion.gaps"
-"""Key of the regions, empty and not drawn, where lines only went. Their links are in fillers."""
+"""Key of the empty, invisible regions of changes that only delete lines. Their links are in fillers."""
 AT_ONCE = 4_000
 """The number of regions that are added at once."""
 MEASURED = 5
@@ -106,7 +106,8 @@ class SideMarks:
     ) -> list[Callable[[], None]]:
         """The steps that draw the marks. Each is short, so that the UI thread stays responsive.
 
-        In an inline diff, Sublime draws the lines itself. Its only fillers are lines with the links of what only went.
+        In an inline diff, Sublime draws the lines itself. Its only fillers have the links of changes that
+        only delete lines.
         With `gone`, those phantoms take the place of the fillers.
         """
         few = are_few(side)
@@ -293,7 +294,7 @@ class Links:
 
     @property
     def are_gaps(self) -> list[bool]:
-        """For each change, whether lines only went."""
+        """For each change, whether it only deletes lines."""
         return [gone is not None for gone in self._marks.gone]
 
     def of_lines(self) -> list[str]:
@@ -308,7 +309,7 @@ class Links:
         ]
 
     def in_fillers(self) -> list[tuple[Filler, str]]:
-        """The fillers of lines that only went, from the top, and their links."""
+        """The fillers of changes that only delete lines, from the top, and their links."""
         pairs = zip(self._marks.fingerprints, self._marks.gone, strict=False)
         return [(gone, self._revert(ANY_GENERATION, name, gone)) for name, gone in pairs if gone]
 

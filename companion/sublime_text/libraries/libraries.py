@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import sublime
 
@@ -36,12 +36,17 @@ LIMIT = 600.0
 class Libraries:
     """The libraries of the package. Its methods run on the UI thread; slow work has a thread of its own.
 
-    `say` shows a sentence to the person and may be called from any thread.
+    `say` shows a problem to the person, `settled` that nothing is wrong any more, and which problems that ends. Both
+    may be called from any thread.
     """
 
-    def __init__(self, settings: SettingsFile, say: Callable[[str], object]) -> None:
+    def __init__(
+        self, settings: SettingsFile, say: Callable[[str], object], settled: Callable[[str, Sequence[str]], object]
+    ) -> None:
         self._settings = settings
-        self._say = say
+        self._tell = say
+        self._settled = settled
+        self._said: list[str] = []
         self._trouble: Trouble | None = None
         self._asks = False
         self._closed = threading.Event()
@@ -76,6 +81,10 @@ class Libraries:
             self._ask(window)
         else:
             self._begin()
+
+    def _say(self, problem: str) -> None:
+        self._said.append(problem)
+        self._tell(problem)
 
     def _is_missing(self) -> bool:
         """Whether a library is missing that the channel lacks. One that it has was not downloaded."""
@@ -134,7 +143,8 @@ class Libraries:
             troubles = guard.look()
         self._trouble = troubles[0] if troubles else None
         if self._trouble is None:
-            self._say("The libraries are installed." if wrong else "The libraries are in order.")
+            said, self._said = self._said, []
+            self._settled("The libraries are installed." if wrong else "The libraries are in order.", said)
         elif self._trouble.kind == "loaded":
             self._say(self._trouble.sentence())
         else:

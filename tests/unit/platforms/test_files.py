@@ -39,9 +39,11 @@ def replacing_fails(monkeypatch: pytest.MonkeyPatch) -> Fails:
 
 
 def windows_error(number: int) -> OSError:
+    """An error as Windows raises it."""
+    if sys.platform == "win32":
+        return OSError(0, "it is in use", None, number)
     error = PermissionError(errno.EACCES, "it is in use")
-    if sys.platform != "win32":
-        setattr(error, "winerror", number)  # noqa: B010 - only Windows has it
+    setattr(error, "winerror", number)  # noqa: B010 - only Windows has it
     return error
 
 
@@ -268,6 +270,7 @@ def test_what_is_no_regular_file_or_read_only_is_refused(tmp_path: Path):
     assert (tmp_path / "only").read_bytes() == b"a"
 
 
+@posix
 def test_a_reader_sees_the_old_content_or_the_new(tmp_path: Path):
     path = tmp_path / "file"
     contents = {b"a" * 100_000, b"b" * 200_000}
@@ -301,6 +304,7 @@ def test_a_private_folder_has_the_rights_of_its_parent_on_windows(tmp_path: Path
         assert stat.S_IMODE((tmp_path / "one").stat().st_mode) == 0o700
 
 
+@posix
 def test_a_mapped_drive_stays_one(monkeypatch: pytest.MonkeyPatch):
     """`cmd.exe` starts in Windows' own folder if it is to work in a network folder."""
     monkeypatch.setattr(sys, "platform", "win32")

@@ -12,7 +12,7 @@ import pytest
 
 from companion.platforms import programs
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="the programs are shell scripts")
+posix = pytest.mark.skipif(sys.platform == "win32", reason="the programs are shell scripts, with paths of POSIX")
 
 
 @pytest.fixture
@@ -75,6 +75,7 @@ def test_a_program_has_its_arguments_as_they_are(tmp_path: Path):
         programs.run([str(script(tmp_path / "slow", "exec sleep 60")), "a"], dict(os.environ), 0.1)
 
 
+@posix
 def test_on_windows_the_extensions_of_programs_are_tried(tmp_path: Path, windows: list[Any]):
     for name in ("a.cmd", "a.js", "b.js"):
         script(tmp_path / name)
@@ -93,6 +94,7 @@ def test_a_batch_file_is_given_no_text_that_could_be_code(tmp_path: Path, window
         started([str(tmp_path / "tool.cmd"), "--workspace", text])
 
 
+@posix
 def test_a_batch_file_is_run_by_the_systems_own_interpreter(windows: list[Any]):
     line, named = started(["/C:/R&D (x)/tool.cmd", "--workspace", "C:\\my proj\\"], {"SystemRoot": r"C:\Win"})
     assert line == (r'"C:\Win\System32\cmd.exe" /d /v:off /s /c ""/C:/R&D (x)/tool.cmd" --workspace "C:\my proj\\""')
@@ -101,6 +103,7 @@ def test_a_batch_file_is_run_by_the_systems_own_interpreter(windows: list[Any]):
         started(["/C:/100%/tool.cmd"])
 
 
+@posix
 def test_on_windows_nothing_is_run_by_the_interpreter_in_a_network_folder(windows: list[Any]):
     for words in (["/tools/tool.cmd"], "echo a line"):
         with pytest.raises(OSError, match="network folder"):
@@ -108,6 +111,7 @@ def test_on_windows_nothing_is_run_by_the_interpreter_in_a_network_folder(window
     assert started(["/tools/tool.exe"], folder=r"\\server\share")
 
 
+@posix
 def test_on_windows_a_programs_variables_are_one_whatever_their_case(windows: list[Any]):
     _, named = started(["/tool.exe"], {"PATH": "/a", "Path": "/b:relative"})
     assert named["env"]["PATH"] == "/b"
