@@ -75,8 +75,10 @@ class Told:
 
         `path` has no links in it, and `folders` are real paths as well.
         """
-        globs = list(map(_parsed, self.exclude))
         names = _names(path)
+        if not any(_could_match(self.exclude, name) for name in names):
+            return False
+        globs = list(map(_parsed, self.exclude))
         roots = [_names(each) for each in folders] if _needs_roots(globs) else []
         return any(_matches(glob, names, roots) for glob in globs)
 
@@ -200,6 +202,16 @@ def _parsed(glob: str) -> _Glob:
         if name not in ("", ".", "..")
     )
     return _Glob(is_anchored, patterns)
+
+
+@lru_cache(maxsize=65_536)
+def _could_match(exclude: tuple[str, ...], name: str) -> bool:
+    """Whether a path with this name in it can match one of the globs at all."""
+    for glob in map(_parsed, exclude):
+        patterns = [pattern for pattern in glob.names if pattern]
+        if glob.names and (not patterns or patterns[-1].match(name)):
+            return True
+    return False
 
 
 def _matches(glob: _Glob, names: tuple[str, ...], roots: Sequence[tuple[str, ...]]) -> bool:

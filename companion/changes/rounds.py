@@ -53,7 +53,8 @@ class Rounds:
     ) -> None:
         self.editor = editor
         self._work = work
-        self.background = background
+        self._background = background
+        self._is_closed = False
         self._stores = stores
         self._windows: dict[int, WindowChanges] = {}
         self._folders: dict[str, Folder] = {}
@@ -63,6 +64,13 @@ class Rounds:
         """Whether a large folder may be copied."""
         self._named: dict[str, str] = {}
         """The agents that have named the files they write, by the file's real path."""
+
+    def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object] | None:
+        """Do something in the background, unless the companion ends."""
+        if self._is_closed:
+            work.close()
+            return None
+        return self._background(work)
 
     def clis(self, window: int, names: tuple[str, ...]) -> None:
         """The CLIs that are connected to a window."""
@@ -124,6 +132,7 @@ class Rounds:
 
     def close(self) -> None:
         """The companion ends. What waits goes on with the next one."""
+        self._is_closed = True
         for window in list(self._windows):
             self.window_closed(window)
 

@@ -323,3 +323,15 @@ def test_folders_are_compared_as_the_disk_does(tmp_path: Path):
     assert excluded("/a.txt", os.path.join(folder, "a.txt"), str(link))
     assert excluded("/a.txt", os.path.join(link, "a.txt"), str(folder))
     assert excluded("/a.txt", str(folder / "a.txt"), str(folder).upper())
+
+
+@pytest.mark.parametrize(
+    "glob", [".env*", "*.pem", "secrets/**", "/secrets", "**/a/**/b", "**", "a/b", "/p/x/*.py", "~/x"]
+)
+@pytest.mark.parametrize(
+    "path",
+    ["/p/x/a.py", "/p/.env.local", "/p/secrets/key", "/p/a/c/b", "/p/A/B", "/p/secrets", "/secrets/a", "/p/x.pem/y"],
+)
+def test_a_path_alone_is_excluded_as_the_file_is(glob: str, path: str):
+    told = Told(exclude=(glob,))
+    assert told.leaves_out(path, ("/p",)) == told.is_excluded(path, ("/p",))
