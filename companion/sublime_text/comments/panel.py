@@ -150,10 +150,11 @@ class CommentPanel:
         window, comment = view.window(), self.comments.find(identifier)
         if window is None or comment is None:
             return
-        if action == "edit":
-            self.edit(window, comment)
-        elif action == "delete":
-            self.delete([comment])
+        match action:
+            case "edit":
+                self.edit(window, comment)
+            case "delete":
+                self.delete([comment])
 
     def _loaded(self, root: str) -> None:
         self._redraw({comment.path for comment in self.comments.of_root(root)})
