@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -299,3 +300,43 @@ def test_the_changes_of_a_turn_are_those_between_two_checkpoints(folder: Folder)
     assert b"final" in after
     ((row, _, _),) = folder.checkpoints.changed_since(second)
     assert row.path == "b.txt"
+
+
+def test_a_read_only_file_is_left_alone_and_named(folder: Folder):
+    folder.write("a.py", "agent\n")
+    (folder.path / "a.py").chmod(0o444)
+    folder.look()
+    with pytest.raises(WriteRefusedError, match="read-only"):
+        folder.undo("a.py")
+    assert folder.read("a.py") == b"agent\n"
+    assert "a.py" in folder.listed()
+
+
+def test_a_full_disk_loses_nothing(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    folder.write("a.py", "agent\n")
+    folder.look()
+    before = tree(folder.path)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("companion.changes.files._file", full)
+        with pytest.raises(WriteRefusedError, match="No space left"):
+            folder.undo("a.py")
+    assert tree(folder.path) == before
+    assert folder.listed() == {"a.py": "modified"}
+    folder.undo("a.py")
+    assert folder.read("a.py").decode() == LINES
+
+
+def test_an_undo_through_an_editor_that_changes_bytes_is_written_as_it_was(folder: Folder):
+    """A format or a trim on save."""
+    folder.write("b.txt", b"agent\n")
+    folder.look()
+    (write,) = folder.undoing.plan("b.txt")
+    folder.undoing.check(write)
+    folder.write("b.txt", b"one\ntwo\nthree\n")  # what the editor has saved
+    folder.undoing.force(write)
+    assert folder.undoing.finish("Undo", [write]) == []
+    assert folder.read("b.txt") == b"one\r\ntwo\r\nthree"
