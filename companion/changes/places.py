@@ -14,8 +14,8 @@ import stat
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Iterator, Mapping
-from typing import IO
 
 from ..platforms.files import close_to_others, is_mine, lock, make_private_folders
 from .git import program
@@ -72,10 +72,20 @@ def prepare(folder: str) -> None:
     close_to_others(folder)
 
 
+class _Lock:
+    """A file that this editor has locked, until it is closed or nobody knows of it any more.
+
+    A store that is taken just as its window closes is handed to nobody.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.close = weakref.finalize(self, os.close, descriptor)
+
+
 class Place:
     """The store of one folder, held by this editor."""
 
-    def __init__(self, path: str, lock: IO[bytes]) -> None:
+    def __init__(self, path: str, lock: _Lock) -> None:
         self.path = path
         self._lock = lock
 
@@ -112,17 +122,17 @@ def _is_own(path: str) -> bool:
     return False
 
 
-def _locked(path: str) -> IO[bytes] | None:
-    """The file, if nobody else has it locked."""
-    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
-    if not lock(file.fileno()):
-        file.close()
+def _locked(path: str) -> _Lock | None:
+    """The lock of a file, if nobody else has it."""
+    own = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    if not lock(own):
+        os.close(own)
         return None
     with contextlib.suppress(OSError):
         descriptor = os.open(f"{path}.pid", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as pid:
             pid.write(str(os.getpid()))
-    return file
+    return _Lock(own)
 
 
 def shrink(folder: str | None = None, *, everything: bool = False) -> list[str]:

@@ -40,9 +40,9 @@ class TestStatusBar(CompanionCase):
 
     def test_a_view_that_gets_the_focus_shows_it(self) -> Steps:
         yield lambda: self.status() == "Qwen Code"
-        yield from self.open_view("other.txt")
-        self.window.focus_view(self.opened)
-        yield lambda: self.opened.get_status(KEY) == "Qwen Code"
+        other = self.window.new_file()
+        self.window.focus_view(other)
+        yield lambda: other.get_status(KEY) == "Qwen Code"
 
     def test_it_can_be_turned_off(self) -> Steps:
         yield lambda: self.status() == "Qwen Code"

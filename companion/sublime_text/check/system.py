@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator
 
 import sublime
 
-from ...clis.environment import read_login_environment
 from ...clis.families import FAMILIES
 from ...platforms import programs
 from ...platforms.files import replace_file
@@ -134,6 +133,8 @@ def _one_spelling(folder: str) -> ProbeResult:
 
 
 def _path_of_login_shell() -> ProbeResult:
+    from ...clis.environment import read_login_environment  # noqa: PLC0415 - it imports asyncio
+
     login, own = read_login_environment(), dict(os.environ)
     more = set(login.get("PATH", "").split(os.pathsep)) - set(own.get("PATH", "").split(os.pathsep))
     home = os.path.expanduser("~")

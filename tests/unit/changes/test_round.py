@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from companion.changes import round as round_module
 from companion.changes.files import WriteRefusedError
 
 from .folders import AGENT, Folder, tree
@@ -138,7 +139,8 @@ def test_a_save_inside_of_an_agents_change_leaves_it_waiting_and_says_so(folder:
     assert row.note == "with your edits"
 
 
-def test_what_a_formatter_writes_directly_after_a_save_belongs_to_it(folder: Folder):
+def test_what_a_formatter_writes_directly_after_a_save_belongs_to_it(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(round_module, "FORMATTING", 60.0)
     folder.save("a.py", LINES.replace("line 7\n", "mine\n"))
     folder.write("a.py", LINES.replace("line 7\n", "mine, formatted\n"))
     folder.look()
