@@ -263,8 +263,9 @@ class CompanionThread:
 
     def _sleep(self, error: Exception) -> None:
         """Say why nothing starts, and wait until it may be different."""
-        self._asleep = True
+        # Before anybody hears of it and mends it: what is compared with must be how things were.
         found = failures.places(error)
+        self._asleep = True
         is_passing = failures.is_of_machine(error)
         if not is_passing:
             trouble = failures.trouble(error)

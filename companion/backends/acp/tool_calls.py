@@ -46,8 +46,8 @@ class ToolCalls:
             merged["rawInput"] = {**call["rawInput"], **known["rawInput"]}
         if not has_diff(call) and has_diff(known):
             merged["content"] = [*known["content"], *(merged["content"] if call.get("content") else [])]
-        if merged is not known and "toolCallId" in merged:
-            self._calls[merged["toolCallId"]] = dict(merged)
+        if isinstance(identifier := call.get("toolCallId"), str):
+            self._calls[identifier] = dict(merged)
         return merged
 
 
