@@ -61,6 +61,8 @@ LIMITS = {
     "reloads.unload_ms": 50,
 }
 """What a figure may be at most. Whatever is `left` must be nothing."""
+POOLS = ("asyncio_", "ThreadPool", "qwen-companion-blocking")
+"""How the names of a pool's threads begin."""
 SHORT = ("kb_each",)
 """Figures that a short run can't tell: the libraries' caches fill up meanwhile."""
 
@@ -113,13 +115,29 @@ class Soak:
         # A long chat has one at its top, for its earlier turns.
         phantoms = sum(phantom.key != EARLIER for state in states for phantom in state.phantoms.values())
         return {
-            # Pools make their threads when they need them, up to a limit, and keep them.
-            "threads": sum(not one.name.startswith(("asyncio_", "ThreadPool")) for one in threading.enumerate()),
+            # Pools make their threads when they need them, and keep them for a while or for ever.
+            "threads": sum(not one.name.startswith(POOLS) for one in threading.enumerate()),
             "files": getattr(self.process, "num_fds" if os.name == "posix" else "num_handles")(),
             "views": len(self.editor.app.views),
             "phantoms": phantoms,
             **self.companion(inside),
         }
+
+    def settled(self) -> dict[str, float]:
+        """How much there is once it has been the same for a second.
+
+        A review round is begun first: a CLI that stays for a moment only may begin it, or may not.
+        """
+        sublime.active_window().run_command("qwen_companion_begin_round")
+        self.editor.rest(1)
+        before = self.left()
+        for _ in range(30):
+            self.editor.rest(1)
+            after = self.left()
+            if after == before:
+                break
+            before = after
+        return before
 
     def sample(self) -> None:
         """Remember how much memory is in use."""
@@ -131,8 +149,7 @@ class Soak:
     def repeat(self, count: int, work: Callable[[int], Any]) -> Figures:
         """Do something many times. Returns KB for each further time, and what is left at the end."""
         work(0)
-        self.editor.rest(1)
-        before = self.left()
+        before = self.settled()
         every = max(1, count // 40)
         for number in range(1, count + 1):
             work(number)
@@ -209,6 +226,8 @@ def reviews(soak: Soak, count: int) -> Figures:
         soak.editor.wait(lambda: cli.outcomes)
         path.write_text(cli.outcomes[0][1]["content"], "utf-8")
         cli.received.clear()
+        # The next round writes the file as well.
+        soak.editor.wait(lambda: not soak.companion(lambda companion: len(companion.reviews._writes.missing)))
         soak.editor.wait(lambda: not views("proposal") and not views("original"))
 
     figures = soak.repeat(count, cycle)

@@ -52,7 +52,7 @@ class Companion:
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
         self.changes = Rounds(editor, self, self._background)
         self.decisions = Decisions(self.changes)
-        self.reviews = Reviews(editor, self._background, self._settings_of, self._status_changed, self.changes.accepted)
+        self.reviews = Reviews(editor, self._background, self._settings_of, self._status_changed, self.changes.written)
         self.chats = Chats(
             editor,
             self.reviews,

@@ -13,6 +13,8 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from ..platforms import programs
+
 LIMIT = 600.0
 """Seconds that one run may take. A disk that hangs must not keep a process for ever."""
 _SETTINGS = (
@@ -88,16 +90,16 @@ class Git:
             if self._is_closed:
                 raise GitError("it was ended")
             try:
-                process = self._running = subprocess.Popen(  # noqa: S603 - an absolute path, no shell
+                process: subprocess.Popen[bytes] = programs.start(
                     command,
+                    self._environment(index),
+                    folder=self._tree,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    cwd=self._tree,
-                    env=self._environment(index),
-                    creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
                 )
-            except OSError as error:
+                self._running = process
+            except (OSError, ValueError) as error:
                 raise GitError(str(error)) from error
             try:
                 printed, said = process.communicate(given, timeout=LIMIT)

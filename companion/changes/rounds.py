@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from ..review.disk import Encodings, holds
 from ..review.review import Review
 from . import places
 from .folder import Folder
@@ -28,9 +27,6 @@ LOOK = 2.0
 """Seconds between two looks while an agent is at work, at least."""
 SHARE = 20
 """A look that takes a second is followed by as many seconds without one: at most 5 % of a core."""
-WRITTEN = 20.0
-"""Seconds within which an agent writes what was accepted."""
-WRITTEN_LOOK = 0.25
 SETTLED = 6.0
 """Seconds without a change after which a CLI that doesn't say when a turn ends is taken to be done."""
 
@@ -361,22 +357,18 @@ class Rounds:
                 await folder.call(folder.refresh)
             self._publish_all(folder)
 
-    def accepted(self, review: Review, text: str) -> None:
-        """The person has accepted a proposal: it counts as reviewed once it is on the disk."""
-        if review.is_here:
-            before = review.disk.source.source if review.disk.exists else None
-            self.background(self._accepted(review.file_path, before, text, review.encodings))
+    def written(self, review: Review, text: str) -> None:
+        """A proposal that the person has accepted is on the disk: it counts as reviewed."""
+        before = review.disk.source.source if review.disk.exists else None
+        self.background(self._reviewed(review.file_path, before, text))
 
-    async def _accepted(self, path: str, before: str | None, text: str, encodings: Encodings) -> None:
+    async def _reviewed(self, path: str, before: str | None, text: str) -> None:
         folder, name = await self._place_of(path)
-        for _ in range(int(WRITTEN / WRITTEN_LOOK) if folder else 0):
-            if folder and await asyncio.to_thread(holds, path, text, encodings):
-                async with folder.lock:
-                    await folder.call(folder.round.reviewed, name, before, text)
-                    await folder.call(folder.refresh)
-                self._publish_all(folder)
-                return
-            await asyncio.sleep(WRITTEN_LOOK)
+        if folder:
+            async with folder.lock:
+                await folder.call(folder.round.reviewed, name, before, text)
+                await folder.call(folder.refresh)
+            self._publish_all(folder)
 
     def _publish_all(self, folder: Folder) -> None:
         for window in list(folder.windows):

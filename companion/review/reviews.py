@@ -51,23 +51,23 @@ class Reviews:
         background: Callable[[Coroutine[Any, Any, object]], object],
         settings_of: Callable[[int], Settings],
         changed: Callable[[], object],
-        accepted: Callable[[Review, str], object],
+        written: Callable[[Review, str], object],
     ) -> None:
         """`settings_of` gives the settings of a window.
 
-        `changed` is called when a review was opened or has its outcome, `accepted` with each accepted proposal and its
+        `changed` is called when a review was opened or has its outcome, `written` with each accepted proposal and its
         text.
         """
         self.settings_of = settings_of
         self._changed = changed
-        self._accepted = accepted
+        self._written = written
         self._editor = editor
         self._background = background
         self._open: dict[tuple[Owner, str], Review] = {}
         self._ids = itertools.count(1)
         self._unclaimed: list[Review] = []
         """Reviews from before a reload that their chats have not asked for again. They may have their outcome."""
-        self._writes = Writes(editor, background)
+        self._writes = Writes(editor, background, written)
         self._is_leaving = False
         self._looks = DiskLooks(editor, lambda review: self.find(review.number) is review, self._done_on_disk)
 
@@ -355,7 +355,7 @@ class Reviews:
         """The file already matches the proposal: accept, and keep what the person has edited."""
         self._settle(review, "accepted")
         review.owner.notify(_accepted(review, review.proposed.source))
-        self._accepted(review, review.proposed.source)
+        self._written(review, review.proposed.source)
         self._editor.mention(f"{review.name} already matches the proposal of {review.owner.cli}.", review.owner.window)
         await self._close_views(review, "was closed because the file already matches the proposal")
 
@@ -365,9 +365,7 @@ class Reviews:
     def _accept(self, review: Review, content: str) -> None:
         """Tell the owner of a review that is settled."""
         review.owner.notify(_accepted(review, content))
-        self._accepted(review, content)
-        if review.request is None:
-            self._writes.expect(review, content)
+        self._writes.expect(review, content)
 
     def _reject(self, review: Review) -> None:
         self._settle(review, "rejected")

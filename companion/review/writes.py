@@ -15,40 +15,60 @@ LIMIT = 10.0
 """Seconds within which a CLI has to write what was accepted."""
 LOOK = 0.25
 """Seconds between two looks whether it has."""
+SOON = 0.02
+"""The same just after the answer: what a CLI has written may be changed soon by its next edit or a formatter."""
+LOOKS_SOON = 50
+"""How many looks are made so soon."""
 
 
 class Writes:
     """The accepted reviews whose files have not been written yet."""
 
-    def __init__(self, editor: ReviewViews, background: Callable[[Coroutine[Any, Any, object]], object]) -> None:
+    def __init__(
+        self,
+        editor: ReviewViews,
+        background: Callable[[Coroutine[Any, Any, object]], object],
+        written: Callable[[Review, str], object],
+    ) -> None:
+        """`written` is called with each accepted proposal and its content once that was read from the disk."""
         self._editor = editor
         self._background = background
+        self._written = written
         self.missing: dict[Review, str] = {}
-        """The content that each of these files will have."""
+        """The content that each of these files will have, for the proposals of CLIs."""
 
     def expect(self, review: Review, content: str) -> None:
-        """The CLI is about to write this. The person hears whether it has; if not, the text is kept in a tab."""
-        self.missing[review] = content
-        self._background(self._await_write(review, content))
+        """The CLI or the agent is about to write this.
+
+        The person hears whether a CLI has; if not, the text is kept in a tab.
+        """
+        if review.request is None:
+            self.missing[review] = content
+        if review.is_here:
+            self._background(self._await_write(review, content))
 
     async def _await_write(self, review: Review, content: str) -> None:
         cli, window = review.owner.cli, review.owner.window
         is_written = await _is_written(review, content)
-        del self.missing[review]
+        is_of_cli = self.missing.pop(review, None) is not None
+        if is_written:
+            self._written(review, content)
+        if not is_of_cli:
+            return
         if is_written:
             self._editor.mention(f"{cli} has written {review.name}.", window)
         else:
-            why = f"{cli} has not written {review.name}. The text that you accepted is kept here."
+            why = f"{cli} has not written {review.name} as you accepted it. The text that you accepted is kept here."
             self._editor.keep_text(window, review.name, SourceText(content).shown, why)
 
 
 async def _is_written(review: Review, content: str) -> bool:
     """Whether the file has the content before the time is over. It is read again when it has changed."""
     looked: object = ()
-    for _ in range(int(LIMIT / LOOK)):
+    for look in range(LOOKS_SOON + int(LIMIT / LOOK)):
         if (seen := await asyncio.to_thread(stamp, review.file_path)) != looked:
             looked = seen
             if await asyncio.to_thread(holds, review.file_path, content, review.encodings):
                 return True
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(min(SOON, LOOK) if look < LOOKS_SOON else LOOK)
     return False

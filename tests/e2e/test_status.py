@@ -223,7 +223,7 @@ def test_settings_with_an_approval_mode_that_never_asks(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, tools: dict[str, str], said: str
 ) -> None:
     usual = qwen_cli.settings()
-    monkeypatch.setattr(qwen_cli, "settings", lambda: {**usual, "tools": tools})
+    monkeypatch.setattr(qwen_cli, "settings", lambda *_: {**usual, "tools": tools})
     editor = desk.open()
     qwen = desk.qwen()
     qwen.wait_connected()

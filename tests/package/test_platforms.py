@@ -66,8 +66,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("backends/acp/child.py", "subprocess.Popen"): "it is what platforms.programs.start makes",
     ("changes/files.py", "os.chmod"): "on Windows there are no programs among files, and nothing has to be kept",
     ("changes/files.py", "os.symlink"): "where links can't be made, the undo is refused in a sentence",
-    ("changes/git.py", "Popen(creationflags=)"): "git by its absolute path, with an environment of its own",
-    ("changes/git.py", "subprocess.Popen"): "the same",
     ("changes/places.py", "os.chmod"): "git's objects are read-only, and Windows removes no such file",
     ("changes/places.py", "run(creationflags=)"): "git by its absolute path, with an environment of its own",
     ("changes/places.py", "subprocess.run"): "the same",
