@@ -392,9 +392,16 @@ def test_a_legacy_file_that_is_gone_is_no_finding(running: Running, look: Look, 
     monkeypatch.setattr(survey, "refusal", lambda folder: "it is a symbolic link" if folder.parts == () else "")
     found = running.do(lambda companion: next(iter(companion._windows.values())).endpoint.publications[0].written)
     [shared] = [path for path in found if path.name == f"qwen-code-ide-server-{os.getppid()}.json"]
-    shared.unlink()
-    told = look()[1]
-    assert {file.path: file.state for file in told.served[1].files}[str(shared)] == "missing"
+
+    def seen_without_it() -> Facts | None:
+        # The companion writes it again when it looks.
+        shared.unlink(missing_ok=True)
+        told = look()[1]
+        state = {file.path: file.state for file in told.served[1].files}[str(shared)]
+        return told if state == "missing" else None
+
+    told = until(seen_without_it)
+    assert told is not None
     assert findings(told) == []
 
 
