@@ -67,7 +67,7 @@ def place(text: str, edit: Edit) -> str | None:
     if not old:
         return source.restore(new) if source.shown else edit.new
     found = list(_occurrences(source.shown, old))
-    if not found and old.endswith("\n") and source.shown.endswith(old[:-1]):
+    if not found and old.endswith("\n") and old != "\n" and source.shown.endswith(old[:-1]):
         # The last line of the file has no ending.
         found, old, new = [len(source.shown) - len(old) + 1], old[:-1], new.removesuffix("\n")
     if len(found) > 1 and not edit.is_everywhere:

@@ -54,6 +54,7 @@ def shown(call: Mapping[str, Any], **files: Sequence[str]) -> list[tuple[Any, ..
         ("one\r\ntwo\r\n", Edit("two", "2\n3"), "one\r\n2\r\n3\r\n"),
         ("\ufeffone\n", Edit("one", "1"), "\ufeff1\n"),
         ("one\ntwo", Edit("two\n", "2\n"), "one\n2"),
+        ("one", Edit("\n", "x\n"), None),
     ],
     ids=lambda value: repr(value)[:40],
 )
