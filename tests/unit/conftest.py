@@ -263,13 +263,24 @@ class Alone:
             command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True
         )
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
+        self._errors = ""
+        self._readers = [threading.Thread(target=read) for read in (self._read, self._read_errors)]
+        for reader in self._readers:
+            reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout
         for line in self.process.stdout:
             self._events.put(json.loads(line))
+
+    def _read_errors(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            self._errors += line
+
+    def wait_for_error(self, text: str) -> None:
+        """Wait until it has written a text to stderr."""
+        until(lambda: text in self._errors)
 
     def wait_for(self, event: str) -> dict[str, Any]:
         while (found := self._events.get(timeout=3 * LIMIT))["event"] != event:
@@ -285,18 +296,22 @@ class Alone:
     def stop(self) -> str:
         """Stop it, and return what it wrote to stderr."""
         assert self.process.stdin
-        assert self.process.stderr
         if not self.process.stdin.closed:
             self.process.stdin.close()
             assert self.wait_for("stopped")["ended"] is True
-        errors = "" if self.process.stderr.closed else self.process.stderr.read()
         assert self.process.wait(LIMIT) == 0
-        return errors
+        self._join()
+        return self._errors
+
+    def _join(self) -> None:
+        for reader in self._readers:
+            reader.join(LIMIT)
+            assert not reader.is_alive()
 
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        self._reader.join()
+        self._join()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert pipe
             pipe.close()
