@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from companion.backends.daemon.decoder import decode
-from companion.chat.transcript.transcript import Transcript
+from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import Locality
 from tests.unit.fake_daemon import TOKEN

@@ -16,7 +16,7 @@ from .backends.daemon.process import launch
 from .changes import places
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
-from .chat.chats import Chats
+from .chats.chats import Chats
 from .clis.discovery import EnvironmentVariables, clear_leftovers
 from .clis.families import FAMILIES
 from .clis.processes import wrote

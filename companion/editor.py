@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .changes.port import ChangeViews
-from .chat.port import ChatScreen
+from .chats.port import ChatScreen
 from .libraries.guard import Trouble
 from .review.port import ReviewViews
 from .server.port import ContextSource

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     import asyncio
 
     from ..changes.port import Listing
-    from ..chat.prompt import Draft, Excerpt
-    from ..chat.transcript.render import Render
+    from ..chats.prompt import Draft, Excerpt
+    from ..chats.transcript.render import Render
     from ..companion import Companion
     from ..editor import WindowStatus
     from ..ids import ChatId, ReviewId

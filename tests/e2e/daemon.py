@@ -18,10 +18,10 @@ from companion.backends.daemon.client import Client, Scope
 from companion.backends.daemon.decoder import decode
 from companion.backends.daemon.process import launch
 from companion.backends.sessions import Session
-from companion.chat import daemons as shared
-from companion.chat import prompt
-from companion.chat.connection import ChatConnection
-from companion.chat.connector import Connector
+from companion.chats import daemons as shared
+from companion.chats import prompt
+from companion.chats.connection import ChatConnection
+from companion.chats.connector import Connector
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.events import Envelope
 from companion.conversation.snapshot import Message, Permission, Turn

@@ -1,6 +1,6 @@
-"""Regenerates tests/unit/daemon/recordings: what the pinned `qwen serve` sends in a session with every kind of event.
+"""Regenerates tests/unit/backends/daemon/recordings: what the pinned `qwen serve` sends in a session.
 
-Run it with `python -m tests.e2e.record` after `. scripts/env.sh`. Paths are made neutral and the list of slash commands
+Every kind of event is in it. Run it with `python -m tests.e2e.record` after `. scripts/env.sh`. Paths are made neutral and the list of slash commands
 is cut to three; nothing else is changed.
 """
 
@@ -20,12 +20,12 @@ from companion.backends.daemon.address import Address
 from companion.backends.daemon.decoder import decode
 from companion.backends.daemon.errors import DaemonError
 from companion.backends.daemon.process import launch
-from companion.chat import prompt
+from companion.chats import prompt
 
 from .daemon import Daemons, Talk, run, said, talk, until
 from .model import Call
 
-RECORDINGS = Path(__file__).resolve().parents[1] / "unit" / "daemon" / "recordings"
+RECORDINGS = Path(__file__).resolve().parents[1] / "unit" / "backends" / "daemon" / "recordings"
 
 
 class Recorder:

@@ -25,8 +25,8 @@ from companion.backends.daemon.errors import (
     WorkspaceMismatchError,
 )
 from companion.backends.daemon.process import launch
-from companion.chat import prompt
-from companion.chat.renderer import snapshots
+from companion.chats import prompt
+from companion.chats.renderer import snapshots
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import Cost, Tool
 from tests.parts import has

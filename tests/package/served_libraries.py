@@ -24,9 +24,9 @@ lazy.put_off()  # as `companion.thread` does before it imports the rest
 
 from companion.backends.daemon.address import Address
 from companion.backends.daemon.process import launch
-from companion.chat.connection import ChatConnection
-from companion.chat.connector import Connector
-from companion.chat.daemons import Daemons
+from companion.chats.connection import ChatConnection
+from companion.chats.connector import Connector
+from companion.chats.daemons import Daemons
 from companion.clis.discovery import EnvironmentVariables
 from companion.companion import Companion
 from companion.editor import Editor

@@ -10,9 +10,9 @@ import random
 import sys
 from pathlib import Path
 
-from companion.chat.transcript.markdown import Scanner
-from companion.chat.transcript.plain import presentable
-from companion.chat.transcript.transcript import Transcript
+from companion.chats.transcript.markdown import Scanner
+from companion.chats.transcript.plain import presentable
+from companion.chats.transcript.transcript import Transcript
 from companion.conversation.snapshot import (
     DAEMON_AGENT,
     ConnectionStatus,

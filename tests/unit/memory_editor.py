@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from companion.changes.port import Listing
-from companion.chat.prompt import Draft
-from companion.chat.transcript.render import Render
+from companion.chats.prompt import Draft
+from companion.chats.transcript.render import Render
 from companion.editor import WindowStatus
 from companion.ids import ReviewId
 from companion.libraries.guard import Trouble

@@ -14,7 +14,7 @@ from .html import shortened
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...chat.changes import ChangedFile, TurnChanges
+    from ...chats.changes import ChangedFile, TurnChanges
     from ..adapter import Adapter
     from .view import ChatView
 

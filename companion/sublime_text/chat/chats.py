@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...chat.mentions import mentions
-from ...chat.prompt import Draft, Excerpt
-from ...chat.slash import Instead, translated
+from ...chats.mentions import mentions
+from ...chats.prompt import Draft, Excerpt
+from ...chats.slash import Instead, translated
 from ...ids import WindowId
 from ...status.facts import ShownChat
 from ..answers import expect
@@ -25,7 +25,7 @@ from .view import USED_SETTING, ChatView, chat_id_of
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
-    from ...chat.transcript.render import Render
+    from ...chats.transcript.render import Render
     from ...ids import ChatId
 
 PATIENCE = 5000

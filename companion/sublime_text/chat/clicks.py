@@ -17,8 +17,8 @@ from . import html
 from .permissions import QuestionForm, pick_option
 
 if TYPE_CHECKING:
-    from ...chat.chats import Chats
-    from ...chat.transcript.render import Link
+    from ...chats.chats import Chats
+    from ...chats.transcript.render import Link
     from ...conversation.snapshot import Permission
     from ...ids import ChatId
     from .html import LinkItem

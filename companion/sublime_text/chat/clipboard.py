@@ -13,7 +13,7 @@ from pathlib import Path
 
 import sublime
 
-from ...chat.uris import path_of
+from ...chats.uris import path_of
 from ...platforms import programs
 from ...platforms.files import make_private_folders
 

@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 
 import sublime
 
-from ...chat.prompt import Excerpt
+from ...chats.prompt import Excerpt
 from ...exclusion import Told
 
 MOST = 16 * 1024

@@ -14,8 +14,8 @@ from .commands import _ChatCommand
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...chat.history import RewindTarget
-    from ...chat.prompt import Draft
+    from ...chats.history import RewindTarget
+    from ...chats.prompt import Draft
     from ..adapter import Adapter
     from .view import ChatView
 

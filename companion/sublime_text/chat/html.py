@@ -11,7 +11,7 @@ from ..minihtml import safe
 from ..style import COLOURS, LINK_COLOUR
 
 if TYPE_CHECKING:
-    from ...chat.transcript.render import Ask, Code, Render, Running
+    from ...chats.transcript.render import Ask, Code, Render, Running
     from ...conversation.snapshot import Choice, ContextWindow, Option, Queued, Unsent
 
 STYLE = f"""{COLOURS}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import sublime
 import sublime_plugin
 
-from ...chat.mentions import mention, open_mention
-from ...chat.slash import offered
+from ...chats.mentions import mention, open_mention
+from ...chats.slash import offered
 from .. import buffers, package
 from ..minihtml import safe
 from ..panels import say

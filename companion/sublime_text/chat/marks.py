@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...chat.transcript.render import MARK
+from ...chats.transcript.render import MARK
 from ..windows import CHAT_FOLDER_SETTING
 from . import html
 from .groups import Groups, key, same
 
 if TYPE_CHECKING:
-    from ...chat.transcript.render import Code, Fold, Link, Render, Said
+    from ...chats.transcript.render import Code, Fold, Link, Render, Said
 
 BAR, ASKS, CODES = "qwen_companion.chat_bar", "qwen_companion.chat_asks", "qwen_companion.chat_codes"
 RUNNING = "qwen_companion.chat_running"

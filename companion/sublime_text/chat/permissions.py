@@ -12,7 +12,7 @@ from ..panels import PanelItem, choose, say
 from ..windows import is_visible
 
 if TYPE_CHECKING:
-    from ...chat.transcript.render import Ask
+    from ...chats.transcript.render import Ask
     from ...conversation.snapshot import Permission, Question
     from .text import ChatText
 

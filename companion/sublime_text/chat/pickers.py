@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import sublime
 import sublime_plugin
 
-from ...chat.mentions import mention
-from ...chat.prompt import Excerpt
+from ...chats.mentions import mention
+from ...chats.prompt import Excerpt
 from ...conversation.snapshot import DAEMON_AGENT
 from .. import package
 from ..page import Page

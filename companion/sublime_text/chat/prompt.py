@@ -8,7 +8,7 @@ from typing import Any
 
 import sublime
 
-from ...chat.prompt import Draft, Excerpt
+from ...chats.prompt import Draft, Excerpt
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING
 from .text import prompt_start
 

@@ -11,7 +11,7 @@ from ..windows import is_visible
 from . import html
 
 if TYPE_CHECKING:
-    from ...chat.transcript.render import Render
+    from ...chats.transcript.render import Render
 
 
 class Scroll:

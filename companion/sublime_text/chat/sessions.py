@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...backends.sessions import FoundSession, SessionInfo, SessionPage
-    from ...chat.chats import Chats
+    from ...chats.chats import Chats
     from ..adapter import Adapter
     from .view import ChatView
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import sublime
 import sublime_plugin
 
-from ...chat.transcript.render import MARK
+from ...chats.transcript.render import MARK
 from .. import buffers
 from .undo import UndoHistory
 
 if TYPE_CHECKING:
-    from ...chat.transcript.render import Render
+    from ...chats.transcript.render import Render
 
 SIGNS_SETTING = "qwen_companion.chat_signs"
 """On a chat's view: how often the mark at the transcript's end occurs in the prompt.

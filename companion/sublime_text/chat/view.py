@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import sublime
 
-from ...chat.prompt import Draft, Excerpt
+from ...chats.prompt import Draft, Excerpt
 from ...conversation.snapshot import DAEMON_AGENT
 from ...ids import ChatId, ViewId
 from ...status.facts import ShownChat
@@ -22,7 +22,7 @@ from .text import ChatText
 from .undo import UndoHistory
 
 if TYPE_CHECKING:
-    from ...chat.transcript.render import Code, Render
+    from ...chats.transcript.render import Code, Render
 
 TITLE_LENGTH = 60
 """Characters of a session's title that the tab shows."""

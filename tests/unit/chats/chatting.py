@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock, patch
 
-from companion.chat.chats import Chats
-from companion.chat.transcript.render import Render
+from companion.chats.chats import Chats
+from companion.chats.transcript.render import Render
 from companion.conversation.snapshot import ConnectionStatus
 from companion.exclusion import Told
 from companion.ids import ChatId, ViewId, WindowId
@@ -134,7 +134,7 @@ async def chatting(daemon: FakeDaemon, folder: str, *, is_here: bool = True, **s
     room.configure(**settings)
     before = asyncio.all_tasks()
     try:
-        with patch("companion.chat.connector.is_here", AsyncMock(return_value=is_here)):
+        with patch("companion.chats.connector.is_here", AsyncMock(return_value=is_here)):
             yield room
     finally:
         await room.chats.stop(hand_over=False)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from companion.chat.prompt import Draft
-from companion.chat.transcript.render import Render
-from companion.chat.transcript.transcript import Transcript
+from companion.chats.prompt import Draft
+from companion.chats.transcript.render import Render
+from companion.chats.transcript.transcript import Transcript
 from companion.conversation.snapshot import Message, Snapshot, Turn
 
 from ..fake_daemon import FakeDaemon, Request, Stream, until
@@ -254,7 +254,7 @@ def _said(turn: Turn, speaker: str) -> str:
 async def day(folder: str, turns: int, after: Callable[[int], object] = lambda _: None) -> Day:
     """Have that many turns, with a fault in every 20th. `after` is called with the number of each turn."""
     daemon, found = DayDaemon(real(folder)), Day()
-    with patch("companion.chat.connection.BACKOFF", (0.01,)):
+    with patch("companion.chats.connection.BACKOFF", (0.01,)):
         async with daemon.at_work(), chatting(daemon, folder) as room:
             daemon.add_routes()
             daemon.is_seen = lambda words: words in room.editor.chats[1]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from companion.chat import renderer
-from companion.chat.prompt import Draft
+from companion.chats import renderer
+from companion.chats.prompt import Draft
 from companion.conversation.conversation import Conversation
 
 from ..fake_daemon import Request, until
@@ -170,7 +170,7 @@ def test_reconnect_goes_all_the_way_after_the_session_has_ended(project: Path):
 def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
+    monkeypatch.setattr("companion.chats.connection.BACKOFF", (0.05,))
 
     async def test(room: Room) -> None:
         right = room.daemon.routes["GET /capabilities"]
@@ -201,7 +201,7 @@ def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
 
 
 def test_the_first_connection_is_tried_again_too_f4(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
+    monkeypatch.setattr("companion.chats.connection.BACKOFF", (0.05,))
 
     async def test(room: Room) -> None:
         url = room.daemon.address.url
@@ -243,7 +243,7 @@ def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
 
 def test_reconnect_counts_while_the_stream_is_tried_again(project: Path, monkeypatch: pytest.MonkeyPatch):
     """It starts over with the settings of now, although something is being tried already."""
-    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
+    monkeypatch.setattr("companion.chats.connection.BACKOFF", (0.05,))
 
     async def test(room: Room) -> None:
         room.chats.open(CHAT, WINDOW, room.folder)
@@ -357,7 +357,7 @@ def test_a_question_whose_diff_fails_stops_nothing(
 def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
     project: Path, monkeypatch: pytest.MonkeyPatch, stormy: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.01,))
+    monkeypatch.setattr("companion.chats.connection.BACKOFF", (0.01,))
     apply = Conversation.apply
     fails = [True]
 

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from companion.chat import chats as chats_module
-from companion.chat import mentions
+from companion.chats import chats as chats_module
+from companion.chats import mentions
 from companion.conversation.failures import ChatError
 
 from ..fake_daemon import FEATURES, TOKEN, until

@@ -17,8 +17,8 @@ import pytest
 from companion.agents import AgentCommand
 from companion.backends.acp.client import AgentClient
 from companion.backends.acp.files import Files
-from companion.chat.prompt import Draft
-from companion.chat.transcript.render import Render
+from companion.chats.prompt import Draft
+from companion.chats.transcript.render import Render
 from companion.clis.environment import LoginEnvironment, without_editors
 from companion.settings import DaemonSettings
 from tests.agent_talk import LIMIT, scripted, until

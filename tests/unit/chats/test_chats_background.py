@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from companion.chat import reader
+from companion.chats import reader
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Task
 

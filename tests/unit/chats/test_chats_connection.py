@@ -10,8 +10,8 @@ import pytest
 
 from companion.backends.daemon.client import Client
 from companion.backends.daemon.errors import UnreachableError
-from companion.chat import connection, connector
-from companion.chat.prompt import Draft
+from companion.chats import connection, connector
+from companion.chats.prompt import Draft
 
 from ..fake_daemon import until
 from .chatting import CHAT, WINDOW, Room, attached

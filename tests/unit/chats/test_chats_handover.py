@@ -20,8 +20,8 @@ import pytest
 
 from companion.agents import AgentCommand
 from companion.backends.acp.process import end_group
-from companion.chat.chats import Chats
-from companion.chat.prompt import Draft
+from companion.chats.chats import Chats
+from companion.chats.prompt import Draft
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
 from companion.conversation.plain import plain, restored

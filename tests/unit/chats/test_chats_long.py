@@ -11,9 +11,9 @@ from typing import Any, cast
 import pytest
 
 from companion.backends.daemon.decoder import decode
-from companion.chat import chat as chat_module
-from companion.chat.prompt import Draft
-from companion.chat.transcript.transcript import Transcript
+from companion.chats import chat as chat_module
+from companion.chats.prompt import Draft
+from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.history import Cursor, Replay
 from companion.conversation.packing import Packer

@@ -11,9 +11,9 @@ import pytest
 
 from companion.backends.daemon import answers, rewind
 from companion.backends.parts import RewindPoint
-from companion.chat import history
-from companion.chat.history import RewindTarget, rewind_targets
-from companion.chat.prompt import Draft
+from companion.chats import history
+from companion.chats.history import RewindTarget, rewind_targets
+from companion.chats.prompt import Draft
 from companion.conversation.changed import FileChange, changed_files
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Attachment, Diff, Location, Message, Tool, Turn

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from companion.backends.daemon.process import launch
-from companion.chat.prompt import Draft, Excerpt
+from companion.chats.prompt import Draft, Excerpt
 
 from ..fake_daemon import until
 from .chatting import CHAT, WINDOW, Room, attached, real

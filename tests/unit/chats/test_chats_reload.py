@@ -16,8 +16,8 @@ from companion.ids import ChatId, ViewId, WindowId
 from companion.server.endpoint import listen
 from companion.settings import DaemonSettings, Settings
 
+from ..backends.daemon.test_daemon_launch import LISTENS
 from ..conftest import Running, until
-from ..daemon.test_daemon_launch import LISTENS
 from ..wire import LIMIT
 from .chatting import CHAT, WINDOW
 

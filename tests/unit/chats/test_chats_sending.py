@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from companion.backends.daemon import transport
-from companion.chat import chat as chat_module
-from companion.chat import outbox
-from companion.chat.prompt import Draft, Excerpt
+from companion.chats import chat as chat_module
+from companion.chats import outbox
+from companion.chats.prompt import Draft, Excerpt
 from companion.ids import ChatId, ViewId
 
 from ..fake_daemon import FEATURES, FakeDaemon, Request, Stream, faked, until
@@ -536,7 +536,7 @@ def test_what_is_not_sent_yet_is_shown_and_can_be_taken_back(project: Path, monk
 
 
 def test_what_goes_out_quickly_is_never_offered_for_removal(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("companion.chat.outbox.QUICK", 60)
+    monkeypatch.setattr("companion.chats.outbox.QUICK", 60)
 
     async def test(room: Room) -> None:
         room.chats.open(CHAT, WINDOW, room.folder)

@@ -14,7 +14,7 @@ import pytest
 
 from companion.agents import AgentCommand
 from companion.backends.daemon.process import launch
-from companion.chat.prompt import Draft
+from companion.chats.prompt import Draft
 from companion.ids import ChatId, ViewId, WindowId
 from companion.settings import DaemonSettings
 from tests.agent_talk import scripted
@@ -252,7 +252,7 @@ def test_a_daemon_that_is_killed_is_started_again_once_for_both_and_then_only_on
 def test_a_daemon_that_one_of_them_has_replaced_is_followed_by_the_other(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("companion.chat.connection.BACKOFF", (0.05,))
+    monkeypatch.setattr("companion.chats.connection.BACKOFF", (0.05,))
 
     async def test(room: Pair) -> None:
         streams = [await room.open(chat) for chat in (FIRST, SECOND)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.chat.prompt import ChatFolder, Draft, Excerpt
+from companion.chats.prompt import ChatFolder, Draft, Excerpt
 from companion.exclusion import Told
 from companion.ids import WindowId
 from companion.settings import Settings

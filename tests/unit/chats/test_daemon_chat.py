@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from companion.chat.connection import ChatConnection
-from companion.chat.connector import Connector
-from companion.chat.daemons import Daemons
-from companion.chat.renderer import snapshots
+from companion.chats.connection import ChatConnection
+from companion.chats.connector import Connector
+from companion.chats.daemons import Daemons
+from companion.chats.renderer import snapshots
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.snapshot import ConnectionStatus, ContextWindow, Message, Snapshot
 from companion.exclusion import Told
@@ -104,7 +104,7 @@ def chatting(
             await test(daemon, person)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("companion.chat.connection.BACKOFF", backoff)
+        patch.setattr("companion.chats.connection.BACKOFF", backoff)
         faked(whole)
 
 

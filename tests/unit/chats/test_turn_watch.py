@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from companion.chat.turn_watch import TurnWatch
+from companion.chats.turn_watch import TurnWatch
 from companion.conversation.snapshot import Diff, Location, Message, Snapshot, Status, Tool, Turn
 from companion.ids import ChatId, WindowId
 

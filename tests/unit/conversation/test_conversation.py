@@ -27,7 +27,7 @@ from companion.conversation.snapshot import (
 )
 from companion.conversation.state import START
 
-from ..daemon.test_daemon_events import HISTORIES, SESSION
+from ..backends.daemon.test_daemon_events import HISTORIES, SESSION
 
 FRAMES = [decode(line) for line in SESSION]
 NUMBERED = [envelope for envelope in FRAMES if envelope.id is not None]

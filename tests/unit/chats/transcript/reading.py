@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from companion.chat.transcript.plain import GAP
-from companion.chat.transcript.render import Render
-from companion.chat.transcript.transcript import MARK, Transcript
+from companion.chats.transcript.plain import GAP
+from companion.chats.transcript.render import Render
+from companion.chats.transcript.transcript import MARK, Transcript
 from companion.conversation.snapshot import (
     ConnectionStatus,
     Diff,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from companion.chat.transcript.plain import GAP
+from companion.chats.transcript.plain import GAP
 from companion.conversation.snapshot import (
     ConnectionStatus,
     Message,

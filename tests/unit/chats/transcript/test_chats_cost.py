@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from companion.backends.daemon.decoder import decode
-from companion.chat.transcript.plain import GAP
-from companion.chat.transcript.status_text import amount
-from companion.chat.transcript.transcript import Transcript
+from companion.chats.transcript.plain import GAP
+from companion.chats.transcript.status_text import amount
+from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ConnectionStatus, Locality, duration
 

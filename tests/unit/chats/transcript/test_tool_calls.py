@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.chat.transcript.transcript import Transcript
+from companion.chats.transcript.transcript import Transcript
 from companion.conversation.snapshot import (
     Diff,
     Location,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.chat.transcript.render import Link
+from companion.chats.transcript.render import Link
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import (
     Attachment,
@@ -179,7 +179,7 @@ def test_an_answer_that_grows_costs_what_is_new():
 def test_what_is_the_same_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch):
     items = (Message("user", "Go"), tool(), Message("answer", "a"))
     made = shown(turn(*items, state="running"))
-    monkeypatch.setattr("companion.chat.transcript.wording.write_tool", lambda *_args, **_more: pytest.fail("again"))
+    monkeypatch.setattr("companion.chats.transcript.wording.write_tool", lambda *_args, **_more: pytest.fail("again"))
     made.update(view(turn(*items[:2], Message("answer", "ab"), state="running")))
     assert "\nab\n" in made.text
 

@@ -15,7 +15,7 @@ import pytest
 
 from companion.backends.daemon.process import launch, records
 
-from ..conftest import Running, until
+from ...conftest import Running, until
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 

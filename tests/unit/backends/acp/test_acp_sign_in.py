@@ -18,8 +18,8 @@ from companion.backends.parts import Way
 from companion.conversation.failures import NotConnectedError
 from tests.agent_talk import scripted, until
 
-from ..chats.chatting import CHAT, WINDOW
-from ..chats.test_chats_agents import chatting, run
+from ...chats.chatting import CHAT, WINDOW
+from ...chats.test_chats_agents import chatting, run
 
 OWN = AgentCommand("Own", ("own", "--acp"), {"KEY": "k"})
 SCRIPT = """

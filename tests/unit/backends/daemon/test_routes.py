@@ -12,11 +12,11 @@ import pytest
 from companion.backends.daemon import errors, transport
 from companion.backends.daemon.client import Client
 from companion.backends.sessions import SessionPage
-from companion.chat import prompt
+from companion.chats import prompt
 from companion.conversation.history import Cursor
 from companion.conversation.snapshot import ContextWindow, Queued
 
-from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked
+from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked
 from .test_daemon_client import SESSION
 
 # Routes

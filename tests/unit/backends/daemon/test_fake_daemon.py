@@ -14,7 +14,7 @@ from companion.backends.daemon.address import Address
 from companion.backends.daemon.client import load
 from companion.backends.sessions import Session
 
-from ..fake_daemon import FakeDaemon, run
+from ...fake_daemon import FakeDaemon, run
 
 MOMENTS = 40
 """More turns of the loop than a request takes."""

@@ -17,7 +17,7 @@ from companion.clis import environment as environment_module
 from companion.clis.environment import LoginEnvironment
 from tests.agent_talk import is_alive, run, said, scripted, talking
 
-from ..fake_daemon import until
+from ...fake_daemon import until
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no login shells")

@@ -22,7 +22,7 @@ from companion.backends.daemon.here import is_here
 from companion.backends.daemon.locality import NOT_TOLD, ROUTES, text, where
 from companion.conversation.snapshot import Locality
 
-from ..fake_daemon import TOKEN, FakeDaemon, Request, faked
+from ...fake_daemon import TOKEN, FakeDaemon, Request, faked
 
 KEY = "sk-a-key-that-nobody-sees"
 TOLD: dict[str, dict[str, Any]] = {

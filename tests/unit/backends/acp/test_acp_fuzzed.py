@@ -16,7 +16,7 @@ from companion.backends.acp.client import AgentClient
 from companion.backends.acp.errors import EndedError
 from companion.backends.acp.lines import Lines, TooLong
 from companion.backends.wire import read
-from companion.chat.transcript.transcript import Transcript
+from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import Envelope, TurnCompleted
 from companion.conversation.snapshot import Locality

@@ -14,7 +14,7 @@ import pytest
 from companion.backends.daemon import errors
 from companion.backends.daemon.process import launch
 
-from ..fake_daemon import run
+from ...fake_daemon import run
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]} | {
     name: os.environ[name] for name in ("SYSTEMROOT", "TEMP", "TMP") if name in os.environ

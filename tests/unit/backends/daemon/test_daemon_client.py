@@ -17,7 +17,7 @@ from companion.backends.daemon.client import Client
 from companion.backends.daemon.errors import DaemonError
 from companion.backends.sessions import Session
 
-from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
+from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
 
 SESSION = Session.known("s", "/w").model_copy(update={"client_id": "c"})
 
