@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
+from ..ids import WindowId
 from ..review.disk import Encodings, decoded
 from ..review.source_text import SourceText
 from . import places
@@ -37,7 +38,7 @@ class Folder:
 
     def __init__(self, root: str, editor: ChangeViews, excludes: Callable[[str], bool], stores: str | None) -> None:
         self.root = root
-        self.windows: set[int] = set()
+        self.windows: set[WindowId] = set()
         self.rows: list[ChangeRow] = []
         self.cost = 0.0
         """Seconds that the last look took."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from ..ids import ChatId, WindowId
 from ..review.review import Review
 from . import places
 from .folder import Folder
@@ -52,7 +53,7 @@ class Rounds:
         self._background = background
         self._is_closed = False
         self._stores = stores
-        self._windows: dict[int, WindowChanges] = {}
+        self._windows: dict[WindowId, WindowChanges] = {}
         self._folders: dict[str, Folder] = {}
         self._told: set[str] = set()
         """What was said of a folder, so that it is said once."""
@@ -68,7 +69,7 @@ class Rounds:
             return None
         return self._background(work)
 
-    def clis(self, window: int, names: tuple[str, ...]) -> None:
+    def clis(self, window: WindowId, names: tuple[str, ...]) -> None:
         """The CLIs that are connected to a window."""
         known = self.window(window)
         before, is_new = known.at_work, bool(set(names) - set(known.clis))
@@ -78,25 +79,25 @@ class Rounds:
         elif len(known.at_work) < len(before):
             self.background(self._leave(window, before))
 
-    async def _leave(self, window: int, before: Sequence[str]) -> None:
+    async def _leave(self, window: WindowId, before: Sequence[str]) -> None:
         """Somebody is at work no longer: what they have written until now is theirs, and nothing later."""
         await self._look(window, before)
         await self._look(window)
 
-    def turn_began(self, window: int, chat: int, agent: str, turn: str, words: str) -> None:
+    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str) -> None:
         """A prompt is on its way to the agent of a chat. `turn` is the key of its turn."""
         known = self.window(window)
         before = known.at_work
         known.turns[chat] = agent
         self.background(self._begin_turn(window, before, agent, turn, words))
 
-    def turn_ended(self, window: int, chat: int, turn: str) -> None:
+    def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
         """The agent of a chat has finished."""
         known = self.window(window)
         if agent := known.turns.get(chat):
             self.background(self._end_turn(window, chat, agent, turn))
 
-    async def turn_texts(self, window: int, turn: str) -> list[tuple[str, str, str]] | None:
+    async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
         """What was changed in a turn: path, old and new text of each file; None if no snapshots were taken of it."""
         found: list[tuple[str, str, str]] | None = None
         for folder in list(self.window(window).folders.values()):
@@ -108,11 +109,11 @@ class Rounds:
         """An agent says that it writes a file."""
         self._named[os.path.normcase(path)] = agent
 
-    def listing(self, window: int) -> Listing:
+    def listing(self, window: WindowId) -> Listing:
         """What waits in a window."""
         return self._windows[window].listing if window in self._windows else Listing()
 
-    def window_closed(self, window: int) -> None:
+    def window_closed(self, window: WindowId) -> None:
         """A window closes: its folders are let go, unless another window has them."""
         known = self._windows.pop(window, None)
         if known and known.watching:
@@ -120,7 +121,7 @@ class Rounds:
         for folder in known.folders.values() if known else ():
             self._let_go(folder, window)
 
-    def _let_go(self, folder: Folder, window: int) -> None:
+    def _let_go(self, folder: Folder, window: WindowId) -> None:
         folder.windows.discard(window)
         if not folder.windows:
             self._folders.pop(folder.root, None)
@@ -132,20 +133,20 @@ class Rounds:
         for window in list(self._windows):
             self.window_closed(window)
 
-    def window(self, window: int) -> WindowChanges:
+    def window(self, window: WindowId) -> WindowChanges:
         """What is known of a window."""
         return self._windows.setdefault(window, WindowChanges())
 
-    def begin(self, window: int) -> None:
+    def begin(self, window: WindowId) -> None:
         """The person begins a round: everything up to now counts as reviewed."""
         self.window(window)
         self.background(self._begin(window, (), anew=True))
 
-    def forget(self, window: int) -> None:
+    def forget(self, window: WindowId) -> None:
         """Remove all snapshots. Rounds that are open begin anew."""
         self.background(self._forget(window))
 
-    async def _forget(self, window: int) -> None:
+    async def _forget(self, window: WindowId) -> None:
         for folder in list(self._folders.values()):
             async with folder.lock:
                 await folder.call(folder.forget)
@@ -156,7 +157,7 @@ class Rounds:
             if self.window(number).at_work:
                 await self._begin(number, ())
 
-    async def _begin(self, window: int, before: Sequence[str], *, anew: bool = False) -> None:
+    async def _begin(self, window: WindowId, before: Sequence[str], *, anew: bool = False) -> None:
         """Begin, or go on. `before` are those who were at work until now."""
         known = self._windows.get(window)
         if known is None or self._work.settings_of(window).review == "off":
@@ -172,7 +173,7 @@ class Rounds:
             self.publish(window)
         self._watch(window)
 
-    async def _begin_root(self, window: int, root: str, before: Sequence[str], *, anew: bool) -> None:
+    async def _begin_root(self, window: WindowId, root: str, before: Sequence[str], *, anew: bool) -> None:
         if not await self._may_begin(window, root) or window not in self._windows:  # it was closed meanwhile
             return
         folder = self._folders.get(root)
@@ -203,13 +204,13 @@ class Rounds:
         for nested in folder.round.state.nested:
             await self._begin_root(window, os.path.join(root, *nested.split("/")), before, anew=anew)
 
-    async def _may_begin(self, window: int, root: str) -> bool:
+    async def _may_begin(self, window: WindowId, root: str) -> bool:
         if why := await asyncio.to_thread(places.refusal, root):
             self._say_once(why, window)
             return False
         return window in self._windows  # it may have closed in the meantime
 
-    async def _first_look(self, window: int, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
+    async def _first_look(self, window: WindowId, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
         may_be_large = self._large.get(folder.root, False)
         async with folder.lock:
             try:
@@ -223,7 +224,7 @@ class Rounds:
                     raise
                 return await folder.call(folder.begin, before, anew=anew, may_be_large=True)
 
-    async def _begin_turn(self, window: int, before: Sequence[str], agent: str, turn: str, words: str) -> None:
+    async def _begin_turn(self, window: WindowId, before: Sequence[str], agent: str, turn: str, words: str) -> None:
         await self._look(window, before)
         await self._begin(window, before)
         known = self.window(window)
@@ -232,7 +233,7 @@ class Rounds:
             if folder.has_round:
                 await folder.call(folder.checkpoints.add, agent, words, turn)
 
-    async def _end_turn(self, window: int, chat: int, agent: str, turn: str) -> None:
+    async def _end_turn(self, window: WindowId, chat: ChatId, agent: str, turn: str) -> None:
         await self._look(window)
         known = self.window(window)
         known.turns.pop(chat, None)
@@ -241,7 +242,7 @@ class Rounds:
                 await folder.call(folder.checkpoints.end, turn)
         self._announce(window, agent)
 
-    def _announce(self, window: int, agent: str) -> None:
+    def _announce(self, window: WindowId, agent: str) -> None:
         known = self.window(window)
         waiting = {(row.root, row.path) for row in known.listing.rows}
         files = len({each for each in waiting if os.path.join(*each) in known.turn_files})
@@ -258,27 +259,27 @@ class Rounds:
                 return True
         return False
 
-    def _say_once(self, why: str, window: int) -> None:
+    def _say_once(self, why: str, window: WindowId) -> None:
         if why not in self._told:
             self._told.add(why)
             self.editor.say(why, window)
 
-    def _mention_once(self, what: str, window: int) -> None:
+    def _mention_once(self, what: str, window: WindowId) -> None:
         if what not in self._told:
             self._told.add(what)
             self.editor.mention(what, window)
 
-    def look(self, window: int) -> None:
+    def look(self, window: WindowId) -> None:
         """Something may have been written: a window got the focus, a file was loaded again."""
         if any(folder.has_round for folder in self.window(window).folders.values()):
             self.background(self._look(window))
 
-    def _watch(self, window: int) -> None:
+    def _watch(self, window: WindowId) -> None:
         known = self.window(window)
         if known.watching is None or known.watching.done():
             known.watching = self.background(self._keep_looking(window))
 
-    async def _keep_looking(self, window: int) -> None:
+    async def _keep_looking(self, window: WindowId) -> None:
         while (known := self._windows.get(window)) and known.at_work:
             await asyncio.sleep(max([LOOK, *(SHARE * folder.cost for folder in known.folders.values())]))
             await self._look(window)
@@ -286,14 +287,14 @@ class Rounds:
             if is_quiet and known.clis and not known.turns:
                 self._announce(window, known.clis[-1])
 
-    async def _look(self, window: int, at_work: Sequence[str] | None = None) -> None:
+    async def _look(self, window: WindowId, at_work: Sequence[str] | None = None) -> None:
         known = self.window(window)
         for folder in list(known.folders.values()):
             if folder.has_round:
                 await self._look_at(window, folder, at_work)
         self.publish(window)
 
-    async def _look_at(self, window: int, folder: Folder, at_work: Sequence[str] | None) -> None:
+    async def _look_at(self, window: WindowId, folder: Folder, at_work: Sequence[str] | None) -> None:
         named = {
             _relative(path, folder.root): agent for path, agent in self._named.items() if _is_in(path, [folder.root])
         }
@@ -317,7 +318,7 @@ class Rounds:
         if seen.moved_by and seen.changed:
             await self._ask_of_git(window, folder, seen)
 
-    async def _ask_of_git(self, window: int, folder: Folder, seen: Seen) -> None:
+    async def _ask_of_git(self, window: WindowId, folder: Folder, seen: Seen) -> None:
         files = len(seen.changed)
         question = f"Git has changed {files} file{'s' * (files != 1)} ({seen.moved_by}). Review them?"
         if await self.editor.confirm(window, question, "Review Them") or seen.before is None:
@@ -331,7 +332,7 @@ class Rounds:
         names = [name for window in folder.windows for name in self.window(window).at_work]
         return tuple(dict.fromkeys(names))
 
-    def publish(self, window: int) -> None:
+    def publish(self, window: WindowId) -> None:
         """Show what waits in a window, if that has changed."""
         known = self.window(window)
         rows = tuple(row for folder in known.folders.values() for row in folder.rows)

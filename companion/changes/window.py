@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from ..ids import ChatId
 from .folder import Folder
 from .port import Listing
 from .rows import ChangeRow
@@ -14,7 +15,7 @@ class WindowChanges:
 
     def __init__(self) -> None:
         self.clis: tuple[str, ...] = ()
-        self.turns: dict[int, str] = {}
+        self.turns: dict[ChatId, str] = {}
         """The agents of the chats in whose turns something may be written, by chat."""
         self.folders: dict[str, Folder] = {}
         self.done: list[tuple[ChangeRow, str]] = []

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..ids import ViewId, WindowId
 from ..messages import Messages
 
 
@@ -13,7 +14,7 @@ from ..messages import Messages
 class ServedWindow:
     """A window to serve, and the port that it had before; 0 for none."""
 
-    id: int
+    id: WindowId
     folders: tuple[str, ...]
     port: int = 0
 
@@ -22,7 +23,7 @@ class ServedWindow:
 class OpenFile:
     """A view of a window that shows a file, which need not exist on disk."""
 
-    view: int
+    view: ViewId
     path: str
 
     @property
@@ -48,12 +49,12 @@ class Selection:
 class ContextRequest:
     """What is to be told of a window."""
 
-    views: tuple[int, ...]
+    views: tuple[ViewId, ...]
     """Those whose files are wanted."""
     is_whole: bool
     """Whether to look at everything that no event reports reliably. If the views show few files, those of other tabs
     are wanted too."""
-    selected: int | None
+    selected: ViewId | None
     """The view whose selection is wanted."""
     limit: int
     """The first characters of its text that are enough."""
@@ -77,10 +78,10 @@ class ContextSource(Messages, Protocol):
     Called on the companion thread; the answers come from the editor's UI thread.
     """
 
-    async def window_state(self, window: int, question: ContextRequest) -> WindowState | None:
+    async def window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
         """What a window shows."""
         ...
 
-    async def selection(self, view: int, limit: int) -> Selection | None:
+    async def selection(self, view: ViewId, limit: int) -> Selection | None:
         """The caret and the selected text of a view; the first `limit` characters are enough."""
         ...

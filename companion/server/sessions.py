@@ -11,6 +11,7 @@ from typing import Any
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
+from ..ids import WindowId
 from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable
 
 logger = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ class Session:
     def __init__(
         self,
         identifier: str,
-        window: int,
+        window: WindowId,
         cli: str,
         background: Background,
         on_unsendable: Unsendable,
@@ -210,7 +211,7 @@ class CliSessions:
 
     def __init__(
         self,
-        window: int,
+        window: WindowId,
         background: Background,
         *,
         on_stream: Callable[[Session], None],

@@ -24,6 +24,7 @@ from pydantic_core import to_json
 from starlette.requests import Request
 
 from .. import __version__
+from ..ids import WindowId
 from ..protocol import (
     CloseDiffArguments,
     DiffAccepted,
@@ -219,7 +220,7 @@ class AskingBefore:
     Its argument is the accepted content, None if the diff is rejected. It may be called on any thread.
     """
 
-    def __init__(self, window: int, cli: str, answer: Callable[[str | None], object]) -> None:
+    def __init__(self, window: WindowId, cli: str, answer: Callable[[str | None], object]) -> None:
         self.window = window
         self.cli = cli
         self._answer = answer

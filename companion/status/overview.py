@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ..ids import WindowId
 from ..review.reviews import Reviews
 from ..server.endpoint import Endpoint
 from ..server.sessions import Session
@@ -16,13 +17,13 @@ from .facts import Cli, ConnectedCli, Facts, PublishedFolder, Served
 from .remote import Remote
 
 
-def known(facts: Facts, servers: Mapping[int, WindowServer], reviews: Reviews) -> Facts:
+def known(facts: Facts, servers: Mapping[WindowId, WindowServer], reviews: Reviews) -> Facts:
     """Add what is known at once. Reads no disk and asks nobody."""
     served = {number: _served(server, reviews) for number, server in servers.items()}
     return replace(facts, at=time.time(), served=served)
 
 
-async def complete(facts: Facts, servers: Mapping[int, WindowServer]) -> Facts:
+async def complete(facts: Facts, servers: Mapping[WindowId, WindowServer]) -> Facts:
     """Add to the facts of `known` everything else: the disk, the processes and the CLIs' answers."""
     endpoints = {number: server.endpoint for number, server in servers.items() if number in facts.served}
     ports = {number: facts.served[number].port for number in endpoints}  # a window may close meanwhile
@@ -63,14 +64,14 @@ def _session(session: Session, round_trip: float | None) -> ConnectedCli:
 
 
 Looked = tuple[
-    dict[int, tuple[tuple[PublishedFolder, ...], tuple[survey.DiscoveryFile, ...], tuple[survey.Rival, ...]]],
+    dict[WindowId, tuple[tuple[PublishedFolder, ...], tuple[survey.DiscoveryFile, ...], tuple[survey.Rival, ...]]],
     tuple[Cli, ...],
     tuple[tuple[str, str], ...],
     tuple[Remote, ...],
 ]
 
 
-def _look(endpoints: Mapping[int, Endpoint], ports: Mapping[int, int]) -> Looked:
+def _look(endpoints: Mapping[WindowId, Endpoint], ports: Mapping[WindowId, int]) -> Looked:
     windows = {
         number: (
             survey.published_folders(endpoint),

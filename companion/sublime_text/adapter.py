@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
+from ..ids import ViewId, WindowId
 from ..log import Log
 from ..review.disk import Encodings
 from ..thread import CompanionThread
@@ -130,7 +131,7 @@ class Adapter:
         self.chats.adopt_visible()
 
     def _tell_focus(self, window: sublime.Window, view: sublime.View, at: int, *, is_active: bool) -> None:
-        identifier, number = window.id(), view.id()
+        identifier, number = WindowId(window.id()), ViewId(view.id())
         self.thread.post(lambda companion: (companion.active if is_active else companion.seen)(identifier, number, at))
 
     def _configure(self) -> None:
@@ -181,7 +182,7 @@ class Adapter:
         """A sentence about the first path that no CLI and no chat may be told of; None if all may be named."""
         return self.settings.told(window).refusal(paths, window.folders())
 
-    def _wrong_setting(self, problem: Problem, window: int | None) -> None:
+    def _wrong_setting(self, problem: Problem, window: WindowId | None) -> None:
         _tell(str(problem), window, needs_action=True)
 
     def ask(self, question: Callable[[Companion], T], answer: Callable[[T], object]) -> None:
@@ -204,7 +205,7 @@ class Adapter:
 
         An error's sentence goes to `failed`, or into the window's status bar if `failed` is None.
         """
-        identifier = window.id()
+        identifier = WindowId(window.id())
 
         async def put(companion: Companion) -> None:
             from ..conversation.failures import ChatError  # noqa: PLC0415 - its package is the companion thread's
@@ -268,7 +269,7 @@ class Adapter:
         self.diffs.activated(window, view)
         self.comments.activated(view)
         self.written.activated(window, view)
-        identifier, number, now = window.id(), view.id(), _now()
+        identifier, number, now = WindowId(window.id()), ViewId(view.id()), _now()
         if is_code(view):
             view.settings().set(FOCUSED_SETTING, now)
             self.thread.post(lambda companion: companion.focused(identifier, number, now), ("focused", number))
@@ -278,7 +279,7 @@ class Adapter:
     def touched(self, view: sublime.View) -> None:
         """The selection or the file of a view has changed."""
         if (window := view.window()) and is_code(view) and not self.scratch.is_scratch(window):
-            identifier, number = window.id(), view.id()
+            identifier, number = WindowId(window.id()), ViewId(view.id())
             self.thread.post(lambda companion: companion.touched(identifier, number), ("touched", number))
 
     def closed(self, view: sublime.View) -> None:
@@ -287,7 +288,7 @@ class Adapter:
         self.written.closed(view)
         self.chats.closed(view)
         self.comments.views.forget(view)
-        number = view.id()
+        number = ViewId(view.id())
         self.thread.post(lambda companion: companion.view_closed(number))
 
     def saved(self, view: sublime.View) -> None:
@@ -299,7 +300,7 @@ class Adapter:
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""
         if (window := view.window()) and is_code(view):
-            identifier = window.id()
+            identifier = WindowId(window.id())
             self.written.loaded(view)
             self.thread.post(lambda companion: companion.changes.look(identifier), "look")
 
@@ -318,11 +319,11 @@ class Adapter:
             return
         for name in self.diffs.clear_leftovers(window):
             what = f"“{name}” is a diff from before this session started."
-            self.say(f"{what} No CLI waits for it any more. Your edits are kept in its tab.", window.id())
+            self.say(f"{what} No CLI waits for it any more. Your edits are kept in its tab.", WindowId(window.id()))
 
     def project_closed(self, window: sublime.Window) -> None:
         """The project of a window is about to close."""
-        identifier = window.id()
+        identifier = WindowId(window.id())
         self.diffs.window_closing(window, elsewhere=False)
         self.thread.post(lambda companion: companion.reviews.reject_window(identifier))
 
@@ -335,10 +336,10 @@ class Adapter:
         self.status_bar.forget(window)
         NOTICES.forget(window)
         self.chats.window_closed(window)
-        identifier = window.id()
+        identifier = WindowId(window.id())
         self.thread.post(lambda companion: companion.window_closed(identifier))
 
-    def listening(self, window: int, port: int) -> None:
+    def listening(self, window: WindowId, port: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: remember_port(window, port))
 
@@ -346,15 +347,15 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self.libraries.wrong(trouble))
 
-    def show_status(self, window: int, status: WindowStatus) -> None:
+    def show_status(self, window: WindowId, status: WindowStatus) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._show_status(window, status))
 
-    async def window_state(self, window: int, question: ContextRequest) -> WindowState | None:
+    async def window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
         """See Editor."""
         return await self._bridge.call(lambda: self._window_state(window, question))
 
-    async def selection(self, view: int, limit: int) -> Selection | None:
+    async def selection(self, view: ViewId, limit: int) -> Selection | None:
         """See Editor."""
         return await self._bridge.call(lambda: selection_of(sublime.View(view), limit))
 
@@ -370,7 +371,7 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.apply(review, edits, version))
 
-    def show_changes(self, window: int, listing: Listing) -> None:
+    def show_changes(self, window: WindowId, listing: Listing) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._show_changes(window, listing))
 
@@ -378,11 +379,11 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(open_files)
 
-    async def confirm(self, window: int, question: str, yes: str) -> bool:
+    async def confirm(self, window: WindowId, question: str, yes: str) -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: sublime.ok_cancel_dialog(question, yes))
 
-    def turn_changed(self, window: int, agent: str, files: int) -> None:
+    def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._turn_changed(window, agent, files))
 
@@ -394,7 +395,7 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(lambda: files.replace(path, text))
 
-    async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
+    async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: files.may_touch(agent, path, writes=writes))
 
@@ -440,7 +441,7 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.update_header(review))
 
-    def keep_text(self, window: int, title: str, text: str, why: str) -> None:
+    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._keep_text(window, title, text, why))
 
@@ -456,11 +457,11 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._return_draft(chat, draft, why))
 
-    def mention(self, message: str, window: int) -> None:
+    def mention(self, message: str, window: WindowId) -> None:
         """See Editor."""
         self._bridge.post(lambda: _mention(message, window))
 
-    def say(self, message: str, window: int | None = None) -> None:
+    def say(self, message: str, window: WindowId | None = None) -> None:
         """See Editor."""
         self._bridge.post(lambda: _tell(message, window, needs_action=True))
 
@@ -477,26 +478,26 @@ class Adapter:
 
     def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
         if chat := self.chats.take_back(number, draft):
-            self.say(why, chat.window.id())
+            self.say(why, WindowId(chat.window.id()))
         else:
             self._keep_text(None, "Prompt", draft.text, why)
 
     def _list_changed(self, window: sublime.Window) -> None:
         self.diffs.lists.changed(window)
 
-    def _show_changes(self, window: int, listing: Listing) -> None:
+    def _show_changes(self, window: WindowId, listing: Listing) -> None:
         if target := find_window(window):
             self.written.show(target, listing)
 
-    def _turn_changed(self, window: int, agent: str, files: int) -> None:
+    def _turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         if target := find_window(window):
             self.written.turn_changed(target, agent, files)
 
-    def _show_status(self, window: int, status: WindowStatus) -> None:
+    def _show_status(self, window: WindowId, status: WindowStatus) -> None:
         if target := find_window(window):
             self.status_bar.show(target, status)
 
-    def _window_state(self, window: int, question: ContextRequest) -> WindowState | None:
+    def _window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
         found = find_window(window)
         if found is None:
             return None
@@ -506,7 +507,7 @@ class Adapter:
             self.settings.glance(found, sublime.View(question.selected))
         return window_state(found, question)
 
-    def _keep_text(self, window: int | None, title: str, text: str, why: str) -> None:
+    def _keep_text(self, window: WindowId | None, title: str, text: str, why: str) -> None:
         target = (find_window(window) if window is not None else None) or sublime.active_window()
         focus = self.focus.last(target)
         open_kept(target, title, text)
@@ -522,12 +523,12 @@ def _encodings(path: str) -> Encodings:
     return Encodings(own[0] if own else "", fallback if isinstance(fallback, str) else default.fallback)
 
 
-def _tell(message: str, window: int | None, *, needs_action: bool) -> None:
+def _tell(message: str, window: WindowId | None, *, needs_action: bool) -> None:
     print(f"QwenCompanion: {message}")  # noqa: T201 - Sublime's console
     NOTICES.add(message, find_window(window) if window is not None else None, needs_action=needs_action)
 
 
-def _mention(message: str, window: int) -> None:
+def _mention(message: str, window: WindowId) -> None:
     if target := find_window(window):
         NOTICES.add(message, target)
 

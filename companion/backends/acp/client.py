@@ -20,6 +20,7 @@ from ...conversation.failures import MissingFeatureError
 from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Locality
 from ...exclusion import Told
+from ...ids import WindowId
 from ...platforms.files import real_folder
 from ..backend import Block
 from ..sessions import AgentSession
@@ -61,7 +62,7 @@ class AgentClient:
         self,
         command: AgentCommand,
         editor: Screen,
-        window: int,
+        window: WindowId,
         environment: LoginEnvironment,
         told: Callable[[], Told] = Told,
         server: EditorServer | None = None,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ...ids import WindowId
 from ...review.disk import Encodings
 
 SERVER = "qwen-companion"
@@ -56,6 +57,6 @@ class AgentFiles(Protocol):
         """How the editor decodes a file."""
         ...
 
-    async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
+    async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
         """Ask the person whether an agent may read or write a file that is outside the chat's folders."""
         ...

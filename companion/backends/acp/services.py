@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from ...exclusion import Told
+from ...ids import WindowId
 from ..wire import as_object
 from . import decoder, extensions, proposals, tool_calls
 from .agent_terminals import AgentTerminals
@@ -37,11 +38,11 @@ NOT_WRITTEN = (
 class Screen(AgentFiles, Protocol):
     """What a client needs from the editor."""
 
-    def say(self, message: str, window: int | None = None) -> None:
+    def say(self, message: str, window: WindowId | None = None) -> None:
         """See Messages."""
         ...
 
-    def keep_text(self, window: int, title: str, text: str, why: str) -> None:
+    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
         """See Messages."""
         ...
 
@@ -65,7 +66,7 @@ class Services:
     def __init__(
         self,
         editor: Screen,
-        window: int,
+        window: WindowId,
         name: Callable[[], str],
         folder: str,
         environment: Mapping[str, str],

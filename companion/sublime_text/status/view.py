@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ... import __version__
+from ...ids import WindowId
 from ...status.facts import Facts, ShownChat, ShownWindow, TerminalVariables
 from ...status.report import without_secrets
 from ..answers import expect
@@ -110,7 +111,7 @@ def _shown(window: sublime.Window, chats: tuple[ShownChat, ...]) -> ShownWindow:
     panels = [window.find_output_panel(name.removeprefix("output.")) for name in window.panels()]
     views = [*window.views(include_transient=True), *filter(None, panels)]
     terminals = tuple(terminal for view in views if (terminal := _terminal(view)))
-    return ShownWindow(window.id(), title, tuple(window.folders()), terminals, chats)
+    return ShownWindow(WindowId(window.id()), title, tuple(window.folders()), terminals, chats)
 
 
 def _terminal(view: sublime.View) -> TerminalVariables | None:
