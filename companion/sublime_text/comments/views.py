@@ -28,7 +28,7 @@ div.comment {{ padding: 0.2rem 0.6rem; background-color: var(--tint); margin: 0.
 """
 
 
-class Place:
+class CommentTarget:
     """What a view shows that can be commented: a file, and which side of its change."""
 
     def __init__(self, path: str, side: Side, agent: str = "") -> None:
@@ -53,13 +53,15 @@ class CommentViews:
         self._act = act
         self._drawn: dict[int, _Drawn] = {}
 
-    def place(self, view: sublime.View) -> Place | None:
+    def place(self, view: sublime.View) -> CommentTarget | None:
         """What a view shows; None if it can't be commented."""
         if diff := self._diffs.find(view):
             is_original = diff.original is not None and view.buffer_id() == diff.original.buffer_id()
-            return Place(diff.review.file_path, "original" if is_original else "proposal", diff.review.owner.cli)
+            return CommentTarget(
+                diff.review.file_path, "original" if is_original else "proposal", diff.review.owner.cli
+            )
         path = view.file_name()
-        return Place(path, "file", self._written.agent_of(view)) if path and is_code(view) else None
+        return CommentTarget(path, "file", self._written.agent_of(view)) if path and is_code(view) else None
 
     def draw(self, view: sublime.View) -> None:
         """Show the comments of a view where their lines are now, and take note of that."""
@@ -133,7 +135,7 @@ class CommentViews:
         comments = self._comments.of_file(place.path)
         return [(each, at[0]) for each in comments if (at := view.get_regions(_REGION + each.id))]
 
-    def _shows(self, place: Place, comment: Comment) -> bool:
+    def _shows(self, place: CommentTarget, comment: Comment) -> bool:
         """Whether a view shows a comment: a proposal that is written, or was rejected, is the file."""
         if comment.side == place.side:
             return True
@@ -142,7 +144,7 @@ class CommentViews:
         return place.side == "proposal" and comment.side == "file"
 
     @staticmethod
-    def _settles(place: Place, comment: Comment) -> bool:
+    def _settles(place: CommentTarget, comment: Comment) -> bool:
         """Whether a view decides where a comment's lines are."""
         return place.side in (comment.side, "file")
 
