@@ -11,7 +11,7 @@ from ...comments.comment import Comment
 from ...comments.comments import Line
 from .kept import KeptComments, Later
 from .prompted import PromptedComments
-from .views import CommentViews, CommentTarget, selected_lines
+from .views import CommentTarget, CommentViews, selected_lines
 
 if TYPE_CHECKING:
     from ...comments.comments import Comments
