@@ -9,6 +9,10 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
     del sys.modules[_name]
 
 from .companion.sublime_text import package  # noqa: E402
+from .companion.sublime_text.actions.commands import (  # noqa: E402
+    QwenCompanionActionCommand,
+    QwenCompanionAskHistoryCommand,
+)
 from .companion.sublime_text.buffers import QwenCompanionEditCommand  # noqa: E402
 from .companion.sublime_text.changes.commands import (  # noqa: E402
     QwenCompanionBeginRoundCommand,
@@ -125,6 +129,8 @@ from .companion.sublime_text.terminal.sending import (  # noqa: E402
 __all__ = (
     "QwenCompanionAcceptAllCommand",
     "QwenCompanionAcceptDiffCommand",
+    "QwenCompanionActionCommand",
+    "QwenCompanionAskHistoryCommand",
     "QwenCompanionBeginRoundCommand",
     "QwenCompanionChatAddCommand",
     "QwenCompanionChatAnswerCommand",

@@ -21,9 +21,9 @@ Mention = Callable[[str, Sequence[tuple[int, int]]], str]
 """How the agent takes a path and ranges of its lines, from 1."""
 
 
-def message(comments: Iterable[Comment], mention: Mention) -> str:
-    """The comments as one text: for each its file and lines, the lines quoted, and the words."""
-    return "\n\n".join(_one(comment, mention) for comment in comments)
+def message(comments: Iterable[Comment], mention: Mention, most: int = MAX_QUOTED) -> str:
+    """The comments as one text: for each its file and lines, at most so many of the lines quoted, and the words."""
+    return "\n\n".join(_one(comment, mention, most) for comment in comments)
 
 
 def markdown(path: str, lines: Sequence[tuple[int, int]]) -> str:
@@ -76,9 +76,9 @@ def _short(line: str) -> str:
     return line if len(line) <= MAX_WIDTH else f"{line[:MAX_WIDTH]}…"
 
 
-def _one(comment: Comment, mention: Mention) -> str:
+def _one(comment: Comment, mention: Mention, most: int) -> str:
     where = mention(comment.path, [_range(comment)]).rstrip() + _about(comment)
-    quoted = [visible(_short(line)) for line in comment.lines[:MAX_QUOTED]]
+    quoted = [visible(_short(line)) for line in comment.lines[:most]]
     if left_out := len(comment.lines) - len(quoted):
         quoted.append(f"… {left_out} more line{'s' * (left_out != 1)}")
     text = "\n".join(quoted)

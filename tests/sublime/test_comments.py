@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import sublime
@@ -114,7 +115,8 @@ class TestComments(CompanionCase):
         self.window.run_command("qwen_companion_diff_list")
         panel = loaded("sublime_text.package").adapter().diffs.lists._of(self.window)
         yield lambda: panel.view is not None and "app.py:1" in text_of(panel.view)
-        [row] = sublime.decode_value(panel.view.settings().get("qwen_companion.review_list"))
+        rows: Any = sublime.decode_value(panel.view.settings().get("qwen_companion.review_list"))
+        [row] = rows
         self.assertEqual(
             (row["path"], row["kind"], row["state"], row["note"]),
             (str(self.file), "comment", "to send", "💬 look here"),
