@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import sublime
@@ -9,7 +10,7 @@ import sublime_plugin
 
 from ...actions import Action, read_actions
 from .. import package
-from ..panels import choose, say
+from ..panels import PanelItem, choose, say
 from ..terminal import terminals
 from .questions import step
 from .running import run, shown_view
@@ -45,7 +46,9 @@ class QwenCompanionActionCommand(sublime_plugin.WindowCommand):
         elif name is not None:
             found = tuple(action for action in actions if action.name.removesuffix("…") == name.removesuffix("…"))
         else:
-            items = [(each.name, _detail(each), lambda each=each: run(adapter, self.window, each)) for each in actions]
+            items: list[PanelItem] = [
+                (each.name, _detail(each), partial(run, adapter, self.window, each)) for each in actions
+            ]
             choose(self.window, items, "About what you look at")
             return
         if found:
