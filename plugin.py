@@ -102,6 +102,7 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
 )
 from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand  # noqa: E402
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
+from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand  # noqa: E402
 from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionCopyReportCommand,
     QwenCompanionDocumentationCommand,
@@ -176,6 +177,7 @@ __all__ = (
     "QwenCompanionForgetSnapshotsCommand",
     "QwenCompanionGoToCommentCommand",
     "QwenCompanionGoToDiffCommand",
+    "QwenCompanionInstallAgentCommand",
     "QwenCompanionKeepAllChangesCommand",
     "QwenCompanionKeepChangeCommand",
     "QwenCompanionKeepFileCommand",

@@ -23,6 +23,7 @@ from .clis.processes import wrote
 from .editor import Editor, WindowStatus
 from .handover import Inheritance
 from .ids import WindowId
+from .registry.registry import AgentRegistry
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
 from .server.port import ServedWindow
@@ -61,6 +62,7 @@ class Companion:
             self._status_changed,
             self.changes,
         )
+        self.registry = AgentRegistry(editor.mention, self.chats.environment)
         self._editor = editor
         self._settings = settings
         self._window_settings: Mapping[int, Settings] = {}
