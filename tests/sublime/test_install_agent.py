@@ -111,7 +111,8 @@ class InstallCase(CompanionCase):
         self.items = {item.trigger: item for item in self.screen.panels[-1][0]}
 
     def installed(self) -> dict[str, Any]:
-        return sublime.load_settings(AGENTS).get("installed") or {}
+        installed: Any = sublime.load_settings(AGENTS).get("installed")
+        return installed or {}
 
 
 class TestInstalling(InstallCase):
