@@ -149,13 +149,6 @@ class TestDiffs(Checks):
         yield lambda: self.screen.restores(self.proposal)
         self.is_harmless("restore 1 line", "↩ revert", "restore")
 
-    def test_the_list_of_diffs(self) -> Steps:
-        yield from self.open_diff("x\n", self.hostile)
-        yield from self.open_diff("x\n", self.folder / "b.py")
-        self.window.run_command("qwen_companion_pending_diffs")
-        yield lambda: self.screen.panels
-        self.is_harmless(str(self.hostile))
-
     def test_the_list_that_stays_open(self) -> Steps:
         yield from self.open_diff("x\n", self.hostile)
         self.window.run_command("qwen_companion_diff_list")

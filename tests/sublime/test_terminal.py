@@ -39,14 +39,14 @@ class TestRun(TerminalCase):
     def test_the_approval_mode_of_the_persons_own_settings_counts(self) -> Steps:
         """Unless the person set one."""
         self._set_approval_mode(self.folder / "home")
-        with patch.object(loaded("clis.settings"), "settings_folder", lambda *_: self.folder / "home"):
+        with patch.object(loaded("clis.starting"), "settings_folder", lambda *_: self.folder / "home"):
             yield from self.run_cli()
         self.assertNotIn("--approval-mode", self.line)
 
     def test_the_approval_mode_of_a_project_does_not_count(self) -> Steps:
         """Others may have written it."""
         self._set_approval_mode(self.folder / ".qwen")
-        with patch.object(loaded("clis.settings"), "settings_folder", lambda *_: self.folder / "home"):
+        with patch.object(loaded("clis.starting"), "settings_folder", lambda *_: self.folder / "home"):
             yield from self.run_cli()
         self.assertIn("qwen --approval-mode default", self.line)
 
