@@ -10,7 +10,7 @@ from .chat_case import ChatCase, Steps, loaded
 class TestRewinding(ChatCase):
     def list_prompts(self, **more: Any) -> Steps:
         """Show the list of two prompts, of which the latest has changed files."""
-        history = loaded("chat.history")
+        history = loaded("chats.history")
         names = tuple(f"f{number}.py" for number in range(1, 4))
         late = history.RewindTarget(
             "p2", "t2", "Make it\nbetter", names, **{"count": 4, "inserted": 5, "deleted": 1, **more}
