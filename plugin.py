@@ -148,7 +148,6 @@ __all__ = (
     "QwenCompanionChatNewCommand",
     "QwenCompanionChatOptionsCommand",
     "QwenCompanionChatPastePictureCommand",
-    "QwenCompanionChatPastePictureCommand",
     "QwenCompanionChatPictureCommand",
     "QwenCompanionChatRecallCommand",
     "QwenCompanionChatReconnectCommand",

@@ -86,7 +86,7 @@ class Launch:
     npm_package: str
     resume: tuple[str, ...]
     """The options that continue the folder's last conversation."""
-    resume_since: tuple[int, ...]
+    resume_since: tuple[int, ...] = ()
     """The version since which it knows them. Qwen Code 0.1.3 prints its help and ends."""
     ask: tuple[str, ...] = ()
     """The options that make it ask before it changes a file."""

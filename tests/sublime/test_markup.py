@@ -28,7 +28,7 @@ PLACES = {
     "chat.clicks:show_link": "test_the_popup_over_a_file_name",
     "chat.listener:_completion": "test_a_completion",
     "chat.sign_in:_SignIn._show": "",
-    "status.live:LiveReport._offer": "test_the_remedies_of_the_status_report",
+    "status.live:LiveReport._links": "test_the_remedies_of_the_status_report",
     "chat.scroll:ScrollWatch._mark": "",
     "check.screen:filler_height": "",
     "check.texts:phantom_moves_at_insertion": "",

@@ -15,6 +15,8 @@ from .html import CONTINUED
 from .opening import have_chat, open_with
 
 if TYPE_CHECKING:
+    import sublime
+
     from ..adapter import Adapter
     from .view import ChatView
 
