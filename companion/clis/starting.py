@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from ..platforms import programs
 from ..small_files import read_settings
@@ -59,8 +60,9 @@ def _chats(family: CliFamily, folder: str, environment: Mapping[str, str]) -> It
         yield home / "projects" / re.sub(r"[^a-zA-Z0-9]", "-", named) / "chats"
         return
     yield home / "tmp" / hashlib.sha256(os.fsencode(real)).hexdigest() / "chats"
-    projects = read_settings(home / "projects.json").get("projects")
-    if isinstance(projects, dict) and isinstance(name := projects.get(real), str):
+    projects: object = read_settings(home / "projects.json").get("projects")
+    name = cast("dict[str, object]", projects).get(real) if isinstance(projects, dict) else None
+    if isinstance(name, str):
         yield home / "tmp" / os.path.basename(name) / "chats"
 
 

@@ -106,14 +106,15 @@ class TestInChat(ChatCase):
         Terminus(self)
         values = self.view_values
         self.set_setting("daemon.enabled", False)
-        every = {
+        every: dict[str, Any] = {
             "models": (values.Choice("m", "M"),),
             "modes": (values.Choice("default", "Default"),),
             "efforts": (values.Choice("high", "High"),),
             "has_earlier": True,
             "permissions": (self.permission("allow_once", "allow_always", "reject_once"),),
         }
-        for state in ({"running": "turn"}, {"last": "completed"}, {"last": "failed"}):
+        states: list[dict[str, Any]] = [{"running": "turn"}, {"last": "completed"}, {"last": "failed"}]
+        for state in states:
             self.show(self.message("Done."), **every, **state)
             found = shown(self.window, self.view)
             idle = {caption for caption in found if "Chat" not in caption} | {"Qwen Companion: Chat"}
