@@ -33,7 +33,7 @@ from ..protocol import (
 )
 from ..review.disk import refusal
 from ..review.reviews import Reviews
-from .sessions import Session, Sessions
+from .sessions import CliSessions, Session
 
 Context = ServerRequestContext[Any, Request]
 
@@ -80,7 +80,7 @@ class Tools:
     """Answers the MCP requests of one window's sessions."""
 
     def __init__(
-        self, sessions: Sessions, reviews: Reviews, context: Callable[[], Awaitable[IdeContext | None]]
+        self, sessions: CliSessions, reviews: Reviews, context: Callable[[], Awaitable[IdeContext | None]]
     ) -> None:
         """`context` makes the context of the window, as its settings allow it."""
         self._sessions = sessions

@@ -18,7 +18,7 @@ from ..clis.settings import approval_mode, setting, settings_folder
 from ..platforms.files import is_mine
 from ..server.endpoint import Endpoint
 from ..small_files import read_own, read_settings
-from .facts import Cli, DiscoveryFile, Folder, Rival
+from .facts import Cli, DiscoveryFile, PublishedFolder, Rival
 from .findings import is_inside
 from .remote import Remote, leads_to
 
@@ -31,10 +31,10 @@ def library_versions() -> tuple[tuple[str, str], ...]:
     return tuple((name, _version(name)) for name in LIBRARIES)
 
 
-def published_folders(endpoint: Endpoint) -> tuple[Folder, ...]:
+def published_folders(endpoint: Endpoint) -> tuple[PublishedFolder, ...]:
     """An endpoint's folders, with the time since when each has been published."""
     since = endpoint.folders_since
-    return tuple(Folder(path, os.path.realpath(path), since.get(path, 0.0)) for path in endpoint.folders)
+    return tuple(PublishedFolder(path, os.path.realpath(path), since.get(path, 0.0)) for path in endpoint.folders)
 
 
 def discovery_files(endpoint: Endpoint) -> tuple[DiscoveryFile, ...]:

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from ..editor import WindowStatus
     from ..ids import ChatId, ReviewId
     from ..libraries.guard import Trouble
-    from ..review.changes import Edit
+    from ..review.changes import TextEdit
     from ..review.marks import Marks
     from ..review.review import Review
-    from ..server.port import Question, Selection, WindowState
+    from ..server.port import ContextRequest, Selection, WindowState
     from ..settings import Problem
 
 T = TypeVar("T")
@@ -350,7 +350,7 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._show_status(window, status))
 
-    async def window_state(self, window: int, question: Question) -> WindowState | None:
+    async def window_state(self, window: int, question: ContextRequest) -> WindowState | None:
         """See Editor."""
         return await self._bridge.call(lambda: self._window_state(window, question))
 
@@ -366,7 +366,7 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.show_marks(review, marks, version))
 
-    def edit_review(self, review: Review, edits: Sequence[Edit], version: int) -> None:
+    def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.apply(review, edits, version))
 
@@ -496,7 +496,7 @@ class Adapter:
         if target := find_window(window):
             self.status_bar.show(target, status)
 
-    def _window_state(self, window: int, question: Question) -> WindowState | None:
+    def _window_state(self, window: int, question: ContextRequest) -> WindowState | None:
         found = find_window(window)
         if found is None:
             return None

@@ -246,7 +246,7 @@ class TestChat(Checks, ChatCase):
         yield 1
 
     def test_the_list_of_what_a_turn_has_changed(self) -> Steps:
-        changes = loaded("chat.changes")
+        changes = loaded("chats.changes")
         file = changes.ChangedFile(self.hostile("name"), self.hostile("path"), 1, 1, HOSTILE)
         listing = loaded("sublime_text.chat.changes")
         listing._list(self.chat, [changes.TurnChanges("a", self.hostile("prompt"), (file,), is_untold=True)] * 2, 0)

@@ -13,11 +13,11 @@ from companion.chats.transcript.render import Render
 from companion.editor import WindowStatus
 from companion.ids import ReviewId
 from companion.libraries.guard import Trouble
-from companion.review.changes import Edit
+from companion.review.changes import TextEdit
 from companion.review.disk import Encodings
 from companion.review.marks import Marks
 from companion.review.review import Review
-from companion.server.port import OpenFile, Question, Selection, ServedWindow, WindowState
+from companion.server.port import ContextRequest, OpenFile, Selection, ServedWindow, WindowState
 
 
 @dataclass
@@ -72,7 +72,7 @@ class MemoryEditor:
     turns: list[tuple[int, str, int]] = field(default_factory=list)
     """The turns that have changed files."""
     show_fails: Exception | None = None
-    questions: list[Question] = field(default_factory=list)
+    questions: list[ContextRequest] = field(default_factory=list)
     """What was asked of any window."""
     asked: list[int] = field(default_factory=list)
     """The limits in the requests for a selection."""
@@ -144,7 +144,7 @@ class MemoryEditor:
     def show_status(self, window: int, status: WindowStatus) -> None:
         self.statuses.setdefault(window, []).append(status)
 
-    async def window_state(self, window: int, question: Question) -> WindowState | None:
+    async def window_state(self, window: int, question: ContextRequest) -> WindowState | None:
         self.questions.append(question)
         if window not in self.windows:
             return None
@@ -170,7 +170,7 @@ class MemoryEditor:
         if diff and diff.version == version:
             diff.marks = marks
 
-    def edit_review(self, review: Review, edits: Sequence[Edit], version: int) -> None:
+    def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
         diff = self.diffs.get(review.number)
         if diff and diff.version == version and edits:
             for edit in reversed(edits):

@@ -10,7 +10,7 @@ import sublime
 from ...comments.comment import Comment
 from ...comments.comments import Line
 from .kept import KeptComments, Later
-from .views import CommentViews, Place, selected_lines
+from .views import CommentTarget, CommentViews, selected_lines
 
 if TYPE_CHECKING:
     from ...comments.comments import Comments
@@ -120,7 +120,9 @@ class CommentPanel:
         self.views.close()
         self.kept.close()
 
-    def _add(self, window: sublime.Window, place: Place, first: int, lines: tuple[str, ...], words: str) -> None:
+    def _add(
+        self, window: sublime.Window, place: CommentTarget, first: int, lines: tuple[str, ...], words: str
+    ) -> None:
         if not words.strip():
             return
         comment = Comment(place.path, first, lines, words, place.side, place.agent)

@@ -26,7 +26,7 @@ div.comment {{ padding: 0.2rem 0.6rem; background-color: var(--tint); margin: 0.
 """
 
 
-class Place:
+class CommentTarget:
     """What a view shows that can be commented: a file, and which side of its change."""
 
     def __init__(self, path: str, side: Side, agent: str = "") -> None:
@@ -44,13 +44,15 @@ class CommentViews:
         self._act = act
         self._phantoms: dict[int, sublime.PhantomSet] = {}
 
-    def place(self, view: sublime.View) -> Place | None:
+    def place(self, view: sublime.View) -> CommentTarget | None:
         """What a view shows; None if it can't be commented."""
         if diff := self._diffs.find(view):
             is_original = diff.original is not None and view.buffer_id() == diff.original.buffer_id()
-            return Place(diff.review.file_path, "original" if is_original else "proposal", diff.review.owner.cli)
+            return CommentTarget(
+                diff.review.file_path, "original" if is_original else "proposal", diff.review.owner.cli
+            )
         path = view.file_name()
-        return Place(path, "file") if path and is_code(view) else None
+        return CommentTarget(path, "file") if path and is_code(view) else None
 
     def draw(self, view: sublime.View) -> None:
         """Show the comments of a view where their lines are now."""
@@ -146,7 +148,7 @@ class CommentViews:
         return f'<body id="qwen-companion-comment">{_STYLE}<div class="comment">💬 {words}{note} {links}</div></body>'
 
 
-def _belongs(comment: Comment, place: Place) -> bool:
+def _belongs(comment: Comment, place: CommentTarget) -> bool:
     """Whether a view shows a comment: a proposal that is written is the file."""
     return comment.side == place.side or {comment.side, place.side} == {"file", "proposal"}
 

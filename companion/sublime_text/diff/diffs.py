@@ -20,7 +20,7 @@ from .view import NUMBER_SETTING, DiffView
 
 if TYPE_CHECKING:
     from ...ids import ReviewId
-    from ...review.changes import Edit
+    from ...review.changes import TextEdit
     from ...review.marks import Marks
     from ...review.review import Review
     from ...review.reviews import Reviews
@@ -102,7 +102,7 @@ class Diffs:
             diff.show_marks(marks)
             self.lists.changed(diff.window)
 
-    def apply(self, review: Review, edits: Sequence[Edit], version: int) -> None:
+    def apply(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
         """The companion has computed the edits of a command on changes."""
         if diff := self._open.get(review.number):
             self._actions[diff.review.number].answered(edits, version)
