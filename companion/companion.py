@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, ParamSpec
 
@@ -17,9 +18,12 @@ from .changes import places
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
 from .chats.chats import Chats
+from .clis import starting
 from .clis.discovery import EnvironmentVariables, clear_leftovers
-from .clis.families import FAMILIES
+from .clis.families import FAMILIES, CliFamily
 from .clis.processes import wrote
+from .clis.shell import Command
+from .clis.starting import Start
 from .editor import Editor, WindowStatus
 from .handover import Inheritance
 from .ids import WindowId
@@ -313,6 +317,10 @@ class Companion:
             return None
         endpoint = server.endpoint
         return endpoint.folders, endpoint.terminal_variables if own else endpoint.variables
+
+    async def look_at_start(self, family: CliFamily, command: Command, folder: str) -> Start:
+        """What is known of a CLI that is about to be started in a folder."""
+        return await asyncio.to_thread(starting.look, family, command, folder, os.environ)
 
     def look_around(self, facts: Facts, tell: Callable[[Facts], object]) -> None:
         """Complete the facts of a status report. `tell` gets them twice: what is known at once, and everything."""

@@ -28,7 +28,7 @@ PLACES = {
     "chat.clicks:show_link": "test_the_popup_over_a_file_name",
     "chat.listener:_completion": "test_a_completion",
     "chat.sign_in:_SignIn._show": "",
-    "status.live:LiveReport._offer": "test_the_remedies_of_the_status_report",
+    "status.live:LiveReport._links": "test_the_remedies_of_the_status_report",
     "chat.scroll:ScrollWatch._mark": "",
     "check.screen:filler_height": "",
     "check.texts:phantom_moves_at_insertion": "",
@@ -148,13 +148,6 @@ class TestDiffs(Checks):
         self.proposal.run_command("qwen_companion_revert_change")
         yield lambda: self.screen.restores(self.proposal)
         self.is_harmless("restore 1 line", "↩ revert", "restore")
-
-    def test_the_list_of_diffs(self) -> Steps:
-        yield from self.open_diff("x\n", self.hostile)
-        yield from self.open_diff("x\n", self.folder / "b.py")
-        self.window.run_command("qwen_companion_pending_diffs")
-        yield lambda: self.screen.panels
-        self.is_harmless(str(self.hostile))
 
     def test_the_list_that_stays_open(self) -> Steps:
         yield from self.open_diff("x\n", self.hostile)
