@@ -13,6 +13,13 @@ from .companion.sublime_text.actions.commands import (  # noqa: E402
     QwenCompanionActionCommand,
     QwenCompanionAskHistoryCommand,
 )
+from .companion.sublime_text.aliases import (  # noqa: E402
+    QwenCompanionChatPastePictureCommand,
+    QwenCompanionPendingDiffsCommand,
+    QwenCompanionSendFileCommand,
+    QwenCompanionSendLineCommand,
+    QwenCompanionSendSelectionCommand,
+)
 from .companion.sublime_text.buffers import QwenCompanionEditCommand  # noqa: E402
 from .companion.sublime_text.changes.commands import (  # noqa: E402
     QwenCompanionBeginRoundCommand,
@@ -57,7 +64,6 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatModeCommand,
     QwenCompanionChatModelCommand,
     QwenCompanionChatOptionsCommand,
-    QwenCompanionChatPastePictureCommand,
     QwenCompanionChatPictureCommand,
     QwenCompanionDaemonCommand,
 )
@@ -93,7 +99,6 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionGoToDiffCommand,
     QwenCompanionNextChangeCommand,
     QwenCompanionOpenListedDiffCommand,
-    QwenCompanionPendingDiffsCommand,
     QwenCompanionPreviousChangeCommand,
     QwenCompanionRejectAllCommand,
     QwenCompanionRejectDiffCommand,
@@ -106,6 +111,7 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
 )
 from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand  # noqa: E402
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
+from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand  # noqa: E402
 from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionCopyReportCommand,
     QwenCompanionDocumentationCommand,
@@ -120,11 +126,7 @@ from .companion.sublime_text.terminal.commands import (  # noqa: E402
     QwenCompanionTerminalListener,
     QwenCompanionTerminalOpenedCommand,
 )
-from .companion.sublime_text.terminal.sending import (  # noqa: E402
-    QwenCompanionSendFileCommand,
-    QwenCompanionSendLineCommand,
-    QwenCompanionSendSelectionCommand,
-)
+from .companion.sublime_text.terminal.sending import QwenCompanionSendCommand  # noqa: E402
 
 __all__ = (
     "QwenCompanionAcceptAllCommand",
@@ -182,6 +184,7 @@ __all__ = (
     "QwenCompanionForgetSnapshotsCommand",
     "QwenCompanionGoToCommentCommand",
     "QwenCompanionGoToDiffCommand",
+    "QwenCompanionInstallAgentCommand",
     "QwenCompanionKeepAllChangesCommand",
     "QwenCompanionKeepChangeCommand",
     "QwenCompanionKeepFileCommand",
@@ -202,6 +205,7 @@ __all__ = (
     "QwenCompanionRevertChangeCommand",
     "QwenCompanionReviewChangesCommand",
     "QwenCompanionRunCommand",
+    "QwenCompanionSendCommand",
     "QwenCompanionSendCommentsCommand",
     "QwenCompanionSendFileCommand",
     "QwenCompanionSendLineCommand",
