@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
 
+from .actions import read_actions
 from .agents import PRESETS, AgentCommand, read_agents
 from .exclusion import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
 
@@ -96,6 +97,8 @@ _EXCLUDE = "context_exclude"
 _REVIEW = "review"
 _TOOLS = "agents_tools"
 _AGENTS = "agents"
+_READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {_AGENTS: read_agents, "actions": read_actions}
+"""What reads a setting with entries of the person's own, and says what is wrong in each."""
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
 
@@ -184,6 +187,10 @@ TABLE = (
     Setting("agents_use_editor", _DAEMON.agents_use_editor),
     Setting("agents_tools", list(_DEFAULTS.agents_tools), choices=AGENT_TOOLS),
     Setting("agents_new_problems", _DEFAULTS.agents_new_problems),
+    # Never in a project: opening a folder must not decide what is asked of an agent.
+    Setting("actions", {}),
+    # Sent along with the person's next prompt or comments.
+    Setting("tell_undone", "chats", choices=("chats", "always", "never")),
     # Never in a project: it must not decide what is started or where a token is sent.
     Setting("daemon.enabled", _DAEMON.enabled),
     Setting("daemon.url", _DAEMON.url, is_secret=True),
@@ -224,6 +231,8 @@ class Values:
     by_name: Mapping[str, Any] = field(repr=False)
     """They include the daemon's token."""
     problems: tuple[Problem, ...] = ()
+    installed: tuple[AgentCommand, ...] = ()
+    """The agents that the person has installed from the registry."""
 
     @property
     def settings(self) -> Settings:
@@ -243,12 +252,12 @@ class Values:
             url=self.by_name["daemon.url"],
             token=self.by_name["daemon.token"],
             command=command if isinstance(command, str) else tuple(command),
-            agents=read_agents(self.by_name[_AGENTS])[0],
+            agents=read_agents(self.by_name[_AGENTS], self.installed)[0],
             agents_use_editor=self.by_name["agents_use_editor"],
         )
 
 
-def read(get: Callable[[str], object]) -> Values:
+def read(get: Callable[[str], object], installed: tuple[AgentCommand, ...] = ()) -> Values:
     """Read the settings file; `get` returns None for a missing key and for null."""
     values: dict[str, Any] = {}
     problems: list[Problem] = []
@@ -256,14 +265,14 @@ def read(get: Callable[[str], object]) -> Values:
         value = get(setting.name)
         if value is not None and setting.name == _EXCLUDE:
             value = _globs(value, FILE, problems)
-        elif value is not None and setting.name == _AGENTS:
-            problems += [Problem(FILE, _AGENTS, why) for why in read_agents(value)[1]]
+        elif value is not None and (reader := _READERS.get(setting.name)):
+            problems += [Problem(FILE, setting.name, why) for why in reader(value)[1]]
         elif value is not None and not setting.allows(value):
             instead = f"“{setting.if_wrong}” is used" if setting.if_wrong else "the default is used"
             problems.append(Problem(FILE, setting.name, _wrong(setting, value, instead)))
             value = setting.if_wrong
         values[setting.name] = setting.default if value is None else value
-    return Values(values, tuple(problems))
+    return Values(values, tuple(problems), installed)
 
 
 def overridden(base: Values, project: object, file: str) -> Values:

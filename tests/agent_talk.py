@@ -16,11 +16,11 @@ import psutil
 from companion.agents import AgentCommand
 from companion.backends.acp.client import AgentClient
 from companion.backends.acp.port import EditorServer
-from companion.backends.sessions import Session
+from companion.backends.sessions import AgentSession
 from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
-from companion.conversation.snapshot import Message, Notice, Permission, Tool, Turn
+from companion.conversation.snapshot import ChatNotice, Message, Permission, Tool, Turn
 from companion.review.disk import Encodings
 
 T = TypeVar("T")
@@ -107,14 +107,14 @@ class AgentTalk:
         self.editor = editor
         self.folder = folder
         self.conversation = Conversation()
-        self.session = Session.known("", folder)
+        self.session = AgentSession.known("", folder)
         self.error: ChatError | None = None
         self._following: asyncio.Task[None] | None = None
 
     async def open(self, session: str = "") -> None:
         """Open a session, or load one, and follow it."""
         if session:
-            self.session, history = await self.client.load(Session.known(session, self.folder))
+            self.session, history = await self.client.load(AgentSession.known(session, self.folder))
             self.conversation.rebuild(history)
         else:
             self.session = await self.client.create(self.folder)
@@ -206,7 +206,7 @@ def said(turn: Turn, speaker: str = "answer") -> str:
 
 
 def notices(turn: Turn) -> list[str]:
-    return [item.text for item in turn.items if isinstance(item, Notice)]
+    return [item.text for item in turn.items if isinstance(item, ChatNotice)]
 
 
 def tools(turn: Turn) -> list[Tool]:

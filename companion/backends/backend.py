@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from ..conversation.events import Envelope
 from ..conversation.failures import MissingFeatureError
-from ..conversation.history import Cursor, Replay
+from ..conversation.history import EventCursor, Replay
 from ..conversation.snapshot import Locality
 from .parts import (
     Authentication,
@@ -30,7 +30,7 @@ from .parts import (
     TerminalControl,
     WorkspaceFiles,
 )
-from .sessions import Session
+from .sessions import AgentSession
 
 P = TypeVar("P")
 Block = Mapping[str, Any]
@@ -128,28 +128,28 @@ class Backend(Protocol):
         """The error for a part that it hasn't. `what` follows "can't"."""
         ...
 
-    async def create(self, folder: str, *, scope: Literal["single", "thread"] = ...) -> Session:
+    async def create(self, folder: str, *, scope: Literal["single", "thread"] = ...) -> AgentSession:
         """Begin a new session in a folder ("thread")."""
         ...
 
-    async def load(self, session: Session) -> tuple[Session, Replay]:
+    async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
         """Take up a session again, and get its conversation."""
         ...
 
-    def events(self, session: Session, cursor: Cursor | None) -> AbstractAsyncContextManager[EventStream]:
+    def events(self, session: AgentSession, cursor: EventCursor | None) -> AbstractAsyncContextManager[EventStream]:
         """The events of a session after a cursor."""
         ...
 
-    async def prompt(self, session: Session, blocks: Sequence[Block]) -> str:
+    async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:
         """Send a prompt, which waits while a turn runs. Returns its id, which the events of its turn carry."""
         ...
 
-    async def cancel(self, session: Session) -> None:
+    async def cancel(self, session: AgentSession) -> None:
         """End the turn that runs."""
         ...
 
     async def answer(
-        self, session: Session, request: str, option: str | None, answers: Mapping[str, str] | None = None
+        self, session: AgentSession, request: str, option: str | None, answers: Mapping[str, str] | None = None
     ) -> None:
         """Answer a permission request with the id of an option; None cancels it."""
         ...
@@ -158,7 +158,7 @@ class Backend(Protocol):
         """A page for the person on what it is and where it runs."""
         ...
 
-    async def detach(self, session: Session) -> None:
+    async def detach(self, session: AgentSession) -> None:
         """Leave a session; its history stays."""
         ...
 

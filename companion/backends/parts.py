@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from ..conversation.events import Envelope
 from ..conversation.history import Oldest
 from ..conversation.snapshot import Choices, Command, ContextWindow, Queued, Task
-from .sessions import FoundSession, Session, SessionPage
+from .sessions import AgentSession, FoundSession, SessionPage
 
 ExportForm = Literal["html", "md", "json", "jsonl"]
 
@@ -21,7 +21,7 @@ class Sessions(Protocol):
         """A page of them."""
         ...
 
-    async def delete(self, session: Session) -> None:
+    async def delete(self, session: AgentSession) -> None:
         """Delete a session and its history."""
         ...
 
@@ -33,7 +33,7 @@ class Catalog(Protocol):
         """The sessions in which somebody has said something."""
         ...
 
-    async def rename(self, session: Session, title: str) -> None:
+    async def rename(self, session: AgentSession, title: str) -> None:
         """Give a session that is at work a title.
 
         Raises:
@@ -41,7 +41,7 @@ class Catalog(Protocol):
         """
         ...
 
-    async def pin(self, session: Session, *, is_pinned: bool) -> None:
+    async def pin(self, session: AgentSession, *, is_pinned: bool) -> None:
         """Keep a session at the top of the list, or no longer."""
         ...
 
@@ -49,11 +49,11 @@ class Catalog(Protocol):
         """A page of the sessions in the archive."""
         ...
 
-    async def archive(self, session: Session, *, is_archived: bool) -> None:
+    async def archive(self, session: AgentSession, *, is_archived: bool) -> None:
         """Put a session into the archive, or take it out again."""
         ...
 
-    async def export(self, session: Session, form: ExportForm, *, is_archived: bool = ...) -> str:
+    async def export(self, session: AgentSession, form: ExportForm, *, is_archived: bool = ...) -> str:
         """A session's whole conversation as a text."""
         ...
 
@@ -61,7 +61,7 @@ class Catalog(Protocol):
 class History(Protocol):
     """Reads what came before the turns that are known."""
 
-    async def earlier(self, session: Session, oldest: Oldest) -> tuple[list[Envelope], bool]:
+    async def earlier(self, session: AgentSession, oldest: Oldest) -> tuple[list[Envelope], bool]:
         """The page of a conversation before a turn, and whether there are older ones."""
         ...
 
@@ -94,19 +94,19 @@ class Rewinding:
 class Rewind(Protocol):
     """Continues a conversation, rewinds it and copies it."""
 
-    async def go_on(self, session: Session) -> str | None:
+    async def go_on(self, session: AgentSession) -> str | None:
         """Continue the turn that was interrupted. Returns the id of its prompt; None if there is nothing to."""
         ...
 
-    async def points(self, session: Session) -> list[RewindPoint]:
+    async def points(self, session: AgentSession) -> list[RewindPoint]:
         """The prompts that a session can be rewound to, the oldest first."""
         ...
 
-    async def rewind(self, session: Session, point: str, *, undo_files: bool) -> Rewinding:
+    async def rewind(self, session: AgentSession, point: str, *, undo_files: bool) -> Rewinding:
         """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then."""
         ...
 
-    async def fork(self, session: Session, title: str = ...) -> Session:
+    async def fork(self, session: AgentSession, title: str = ...) -> AgentSession:
         """Copy a session with everything that was said in it. Returns the copy, attached to it."""
         ...
 
@@ -114,15 +114,15 @@ class Rewind(Protocol):
 class Tasks(Protocol):
     """What the agent does besides its turn: commands in the background, sub-agents."""
 
-    async def list(self, session: Session) -> tuple[Task, ...]:
+    async def list(self, session: AgentSession) -> tuple[Task, ...]:
         """All of it, and what it has done, the oldest first."""
         ...
 
-    async def agents(self, session: Session) -> tuple[Task, ...]:
+    async def agents(self, session: AgentSession) -> tuple[Task, ...]:
         """The sub-agents of a session, those of before a restart too."""
         ...
 
-    async def stop(self, session: Session, task: Task) -> bool:
+    async def stop(self, session: AgentSession, task: Task) -> bool:
         """Stop a task. Returns False if it didn't run any more."""
         ...
 
@@ -140,23 +140,23 @@ class Options(Protocol):
         """Whether a session that is loaded again may have other values than the person has chosen."""
         ...
 
-    async def choices(self, session: Session) -> Choices | None:
+    async def choices(self, session: AgentSession) -> Choices | None:
         """What the session can switch, and what it is now; None if that isn't told."""
         ...
 
-    async def switch_model(self, session: Session, model: str) -> None:
+    async def switch_model(self, session: AgentSession, model: str) -> None:
         """Switch the model."""
         ...
 
-    async def switch_mode(self, session: Session, mode: str) -> None:
+    async def switch_mode(self, session: AgentSession, mode: str) -> None:
         """Switch the mode."""
         ...
 
-    async def switch_effort(self, session: Session, effort: str) -> None:
+    async def switch_effort(self, session: AgentSession, effort: str) -> None:
         """Switch how long the model thinks."""
         ...
 
-    async def set_option(self, session: Session, option: str, value: str | bool) -> None:
+    async def set_option(self, session: AgentSession, option: str, value: str | bool) -> None:
         """Set another option of the session, to the id of a value or to true or false."""
         ...
 
@@ -164,11 +164,11 @@ class Options(Protocol):
 class Queries(Protocol):
     """Tells on request what no event tells."""
 
-    async def commands(self, session: Session) -> tuple[Command, ...]:
+    async def commands(self, session: AgentSession) -> tuple[Command, ...]:
         """The slash commands of the session."""
         ...
 
-    async def window(self, session: Session) -> ContextWindow | None:
+    async def window(self, session: AgentSession) -> ContextWindow | None:
         """How full the context window is; None if that isn't told."""
         ...
 
@@ -176,15 +176,15 @@ class Queries(Protocol):
 class Steering(Protocol):
     """Steers what runs and what waits."""
 
-    async def inject(self, session: Session, message: str) -> str | None:
+    async def inject(self, session: AgentSession, message: str) -> str | None:
         """Send a message into the turn that runs. Returns its id; None if no turn runs that takes one."""
         ...
 
-    async def queue(self, session: Session) -> list[tuple[Queued, str]]:
+    async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:
         """The prompts that run or wait, each with its state: running or queued."""
         ...
 
-    async def dequeue(self, session: Session, prompt: str) -> bool:
+    async def dequeue(self, session: AgentSession, prompt: str) -> bool:
         """Remove a prompt that waits. Returns False if it doesn't."""
         ...
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from .wire import Text, Wire
 
 
-class Session(Wire):
+class AgentSession(Wire):
     """A session that this client takes part in, or wants to."""
 
     id: str = Field(alias="sessionId")
@@ -30,7 +30,7 @@ class Session(Wire):
         )
 
 
-class SessionInfo(Session):
+class SessionInfo(AgentSession):
     """A session in the list."""
 
     title: Text = Field(default="", alias="displayName")

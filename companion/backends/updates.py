@@ -14,7 +14,7 @@ from typing import Annotated, Any, cast
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from ..conversation import events
-from ..conversation.snapshot import Command, ContextWindow, Diff, Location, Option, Question, Step
+from ..conversation.snapshot import Command, ContextWindow, Diff, Location, PermissionOption, Question, Step
 from .wire import MOST, Count, Line, Object, Text, Wire, as_object, read, shallow, shallow_object
 
 logger = logging.getLogger(__name__)
@@ -383,7 +383,7 @@ def decode_permission(
     return events.PermissionRequest(
         identifier,
         _tool_call(request.tool_call),
-        tuple(Option(each.option_id, each.name, each.kind) for each in request.options),
+        tuple(PermissionOption(each.option_id, each.name, each.kind) for each in request.options),
         tuple(
             Question(
                 each.question,

@@ -16,7 +16,7 @@ from ..agents import AgentCommand
 from ..backends.acp.errors import SignInError
 from ..backends.backend import Backend
 from ..backends.parts import Authentication
-from ..backends.sessions import Session
+from ..backends.sessions import AgentSession
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.snapshot import ConnectionStatus, Snapshot
@@ -63,7 +63,7 @@ class ChatConnection:
         self._news = asyncio.Event()
 
     @property
-    def connected(self) -> tuple[Backend, Session]:
+    def connected(self) -> tuple[Backend, AgentSession]:
         """The client to ask, and the session that is shown.
 
         Raises:
@@ -82,7 +82,7 @@ class ChatConnection:
         self._attachment = None
         self._broken = ""
 
-    async def reached(self, limit: float) -> tuple[Backend, Session, ChatFolder]:
+    async def reached(self, limit: float) -> tuple[Backend, AgentSession, ChatFolder]:
         """The same once the chat is connected, with its folder.
 
         Raises:
@@ -224,7 +224,7 @@ class ChatConnection:
         try:
             if attachment is None or not self.session:
                 known = self.session
-                session = Session.known(known, folder) if known else await client.create(folder, scope="thread")
+                session = AgentSession.known(known, folder) if known else await client.create(folder, scope="thread")
                 # A session that was there before may have begun long before its oldest event.
                 attachment = AttachedSession(session, session.attached or not session.client_id)
                 conversation.cursor = None

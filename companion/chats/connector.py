@@ -20,7 +20,7 @@ from ..backends.daemon.here import is_here
 from ..backends.daemon.locality import where
 from ..backends.daemon.process import launch
 from ..backends.daemon.process.private import CONNECTING, PrivateDaemon
-from ..backends.sessions import Session
+from ..backends.sessions import AgentSession
 from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ConnectionStatus, Locality
 from ..settings import DaemonSettings
@@ -115,7 +115,7 @@ class Connector:
         self._daemon = client
         return client, folder
 
-    async def take_over(self, agent: AgentCommand, left: Mapping[str, Any]) -> tuple[Backend, Session] | None:
+    async def take_over(self, agent: AgentCommand, left: Mapping[str, Any]) -> tuple[Backend, AgentSession] | None:
         """The agent that another instance has left, and its session; None if that can't be taken up, and is ended."""
         client = self._make_agent(agent)
         try:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ..backends.backend import Backend, Block
-from ..backends.sessions import Session
+from ..backends.sessions import AgentSession
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, MissingFeatureError, StreamLostError, UnsendableError
 from ..conversation.snapshot import Unsent
@@ -83,7 +83,7 @@ class Outbox:
 
     def __init__(
         self,
-        connected: Callable[[], Awaitable[tuple[Backend, Session, ChatFolder]]],
+        connected: Callable[[], Awaitable[tuple[Backend, AgentSession, ChatFolder]]],
         conversation: Callable[[], Conversation],
         give_back: Callable[[Draft, str], object],
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
@@ -286,7 +286,7 @@ class _Shown:
         return not self._parts[-1] or not follows or follows.isspace() or follows == "@"
 
 
-async def _inject(client: Backend, session: Session, content: list[Block]) -> str | None:
+async def _inject(client: Backend, session: AgentSession, content: list[Block]) -> str | None:
     """The id of a message that a turn that runs has taken: it takes texts alone, and no long ones."""
     message = content[0].get("text") if len(content) == 1 else None
     if not isinstance(message, str) or len(message) > MAX_INJECTED:

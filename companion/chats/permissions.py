@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from ..conversation.failures import AlreadyAnsweredError, ChatError
-from ..conversation.snapshot import Diff, Option, Permission, Snapshot, Tool
+from ..conversation.snapshot import Diff, Permission, PermissionOption, Snapshot, Tool
 from ..protocol import DiffAccepted, Notification
 from ..review.review import Request
 from ..review.reviews import Reviews
@@ -235,7 +235,7 @@ class _Owner:
         self._approval.answered(self, content)
 
 
-def _option(permission: Permission, kind: str) -> Option | None:
+def _option(permission: Permission, kind: str) -> PermissionOption | None:
     return next((option for option in permission.options if option.kind == kind), None)
 
 

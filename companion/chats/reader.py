@@ -11,7 +11,7 @@ from ..backends.acp.errors import SignInError
 from ..backends.backend import Backend, EventStream, lacking
 from ..backends.daemon.errors import UnreachableError
 from ..backends.parts import Options
-from ..backends.sessions import Session
+from ..backends.sessions import AgentSession
 from ..conversation import events
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, SessionGoneError, StreamLostError
@@ -59,7 +59,7 @@ class Backoff:
 class AttachedSession:
     """The session that is read, and the client that reads it while there is one."""
 
-    session: Session
+    session: AgentSession
     is_stale: bool
     """Whether the conversation must be rebuilt from the session's history."""
     client: Backend | None = None
@@ -94,7 +94,7 @@ async def read(client: Backend, attachment: AttachedSession, conversation: Conve
 
 
 async def _follow(
-    client: Backend, session: Session, stream: EventStream, conversation: Conversation, backoff: Backoff
+    client: Backend, session: AgentSession, stream: EventStream, conversation: Conversation, backoff: Backoff
 ) -> None:
     measuring = asyncio.create_task(_measure(client, session, conversation))
     news = asyncio.Event()
@@ -127,7 +127,7 @@ async def _follow(
             choosing.cancel()
 
 
-async def _choose(client: Backend, session: Session, conversation: Conversation) -> None:
+async def _choose(client: Backend, session: AgentSession, conversation: Conversation) -> None:
     """Ask for the models and the modes."""
     with contextlib.suppress(ChatError):
         if client.options and (choices := await client.options.choices(session)):
@@ -135,7 +135,7 @@ async def _choose(client: Backend, session: Session, conversation: Conversation)
 
 
 async def _choose_again(
-    options: Options, session: Session, was: Status, now: Choices, conversation: Conversation
+    options: Options, session: AgentSession, was: Status, now: Choices, conversation: Conversation
 ) -> None:
     """Set again what the person had chosen, before the next prompt, and say what could not be set."""
     wanted: list[tuple[str, Awaitable[None]]] = []
@@ -163,7 +163,7 @@ async def _choose_again(
         conversation.tell(f"This could not be set as it was before: {', '.join(failed)}.")
 
 
-async def _watch(client: Backend, session: Session, conversation: Conversation, news: asyncio.Event) -> None:
+async def _watch(client: Backend, session: AgentSession, conversation: Conversation, news: asyncio.Event) -> None:
     """Keep the list of tasks up to date: after events that concern them, and from time to time while one runs."""
     if (tasks := client.tasks) is None:
         return
@@ -185,14 +185,14 @@ def _concerns_tasks(event: events.Event) -> bool:
     return isinstance(event, events.ToolCallUpdate | events.TurnCompleted | events.TurnFailed)
 
 
-async def _measure(client: Backend, session: Session, conversation: Conversation) -> None:
+async def _measure(client: Backend, session: AgentSession, conversation: Conversation) -> None:
     """Ask how full the context window is; the history doesn't tell."""
     with contextlib.suppress(ChatError):
         if client.queries and (window := await client.queries.window(session)):
             conversation.set_context_window(window)
 
 
-def _check(event: events.Event, session: Session) -> None:
+def _check(event: events.Event, session: AgentSession) -> None:
     """Raise what an event says about the stream and the session."""
     match event:
         case events.ResyncRequired():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..backends.backend import needed
 from ..backends.parts import ExportForm
-from ..backends.sessions import FoundSession, Session, SessionInfo, SessionPage
+from ..backends.sessions import AgentSession, FoundSession, SessionInfo, SessionPage
 from ..conversation.failures import SessionGoneError
 from ..ids import ChatId
 from .registry import REACH_LIMIT, Registry
@@ -38,7 +38,7 @@ class ChatSessions:
     async def rename(self, chat_id: ChatId, session: str, title: str) -> None:
         """Give a conversation a title."""
         client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
-        known = Session.known(session, folder.there)
+        known = AgentSession.known(session, folder.there)
         catalog = needed(client.catalog, client, "rename a conversation")
         try:
             await catalog.rename(known, title)
@@ -52,14 +52,14 @@ class ChatSessions:
         """Keep a conversation at the top of the list, or no longer."""
         client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
         catalog = needed(client.catalog, client, "pin a conversation")
-        await catalog.pin(Session.known(session, folder.there), is_pinned=is_pinned)
+        await catalog.pin(AgentSession.known(session, folder.there), is_pinned=is_pinned)
 
     async def archive(self, chat_id: ChatId, session: str, *, is_archived: bool) -> None:
         """Put a conversation into the archive, or take it out. The chat that shows it begins a new one."""
         chat = self._registry[chat_id]
         client, shown, folder = await chat.connection.reached(REACH_LIMIT)
         catalog = needed(client.catalog, client, "put a conversation into an archive")
-        await catalog.archive(Session.known(session, folder.there), is_archived=is_archived)
+        await catalog.archive(AgentSession.known(session, folder.there), is_archived=is_archived)
         if is_archived and session == shown.id:
             chat.begin()
 
@@ -73,7 +73,7 @@ class ChatSessions:
         chat = self._registry[chat_id]
         client, shown, folder = await chat.connection.reached(REACH_LIMIT)
         sessions = needed(client.sessions, client, "delete a conversation")
-        await sessions.delete(Session.known(session, folder.there))
+        await sessions.delete(AgentSession.known(session, folder.there))
         if session == shown.id:
             chat.begin()
 
@@ -81,7 +81,7 @@ class ChatSessions:
         """A conversation as a text."""
         client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
         catalog = needed(client.catalog, client, "export a conversation")
-        return await catalog.export(Session.known(session, folder.there), form, is_archived=is_archived)
+        return await catalog.export(AgentSession.known(session, folder.there), form, is_archived=is_archived)
 
 
 def _order(session: SessionInfo) -> tuple[bool, str]:

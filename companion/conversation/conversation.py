@@ -10,7 +10,7 @@ from itertools import islice
 from . import events
 from .changed import changed_files
 from .events import Envelope
-from .history import MOST_TURNS, Cursor, Earlier, Oldest, Replay
+from .history import MOST_TURNS, Earlier, EventCursor, Oldest, Replay
 from .reducer import Reducer
 from .snapshot import Choices, Command, ConnectionStatus, ContextWindow, Queued, Snapshot, Status, Task, Turn
 from .state import START, State
@@ -23,7 +23,7 @@ class Conversation:
     """One session's conversation. Not thread-safe; snapshots may go to any thread."""
 
     def __init__(self) -> None:
-        self.cursor: Cursor | None = None
+        self.cursor: EventCursor | None = None
         """Where the events continue; None until that is known."""
         self.rebuilds = 0
         self.replaced: list[Queued] = []
@@ -184,7 +184,7 @@ class Conversation:
     def begin(self, epoch: str) -> bool:
         """Events of a bus are about to come. Returns whether they continue from the cursor; if not, rebuild first."""
         if self.cursor is None:
-            self.cursor = Cursor(epoch, 0)
+            self.cursor = EventCursor(epoch, 0)
         return self.cursor.epoch == epoch
 
     def apply(self, envelope: Envelope) -> bool:
@@ -198,7 +198,7 @@ class Conversation:
                 return True
             if envelope.id > self.cursor.id + 1:
                 return False
-            self.cursor = Cursor(self.cursor.epoch, envelope.id)
+            self.cursor = EventCursor(self.cursor.epoch, envelope.id)
         if isinstance(envelope.event, events.Rewound) and (self._before or self._has_more):
             # It counts the turns from the first one, which isn't here: all is read again.
             self._state.turns.clear()

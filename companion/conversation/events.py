@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .snapshot import Choices, Command, ContextWindow, Diff, Location, Option, Question, Step
+from .snapshot import Choices, Command, ContextWindow, Diff, Location, PermissionOption, Question, Step
 
 # Messages
 
@@ -173,7 +173,7 @@ class PermissionRequest:
 
     id: str
     tool_call: ToolCallUpdate
-    options: tuple[Option, ...]
+    options: tuple[PermissionOption, ...]
     questions: tuple[Question, ...] = ()
 
 

@@ -13,7 +13,7 @@ MOST_TURNS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class EventCursor:
     """How far the events have been read: the id of the last one, and the run of the agent that counts them."""
 
     epoch: str
@@ -37,7 +37,7 @@ class Replay:
     """A whole conversation, and the cursor from which its events continue."""
 
     envelopes: tuple[Envelope, ...]
-    cursor: Cursor
+    cursor: EventCursor
     is_running: bool = False
     """Whether a turn runs."""
     queue: tuple[Queued, ...] = ()

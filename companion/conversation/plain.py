@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from .conversation import Conversation
-from .snapshot import Item, Message, Notice, Status, Tool, Turn
+from .snapshot import ChatNotice, Item, Message, Status, Tool, Turn
 
-_KINDS: dict[str, type[Item]] = {"message": Message, "notice": Notice, "tool": Tool}
+_KINDS: dict[str, type[Item]] = {"message": Message, "notice": ChatNotice, "tool": Tool}
 
 
 def plain(conversation: Conversation) -> dict[str, Any]:

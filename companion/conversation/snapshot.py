@@ -39,7 +39,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class ChatNotice:
     """A line of the chat itself, not of the agent."""
 
     text: str
@@ -67,7 +67,7 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class PermissionOption:
     """One way to answer a permission request."""
 
     id: str
@@ -99,13 +99,13 @@ class Permission:
     """The id of the tool call that it is about."""
     title: str
     kind: str
-    options: tuple[Option, ...]
+    options: tuple[PermissionOption, ...]
     questions: tuple[Question, ...] = ()
     diffs: tuple[Diff, ...] = ()
     """What would be changed; nothing is written yet."""
     input: Mapping[str, Any] = field(default_factory=dict[str, Any])
     state: Literal["open", "selected", "cancelled"] = "open"
-    chosen: Option | None = None
+    chosen: PermissionOption | None = None
     voter: str | None = None
     """The client that has answered, if a client has."""
 
@@ -135,7 +135,7 @@ class Tool:
     """The ids of the terminals in which the editor runs something for it now."""
 
 
-Item = Message | Tool | Notice
+Item = Message | Tool | ChatNotice
 
 
 def duration(seconds: float) -> str:

@@ -12,14 +12,14 @@ from . import events
 from .packing import Packer
 from .snapshot import (
     Attachment,
+    ChatNotice,
     Cost,
     Diff,
     Item,
     Location,
     Message,
-    Notice,
-    Option,
     Permission,
+    PermissionOption,
     Question,
     Speaker,
     Tool,
@@ -48,9 +48,9 @@ class _Said:
         return self.shown
 
 
-_Content = tuple["list[_Said | Notice | str]", dict[str, Tool], Cost, float | None]
+_Content = tuple["list[_Said | ChatNotice | str]", dict[str, Tool], Cost, float | None]
 """The items of a turn, its tool calls, its cost and when it began."""
-_ALLOW = Option("proceed_once", "Allow", "allow_once")
+_ALLOW = PermissionOption("proceed_once", "Allow", "allow_once")
 _EXAMPLE: _Content = (
     [
         *(
@@ -58,7 +58,7 @@ _EXAMPLE: _Content = (
             for speaker in ("user", "thought", "shell", "answer")
         ),
         "call_0",
-        Notice(""),
+        ChatNotice(""),
     ],
     {
         "call_0": Tool(
@@ -77,7 +77,8 @@ _EXAMPLE: _Content = (
     1e9,
 )
 _PACKER = Packer(
-    (_Said, Attachment, Cost, Diff, Location, Message, Notice, Option, Permission, Question, Tool), _EXAMPLE
+    (_Said, Attachment, Cost, Diff, Location, Message, ChatNotice, PermissionOption, Permission, Question, Tool),
+    _EXAMPLE,
 )
 
 
@@ -108,7 +109,7 @@ class TurnBuilder:
     """When its first event came, in seconds since 1970 by the agent's clock."""
     has_used_model: bool = False
     """Whether the model is known to have been asked."""
-    _items: list[_Said | Notice | str] = field(default_factory=list["_Said | Notice | str"])
+    _items: list[_Said | ChatNotice | str] = field(default_factory=list["_Said | ChatNotice | str"])
     """A text is the id of a tool call."""
     _tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
     _packed: _Packed | None = None
@@ -157,7 +158,7 @@ class TurnBuilder:
                     answered = tuple(asked for asked in item.permissions if asked.state != "open")
                     builder._items.append(item.id)
                     builder._tools[item.id] = replace(item, permissions=answered)
-                case Notice():
+                case ChatNotice():
                     builder._items.append(item)
         return builder
 
@@ -171,7 +172,7 @@ class TurnBuilder:
                     items.append(item.show())
                 case str():
                     items.append(tools[item])
-                case Notice():
+                case ChatNotice():
                     items.append(item)
         return Turn(
             self.key,
@@ -235,7 +236,7 @@ class TurnBuilder:
     def note(self, text: str, *, is_aside: bool = False) -> None:
         """Add a line of the chat's own."""
         self._unpack()
-        self._items.append(Notice(text, is_aside))
+        self._items.append(ChatNotice(text, is_aside))
 
     def say(self, speaker: Speaker, text: str, parent: str | None = None, aside: str = "") -> None:
         """Append to the last message if it is this speaker's; otherwise begin a new one.
@@ -307,7 +308,7 @@ class TurnBuilder:
         for item in reversed(self._items):
             if isinstance(item, _Said) and (item.speaker, item.parent, item.aside) == (speaker, parent, aside):
                 return item
-            is_aside = (isinstance(item, _Said) and item.aside) or (isinstance(item, Notice) and item.is_aside)
+            is_aside = (isinstance(item, _Said) and item.aside) or (isinstance(item, ChatNotice) and item.is_aside)
             if not is_aside:
                 break
         said = _Said(speaker, parent, aside=aside)

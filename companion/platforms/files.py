@@ -1,8 +1,8 @@
 """Replaces a file's content, in a folder that was looked at and is held by its descriptor.
 
-A path is resolved when it is used. From then on no link is followed: a `Place` holds the folder itself, so what was
-checked is what is read and written, even if the path leads elsewhere by then. Windows has no descriptors of folders;
-there the path is resolved again just before each use. Nothing process-wide is changed. Every function blocks.
+A path is resolved when it is used. From then on no link is followed: a `FolderEntry` holds the folder itself, so
+what was checked is what is read and written, even if the path leads elsewhere by then. Windows has no descriptors of
+folders; there the path is resolved again just before each use. Nothing process-wide is changed. Every function blocks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _NotReplacedError(Exception):
     """A new file would not be the same as the old one to others: it has another owner, links or attributes."""
 
 
-class Place:
+class FolderEntry:
     """A name in a folder. The folder stays the same one, whatever its path leads to later."""
 
     def __init__(self, path: str, folder: int | None) -> None:
@@ -152,7 +152,7 @@ class Place:
 
 
 @contextlib.contextmanager
-def place(path: str, *, makes_folders: bool = False) -> Generator[Place]:
+def place(path: str, *, makes_folders: bool = False) -> Generator[FolderEntry]:
     """Hold the folder of a path that has no links, as `os.path.realpath` gives it.
 
     Args:
@@ -165,7 +165,7 @@ def place(path: str, *, makes_folders: bool = False) -> Generator[Place]:
     if not _HAS_DESCRIPTORS:
         if makes_folders:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-        yield Place(path, None)
+        yield FolderEntry(path, None)
         return
     folder = os.open("/", _STEP)
     try:
@@ -174,19 +174,19 @@ def place(path: str, *, makes_folders: bool = False) -> Generator[Place]:
                 inner = _entered(folder, name, makes_folders=makes_folders)
                 os.close(folder)
                 folder = inner
-        yield Place(path, folder)
+        yield FolderEntry(path, folder)
     finally:
         os.close(folder)
 
 
 def replace_file(path: str, content: bytes) -> None:
-    """Write the file that a path leads to now, and make its folders if they are missing. See `Place.replace`."""
+    """Write the file that a path leads to now, and make its folders if they are missing. See `FolderEntry.replace`."""
     with place(os.path.realpath(path), makes_folders=True) as at:
         at.replace(content)
 
 
 def write_private(path: str, content: bytes) -> None:
-    """Write a file that only this user can read, in a folder that is there. See `Place.replace`."""
+    """Write a file that only this user can read, in a folder that is there. See `FolderEntry.replace`."""
     folder, name = os.path.split(path)
     with place(os.path.join(os.path.realpath(folder), name)) as at:
         at.replace(content, is_private=True)
@@ -195,6 +195,11 @@ def write_private(path: str, content: bytes) -> None:
 def rename(source: str, target: str) -> None:
     """Give a file the name of another, which it replaces; patient with a program that has that open. Raises OSError."""
     _patiently(lambda: os.replace(source, target))
+
+
+def make_link(path: str, target: str) -> None:
+    """Make a symbolic link. Raises OSError, on Windows for most people: the right to do that is rare there."""
+    os.symlink(target, path)
 
 
 def make_private_folder(path: str) -> None:

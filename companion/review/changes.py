@@ -29,7 +29,7 @@ _MAX_LIKENED = 2_500  # old lines times new lines of a change
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class TextEdit:
     """The characters `start` to `end` of a text become `text`."""
 
     start: int
@@ -85,7 +85,7 @@ def tally(found: Sequence[Change], old: Text, new: Text) -> Tally:
     return Tally(inserted, deleted, len(found))
 
 
-def revert_edits(old: Text, new: Text, chosen: Sequence[Change]) -> list[Edit]:
+def revert_edits(old: Text, new: Text, chosen: Sequence[Change]) -> list[TextEdit]:
     """The edits of the new text that undo some of `changes(old, new)`. The texts must not have changed since."""
     return restore_edits(new, old, [change.mirrored for change in chosen])
 
@@ -95,7 +95,7 @@ def revert(old: Text, new: Text, change: Change) -> str:
     return revert_edits(old, new, [change])[0].apply(_joined(new))
 
 
-def restore_edits(old: Text, new: Text, chosen: Sequence[Change]) -> list[Edit]:
+def restore_edits(old: Text, new: Text, chosen: Sequence[Change]) -> list[TextEdit]:
     """The edits of the old text that make some of `changes(old, new)`, in their order.
 
     With the current text as the old one and the proposal as the new one, they restore what was reverted.
@@ -105,26 +105,26 @@ def restore_edits(old: Text, new: Text, chosen: Sequence[Change]) -> list[Edit]:
     return [_edit(starts, new_lines, change) for change in chosen]
 
 
-def _edit(starts: Sequence[int], new: Sequence[str], change: Change) -> Edit:
+def _edit(starts: Sequence[int], new: Sequence[str], change: Change) -> TextEdit:
     """The edit that makes a change. `starts` has where each line of the text starts, and one more."""
     text = "\n".join(new[change.new_start : change.new_end])
     start, end = starts[change.old_start], starts[change.old_end]
     if change.deleted and change.inserted:
-        return Edit(start, end - 1, text)  # the ending of the last of these lines stays
+        return TextEdit(start, end - 1, text)  # the ending of the last of these lines stays
     if change.old_end == len(starts) - 1:
         # The last line has no line feed that could go with it, so the one before it does; likewise for lines after it.
-        return Edit(start - 1, end - 1, f"\n{text}" if change.inserted else "")
-    return Edit(start, end, f"{text}\n" if change.inserted else "")
+        return TextEdit(start - 1, end - 1, f"\n{text}" if change.inserted else "")
+    return TextEdit(start, end, f"{text}\n" if change.inserted else "")
 
 
-def in_one(edits: Sequence[Edit], text: str) -> Edit:
+def in_one(edits: Sequence[TextEdit], text: str) -> TextEdit:
     """One edit of a text that does the same as these, which are given from the top."""
     parts: list[str] = []
     at = start = edits[0].start
     for edit in edits:
         parts += text[at : edit.start], edit.text
         at = edit.end
-    return Edit(start, at, "".join(parts))
+    return TextEdit(start, at, "".join(parts))
 
 
 def restore(old: Text, new: Text, change: Change) -> str:

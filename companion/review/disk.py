@@ -8,7 +8,7 @@ import os
 import stat
 from dataclasses import dataclass, field
 
-from ..platforms.files import Place
+from ..platforms.files import FolderEntry
 from .source_text import SourceText
 
 READ_LIMIT = 64 * 1024 * 1024
@@ -65,7 +65,7 @@ def refusal(path: str) -> str | None:
     return _refusal(found)
 
 
-def read_file(path: str, encodings: Encodings | None = None, at: Place | None = None) -> DiskFile:
+def read_file(path: str, encodings: Encodings | None = None, at: FolderEntry | None = None) -> DiskFile:
     """Read a file, which need not exist.
 
     Args:
@@ -84,7 +84,7 @@ def read_file(path: str, encodings: Encodings | None = None, at: Place | None = 
     return DiskFile(SourceText(text), exists=True, is_text=is_text, stamp=_stamp(found))
 
 
-def read_bytes(path: str, at: Place | None = None) -> tuple[bytes, os.stat_result]:
+def read_bytes(path: str, at: FolderEntry | None = None) -> tuple[bytes, os.stat_result]:
     """The content of a regular file of at most 64 MB, and what the system says of it. Raises OSError."""
     # A FIFO would make `open` wait for a writer, so it is not opened at all, or without waiting.
     if at is None and (why := refusal(path)):

@@ -9,7 +9,7 @@ from ..messages import Messages
 
 if TYPE_CHECKING:
     from ..ids import ReviewId
-    from .changes import Edit
+    from .changes import TextEdit
     from .disk import Encodings
     from .marks import Marks
     from .review import Review
@@ -28,7 +28,7 @@ class ReviewViews(Messages, Protocol):
         """Mark the changes of an edited proposal, if it is still at this version."""
         ...
 
-    def edit_review(self, review: Review, edits: Sequence[Edit], version: int) -> None:
+    def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
         """Answer `Reviews.edit`: make these edits, in order from the top, if the proposal is still at this version.
 
         There may be none.

@@ -18,7 +18,7 @@ from ..garbage import no_collection
 from ..ids import ReviewId
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
-from .changes import Edit
+from .changes import TextEdit
 from .disk import DiskFile, read_file, stamp
 from .disk_looks import DiskLooks
 from .left_reviews import Unclaimed, from_plain, to_plain
@@ -334,7 +334,7 @@ class Reviews:
         self._editor.show_marks(review, found, version)
 
     async def _edit(self, review: Review, target: Target, text: str, version: int) -> None:
-        edits: list[Edit] = []
+        edits: list[TextEdit] = []
         try:
             edits = await asyncio.to_thread(_edits_of, target, review, text)
             if not edits:
@@ -412,7 +412,7 @@ def _refusal(review: Review, text: str) -> str:
     return f"{review.owner.cli} has disconnected and can't write {review.name}." if review.orphaned else ""
 
 
-def _edits_of(target: Target, review: Review, text: str) -> list[Edit]:
+def _edits_of(target: Target, review: Review, text: str) -> list[TextEdit]:
     with no_collection():
         return edits_of(target, review.original, review.shown, text)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .changes import Edit, Range, Side, changes, lines_of, restore_edits, revert_edits, slack
+from .changes import Range, Side, TextEdit, changes, lines_of, restore_edits, revert_edits, slack
 from .compare import Change, unchanged
 from .slides import MAX_SLIDE
 
@@ -43,7 +43,7 @@ def restore_fingerprint(change: Change, old: Sequence[str]) -> str:
     return fingerprint(change.new_start, change.new_end, old[change.old_start : change.old_end])
 
 
-def edits_of(target: Target, original: str, shown: str, text: str) -> list[Edit]:
+def edits_of(target: Target, original: str, shown: str, text: str) -> list[TextEdit]:
     """The edits of `text` for a target, from the top. `shown` is the proposal as it came, `text` as it is now."""
     originals, now = lines_of(original), lines_of(text)
     if target.action == "revert":

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..exclusion import Told, is_encodable
 from ..protocol import Cursor, File, IdeContext, WorkspaceState
-from .port import OpenFile, Question, Selection, WindowState
+from .port import ContextRequest, OpenFile, Selection, WindowState
 
 MAX_FILES = 10
 """The CLIs cut the list to this length (docs/protocols/qwen-ide.md#context)."""
@@ -86,18 +86,18 @@ class Shown:
         else:
             self._changed.add(view)
 
-    def question(self, limit: int) -> Question:
+    def question(self, limit: int) -> ContextRequest:
         """What to ask; `limit` is that of the selected text."""
         recent = self._order.recent()
         is_whole = self._is_old or not self._changed.issubset(recent)
         views = (view for view in recent if is_whole or view in self._changed or view not in self._files)
         selected = next((view for view in recent if self._files.get(view, True)), None)
-        question = Question(tuple(views), is_whole, selected, limit)
+        question = ContextRequest(tuple(views), is_whole, selected, limit)
         self._is_old = False
         self._changed.clear()
         return question
 
-    def answered(self, question: Question, state: WindowState) -> None:
+    def answered(self, question: ContextRequest, state: WindowState) -> None:
         """The editor has answered a question."""
         asked = dict.fromkeys(question.views)
         found = {file.view: file for file in state.files if file.view in asked}

@@ -47,7 +47,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ContextRequest:
     """What is to be told of a window."""
 
     views: tuple[int, ...]
@@ -79,7 +79,7 @@ class ContextSource(Messages, Protocol):
     Called on the companion thread; the answers come from the editor's UI thread.
     """
 
-    async def window_state(self, window: int, question: Question) -> WindowState | None:
+    async def window_state(self, window: int, question: ContextRequest) -> WindowState | None:
         """What a window shows."""
         ...
 

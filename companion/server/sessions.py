@@ -205,7 +205,7 @@ class Stream:
         await self.closed.wait()
 
 
-class Sessions:
+class CliSessions:
     """The sessions of one window."""
 
     def __init__(

@@ -34,7 +34,7 @@ from ..review.reviews import Reviews
 from ..settings import Settings
 from .agent_tools import AgentTools, failed, text
 from .knowledge import EditorKnowledge
-from .sessions import Session, Sessions
+from .sessions import CliSessions, Session
 
 Context = ServerRequestContext[Any, Request]
 
@@ -64,7 +64,7 @@ class Tools:
 
     def __init__(
         self,
-        sessions: Sessions,
+        sessions: CliSessions,
         reviews: Reviews,
         context: Callable[[], Awaitable[IdeContext | None]],
         settings: Callable[[], Settings],

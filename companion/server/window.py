@@ -33,7 +33,7 @@ from .http.connections import HttpServer
 from .http.resumed import AwaitedSession
 from .knowledge import EditorKnowledge
 from .port import WindowSource
-from .sessions import STREAM_GONE_LIMIT, Background, Session, Sessions
+from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
 from .tools import AskingBefore, Tools
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class WindowServer:
         self._on_folders = on_folders
         """Called when the folders have been published."""
         self._loop = asyncio.get_running_loop()
-        self.sessions = Sessions(
+        self.sessions = CliSessions(
             endpoint.window,
             background,
             on_stream=self._stream_opened,

@@ -40,7 +40,7 @@ class Cli:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class PublishedFolder:
     """A published folder of a window."""
 
     path: str
@@ -121,7 +121,7 @@ class Served:
     """A window as the companion serves it."""
 
     port: int
-    folders: tuple[Folder, ...]
+    folders: tuple[PublishedFolder, ...]
     files: tuple[DiscoveryFile, ...] = ()
     sessions: tuple[ConnectedCli, ...] = ()
     diffs: tuple[str, ...] = ()

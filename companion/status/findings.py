@@ -14,7 +14,7 @@ from typing import Literal
 
 from ..clis.families import FAMILIES
 from ..exclusion import is_encodable, printable
-from .facts import Cli, Facts, Folder, Served, ShownWindow
+from .facts import Cli, Facts, PublishedFolder, Served, ShownWindow
 
 CLOCK = 1.5
 """Seconds by which a process may seem older than it is: the system rounds the boot time to seconds."""
@@ -173,7 +173,7 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
     return found
 
 
-def _outside(cli: Cli, cwd: str, folders: Sequence[Folder]) -> Finding:
+def _outside(cli: Cli, cwd: str, folders: Sequence[PublishedFolder]) -> Finding:
     below = [folder for folder in folders if is_inside(folder.real, cwd)]
     if below:
         text = f"{cli.name} runs in {cwd}, above {below[0].path}. Start it in {below[0].path}, or open {cwd}."

@@ -12,7 +12,7 @@ from ..server.endpoint import Endpoint
 from ..server.sessions import Session
 from ..server.window import WindowServer
 from . import survey
-from .facts import Cli, ConnectedCli, Facts, Folder, Served
+from .facts import Cli, ConnectedCli, Facts, PublishedFolder, Served
 from .remote import Remote
 
 
@@ -44,7 +44,7 @@ def _served(server: WindowServer, reviews: Reviews) -> Served:
     endpoint = server.endpoint
     number = endpoint.window
     # Links are resolved later, when the disk is read.
-    folders = tuple(Folder(path, path, endpoint.folders_since.get(path, 0.0)) for path in endpoint.folders)
+    folders = tuple(PublishedFolder(path, path, endpoint.folders_since.get(path, 0.0)) for path in endpoint.folders)
     sessions = tuple(_session(session, None) for session in server.sessions)
     diffs = tuple(f"{review.file_path} ({review.owner.cli})" for review in reviews if review.owner.window == number)
     return Served(endpoint.port, folders, (), sessions, diffs, told=server.settings.told)
@@ -63,7 +63,7 @@ def _session(session: Session, round_trip: float | None) -> ConnectedCli:
 
 
 Looked = tuple[
-    dict[int, tuple[tuple[Folder, ...], tuple[survey.DiscoveryFile, ...], tuple[survey.Rival, ...]]],
+    dict[int, tuple[tuple[PublishedFolder, ...], tuple[survey.DiscoveryFile, ...], tuple[survey.Rival, ...]]],
     tuple[Cli, ...],
     tuple[tuple[str, str], ...],
     tuple[Remote, ...],

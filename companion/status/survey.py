@@ -15,10 +15,11 @@ from ..clis.discovery import DiscoveryFiles, is_pid
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
 from ..clis.settings import approval_mode, setting, settings_folder
+from ..clis.starting import package_version
 from ..platforms.files import is_mine
 from ..server.endpoint import Endpoint
 from ..small_files import read_own, read_settings
-from .facts import Cli, DiscoveryFile, Folder, Rival
+from .facts import Cli, DiscoveryFile, PublishedFolder, Rival
 from .findings import is_inside
 from .remote import Remote, leads_to
 
@@ -31,10 +32,10 @@ def library_versions() -> tuple[tuple[str, str], ...]:
     return tuple((name, _version(name)) for name in LIBRARIES)
 
 
-def published_folders(endpoint: Endpoint) -> tuple[Folder, ...]:
+def published_folders(endpoint: Endpoint) -> tuple[PublishedFolder, ...]:
     """An endpoint's folders, with the time since when each has been published."""
     since = endpoint.folders_since
-    return tuple(Folder(path, os.path.realpath(path), since.get(path, 0.0)) for path in endpoint.folders)
+    return tuple(PublishedFolder(path, os.path.realpath(path), since.get(path, 0.0)) for path in endpoint.folders)
 
 
 def discovery_files(endpoint: Endpoint) -> tuple[DiscoveryFile, ...]:
@@ -110,13 +111,7 @@ def looks_elsewhere(running: RunningCli) -> str:
 
 def version(running: RunningCli) -> tuple[int, ...] | None:
     """The version of the npm package that a CLI was started from."""
-    program = Path(os.path.realpath(os.path.join(running.cwd or "", running.program)))
-    for folder in list(program.parents)[:4]:
-        body = read_settings(folder / "package.json")
-        if body.get("name") == running.family.launch.npm_package:
-            numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", str(body.get("version")))
-            return tuple(map(int, numbers.groups())) if numbers else None
-    return None
+    return package_version(os.path.join(running.cwd or "", running.program), running.family.launch.npm_package)
 
 
 def refusal(folder: DiscoveryFolder) -> str:

@@ -20,7 +20,9 @@ from .chat.consent import Consent
 from .chat.context import context_of
 from .check.run import EditorCheck
 from .check.scratch import ScratchWindow, close
+from .comments.opening import go_to
 from .comments.panel import CommentPanel
+from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
 from .diff.left_views import abandon
@@ -43,16 +45,18 @@ if TYPE_CHECKING:
     from ..changes.port import Listing
     from ..chats.prompt import Draft, Excerpt
     from ..chats.transcript.render import Render
+    from ..comments.comment import Comment
     from ..companion import Companion
     from ..editor import WindowStatus
     from ..ids import ChatId, ReviewId
     from ..libraries.guard import Trouble
     from ..problems.shown import ShownProblems
-    from ..review.changes import Edit
+    from ..review.changes import TextEdit
     from ..review.marks import Marks
     from ..review.review import Review
-    from ..server.port import Question, Selected, Selection, SymbolPlaces, SymbolQuestion, Tab, WindowState
+    from ..server.port import ContextRequest, Selected, Selection, SymbolPlaces, SymbolQuestion, Tab, WindowState
     from ..settings import Problem
+    from .diff.view import DiffView
 
 T = TypeVar("T")
 
@@ -86,6 +90,9 @@ class Adapter:
             lambda call: self.thread.post(lambda companion: call(companion.reviews)),
             self.settings.layout,
             self.written,
+            comments=self._comments_of,
+            open_comment=lambda window, comment: go_to(window, self.comments.views, comment),
+            accepted=self._accepted,
         )
         self.consent = Consent(lambda: self.settings.daemon().agents)
         self.chats = ChatViews(
@@ -96,6 +103,7 @@ class Adapter:
             context=self._chat_context,
             notify=lambda text: notify(text) if self.settings.value("chat_notifications") else None,
             is_starting=lambda: self.is_starting,
+            sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
         )
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
@@ -104,7 +112,9 @@ class Adapter:
         self.status_bar = StatusBar(
             self.settings.value("show_status"), lambda window: len(self.comments.unsent(window))
         )
-        self.comments = CommentPanel(self.diffs, self._on_another_thread, self.say, self.status_bar.draw)
+        self.comments = CommentPanel(
+            self.diffs, self.written, self._on_another_thread, self.say, self._comments_changed, self._offer_comments
+        )
         NOTICES.changed = self.status_bar.draw
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
@@ -308,6 +318,7 @@ class Adapter:
         if (window := view.window()) and is_code(view):
             identifier = window.id()
             self.written.loaded(view)
+            self.comments.loaded(view)
             self.thread.post(lambda companion: companion.changes.look(identifier), "look")
 
     def window_opened(self, window: sublime.Window) -> None:
@@ -357,7 +368,7 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._show_status(window, status))
 
-    async def window_state(self, window: int, question: Question) -> WindowState | None:
+    async def window_state(self, window: int, question: ContextRequest) -> WindowState | None:
         """See Editor."""
         return await self._bridge.call(lambda: self._window_state(window, question))
 
@@ -403,7 +414,7 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.show_marks(review, marks, version))
 
-    def edit_review(self, review: Review, edits: Sequence[Edit], version: int) -> None:
+    def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.apply(review, edits, version))
 
@@ -415,9 +426,9 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(open_files)
 
-    async def confirm(self, window: int, question: str, yes: str) -> bool:
+    async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
         """See Editor."""
-        return await self._bridge.call(lambda: sublime.ok_cancel_dialog(question, yes))
+        return await self._bridge.call(lambda: _confirm(question, yes, no))
 
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         """See Editor."""
@@ -514,9 +525,27 @@ class Adapter:
 
     def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
         if chat := self.chats.take_back(number, draft):
+            self.comments.prompt_returned(chat.agent, draft.text)
             self.say(why, chat.window.id())
         else:
             self._keep_text(None, "Prompt", draft.text, why)
+
+    def _comments_of(self, window: sublime.Window) -> Sequence[Comment]:
+        return self.comments.of_window(window)
+
+    def _accepted(self, diff: DiffView) -> None:
+        self.comments.accepted(diff)
+
+    def _comments_changed(self) -> None:
+        self.status_bar.draw()
+        for window in sublime.windows():
+            self.diffs.lists.changed(window)
+
+    def _offer_comments(self, window: sublime.Window, comments: Sequence[Comment]) -> None:
+        many = f"{len(comments)} comments" if len(comments) > 1 else "comment"
+        question = f"Send your {many} on what you have accepted as well?"
+        if sublime.ok_cancel_dialog(question, "Send Comments"):
+            send_after_answer(self, window, comments)
 
     def _list_changed(self, window: sublime.Window) -> None:
         self.diffs.lists.changed(window)
@@ -533,7 +562,7 @@ class Adapter:
         if target := find_window(window):
             self.status_bar.show(target, status)
 
-    def _window_state(self, window: int, question: Question) -> WindowState | None:
+    def _window_state(self, window: int, question: ContextRequest) -> WindowState | None:
         found = find_window(window)
         if found is None:
             return None
@@ -550,6 +579,12 @@ class Adapter:
         if focus and focus.is_valid():
             self.focus.give(target, focus)
         _tell(why, window, needs_action=False)
+
+
+def _confirm(question: str, yes: str, no: str) -> bool:
+    if no:
+        return sublime.yes_no_cancel_dialog(question, yes, no) != sublime.DialogResult.NO
+    return sublime.ok_cancel_dialog(question, yes)
 
 
 def _encodings(path: str) -> Encodings:

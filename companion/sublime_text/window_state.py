@@ -6,7 +6,7 @@ import itertools
 
 import sublime
 
-from ..server.port import OpenFile, Question, Selection, ServedWindow, WindowState
+from ..server.port import ContextRequest, OpenFile, Selection, ServedWindow, WindowState
 from .check.scratch import CHECK_SETTING
 from .windows import find_window, is_code
 
@@ -35,7 +35,7 @@ def remember_port(identifier: int, port: int) -> None:
         window.settings().set(PORT_SETTING, port)
 
 
-def window_state(found: sublime.Window, question: Question) -> WindowState:
+def window_state(found: sublime.Window, question: ContextRequest) -> WindowState:
     """What the companion asks about a window."""
     files: list[OpenFile] = []
     known = set(question.views)

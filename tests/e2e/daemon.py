@@ -17,7 +17,7 @@ from companion.backends.daemon.address import Address
 from companion.backends.daemon.client import Client, Scope
 from companion.backends.daemon.decoder import decode
 from companion.backends.daemon.process import launch
-from companion.backends.sessions import Session
+from companion.backends.sessions import AgentSession
 from companion.chats import daemons as shared
 from companion.chats import prompt
 from companion.chats.connection import ChatConnection
@@ -118,7 +118,7 @@ class Talk:
         return DaemonSettings(enabled=True, url=address.url, token=address.token.reveal() if address.token else "")
 
     @property
-    def session(self) -> Session:
+    def session(self) -> AgentSession:
         """The session that is read."""
         return self.connection.connected[1]
 
@@ -155,7 +155,7 @@ async def talk(address: Address, folder: str, scope: Scope = "thread", session_i
     """A connected chat, with a new session or with an existing one."""
     async with Client(address) as client:
         there = await client.connect(folder)
-        session = Session.known(session_id, there) if session_id else await client.create(there, scope=scope)
+        session = AgentSession.known(session_id, there) if session_id else await client.create(there, scope=scope)
         talk = Talk(client, folder)
         talk.connection.begin(session.id)
         task = asyncio.create_task(talk.connection.run())
@@ -172,7 +172,7 @@ def said(turn: Turn, speaker: str = "answer") -> str:
     return "".join(item.text for item in turn.items if isinstance(item, Message) and item.speaker == speaker)
 
 
-async def transcript(client: Client, session: Session) -> list[Envelope]:
+async def transcript(client: Client, session: AgentSession) -> list[Envelope]:
     """The complete history of a session, as the daemon has written it to disk."""
     found: list[Envelope] = []
     cursor = ""

@@ -1,7 +1,7 @@
 """Regenerates tests/unit/backends/daemon/recordings: what the pinned `qwen serve` sends in a session.
 
-Every kind of event is in it. Run it with `python -m tests.e2e.record` after `. scripts/env.sh`. Paths are made neutral and the list of slash commands
-is cut to three; nothing else is changed.
+Every kind of event is in it. Run it with `python -m tests.e2e.record` after `. scripts/env.sh`. Paths are made
+neutral and the list of slash commands is cut to three; nothing else is changed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import psutil
 from companion.backends.daemon import transport
 from companion.backends.daemon.address import Address
 from companion.backends.daemon.decoder import decode
-from companion.backends.daemon.errors import DaemonError
 from companion.backends.daemon.process import launch
 from companion.chats import prompt
+from companion.conversation.failures import ChatError
 
 from .daemon import Daemons, Talk, run, said, talk, until
 from .model import Call
@@ -98,11 +98,11 @@ async def _converse(daemons: Daemons, here: Talk) -> None:
     permission = await here.asked()
     await here.client.cancel(session)
     await here.done(key)
-    with contextlib.suppress(DaemonError):
+    with contextlib.suppress(ChatError):
         await here.vote(permission, "allow_once")
 
     await here.client.options.switch_model(session, "scripted-b(openai)")
-    with contextlib.suppress(DaemonError):
+    with contextlib.suppress(ChatError):
         await here.client.options.switch_model(session, "missing(openai)")
     for mode in ("plan", "auto-edit", "default"):
         await here.client.options.switch_mode(session, mode)

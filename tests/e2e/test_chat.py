@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from companion.backends.daemon.client import Client
-from companion.backends.sessions import Session
+from companion.backends.sessions import AgentSession
 from companion.conversation.conversation import Conversation
 
 from .chatting import Chatting, Room, opened, write_settings
@@ -238,7 +238,7 @@ def test_nothing_is_lost_or_repeated_when_the_connection_drops(room: Room, chat:
     async def written() -> Conversation:
         conversation = Conversation()
         async with Client(room.address) as client:
-            session = Session.known(chat.session, await client.connect(str(room.home.workspace)))
+            session = AgentSession.known(chat.session, await client.connect(str(room.home.workspace)))
             for envelope in await transcript(client, session):
                 conversation.apply(envelope)
         return conversation

@@ -17,8 +17,6 @@ import pytest
 from companion.backends.daemon.address import Address, Token
 from companion.backends.daemon.client import Client, Scope
 from companion.backends.daemon.errors import (
-    AlreadyAnsweredError,
-    MissingFeatureError,
     RefusedError,
     UnauthorizedError,
     UnreachableError,
@@ -28,6 +26,7 @@ from companion.backends.daemon.process import launch
 from companion.chats import prompt
 from companion.chats.renderer import snapshots
 from companion.conversation.conversation import Conversation
+from companion.conversation.failures import AlreadyAnsweredError, MissingFeatureError
 from companion.conversation.snapshot import Cost, Tool
 from tests.parts import has
 

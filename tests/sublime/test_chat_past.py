@@ -10,7 +10,7 @@ from .chat_case import ChatCase, Steps, loaded
 class TestRewinding(ChatCase):
     def list_prompts(self, **more: Any) -> Steps:
         """Show the list of two prompts, of which the latest has changed files."""
-        history = loaded("chat.history")
+        history = loaded("chats.history")
         names = tuple(f"f{number}.py" for number in range(1, 4))
         late = history.RewindTarget(
             "p2", "t2", "Make it\nbetter", names, **{"count": 4, "inserted": 5, "deleted": 1, **more}
@@ -69,7 +69,7 @@ class TestRewinding(ChatCase):
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Rewind", "Edit this prompt"])
 
     def test_why_it_can_not_be_done_is_said(self) -> Steps:
-        self.chats.answers["history.targets"] = loaded("backends.daemon.errors").MissingFeatureError("session_rewind")
+        self.chats.answers["history.targets"] = loaded("backends.daemon.errors").missing_feature("session_rewind")
         self.show(self.message("Yes"), state="done", last="done")
         self.window.run_command("qwen_companion_chat_rewind")
         yield lambda: self.screen.said("This Qwen Code can't do that")
@@ -103,9 +103,10 @@ class TestRewinding(ChatCase):
         rewind = loaded(f"{chat}.history").QwenCompanionChatRewindCommand(self.window)
         tasks = loaded(f"{chat}.tasks").QwenCompanionChatTasksCommand(self.window)
         sessions = loaded(f"{chat}.sessions").QwenCompanionChatSessionsCommand(self.window)
-        self.show(self.message("Yes"), state="done", last="done")
+        task = self.view_values.Task("1", "agent", "Look", "completed", 0.0)
+        self.show(self.message("Yes"), state="done", last="done", tasks=(task,))
         self.assertEqual([each.is_visible() for each in (rewind, tasks, sessions)], [True, True, True])
-        self.show(self.message("Yes"), state="done", last="done", lacks=("rewind", "tasks"))
+        self.show(self.message("Yes"), state="done", last="done", lacks=("rewind", "tasks"), tasks=(task,))
         self.assertEqual([each.is_visible() for each in (rewind, tasks, sessions)], [False, False, True])
         yield 1
 

@@ -15,11 +15,11 @@ from companion.chats.transcript.plain import presentable
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation.snapshot import (
     DAEMON_AGENT,
+    ChatNotice,
     ConnectionStatus,
     Item,
     Locality,
     Message,
-    Notice,
     Permission,
     Snapshot,
     Speaker,
@@ -51,7 +51,7 @@ OWN_SCOPES = (
 FOLLOWING = (
     Message("thought", "Hm"),
     Tool("t", "run", "Run it", "execute", "completed", input={"command": "ls"}, text="x"),
-    Notice("Noted"),
+    ChatNotice("Noted"),
 )
 STATUS = Status(ConnectionStatus("lost", "Gone."), plan=(Step("One", "pending"),))
 
@@ -84,8 +84,8 @@ def others(random: random.Random) -> tuple[Item, ...]:
     ran = Tool("t9", "run", more, "execute", "failed", input={"command": text}, text=more)
     return random.choice(
         (
-            (Notice(text),),
-            (Notice(""),),
+            (ChatNotice(text),),
+            (ChatNotice(""),),
             (ran, Message("answer", "z")),
             (Message("answer", text), ran, Message("thought", more)),
             (Message("answer", text, parent="x"), Message("thought", more, parent="x")),

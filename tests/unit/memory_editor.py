@@ -17,13 +17,13 @@ from companion.libraries.guard import Trouble
 from companion.problems.formats import of_lsp
 from companion.problems.line_units import LineUnits
 from companion.problems.shown import FileProblems, ShownProblems
-from companion.review.changes import Edit
+from companion.review.changes import TextEdit
 from companion.review.disk import Encodings
 from companion.review.marks import Marks
 from companion.review.review import Review
 from companion.server.port import (
+    ContextRequest,
     OpenFile,
-    Question,
     Selected,
     Selection,
     ServedWindow,
@@ -90,7 +90,7 @@ class MemoryEditor:
     turns: list[tuple[int, str, int]] = field(default_factory=list)
     """The turns that have changed files."""
     show_fails: Exception | None = None
-    questions: list[Question] = field(default_factory=list)
+    questions: list[ContextRequest] = field(default_factory=list)
     """What was asked of any window."""
     asked: list[int] = field(default_factory=list)
     """The limits in the requests for a selection."""
@@ -180,7 +180,7 @@ class MemoryEditor:
     async def open_files(self) -> dict[str, bool]:
         return {path: path in self.unsaved for path in self.buffers}
 
-    async def confirm(self, window: int, question: str, yes: str) -> bool:
+    async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
         self.confirmed.append(question)
         return self.says_yes
 
@@ -199,7 +199,7 @@ class MemoryEditor:
     def show_status(self, window: int, status: WindowStatus) -> None:
         self.statuses.setdefault(window, []).append(status)
 
-    async def window_state(self, window: int, question: Question) -> WindowState | None:
+    async def window_state(self, window: int, question: ContextRequest) -> WindowState | None:
         self.questions.append(question)
         if window not in self.windows:
             return None
@@ -225,7 +225,7 @@ class MemoryEditor:
         if diff and diff.version == version:
             diff.marks = marks
 
-    def edit_review(self, review: Review, edits: Sequence[Edit], version: int) -> None:
+    def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
         diff = self.diffs.get(review.number)
         if diff and diff.version == version and edits:
             for edit in reversed(edits):

@@ -10,7 +10,7 @@ from .errors import SilentError
 from .peer import Peer
 from .prompts import Prompts
 from .requests import Requests
-from .stream import Stream
+from .stream import EventQueue
 
 CANCEL_LIMIT = 20.0
 """Seconds that a turn has to end after a cancel."""
@@ -28,7 +28,7 @@ class Cancellation:
     """
 
     def __init__(
-        self, requests: Requests, peer: Peer, prompts: Prompts, stream: Stream, end: Callable[[str], object]
+        self, requests: Requests, peer: Peer, prompts: Prompts, stream: EventQueue, end: Callable[[str], object]
     ) -> None:
         self._requests = requests
         self._peer = peer

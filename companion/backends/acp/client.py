@@ -17,12 +17,12 @@ from ...clis.environment import LoginEnvironment
 from ...conversation import events
 from ...conversation.events import Envelope
 from ...conversation.failures import MissingFeatureError
-from ...conversation.history import Cursor, Replay
+from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Locality
 from ...exclusion import Told
 from ...platforms.files import real_folder
 from ..backend import Block
-from ..sessions import Session
+from ..sessions import AgentSession
 from ..wire import read
 from . import decoder, process, schema
 from .authentication import AgentAuthentication
@@ -40,7 +40,7 @@ from .services import Screen, Services
 from .session import OpenSession
 from .sessions import AgentSessions
 from .steering import AgentSteering
-from .stream import Stream
+from .stream import EventQueue
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class AgentClient:
         self._process: AgentProcess | None = None
         self._reading: asyncio.Task[None] | None = None
         self._services: Services | None = None
-        self._stream = Stream()
+        self._stream = EventQueue()
         self._peer = Peer(command.name, self._write, self._requested, self._notified, self._junk)
         self._requests = Requests(command, self._peer)
         self._prompts = Prompts(self._stream, self._ask, self._turn_over)
@@ -197,7 +197,7 @@ class AgentClient:
 
     # Its session
 
-    async def create(self, folder: str, *, scope: Literal["single", "thread"] = "thread") -> Session:
+    async def create(self, folder: str, *, scope: Literal["single", "thread"] = "thread") -> AgentSession:
         """Begin a new session. No other client shares it.
 
         Raises:
@@ -206,7 +206,7 @@ class AgentClient:
         """
         return await self._session.create(folder)
 
-    async def load(self, session: Session) -> tuple[Session, Replay]:
+    async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
         """Take up a session again, and get its conversation.
 
         Raises:
@@ -216,16 +216,16 @@ class AgentClient:
         """
         return await self._session.load(session, self.folder)
 
-    async def detach(self, session: Session) -> None:
+    async def detach(self, session: AgentSession) -> None:
         """Leave the session; its history stays."""
         await self._session.detach()
 
     @contextlib.asynccontextmanager
-    async def events(self, session: Session, cursor: Cursor | None) -> AsyncGenerator[Stream]:
+    async def events(self, session: AgentSession, cursor: EventCursor | None) -> AsyncGenerator[EventQueue]:
         """The events of the session, until the agent has ended, which is raised."""
         yield self._stream
 
-    async def prompt(self, session: Session, blocks: Sequence[Block]) -> str:
+    async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:
         """Send a prompt, which waits while a turn runs. Returns its id, which the events of its turn carry.
 
         Raises:
@@ -239,7 +239,7 @@ class AgentClient:
 
     async def answer(
         self,
-        session: Session,
+        session: AgentSession,
         request: str,
         option: str | None,
         answers: Mapping[str, str] | None = None,
@@ -252,7 +252,7 @@ class AgentClient:
         if self._services:
             self._services.questions.answer(request, option, answers or {})
 
-    async def cancel(self, session: Session) -> None:
+    async def cancel(self, session: AgentSession) -> None:
         """End the turn that runs, if one does: its questions are cancelled, and what it runs is killed."""
         if (running := self._prompts.running) is None:
             return
@@ -375,7 +375,7 @@ class AgentClient:
             "is_cancelling": is_cancelling,
         }
 
-    async def take_over(self, left: Mapping[str, Any]) -> Session:
+    async def take_over(self, left: Mapping[str, Any]) -> AgentSession:
         """Go on with an agent that another instance has left. Returns its session.
 
         Raises whatever is wrong with what another version of the package may have left in another form.

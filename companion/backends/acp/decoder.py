@@ -9,7 +9,7 @@ from ...conversation import events
 from ..updates import decode_update
 from ..wire import as_object, read
 from . import extensions
-from .schema import OptionsUpdate, Settings
+from .schema import OptionsUpdate, SessionSettings
 
 MAX_SHOWN = 20_000
 """Characters of a terminal's output that the chat shows, from its end."""
@@ -31,7 +31,7 @@ Output = Callable[[str], Printed | None]
 """What a terminal has printed; None if there is no such terminal."""
 
 
-def decode(update: Mapping[str, Any], output: Output, settings: Settings) -> events.Event:
+def decode(update: Mapping[str, Any], output: Output, settings: SessionSettings) -> events.Event:
     """Decode an update. `settings` are those of the session, which it brings up to date."""
     kind = str(update.get("sessionUpdate"))
     match kind:

@@ -30,7 +30,7 @@ class NoProgramError(AgentError):
         super().__init__(f"{agent} can't be started: there is no “{program}”.", f"{remedy}, or correct its command.")
 
 
-class StartFailedError(AgentError):
+class AgentStartError(AgentError):
     """The agent has ended before it answered."""
 
     remedy = "Run its command in a terminal to see more."

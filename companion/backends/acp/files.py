@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...exclusion import Told
-from ...platforms.files import Place, place
+from ...platforms.files import FolderEntry, place
 from ...review.disk import DiskFile, Encodings, encode_like, read_bytes, read_file
 from ...review.source_text import BOM, SourceText
 from . import extensions
@@ -262,7 +262,7 @@ def _to_disk(path: str, text: SourceText, encodings: Encodings, mark: bool, wind
         at.replace(_content(at, text, encodings, mark, windows))
 
 
-def _content(at: Place, text: SourceText, encodings: Encodings, mark: bool, windows: bool) -> bytes:
+def _content(at: FolderEntry, text: SourceText, encodings: Encodings, mark: bool, windows: bool) -> bytes:
     before = read_file(at.path, encodings, at)
     if before.exists and not before.is_text:
         raise OSError(f"{at.path} is no text")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...conversation.events import ConfigOptionUpdate, Event
 from ...conversation.snapshot import Choices
-from ..sessions import Session
+from ..sessions import AgentSession
 from ..wire import read
 from . import schema
 from .requests import Requests
@@ -19,11 +19,11 @@ class AgentOptions:
     forgets = True
 
     def __init__(self, requests: Requests, publish: Callable[[Event], object]) -> None:
-        self.settings = schema.Settings(schema.Opened())
+        self.settings = schema.SessionSettings(schema.Opened())
         self._requests = requests
         self._publish = publish
 
-    async def switch_model(self, session: Session, model: str) -> None:
+    async def switch_model(self, session: AgentSession, model: str) -> None:
         """Switch the model."""
         if option := self.settings.option("model"):
             await self.set_option(session, option.id, model)
@@ -32,7 +32,7 @@ class AgentOptions:
             self.settings.model = model
             self._tell()
 
-    async def switch_mode(self, session: Session, mode: str) -> None:
+    async def switch_mode(self, session: AgentSession, mode: str) -> None:
         """Switch the mode."""
         option = self.settings.option("mode")
         if option and not self.settings.opened.modes.available:
@@ -42,7 +42,7 @@ class AgentOptions:
             self.settings.mode = mode
             self._tell()
 
-    async def switch_effort(self, session: Session, effort: str) -> None:
+    async def switch_effort(self, session: AgentSession, effort: str) -> None:
         """Switch how long the model thinks.
 
         Raises:
@@ -52,7 +52,7 @@ class AgentOptions:
             raise self._requests.missing("switch how long the model thinks")
         await self.set_option(session, option.id, effort)
 
-    async def set_option(self, session: Session, option: str, value: str | bool) -> None:
+    async def set_option(self, session: AgentSession, option: str, value: str | bool) -> None:
         """Set one of the session's options, to the id of a value or to true or false."""
         params: dict[str, object] = {"sessionId": session.id, "configId": option, "value": value}
         if isinstance(value, bool):
@@ -62,7 +62,7 @@ class AgentOptions:
             self.settings.update(answer.options)
         self._tell()
 
-    async def choices(self, session: Session) -> Choices:
+    async def choices(self, session: AgentSession) -> Choices:
         """The models and the modes that the session can switch to."""
         return self.settings.choices
 

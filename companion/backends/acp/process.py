@@ -22,7 +22,7 @@ from ...platforms.processes import kill_group
 from ..daemon.process import records, tree
 from . import child
 from .child import Child
-from .errors import EndedError, NoProgramError, StartFailedError
+from .errors import AgentStartError, EndedError, NoProgramError
 from .lines import Lines
 from .printing import without_colours
 
@@ -116,13 +116,13 @@ class AgentProcess:
             # With all that it has started: the process may be a batch file's interpreter, which is not the agent.
             self._killing = asyncio.create_task(asyncio.to_thread(end_group, self.pid, self.started, 0))
 
-    async def ended(self) -> EndedError | StartFailedError:
+    async def ended(self) -> EndedError | AgentStartError:
         """Wait for its end. Returns what to tell the person."""
         code = await self._process.wait()
         # What it has started may keep the pipe open.
         await asyncio.wait([self._listening], timeout=CLOSE_LIMIT)
         how = self._why or _telling(self._errors).rstrip(".") or _exit(code)
-        return EndedError(self.agent, how) if self._has_answered else StartFailedError(self.agent, how)
+        return EndedError(self.agent, how) if self._has_answered else AgentStartError(self.agent, how)
 
     async def stop(self, limit: float = STOP_LIMIT) -> None:
         """End it and all that it has started; after `limit` seconds without asking."""
@@ -219,7 +219,7 @@ async def start(
 
     Raises:
         NoProgramError: there is no such program.
-        StartFailedError: it can't be run.
+        AgentStartError: it can't be run.
     """
     found, has_folder = await asyncio.to_thread(_found, command, folder, environment)
     if found is None:
@@ -229,7 +229,7 @@ async def start(
         process = await child.start(found, folder, marked, has_input=True)
     except OSError as error:
         why = f"there is no folder {folder}" if not has_folder else error.strerror or "it can't be run"
-        raise StartFailedError(agent, why) from None
+        raise AgentStartError(agent, why) from None
     secrets = [value for name, value in environment.items() if _SECRETS.search(name) and len(value) >= _SHORTEST_SECRET]
     started = AgentProcess(agent, process, secrets)
     try:

@@ -16,7 +16,7 @@ from ...conversation.snapshot import Queued
 from ..backend import Block
 from ..updates import decode_update
 from .errors import EndedError, SilentError
-from .stream import Stream
+from .stream import EventQueue
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,10 @@ class Prompts:
     """
 
     def __init__(
-        self, stream: Stream, ask: Callable[[Sequence[Block]], Awaitable[str]], on_end: Callable[[], Awaitable[object]]
+        self,
+        stream: EventQueue,
+        ask: Callable[[Sequence[Block]], Awaitable[str]],
+        on_end: Callable[[], Awaitable[object]],
     ) -> None:
         self.takes_messages = False
         """Whether the agent asks for messages in the middle of a turn."""

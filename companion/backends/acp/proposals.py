@@ -22,7 +22,7 @@ _ALL = ("replace_all", "replaceAll", "allow_multiple")
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class Replacement:
     """One replacement in a file."""
 
     old: str
@@ -57,7 +57,7 @@ async def whole_files(call: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
     return {**call, "content": [*(diff for diffs in placed.values() for diff in diffs), *rest]}
 
 
-def place(text: str, edit: Edit) -> str | None:
+def place(text: str, edit: Replacement) -> str | None:
     """A file's text after an edit; None if it isn't clear where the edit belongs.
 
     Both texts are compared with line feeds only; lines that the edit leaves keep their endings.
@@ -82,7 +82,7 @@ def place(text: str, edit: Edit) -> str | None:
     return source.restore("".join(parts) + source.shown[end:])
 
 
-def _whole(edits: Sequence[Edit], texts: Sequence[str]) -> tuple[str, str] | None:
+def _whole(edits: Sequence[Replacement], texts: Sequence[str]) -> tuple[str, str] | None:
     """A file before and after some edits; None if they fit none of its texts."""
     if len(edits) == 1 and edits[0].old and any(_is_same(text, edits[0].old) for text in texts):
         return edits[0].old, edits[0].new
@@ -112,11 +112,11 @@ def _named(text: str, found: Sequence[int], piece: str, lines: Sequence[int]) ->
     return [at for at in found if any(line in spans(at) for line in lines)]
 
 
-def _edit(call: Mapping[str, Any], diff: Mapping[str, Any]) -> Edit:
+def _edit(call: Mapping[str, Any], diff: Mapping[str, Any]) -> Replacement:
     places = call.get("locations")
     lines = [place.get("line") for place in _objects(places) if place.get("path") == diff["path"]]
     old = diff.get("oldText")
-    return Edit(
+    return Replacement(
         old if isinstance(old, str) else "",
         diff["newText"],
         tuple(line for line in lines if type(line) is int),

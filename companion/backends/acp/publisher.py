@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from ...conversation import events
 from ...conversation.events import Envelope
-from .stream import OURS, Stream
+from .stream import OURS, EventQueue
 
 
 class Publisher:
     """Puts each event where it belongs. `running` gives the id of the prompt whose turn runs."""
 
-    def __init__(self, stream: Stream, running: Callable[[], str | None]) -> None:
+    def __init__(self, stream: EventQueue, running: Callable[[], str | None]) -> None:
         self._stream = stream
         self._running = running
         self._session = ""

@@ -155,7 +155,7 @@ def _values(options: object) -> tuple[OptionValue, ...]:
     return tuple(found)
 
 
-class Option(Wire):
+class ConfigOption(Wire):
     """A thing of the session that can be set."""
 
     id: str
@@ -169,7 +169,7 @@ class Option(Wire):
     values: Annotated[tuple[OptionValue, ...], BeforeValidator(_values), Field(alias="options")] = ()
 
 
-Options = Annotated[tuple[Option, ...], BeforeValidator(_several(Option))]
+Options = Annotated[tuple[ConfigOption, ...], BeforeValidator(_several(ConfigOption))]
 
 
 class Opened(Wire):
@@ -196,7 +196,7 @@ class ListedSession(Wire):
     updated_at: Text = ""
 
 
-class Sessions(Wire):
+class SessionList(Wire):
     """A page of a list of sessions."""
 
     sessions: Annotated[tuple[ListedSession, ...], BeforeValidator(_several(ListedSession))] = ()
@@ -215,7 +215,7 @@ _OWN = {"mode", "model", "thought_level"}
 
 
 @dataclass(slots=True)
-class Settings:
+class SessionSettings:
     """The modes, models and other options of a session, as they are now.
 
     An agent may tell of them twice: as modes and models, and as options of these categories. An option counts then,
@@ -223,12 +223,12 @@ class Settings:
     """
 
     opened: Opened
-    options: tuple[Option, ...] = ()
+    options: tuple[ConfigOption, ...] = ()
     model: str = ""
     mode: str = ""
 
     @classmethod
-    def of(cls, opened: Opened) -> Settings:
+    def of(cls, opened: Opened) -> SessionSettings:
         """Those that a session begins with."""
         settings = cls(opened, model=opened.models.current, mode=opened.modes.current)
         settings.update(opened.options)
@@ -241,12 +241,12 @@ class Settings:
         return {"opened": opened, "options": options, "model": self.model, "mode": self.mode}
 
     @classmethod
-    def left(cls, left: Mapping[str, Any]) -> Settings:
+    def left(cls, left: Mapping[str, Any]) -> SessionSettings:
         """What `leave` has left."""
         opened = read(Opened, left["opened"]) or Opened()
-        return cls(opened, _several(Option)(left["options"]), left["model"], left["mode"])
+        return cls(opened, _several(ConfigOption)(left["options"]), left["model"], left["mode"])
 
-    def update(self, options: tuple[Option, ...]) -> None:
+    def update(self, options: tuple[ConfigOption, ...]) -> None:
         """The agent tells all its options anew."""
         self.options = options
         if (option := self.option("model")) and isinstance(option.current, str):
@@ -254,7 +254,7 @@ class Settings:
         if (option := self.option("mode")) and isinstance(option.current, str):
             self.mode = option.current or self.mode
 
-    def option(self, category: str) -> Option | None:
+    def option(self, category: str) -> ConfigOption | None:
         """The option of a category that has values to choose from."""
         return next((each for each in self.options if each.category == category and each.values), None)
 
@@ -273,14 +273,14 @@ class Settings:
         others = tuple(_other(each) for each in self.options if self._is_other(each))
         return Choices(self.model, self.mode, _choices(models), _choices(modes), effort, _choices(efforts), others)
 
-    def _is_other(self, option: Option) -> bool:
+    def _is_other(self, option: ConfigOption) -> bool:
         """Whether an option can be set, and nothing but the option itself sets it."""
         if option.type == "boolean":
             return isinstance(option.current, bool)
         return bool(option.values) and not (option.category in _OWN and option is self.option(option.category))
 
 
-def _other(option: Option) -> SessionOption:
+def _other(option: ConfigOption) -> SessionOption:
     values = [(each.value, each.name, each.description) for each in option.values]
     is_switch = option.type == "boolean"
     name = option.name or option.id

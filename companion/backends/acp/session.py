@@ -11,7 +11,7 @@ from typing import Any
 
 from ...conversation.failures import SessionGoneError
 from ...conversation.history import Replay
-from ..sessions import Session
+from ..sessions import AgentSession
 from ..wire import read
 from . import extensions, schema
 from .errors import AgentError, AnswerError
@@ -20,7 +20,7 @@ from .peer import Peer
 from .port import EditorServer, OfferedServer
 from .publisher import Publisher
 from .requests import Requests
-from .stream import OURS, Stream
+from .stream import OURS, EventQueue
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class OpenSession:
         requests: Requests,
         peer: Peer,
         publisher: Publisher,
-        stream: Stream,
+        stream: EventQueue,
         options: AgentOptions,
         server: EditorServer | None,
         hide: Callable[[str], object],
@@ -65,15 +65,15 @@ class OpenSession:
         self._hide = hide
         self._offered: OfferedServer | None = None
 
-    async def create(self, folder: str) -> Session:
+    async def create(self, folder: str) -> AgentSession:
         """See AgentClient."""
         opened = await self._opened("session/new", {"cwd": folder, "mcpServers": self._servers()})
         if not opened.session_id:
             raise AnswerError(self._requests.name, 0, "it has opened no session")
         self.id, self._begun = opened.session_id, time.time()
-        return Session.known(self.id, folder, OURS, self._begun)
+        return AgentSession.known(self.id, folder, OURS, self._begun)
 
-    async def load(self, session: Session, folder: str) -> tuple[Session, Replay]:
+    async def load(self, session: AgentSession, folder: str) -> tuple[AgentSession, Replay]:
         """See AgentClient. `folder` is the one that the agent works in."""
         requests = self._requests
         if not requests.has("load"):
@@ -92,13 +92,13 @@ class OpenSession:
         finally:
             history = self._publisher.end_history()
         self._stream.drop()
-        loaded = Session.known(session.id, session.folder or folder, OURS, session.begun)
+        loaded = AgentSession.known(session.id, session.folder or folder, OURS, session.begun)
         return loaded, Replay(history, self._stream.cursor)
 
     async def _opened(self, method: str, params: Mapping[str, Any]) -> schema.Opened:
         answer = await self._requests.call_signed_in(method, params, SESSION_LIMIT)
         opened = read(schema.Opened, answer) or schema.Opened()
-        self._options.settings = schema.Settings.of(opened)
+        self._options.settings = schema.SessionSettings.of(opened)
         return opened
 
     async def detach(self) -> None:
@@ -130,9 +130,9 @@ class OpenSession:
             "offered": offered,
         }
 
-    def take_over(self, left: Mapping[str, Any], folder: str) -> Session:
+    def take_over(self, left: Mapping[str, Any], folder: str) -> AgentSession:
         """Go on with what `leave` has left."""
         self.id, self._begun = left["session"], left.get("begun", 0.0)
-        self._options.settings = schema.Settings.left(left["settings"])
+        self._options.settings = schema.SessionSettings.left(left["settings"])
         self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
-        return Session.known(self.id, folder, OURS, self._begun)
+        return AgentSession.known(self.id, folder, OURS, self._begun)

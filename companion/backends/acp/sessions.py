@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..sessions import Session, SessionInfo, SessionPage
+from ..sessions import AgentSession, SessionInfo, SessionPage
 from ..wire import read
 from . import schema
 from .requests import Requests
@@ -17,7 +17,7 @@ class AgentSessions:
     async def list(self, folder: str, cursor: str = "") -> SessionPage:
         """A page of the sessions of a folder."""
         params = {"cwd": folder, **({"cursor": cursor} if cursor else {})}
-        page = read(schema.Sessions, await self._requests.call("session/list", params)) or schema.Sessions()
+        page = read(schema.SessionList, await self._requests.call("session/list", params)) or schema.SessionList()
         listed = (
             {"sessionId": each.id, "workspaceCwd": each.cwd or folder, "displayName": each.title}
             | {"updatedAt": each.updated_at}
@@ -26,7 +26,7 @@ class AgentSessions:
         following = "" if page.next_cursor == cursor else page.next_cursor
         return SessionPage(tuple(map(SessionInfo.model_validate, listed)), following)
 
-    async def delete(self, session: Session) -> None:
+    async def delete(self, session: AgentSession) -> None:
         """Delete a session and its history.
 
         Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...conversation.snapshot import Queued
-from ..sessions import Session
+from ..sessions import AgentSession
 from .prompts import Prompts
 
 
@@ -13,14 +13,14 @@ class AgentSteering:
     def __init__(self, prompts: Prompts) -> None:
         self._prompts = prompts
 
-    async def inject(self, session: Session, message: str) -> str | None:
+    async def inject(self, session: AgentSession, message: str) -> str | None:
         """Send a message into the turn that runs. Returns its id; None if no turn runs, or the agent takes none."""
         return self._prompts.inject(message)
 
-    async def queue(self, session: Session) -> list[tuple[Queued, str]]:
+    async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:
         """The prompts that run or wait, each with its state: running or queued."""
         return self._prompts.queue
 
-    async def dequeue(self, session: Session, prompt: str) -> bool:
+    async def dequeue(self, session: AgentSession, prompt: str) -> bool:
         """Remove a prompt that waits. Returns False if it doesn't."""
         return self._prompts.dequeue(prompt)

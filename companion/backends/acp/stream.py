@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 
 from ...conversation.events import Envelope, Event
-from ...conversation.history import Cursor
+from ...conversation.history import EventCursor
 from .errors import AgentError
 
 OURS = "editor"
@@ -17,7 +17,7 @@ MAX_WAITING = 512
 """Events that wait at most; then nothing more is read from the agent."""
 
 
-class Stream:
+class EventQueue:
     """Events with ids that count without a gap. One reader follows them."""
 
     def __init__(self) -> None:
@@ -31,9 +31,9 @@ class Stream:
         self._end: AgentError | None = None
 
     @property
-    def cursor(self) -> Cursor:
+    def cursor(self) -> EventCursor:
         """Where the events continue that nobody has read yet."""
-        return Cursor(self.epoch, self._count - len(self._waiting))
+        return EventCursor(self.epoch, self._count - len(self._waiting))
 
     @property
     def envelopes(self) -> AsyncGenerator[Envelope]:

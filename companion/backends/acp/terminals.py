@@ -31,7 +31,7 @@ MAX_TERMINALS = 32
 """Terminals at once."""
 
 
-class Terminal:
+class AgentTerminal:
     """A command that runs or has run. `on_output` is called when it has printed something or has ended."""
 
     def __init__(self, process: Child, printing: Printing, on_output: Callable[[], object]) -> None:
@@ -122,7 +122,7 @@ class Terminals:
         self._environment = environment
         self._on_output = on_output
         self._numbers = itertools.count(1)
-        self._open: dict[str, Terminal] = {}
+        self._open: dict[str, AgentTerminal] = {}
         self._released: dict[str, Printed] = {}
 
     async def create(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,10 +149,10 @@ class Terminals:
             has_folder = await asyncio.to_thread(os.path.isdir, folder)
             why = getattr(error, "strerror", None) or str(error) if has_folder else f"there is no folder {folder}"
             raise RequestError(INTERNAL_ERROR, f"{command[:200]} can't be run: {why}") from None
-        self._open[name] = Terminal(process, Printing(kept), partial(self._on_output, name))
+        self._open[name] = AgentTerminal(process, Printing(kept), partial(self._on_output, name))
         return {"terminalId": name}
 
-    def find(self, name: object) -> Terminal | None:
+    def find(self, name: object) -> AgentTerminal | None:
         """A terminal that isn't released."""
         return self._open.get(name) if isinstance(name, str) else None
 
@@ -183,7 +183,7 @@ class Terminals:
                 await self._release(str(name), terminal)
         return {}
 
-    async def _release(self, name: str, terminal: Terminal) -> None:
+    async def _release(self, name: str, terminal: AgentTerminal) -> None:
         del self._open[name]
         await terminal.close()
         self._released[name] = Printed(terminal.output, terminal.truncated, is_running=False)
@@ -205,7 +205,7 @@ class Terminals:
         self._released = {name: Printed(*printed) for name, printed in left["released"].items()}
         for name, one in left["open"].items():
             process = await child.take_over(one["child"])
-            self._open[name] = Terminal(process, Printing(**one["printing"]), partial(self._on_output, name))
+            self._open[name] = AgentTerminal(process, Printing(**one["printing"]), partial(self._on_output, name))
 
     async def kill_all(self) -> None:
         """End what runs; the output stays."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import BeforeValidator, Field, ValidationError
 
 from ...conversation.events import Envelope
-from ...conversation.history import Cursor, Replay
+from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Choice, Choices, ContextWindow, Queued
 from ...pauses import with_pauses
 from ..updates import ModeChoice, ModelChoice, OptionValue
@@ -162,7 +162,7 @@ def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: 
     before, page = split([*settled, *journal])
     return Replay(
         tuple(decode(text) for _, text in with_pauses(page)),
-        Cursor(loaded.event_epoch, loaded.last_event_id),
+        EventCursor(loaded.event_epoch, loaded.last_event_id),
         loaded.has_active_prompt,
         queue,
         EarlierEvents(before),

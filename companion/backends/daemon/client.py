@@ -1,6 +1,6 @@
 """A client of the daemon, made of parts. Answers are plain values, refusals are errors that say what to do.
 
-Runs on the companion thread. A client holds no session; each route gets its `Session` as an argument.
+Runs on the companion thread. A client holds no session; each route gets its `AgentSession` as an argument.
 """
 
 from __future__ import annotations
@@ -15,21 +15,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote
 
-from ...conversation.history import Cursor, Replay
+from ...conversation.failures import AlreadyAnsweredError, MissingFeatureError, SessionGoneError
+from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Locality
 from ...libraries.loading import loading
 from ..backend import Block
-from ..sessions import Session
+from ..sessions import AgentSession
 from . import answers, sign_in, tasks
 from .address import Address
 from .errors import (
-    AlreadyAnsweredError,
-    MissingFeatureError,
     NotADaemonError,
     RefusedError,
-    SessionGoneError,
     TroubleError,
     WorkspaceMismatchError,
+    missing_feature,
 )
 from .files import DaemonFiles
 from .locality import described
@@ -41,7 +40,7 @@ from .sessions import DaemonSessions
 from .steering import DaemonSteering
 
 if TYPE_CHECKING:
-    from .transport import EventStream
+    from .transport import SessionEvents
 
 NEEDED = ("session_create", "session_events", "session_prompt", "session_cancel", "non_blocking_prompt")
 """The features without which there is no chat. All known versions have them (docs/protocols/qwen-serve.md#versions)."""
@@ -106,7 +105,7 @@ class Client:
 
     def missing(self, what: str) -> MissingFeatureError:
         """The error for a part that this daemon hasn't. `what` follows "can't"."""
-        return MissingFeatureError(what, f"This Qwen Code can't {what}.")
+        return missing_feature(what, f"This Qwen Code can't {what}.")
 
     @property
     def address(self) -> Address:
@@ -140,7 +139,7 @@ class Client:
         """Read the daemon's capabilities, and check that it serves a folder. Returns the folder as the daemon calls it.
 
         Raises:
-            DaemonError: it doesn't answer, is none, lacks something needed, or works elsewhere.
+            ChatError: it doesn't answer, is none, lacks something needed, or works elsewhere.
         """
         transport = self._routes.transport
         end = asyncio.get_running_loop().time() + BOOT_LIMIT
@@ -155,7 +154,7 @@ class Client:
             await asyncio.sleep(0.2)
         for feature in NEEDED:
             if feature not in capabilities.features:
-                raise MissingFeatureError(feature)
+                raise missing_feature(feature)
         if found is None:
             raise WorkspaceMismatchError(folder, capabilities.folders)
         self._routes.capabilities = capabilities
@@ -171,7 +170,7 @@ class Client:
         """What a route of the workspace says, for example `/workspace/env`: for the page on locality.
 
         Raises:
-            DaemonError: the daemon refuses, or has the route for its primary folder alone.
+            ChatError: the daemon refuses, or has the route for its primary folder alone.
         """
         if self._routes.folder and route.startswith("/workspace/"):
             route = self._routes.own(route.removeprefix("/workspace"), QUALIFIED)
@@ -179,15 +178,15 @@ class Client:
 
     # Sessions
 
-    async def create(self, folder: str, *, scope: Scope = "single", mode: str | None = None) -> Session:
+    async def create(self, folder: str, *, scope: Scope = "single", mode: str | None = None) -> AgentSession:
         """Attach to the folder's session, or begin a new one. `folder` is what `connect` has given."""
         body = {"cwd": folder, "sessionScope": scope, "approvalMode": mode}
         if self._routes.has("session_source_metadata") and scope == "thread":
             body["sourceType"] = SOURCE
         answer = await self._routes.transport.json("POST", "/session", body, limit=SESSION_LIMIT)
-        return answers.read(Session, answer)
+        return answers.read(AgentSession, answer)
 
-    async def load(self, session: Session) -> tuple[Session, Replay]:
+    async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
         """Attach to a session, be it at work, listed or lost, and get its conversation, a long one's end at least."""
         self._routes.need("session_load")
         has_pages = self._routes.has(PAGES)
@@ -195,11 +194,11 @@ class Client:
         answer = await self._routes.transport.json(
             "POST", path(session, "load"), body, session, limit=SESSION_LIMIT, keep=answers.keep
         )
-        loaded = answers.read(Session, answer)
+        loaded = answers.read(AgentSession, answer)
         queue = tuple(waiting for waiting, state in await self.steering.queue(loaded) if state == "queued")
         return loaded, await asyncio.to_thread(answers.history, answer, queue, has_pages=has_pages)
 
-    async def detach(self, session: Session) -> None:
+    async def detach(self, session: AgentSession) -> None:
         """Detach from a session. The daemon closes an idle one when its last client detaches; its history stays."""
         with contextlib.suppress(SessionGoneError):
             await self._routes.transport.json("POST", path(session, "detach"), {}, session)
@@ -207,12 +206,12 @@ class Client:
     # A conversation
 
     @contextlib.asynccontextmanager
-    async def events(self, session: Session, cursor: Cursor | None) -> AsyncGenerator[EventStream]:
+    async def events(self, session: AgentSession, cursor: EventCursor | None) -> AsyncGenerator[SessionEvents]:
         """The events of a session after a cursor; without one, from the first that the daemon still has.
 
         Raises:
             StreamLostError: the connection has gone, or nothing came for 45 s.
-            DaemonError: the daemon refuses.
+            ChatError: the daemon refuses.
         """
         headers = {"Last-Event-ID": str(cursor.id if cursor else 0)}
         if cursor and cursor.epoch:
@@ -221,7 +220,7 @@ class Client:
         async with self._routes.transport.stream(route, headers, session) as stream:
             yield stream
 
-    async def prompt(self, session: Session, blocks: Sequence[Block]) -> str:
+    async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:
         """Send a prompt, which is queued while a turn runs. Returns its id, which the events of its turn carry."""
         answer = await self._routes.transport.json("POST", path(session, "prompt"), {"prompt": list(blocks)}, session)
         prompt: object = answer.get("promptId")
@@ -229,12 +228,12 @@ class Client:
             raise TroubleError(HTTPStatus.OK)
         return prompt
 
-    async def cancel(self, session: Session) -> None:
+    async def cancel(self, session: AgentSession) -> None:
         """End the turn that runs, if one does. The queue continues."""
         await self._routes.transport.json("POST", path(session, "cancel"), {}, session)
 
     async def answer(
-        self, session: Session, request: str, option: str | None, answers: Mapping[str, str] | None = None
+        self, session: AgentSession, request: str, option: str | None, answers: Mapping[str, str] | None = None
     ) -> None:
         """Answer a permission request with the id of an option; None cancels it.
 

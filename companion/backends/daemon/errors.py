@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...conversation import failures
-from ...conversation.failures import ChatError
+from ...conversation.failures import ChatError, MissingFeatureError
 
 
 class DaemonError(ChatError):
@@ -29,10 +28,6 @@ class UnreachableError(DaemonError):
 
     def __init__(self, url: str) -> None:
         super().__init__(f"No daemon answers at {url}.")
-
-
-class StreamLostError(DaemonError, failures.StreamLostError):
-    """The connection ended in the middle of an answer or of the events."""
 
 
 class NotADaemonError(DaemonError):
@@ -88,15 +83,6 @@ class WorkspaceMismatchError(DaemonError):
         )
 
 
-class MissingFeatureError(DaemonError, failures.MissingFeatureError):
-    """The daemon lacks something that is needed."""
-
-    remedy = "Update Qwen Code: npm install -g @qwen-code/qwen-code@latest."
-
-    def __init__(self, feature: str, sentence: str = "") -> None:
-        super().__init__(feature, sentence or f"This Qwen Code can't do that: its daemon has no “{feature}”.")
-
-
 class QueueFullError(DaemonError):
     """503 `prompt_queue_full`."""
 
@@ -128,17 +114,6 @@ class UpstreamError(DaemonError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"The service that signs you in doesn't answer as it should: {reason}.")
-
-
-class SessionGoneError(DaemonError, failures.SessionGoneError):
-    """404 `session_not_found`."""
-
-    def __init__(self) -> None:
-        super().__init__("The daemon doesn't run this session any more.")
-
-
-class AlreadyAnsweredError(DaemonError, failures.AlreadyAnsweredError):
-    """404 to a vote: somebody else was faster, or the turn is over."""
 
 
 class TroubleError(DaemonError):
@@ -200,7 +175,7 @@ class NodeTooOldError(DaemonError):
         super().__init__(f"Node.js {version} is too old for `qwen serve`.")
 
 
-class StartFailedError(DaemonError):
+class DaemonStartError(DaemonError):
     """The daemon ended before it listened on its port."""
 
     remedy = "Run `qwen serve` in a terminal to see more."
@@ -234,3 +209,9 @@ class DisabledError(DaemonError):
 
     def __init__(self) -> None:
         super().__init__("The chat is off.")
+
+
+def missing_feature(feature: str, sentence: str = "") -> MissingFeatureError:
+    """The daemon lacks something that is needed."""
+    sentence = sentence or f"This Qwen Code can't do that: its daemon has no “{feature}”."
+    return MissingFeatureError(feature, sentence, "Update Qwen Code: npm install -g @qwen-code/qwen-code@latest.")

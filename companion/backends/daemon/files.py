@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import cast
 from urllib.parse import quote
 
-from .errors import MissingFeatureError, RefusedError
+from ...conversation.failures import MissingFeatureError
+from .errors import RefusedError
 from .routes import QUALIFIED, Routes
 
 

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from ...conversation.failures import ChatError
 from .address import Address
 from .client import Client
-from .errors import DaemonError
 
 _PROGRAMS = {"bun", "node", "nodejs", "qwen"}
 """What runs Qwen Code."""
@@ -60,7 +60,7 @@ async def _sees_ours(client: Client, folder: str) -> bool:
             return await client.files.is_file(os.path.basename(path))
         finally:
             await asyncio.to_thread(os.unlink, path)
-    except (OSError, DaemonError):
+    except (OSError, ChatError):
         return False
 
 

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from ...conversation.failures import ChatError
 from ...conversation.snapshot import Locality
 from .address import Address
 from .answers import Capabilities, objects
-from .errors import DaemonError
 
 ROUTES = (
     "/workspace/mcp",
@@ -51,7 +51,7 @@ async def described(page: Callable[[str], Awaitable[Mapping[str, Any]]], url: st
     async def ask(route: str) -> Mapping[str, Any]:
         try:
             return await page(route)
-        except DaemonError:
+        except ChatError:
             return {}
 
     answers = await asyncio.gather(*(ask(route) for route in ROUTES))

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from ...conversation.events import Envelope
 from ...conversation.history import Oldest
-from ..sessions import Session
+from ..sessions import AgentSession
 from . import answers
 from .errors import RefusedError
 from .routes import Routes, path
@@ -26,13 +26,13 @@ class DaemonHistory:
     def __init__(self, routes: Routes) -> None:
         self._routes = routes
 
-    async def earlier(self, session: Session, oldest: Oldest) -> tuple[list[Envelope], bool]:
+    async def earlier(self, session: AgentSession, oldest: Oldest) -> tuple[list[Envelope], bool]:
         """The page of a conversation before a turn, and whether there are older ones."""
         record = oldest.record or await self._record(session, oldest.prompt)
         route = f"{path(session, 'transcript')}?limit={PAGE}&beforeRecordId={quote(record, safe='')}"
         return answers.page(await self._routes.transport.json("GET", route, session=session))
 
-    async def _record(self, session: Session, prompt: str) -> str:
+    async def _record(self, session: AgentSession, prompt: str) -> str:
         """What the history on disk calls the beginning of a prompt's turn."""
         route = f"{path(session, 'turn-index')}?limit={INDEX_PAGE}"
         name, start, records = answers.index(await self._routes.transport.json("GET", route, session=session))

@@ -9,40 +9,40 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, cast
 
+from ...conversation.failures import ChatError, SessionGoneError
 from .address import Address
 from .errors import (
     BusyError,
-    DaemonError,
     ForbiddenError,
-    MissingFeatureError,
     NotADaemonError,
     QueueFullError,
     RefusedError,
-    SessionGoneError,
     TroubleError,
     UnauthorizedError,
     UntrustedWorkspaceError,
     UpstreamError,
     WorkspaceMismatchError,
+    missing_feature,
 )
 
 MAX_REASON = 300
 """Characters of the daemon's own words in a message."""
+_GONE = "The daemon doesn't run this session any more."
 
 
-def refusal(status: int, headers: Mapping[str, str], content: bytes, address: Address, *, known: bool) -> DaemonError:
+def refusal(status: int, headers: Mapping[str, str], content: bytes, address: Address, *, known: bool) -> ChatError:
     """The error for an answer. `known` says whether the address has answered as a daemon before."""
     body = _object(content)
     if body is None and status not in {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}:
         # Express's page for an unknown path, or the page of another server.
         if known and status == HTTPStatus.NOT_FOUND:
-            return MissingFeatureError("route for it")
+            return missing_feature("route for it")
         return TroubleError(status, _seconds(headers.get("retry-after"))) if known else NotADaemonError(address.url)
     body = body or {}
     return _by_code(body) or _by_status(status, headers, body, address)
 
 
-def _by_status(status: int, headers: Mapping[str, str], body: Mapping[str, Any], address: Address) -> DaemonError:
+def _by_status(status: int, headers: Mapping[str, str], body: Mapping[str, Any], address: Address) -> ChatError:
     reason, code = _reason(body, address), body.get("code")
     match status:
         case HTTPStatus.UNAUTHORIZED:
@@ -62,12 +62,12 @@ def _by_status(status: int, headers: Mapping[str, str], body: Mapping[str, Any],
             return BusyError(reason, _seconds(headers.get("retry-after")), may_have_arrived=is_gateway)
         # 0.21.2 doesn't give it a code; a vote that comes too late names its request, too.
         case HTTPStatus.NOT_FOUND if code is None and "sessionId" in body and "requestId" not in body:
-            return SessionGoneError()
+            return SessionGoneError(_GONE)
         case _:
             return RefusedError(status, reason, code if isinstance(code, str) else None)
 
 
-def _by_code(body: Mapping[str, Any]) -> DaemonError | None:
+def _by_code(body: Mapping[str, Any]) -> ChatError | None:
     match body.get("code"):
         case "workspace_mismatch":
             return WorkspaceMismatchError(str(body.get("requestedWorkspace")), [str(body.get("boundWorkspace"))])
@@ -77,7 +77,7 @@ def _by_code(body: Mapping[str, Any]) -> DaemonError | None:
             limit = body.get("limit")
             return QueueFullError(limit if isinstance(limit, int) else None)
         case "session_not_found":
-            return SessionGoneError()
+            return SessionGoneError(_GONE)
         case _:
             return None
 

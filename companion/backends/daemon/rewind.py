@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..parts import Rewinding, RewindPoint
-from ..sessions import Session
+from ..sessions import AgentSession
 from ..wire import Text, Wire
 from . import answers
 from .routes import Routes, path
@@ -45,7 +45,7 @@ class DaemonRewind:
     def __init__(self, routes: Routes) -> None:
         self._routes = routes
 
-    async def go_on(self, session: Session) -> str | None:
+    async def go_on(self, session: AgentSession) -> str | None:
         """Continue the turn that was interrupted. Returns the id of its prompt; None if there is nothing to continue.
 
         Raises:
@@ -54,13 +54,13 @@ class DaemonRewind:
         answer = await self._routes.transport.json("POST", path(session, "continue"), {}, session)
         return str(answer.get("promptId", "")) if answer.get("accepted") is True else None
 
-    async def points(self, session: Session) -> list[RewindPoint]:
+    async def points(self, session: AgentSession) -> list[RewindPoint]:
         """The prompts that a session can be rewound to, the oldest first."""
         self._routes.need("session_rewind")
         answer = await self._routes.transport.json("GET", path(session, "rewind/snapshots"), session=session)
         return [answers.read(_Point, each).point() for each in answers.objects(answer.get("snapshots"))]
 
-    async def rewind(self, session: Session, point: str, *, undo_files: bool) -> Rewinding:
+    async def rewind(self, session: AgentSession, point: str, *, undo_files: bool) -> Rewinding:
         """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then.
 
         Raises:
@@ -72,9 +72,9 @@ class DaemonRewind:
         rewound = answers.read(_Rewinding, answer)
         return Rewinding(rewound.files_changed, rewound.files_failed)
 
-    async def fork(self, session: Session, title: str = "") -> Session:
+    async def fork(self, session: AgentSession, title: str = "") -> AgentSession:
         """Copy a session with everything that was said in it. Returns the copy, with this client attached to it."""
         self._routes.need("session_branch")
         body = {"name": title or None}
         answer = await self._routes.transport.json("POST", path(session, "branch"), body, session, limit=REWIND_LIMIT)
-        return answers.read(Session, answer)
+        return answers.read(AgentSession, answer)

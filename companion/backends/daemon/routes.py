@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from ..sessions import Session
+from ..sessions import AgentSession
 from .address import Address
 from .answers import Capabilities
-from .errors import MissingFeatureError
+from .errors import missing_feature
 
 QUALIFIED = "workspace_qualified_rest_core"
 """The feature of routes that name their folder."""
@@ -49,9 +49,9 @@ class Routes:
             MissingFeatureError: it hasn't.
         """
         if not self.has(feature):
-            raise MissingFeatureError(feature)
+            raise missing_feature(feature)
 
 
-def path(session: Session, route: str = "") -> str:
+def path(session: AgentSession, route: str = "") -> str:
     """A route of a session."""
     return f"/session/{quote(session.id, safe='')}" + (f"/{route}" if route else "")

@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
+from ...conversation.failures import SessionGoneError
 from ..parts import ExportForm
-from ..sessions import FoundSession, Session, SessionInfo, SessionPage
+from ..sessions import AgentSession, FoundSession, SessionInfo, SessionPage
 from . import answers
-from .errors import RefusedError, SessionGoneError
+from .errors import RefusedError
 from .routes import QUALIFIED, Routes, path
 
 EXPORT_LIMIT = 90.0
@@ -70,12 +71,12 @@ class DaemonSessions:
         query = urlencode({name: value for name, value in asked.items() if value})
         return f"/workspace/{quote(folder, safe='')}/{route}?{query}"
 
-    async def rename(self, session: Session, title: str) -> None:
+    async def rename(self, session: AgentSession, title: str) -> None:
         """Give a session a title."""
         self._routes.need("session_metadata")
         await self._routes.transport.json("PATCH", path(session, "metadata"), {"displayName": title}, session)
 
-    async def delete(self, session: Session) -> None:
+    async def delete(self, session: AgentSession) -> None:
         """Delete a session and its history."""
         with contextlib.suppress(SessionGoneError):
             await self._routes.transport.json("DELETE", path(session), session=session)
@@ -84,7 +85,7 @@ class DaemonSessions:
         if errors := answers.objects(answer.get("errors")):
             raise RefusedError(200, str(errors[0].get("error") or "the session can't be deleted"))
 
-    async def archive(self, session: Session, *, is_archived: bool) -> None:
+    async def archive(self, session: AgentSession, *, is_archived: bool) -> None:
         """Put a session into the archive, or take it out again."""
         self._routes.need("session_archive")
         route = self._routes.own(f"/sessions/{'archive' if is_archived else 'unarchive'}", QUALIFIED)
@@ -92,14 +93,14 @@ class DaemonSessions:
         if errors := answers.objects(answer.get("errors")):
             raise RefusedError(200, str(errors[0].get("error") or "the session can't be moved"))
 
-    async def pin(self, session: Session, *, is_pinned: bool) -> None:
+    async def pin(self, session: AgentSession, *, is_pinned: bool) -> None:
         """Keep a session at the top of the list, or no longer."""
         self._routes.need(_ORGANIZED)
         await self._routes.transport.json(
             "PATCH", self._routes.own(path(session, "organization"), QUALIFIED), {"isPinned": is_pinned}
         )
 
-    async def export(self, session: Session, form: ExportForm, *, is_archived: bool = False) -> str:
+    async def export(self, session: AgentSession, form: ExportForm, *, is_archived: bool = False) -> str:
         """A session's whole conversation as a text."""
         self._routes.need("session_export")
         if is_archived:

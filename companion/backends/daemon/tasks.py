@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pydantic import BeforeValidator, Field
 
 from ...conversation.snapshot import Task
-from ..sessions import Session
+from ..sessions import AgentSession
 from ..wire import Object, Text, Wire
 from . import answers
 from .routes import Routes, path
@@ -62,17 +62,17 @@ class DaemonTasks:
     def __init__(self, routes: Routes) -> None:
         self._routes = routes
 
-    async def list(self, session: Session) -> tuple[Task, ...]:
+    async def list(self, session: AgentSession) -> tuple[Task, ...]:
         """What a session's agent does besides its turn, and has done, the oldest first."""
         return _tasks(await self._routes.transport.json("GET", path(session, "tasks"), session=session))
 
-    async def agents(self, session: Session) -> tuple[Task, ...]:
+    async def agents(self, session: AgentSession) -> tuple[Task, ...]:
         """The sub-agents of a session, those of before a restart too; none if the daemon doesn't list them."""
         if not self._routes.has("session_agents"):
             return ()
         return _tasks(await self._routes.transport.json("GET", path(session, "agents"), session=session))
 
-    async def stop(self, session: Session, task: Task) -> bool:
+    async def stop(self, session: AgentSession, task: Task) -> bool:
         """Stop a task. Returns False if it didn't run any more."""
         route = path(session, f"tasks/{quote(task.id, safe='')}/cancel")
         return (await self._routes.transport.json("POST", route, {"kind": task.kind}, session)).get("cancelled") is True

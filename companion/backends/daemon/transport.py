@@ -16,16 +16,14 @@ from typing import Any, cast
 import httpx2
 
 from ...conversation.events import Envelope
-from ...conversation.failures import UnsendableError
-from ..sessions import Session
+from ...conversation.failures import ChatError, StreamLostError, UnsendableError
+from ..sessions import AgentSession
 from . import long
 from .address import Address
 from .decoder import decode
 from .errors import (
-    DaemonError,
     NotADaemonError,
     RefusedError,
-    StreamLostError,
     TroubleError,
     UnreachableError,
 )
@@ -51,7 +49,7 @@ MAX_SHORT_ANSWER = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class EventStream:
+class SessionEvents:
     """The events of a session while the request is open."""
 
     epoch: str
@@ -84,12 +82,14 @@ class Transport:
         await self._http.aclose()
 
     @contextlib.asynccontextmanager
-    async def stream(self, route: str, headers: Mapping[str, str], session: Session) -> AsyncGenerator[EventStream]:
+    async def stream(
+        self, route: str, headers: Mapping[str, str], session: AgentSession
+    ) -> AsyncGenerator[SessionEvents]:
         """The events that a route streams.
 
         Raises:
             StreamLostError: the connection has gone, or nothing came for 45 s.
-            DaemonError: the daemon refuses.
+            ChatError: the daemon refuses.
         """
         request = self._http.build_request(
             "GET",
@@ -105,7 +105,7 @@ class Transport:
                     raise await self._refusal(response)
             # Closed here: generators that the garbage collector finds at the same time disturb each other's ends.
             async with contextlib.aclosing(_frames(response)) as frames:
-                yield EventStream(response.headers.get("x-qwen-event-epoch", ""), frames)
+                yield SessionEvents(response.headers.get("x-qwen-event-epoch", ""), frames)
         finally:
             await response.aclose()
 
@@ -114,7 +114,7 @@ class Transport:
         method: str,
         route: str,
         body: Mapping[str, Any] | None = None,
-        session: Session | None = None,
+        session: AgentSession | None = None,
         *,
         limit: float = ANSWER_LIMIT,
         keep: long.Keep | None = None,
@@ -140,7 +140,7 @@ class Transport:
         method: str,
         route: str,
         body: Mapping[str, Any] | None = None,
-        session: Session | None = None,
+        session: AgentSession | None = None,
         *,
         limit: float = ANSWER_LIMIT,
     ) -> bytes:
@@ -183,7 +183,7 @@ class Transport:
         except httpx2.HTTPError:
             raise StreamLostError("The connection to the daemon has gone.") from None
 
-    async def _refusal(self, response: httpx2.Response) -> DaemonError:
+    async def _refusal(self, response: httpx2.Response) -> ChatError:
         content = await self._read(response, MAX_SHORT_ANSWER)
         return refusal(
             response.status_code,
@@ -242,5 +242,5 @@ async def _frames(response: httpx2.Response) -> AsyncGenerator[Envelope]:
         raise StreamLostError("The connection to the daemon has gone.") from None
 
 
-def _identity(session: Session | None) -> dict[str, str]:
+def _identity(session: AgentSession | None) -> dict[str, str]:
     return {"X-Qwen-Client-Id": session.client_id} if session and session.client_id else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...review.changes import Edit
+from ...review.changes import TextEdit
 from ...review.words import common_head
 from .markdown import Scanner
 from .plain import foreign, presentable
@@ -43,27 +43,27 @@ class Piece:
             moved.add((self.marks,), by)
             self.marks = moved
 
-    def put(self, lead: str, writer: Writer) -> list[Edit]:
+    def put(self, lead: str, writer: Writer) -> list[TextEdit]:
         """Replace the piece by what has been written."""
         edits = self._replace(lead, writer.text, "")
         self.marks = TranscriptMarks()
         self.marks.add((writer.marks,), self.start + len(lead))
         return edits
 
-    def _replace(self, lead: str, body: str, suffix: str) -> list[Edit]:
+    def _replace(self, lead: str, body: str, suffix: str) -> list[TextEdit]:
         before = self.text
         self.lead, self._parts, self._size, self.suffix = lead, [body], len(body), suffix
         return change(before, lead + body + suffix, self.start)
 
-    def _append(self, text: str) -> list[Edit]:
+    def _append(self, text: str) -> list[TextEdit]:
         if not text:
             return []
         at = self.start + len(self.lead) + self._size
         self._parts.append(text)
         self._size += len(text)
-        return [Edit(at, at, text)]
+        return [TextEdit(at, at, text)]
 
-    def _finish(self, suffix: str) -> list[Edit]:
+    def _finish(self, suffix: str) -> list[TextEdit]:
         edits = change(self.suffix, suffix, self.start + len(self.lead) + self._size)
         self.suffix = suffix
         return edits
@@ -89,7 +89,7 @@ class MessagePiece(Piece):
         self._is_scanned = is_scanned
         self._clear("", "")
 
-    def grow(self, text: str, lead: str, suffix: Writer, *, is_finished: bool) -> list[Edit]:
+    def grow(self, text: str, lead: str, suffix: Writer, *, is_finished: bool) -> list[TextEdit]:
         """Replace or extend the piece by a message that isn't blank; `suffix` comes behind it.
 
         The lead of a quoted message ends with its first line, behind which the rest is folded.
@@ -114,7 +114,7 @@ class MessagePiece(Piece):
         self._taken = begin if self._is_quoted else min(begin, len(lead) - len(lead.rstrip("\n")))
         """How many characters of the message were read."""
 
-    def _grow(self, text: str, suffix: Writer, is_finished: bool) -> list[Edit]:
+    def _grow(self, text: str, suffix: Writer, is_finished: bool) -> list[TextEdit]:
         new = self._take(text)
         if self._is_quoted:
             new = f"\n{new}" if not self._size and new else new
@@ -140,7 +140,7 @@ class MessagePiece(Piece):
             self.marks.folds = [Fold(self._key, body, self.start + self.length)]
         return edits
 
-    def _go_on(self, final: str, still_open: str) -> list[Edit]:
+    def _go_on(self, final: str, still_open: str) -> list[TextEdit]:
         """Replace what was open by a text that is final, and one that may still be shown in another way."""
         before, after = self._open, final + still_open
         at = self.start + len(self.lead) + self._size
@@ -151,7 +151,7 @@ class MessagePiece(Piece):
         self._open = still_open
         if after.startswith(before):
             new = after[len(before) :]
-            return [Edit(at, at, new)] if new else []
+            return [TextEdit(at, at, new)] if new else []
         return change(before, after, at - len(before))
 
     def _take(self, text: str) -> str:
@@ -172,10 +172,10 @@ class MessagePiece(Piece):
         return new
 
 
-def change(before: str, after: str, start: int = 0) -> list[Edit]:
+def change(before: str, after: str, start: int = 0) -> list[TextEdit]:
     """The edit that turns one text into the other: what lies between their common ends, if anything."""
     if before == after:
         return []
     head = common_head(before, after)
     tail = common_head(before[head:][::-1], after[head:][::-1])
-    return [Edit(start + head, start + len(before) - tail, after[head : len(after) - tail])]
+    return [TextEdit(start + head, start + len(before) - tail, after[head : len(after) - tail])]

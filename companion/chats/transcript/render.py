@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...conversation.snapshot import Locality, Permission, Status, Unsent
-from ...review.changes import Edit
+from ...review.changes import TextEdit
 from .plain import GAP
 
 MARK = f"\n❯{GAP}"
@@ -114,7 +114,7 @@ class Render:
 
     replaces_all: bool
     """Whether the one edit replaces the whole text."""
-    edits: tuple[Edit, ...]
+    edits: tuple[TextEdit, ...]
     """In order; the points of each are those after the edits before it."""
     length: int
     """Of the text afterwards. The prompt comes behind it."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ...conversation.snapshot import Locality, Snapshot, Unsent
-from ...review.changes import Edit
+from ...review.changes import TextEdit
 from . import status_text, wording
 from .pieces import Piece
 from .render import MARK, Ask, Code, Fold, Kept, Link, Render, Running, Said
@@ -51,7 +51,7 @@ class Transcript:
         length = self._length
         first, edits = self._change(snapshot, locality, unsent)
         if self._is_new:
-            edits = [Edit(0, length, self.text)]
+            edits = [TextEdit(0, length, self.text)]
         marks = self._before.of(self._turns, first)
         render = Render(
             self._is_new,
@@ -78,7 +78,7 @@ class Transcript:
             yield from turn.pieces
         yield self._tail
 
-    def _change(self, snapshot: Snapshot, locality: Locality, unsent: tuple[Unsent, ...]) -> tuple[int, list[Edit]]:
+    def _change(self, snapshot: Snapshot, locality: Locality, unsent: tuple[Unsent, ...]) -> tuple[int, list[TextEdit]]:
         """Change the text. Returns from which turn on something may have changed or moved, and the edits."""
         changed = {turn.key: turn for turn in snapshot.changed}
         context = wording.Context(locality.folder, frozenset(self.own_clients), locality.agent, self.shows_diffs)
@@ -107,7 +107,7 @@ class Transcript:
         last = self._turns[count - 1] if count else None
         return last.start + last.length if last else self._header.length
 
-    def _reorder(self, order: tuple[str, ...], edits: list[Edit]) -> int:
+    def _reorder(self, order: tuple[str, ...], edits: list[TextEdit]) -> int:
         """Have these turns, in their order; new ones are empty yet. Returns how many of the first stay as they are."""
         before, self._order = self._order, order
         if order[: len(before)] == before:
@@ -119,7 +119,7 @@ class Transcript:
         self._index.update({key: at for at, key in enumerate(order[stays:], stays)})
         return stays
 
-    def _replace(self, order: tuple[str, ...], edits: list[Edit]) -> None:
+    def _replace(self, order: tuple[str, ...], edits: list[TextEdit]) -> None:
         known = {turn.key: turn for turn in self._turns}
         wanted = set(order)
         stay = {key for key in known if key in wanted}
@@ -130,7 +130,7 @@ class Transcript:
             if key in stay:
                 at += turn.length
             elif turn.length:
-                edits.append(Edit(at, at + turn.length, ""))
+                edits.append(TextEdit(at, at + turn.length, ""))
         self._turns = [
             known[key] if key in stay else TurnText(key, turn.shown if (turn := known.get(key)) else None)
             for key in order
@@ -189,24 +189,24 @@ def _joined(one: _AllMarks, other: _AllMarks) -> _AllMarks:
     )
 
 
-def _merged(edits: Iterable[Edit]) -> Iterator[Edit]:
+def _merged(edits: Iterable[TextEdit]) -> Iterator[TextEdit]:
     """The edits, with those that insert or delete one text behind the other as one: an editor has a cost for each."""
-    last: Edit | None = None
+    last: TextEdit | None = None
     parts: list[str] = []
     for edit in edits:
         if last and edit.start == edit.end == last.start + sum(map(len, parts)) and last.start == last.end:
             parts.append(edit.text)
             continue
         if last and not (edit.text or "".join(parts)) and edit.start == last.start:
-            last = Edit(last.start, last.end + edit.end - edit.start, "")
+            last = TextEdit(last.start, last.end + edit.end - edit.start, "")
             continue
         if last:
-            yield Edit(last.start, last.end, "".join(parts))
+            yield TextEdit(last.start, last.end, "".join(parts))
         last, parts = edit, [edit.text]
     if last:
-        yield Edit(last.start, last.end, "".join(parts))
+        yield TextEdit(last.start, last.end, "".join(parts))
 
 
-def _put(piece: Piece, at: int, lead: str, text: str) -> list[Edit]:
+def _put(piece: Piece, at: int, lead: str, text: str) -> list[TextEdit]:
     piece.move(at)
     return piece.put(lead, Writer(text))

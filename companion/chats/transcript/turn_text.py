@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-from ...conversation.snapshot import Item, Message, Notice, Tool, Turn
-from ...review.changes import Edit
+from ...conversation.snapshot import ChatNotice, Item, Message, Tool, Turn
+from ...review.changes import TextEdit
 from . import status_text, wording
 from .pieces import MessagePiece, Piece
 from .plain import GAP, YOU, flat
@@ -61,7 +61,7 @@ class TurnText:
                 piece.move(piece.start + by)
             self._gather()
 
-    def update(self, turn: Turn | None, context: wording.Context) -> Iterator[Edit]:
+    def update(self, turn: Turn | None, context: wording.Context) -> Iterator[TextEdit]:
         """Replace the turn; None leaves it as it is. The text before it is up to date."""
         turn = turn or (self.shown if self._is_stale else None)
         if turn is None:
@@ -76,7 +76,7 @@ class TurnText:
             slot = self._slots[index] if index < len(self._slots) else None
             if slot is None or slot.sort != _sort(item):
                 if slot and slot.piece.length:
-                    yield Edit(at, at + slot.piece.length, "")
+                    yield TextEdit(at, at + slot.piece.length, "")
                 slot = _Slot(_piece(item, key), _sort(item))
                 self._slots[index : index + 1] = [slot]
             slot.piece.move(at)
@@ -87,7 +87,7 @@ class TurnText:
                 yield from _write(slot.piece, item, *circumstances, key, context)
             at += slot.piece.length
         if gone := sum(slot.piece.length for slot in self._slots[len(turn.items) :]):
-            yield Edit(at, at + gone, "")
+            yield TextEdit(at, at + gone, "")
         del self._slots[len(turn.items) :]
         self._ending.move(at)
         yield from self._ending.put(*flow.ending(turn))
@@ -121,7 +121,7 @@ class _Flow:
                     return ""
                 quoting = _quoting(item, is_running=is_running)
                 return self._next("agent", is_line=bool(quoting)) + quoting
-            case Notice():
+            case ChatNotice():
                 return self._next(self._side, is_line=True)
             case _:
                 return self._next("agent", is_line=True)
@@ -168,7 +168,7 @@ def _piece(item: Item, key: str) -> Piece:
     return MessagePiece(key, is_quoted=is_quoted, is_scanned=item.speaker == "answer" and not is_quoted)
 
 
-def _write(piece: Piece, item: Item, lead: str, is_running: bool, key: str, context: wording.Context) -> list[Edit]:
+def _write(piece: Piece, item: Item, lead: str, is_running: bool, key: str, context: wording.Context) -> list[TextEdit]:
     writer = Writer()
     if not lead:
         return piece.put("", writer)
@@ -182,7 +182,7 @@ def _write(piece: Piece, item: Item, lead: str, is_running: bool, key: str, cont
                     piece.marks.said = [Said(heading, piece.start + piece.length)]
                 return edits
             wording.write_shell(writer, item.text)
-        case Notice():
+        case ChatNotice():
             writer.write(f"—{GAP}{flat(item.text)} —")
         case _:
             wording.write_tool(writer, item, key, context, is_running=is_running)

@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...clis.families import FAMILIES
 from ...protocol import outcome
 from ..endpoint import Endpoint
-from ..sessions import InFlight, Session, Sessions, Stream
+from ..sessions import CliSessions, InFlight, Session, Stream
 from ..tools import AFTER, TOOLS, Tools
 from . import calls, quick
 from .bodies import MAX_BODY, Bodies
@@ -55,7 +55,7 @@ ANSWER_LIMIT = 2.0
 class App:
     """The ASGI application behind a window's port."""
 
-    def __init__(self, endpoint: Endpoint, sessions: Sessions, tools: Tools) -> None:
+    def __init__(self, endpoint: Endpoint, sessions: CliSessions, tools: Tools) -> None:
         self._endpoint = endpoint
         self._sessions = sessions
         self._tools = tools

@@ -12,7 +12,7 @@ from ..style import COLOURS, LINK_COLOUR
 
 if TYPE_CHECKING:
     from ...chats.transcript.render import Ask, Code, Render, Running
-    from ...conversation.snapshot import Choice, ContextWindow, Option, Queued, Unsent
+    from ...conversation.snapshot import Choice, ContextWindow, PermissionOption, Queued, Unsent
 
 STYLE = f"""{COLOURS}
 body {{ margin: 0; }}
@@ -184,7 +184,7 @@ def shortened(text: str) -> str:
     return words if len(words) <= QUEUED_LENGTH else f"{words[: QUEUED_LENGTH - 1]}…"
 
 
-def _kind(option: Option) -> str:
+def _kind(option: PermissionOption) -> str:
     return "always" if option.kind == "allow_always" else option.kind.partition("_")[0]
 
 

@@ -11,7 +11,7 @@ import sublime
 from ...review.targets import Action, Target
 
 if TYPE_CHECKING:
-    from ...review.changes import Edit
+    from ...review.changes import TextEdit
     from .view import DiffView
 
 TARGETS = "qwen_companion.targets"
@@ -43,7 +43,7 @@ class ChangeActions:
         """Revert or restore the change that a link names."""
         self._add(lambda: self._begin(lambda: Target(action, fingerprint=fingerprint)))
 
-    def answered(self, edits: Sequence[Edit], version: int) -> None:
+    def answered(self, edits: Sequence[TextEdit], version: int) -> None:
         """The edits for the current command have arrived, perhaps none."""
         if self._waiting is None or not self._diff.proposal.is_valid():
             return

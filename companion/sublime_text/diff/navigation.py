@@ -12,10 +12,10 @@ from .marks import WORDS, change_regions
 from .scroll import show_sideways
 
 if TYPE_CHECKING:
-    from ...review.changes import Edit
+    from ...review.changes import TextEdit
 
 
-def carets_after(edits: Sequence[Edit], size: int) -> list[sublime.Region]:
+def carets_after(edits: Sequence[TextEdit], size: int) -> list[sublime.Region]:
     """A caret at the end of each edit that was made in a text, which has this size now."""
     carets: list[sublime.Region] = []
     moved = 0

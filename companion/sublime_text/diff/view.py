@@ -31,7 +31,7 @@ from .scroll import ScrollTogether, level
 from .steps import in_steps
 
 if TYPE_CHECKING:
-    from ...review.changes import Edit, Tally
+    from ...review.changes import Tally, TextEdit
     from ...review.marks import Marks
     from ...review.review import Review
     from .left_views import Layout
@@ -241,7 +241,7 @@ class DiffView:
         self._marks = marks
         self._draw()
 
-    def apply(self, edits: Sequence[Edit], *, moves_carets: bool) -> None:
+    def apply(self, edits: Sequence[TextEdit], *, moves_carets: bool) -> None:
         """Make edits of the proposal as one undo step. The carets may go where the edits can be undone."""
         text = self.text() if len(edits) > MANY_EDITS else None
         made = edits if text is None else [in_one(edits, text)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from companion.conversation.snapshot import Item, Message, Notice, Permission, Tool
+from companion.conversation.snapshot import ChatNotice, Item, Message, Permission, Tool
 from headless.grammar import Grammar, Line
 from tests.syntax.__main__ import SYNTAX, main, transcript
 
@@ -52,7 +52,7 @@ def test_what_an_agent_calls_itself_changes_nothing(agent: str):
 
 
 def test_a_line_of_the_chat_without_a_text_is_no_part_of_a_message():
-    lines = read(Notice(""))
+    lines = read(ChatNotice(""))
     assert not any(line.loops for line in lines)
     assert "comment.line" in scopes(lines, "—\u00a0 —")
 

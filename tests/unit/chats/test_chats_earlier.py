@@ -16,7 +16,7 @@ from companion.backends.daemon import history as earlier
 from companion.backends.daemon import long, pages
 from companion.backends.daemon.decoder import decode
 from companion.conversation.conversation import Conversation
-from companion.conversation.history import Cursor, Replay
+from companion.conversation.history import EventCursor, Replay
 from companion.conversation.snapshot import Message, Tool
 from companion.conversation.state import START
 
@@ -60,7 +60,10 @@ def numbers(text: str) -> list[int]:
 def history(events: list[dict[str, Any]], *, has_more: bool = False) -> Replay:
     before, page = earlier.split([(earlier.kind_of(event), json.dumps(event)) for event in events])
     return Replay(
-        tuple(decode(text) for _, text in page), Cursor("e", 0), before=earlier.EarlierEvents(before), has_more=has_more
+        tuple(decode(text) for _, text in page),
+        EventCursor("e", 0),
+        before=earlier.EarlierEvents(before),
+        has_more=has_more,
     )
 
 

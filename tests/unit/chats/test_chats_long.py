@@ -15,7 +15,7 @@ from companion.chats import chat as chat_module
 from companion.chats.prompt import Draft
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
-from companion.conversation.history import Cursor, Replay
+from companion.conversation.history import EventCursor, Replay
 from companion.conversation.packing import Packer
 from companion.conversation.snapshot import Locality, Message, Tool
 
@@ -109,7 +109,7 @@ def test_hidden_turns_survive_a_rebuild():
     conversation = told_of(30)
     conversation.hide_earlier(10, 10)
     history = tuple(decode(each) for each in turns(5, 31))
-    conversation.rebuild(Replay(history, Cursor("f", 0)))
+    conversation.rebuild(Replay(history, EventCursor("f", 0)))
     assert [turn.asked for turn in conversation.turns] == [f"Question {number}." for number in range(31)]
 
 
@@ -117,7 +117,7 @@ def test_a_shorter_history_shows_all_of_its_turns():
     conversation = told_of(30)
     conversation.hide_earlier(10, 10)
     history = tuple(decode(each) for each in turns(5, 8))
-    conversation.rebuild(Replay(history, Cursor("f", 0)))
+    conversation.rebuild(Replay(history, EventCursor("f", 0)))
     assert conversation.look_at_all().order == ("p5", "p6", "p7")
     assert conversation.show_earlier()
     assert len(conversation.look_at_all().order) == 8

@@ -13,14 +13,14 @@ from companion.backends.daemon import answers, long
 from companion.backends.daemon.decoder import decode
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import Envelope
-from companion.conversation.history import Cursor, Replay
+from companion.conversation.history import EventCursor, Replay
 from companion.conversation.snapshot import (
+    ChatNotice,
     Choice,
     Choices,
     ConnectionStatus,
     ContextWindow,
     Message,
-    Notice,
     Queued,
     Tool,
     Turn,
@@ -154,12 +154,12 @@ def test_the_history_says_the_same_as_the_events(answer: dict[str, Any]):
     conversation = Conversation()
     conversation.rebuild(history(answer))
     assert conversation.turns
-    assert conversation.cursor == Cursor(answer["eventEpoch"], answer["lastEventId"])
+    assert conversation.cursor == EventCursor(answer["eventEpoch"], answer["lastEventId"])
     for shown, live in zip(conversation.turns, WHOLE.turns, strict=False):
         assert shown.key == live.key
         # A history from disk has no answers to questions, no texts that came with a prompt, and nothing of the daemon.
-        kinds = [type(item) for item in live.items if not isinstance(item, Notice)]
-        assert [type(item) for item in shown.items if not isinstance(item, Notice)] == kinds
+        kinds = [type(item) for item in live.items if not isinstance(item, ChatNotice)]
+        assert [type(item) for item in shown.items if not isinstance(item, ChatNotice)] == kinds
         assert texts(shown) == texts(live)
     assert conversation.status.running is None
 
@@ -230,7 +230,7 @@ def test_what_names_no_prompt_belongs_to_the_last_turn():
 def test_notices(envelope: Envelope, notice: str):
     conversation = Conversation()
     conversation.apply(envelope)
-    assert conversation.turns[0].items == (Notice(notice),)
+    assert conversation.turns[0].items == (ChatNotice(notice),)
 
 
 def test_what_is_unknown_goes_to_the_log_alone(caplog: pytest.LogCaptureFixture):
@@ -342,7 +342,7 @@ def test_messages_of_their_own_do_not_mix_with_the_answer_that_streams():
     [turn] = conversation.turns
     answer, line, found, spoken, long = turn.items
     assert answer == Message("answer", "```py\na = 1\nb = 2\n``` Done.")
-    assert line == Notice("Background agent “search” completed.", is_aside=True)
+    assert line == ChatNotice("Background agent “search” completed.", is_aside=True)
     assert found == Message("answer", "It found nothing.", is_aside=True)
     assert spoken == Message("user", "Spoken", is_aside=True)
     assert long == Message("answer", "x" * 301, is_aside=True)
@@ -350,8 +350,8 @@ def test_messages_of_their_own_do_not_mix_with_the_answer_that_streams():
 
 def test_events_that_can_not_be_read_have_one_notice():
     conversation = told([say("a"), decode("{"), decode("["), say("b"), decode("{")])
-    notices = [item for turn in conversation.turns for item in turn.items if isinstance(item, Notice)]
-    assert notices == [Notice("Unsupported: an event that can't be read.")]
+    notices = [item for turn in conversation.turns for item in turn.items if isinstance(item, ChatNotice)]
+    assert notices == [ChatNotice("Unsupported: an event that can't be read.")]
 
 
 def test_a_turn_that_is_being_cancelled():
@@ -384,13 +384,13 @@ def test_a_rebuild_takes_the_place_of_all():
     conversation = told([say("x", prompt="a"), event("turn_complete", prompt="a"), say("y"), request()])
     conversation.look()
     envelopes = (say("x", prompt="a"), say("y, and more"))
-    conversation.rebuild(Replay(envelopes, Cursor("f", 7), True, (Queued("q", "Next"),)))
+    conversation.rebuild(Replay(envelopes, EventCursor("f", 7), True, (Queued("q", "Next"),)))
     view = conversation.look()
     assert [(turn.key, turn.state) for turn in view.changed] == [("a", "done"), ("p", "running")]
     assert (view.status.permissions, view.status.queue) == ((), (Queued("q", "Next"),))
-    conversation.rebuild(Replay(envelopes, Cursor("g", 7)))
+    conversation.rebuild(Replay(envelopes, EventCursor("g", 7)))
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
-    conversation.rebuild(Replay((), Cursor("h", 0)))
+    conversation.rebuild(Replay((), EventCursor("h", 0)))
     assert conversation.look().order == ()
 
 
@@ -398,7 +398,7 @@ def test_a_rebuild_keeps_neither_the_plan_nor_the_queue():
     conversation = told([update("plan", entries=[{"content": "Do", "status": "pending"}])])
     conversation.apply(event("pending_prompt_added", promptId="q", text="Next"))
     conversation.apply(event("followup_suggestion", suggestion="Go on"))
-    conversation.rebuild(Replay((), Cursor("f", 1)))
+    conversation.rebuild(Replay((), EventCursor("f", 1)))
     status = conversation.status
     assert (status.plan, status.queue, status.suggestion) == ((), (), "")
 
@@ -408,16 +408,16 @@ def test_what_runs_ends_with_its_session():
     conversation.interrupt()
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
     assert (conversation.status.running, conversation.status.permissions) == (None, ())
-    conversation.rebuild(Replay((say("x", prompt="a"), say("y")), Cursor("f", 2)))
+    conversation.rebuild(Replay((say("x", prompt="a"), say("y")), EventCursor("f", 2)))
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
 
 
 def test_a_history_that_has_more_of_a_turn_than_was_seen_is_what_counts():
     conversation = told([say("Do it", kind="user_message_chunk"), say("Hel")])
     written = (say("Do it", kind="user_message_chunk"), say("Hello"))
-    conversation.rebuild(Replay(written, Cursor("f", 0)))
+    conversation.rebuild(Replay(written, EventCursor("f", 0)))
     assert texts(conversation.turns[0]) == [("user", "Do it"), ("answer", "Hello")]
-    conversation.rebuild(Replay(written[:1], Cursor("g", 0)))
+    conversation.rebuild(Replay(written[:1], EventCursor("g", 0)))
     assert texts(conversation.turns[0]) == [("user", "Do it"), ("answer", "Hello")]
 
 
@@ -430,12 +430,12 @@ def test_how_a_turn_was_seen_to_end_stays_where_the_history_does_not_tell(key: s
         return say("Do", prompt, "user_message_chunk", **meta)
 
     conversation = told([asked("p"), say("half"), event("turn_error", message="The process has ended.")])
-    conversation.rebuild(Replay((asked(key),), Cursor("f", 1)))
+    conversation.rebuild(Replay((asked(key),), EventCursor("f", 1)))
     [turn] = conversation.turns
     assert (turn.state, turn.error) == ("failed", "The process has ended.")
     assert texts(turn) == [("user", "Do"), ("answer", "half")]
     # And it is as it was however often the conversation is read anew.
-    conversation.rebuild(Replay((asked(key), say("Well", "q")), Cursor("g", 2)))
+    conversation.rebuild(Replay((asked(key), say("Well", "q")), EventCursor("g", 2)))
     assert [turn.state for turn in conversation.turns] == ["failed", "done"]
 
 
@@ -444,12 +444,12 @@ def test_what_was_streamed_stays_when_a_daemon_was_killed_before_it_wrote_it(is_
     """Marked as interrupted."""
     asked = say("Do", "p", "user_message_chunk")
     conversation = told([asked, say("streamed, but not yet"), say("on the disk")])
-    conversation.rebuild(Replay((asked,) if is_written else (), Cursor("f", 1)))
+    conversation.rebuild(Replay((asked,) if is_written else (), EventCursor("f", 1)))
     [turn] = conversation.turns
     assert turn.state == conversation.status.last == "interrupted"
     assert texts(turn) == [("user", "Do"), ("answer", "streamed, but not yeton the disk")]
     # And stays so.
-    conversation.rebuild(Replay((asked,) if is_written else (), Cursor("g", 1)))
+    conversation.rebuild(Replay((asked,) if is_written else (), EventCursor("g", 1)))
     assert texts(conversation.turns[0]) == texts(turn)
 
 
@@ -475,7 +475,7 @@ def test_a_rewind_takes_its_prompt_and_all_later_ones_away_and_commands_do_not_c
     assert [turn.key for turn in conversation.turns] == left
     # A history has the rewind at its place, with what it took away before it.
     other = Conversation()
-    other.rebuild(Replay((*REWOUND, rewound, *asked("e")), Cursor("f", 20)))
+    other.rebuild(Replay((*REWOUND, rewound, *asked("e")), EventCursor("f", 20)))
     assert [turn.key for turn in other.turns] == [*left, "e"]
 
 
@@ -509,7 +509,7 @@ def test_what_a_rewind_took_away_elsewhere_does_not_come_back():
     conversation = told([*asked("a"), say("Do", "p", "user_message_chunk"), say("half")])
     rewound = event("session_rewound", None, promptId="x", targetTurnIndex=1)
     history = (*asked("a"), say("Do", "p", "user_message_chunk"), rewound)
-    conversation.rebuild(Replay(history, Cursor("f", 9)))
+    conversation.rebuild(Replay(history, EventCursor("f", 9)))
     assert [turn.key for turn in conversation.turns] == ["a"]
 
 
@@ -553,7 +553,7 @@ def test_a_prompt_that_is_over_without_a_turn_is_known():
 def test_a_prompt_like_the_last_one_did_not_end_like_it():
     conversation = told([say("Do", "p", "user_message_chunk"), event("turn_complete", stopReason="cancelled")])
     envelopes = (say("Do", "p", "user_message_chunk"), say("Do", "q", "user_message_chunk"))
-    conversation.rebuild(Replay(envelopes, Cursor("f", 2)))
+    conversation.rebuild(Replay(envelopes, EventCursor("f", 2)))
     assert [(turn.state, turn.stop_reason) for turn in conversation.turns] == [("cancelled", "cancelled"), ("done", "")]
 
 
@@ -566,7 +566,7 @@ def test_the_history_of_old_daemons_names_no_prompts_but_their_records():
     conversation = told([say("One?", "a", "user_message_chunk"), event("turn_complete", "a")])
     conversation.apply(say("Two?", "b", "user_message_chunk"))
     envelopes = (recorded(1, "One?"), recorded(2, "1", "agent_message_chunk"), recorded(3, "Two?"))
-    conversation.rebuild(Replay(envelopes, Cursor("f", 3)))
+    conversation.rebuild(Replay(envelopes, EventCursor("f", 3)))
     assert [texts(turn) for turn in conversation.turns] == [[("user", "One?"), ("answer", "1")], [("user", "Two?")]]
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
 
@@ -587,5 +587,5 @@ def test_the_end_of_a_task_is_told_once_and_its_id_never():
             aside("other", "Twice."),
         ]
     )
-    notices = [item.text for turn in conversation.turns for item in turn.items if isinstance(item, Notice)]
+    notices = [item.text for turn in conversation.turns for item in turn.items if isinstance(item, ChatNotice)]
     assert notices == ["The shell was cancelled.", "Twice.", "Twice."]

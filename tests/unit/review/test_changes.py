@@ -8,10 +8,10 @@ from itertools import pairwise
 import pytest
 
 from companion.review.changes import (
-    Edit,
     Filler,
     Side,
     Tally,
+    TextEdit,
     changes,
     fillers,
     lines_of,
@@ -165,24 +165,24 @@ class TestOneChange:
     @pytest.mark.parametrize(
         ("old", "new", "edit"),
         [
-            ("a\nb\nc", "a\nB\nc", Edit(2, 3, "b")),
-            ("a\nb\nc", "a\nc", Edit(2, 2, "b\n")),
-            ("a\nc", "a\nb\nc", Edit(2, 4, "")),
-            ("b\na", "a", Edit(0, 0, "b\n")),
-            ("a", "b\na", Edit(0, 2, "")),
-            ("a\nb", "a", Edit(1, 1, "\nb")),
-            ("a", "a\nb\nc", Edit(1, 5, "")),
-            ("a\n", "a", Edit(1, 1, "\n")),
-            ("a", "a\n", Edit(1, 2, "")),
-            ("a", "", Edit(0, 0, "a")),
-            ("", "a", Edit(0, 1, "")),
-            ("", "a\n", Edit(0, 2, "")),
-            ("", "\n", Edit(0, 1, "")),
-            ("\n", "", Edit(0, 0, "\n")),
-            ("a\n\nb", "a\nb", Edit(2, 2, "\n")),
+            ("a\nb\nc", "a\nB\nc", TextEdit(2, 3, "b")),
+            ("a\nb\nc", "a\nc", TextEdit(2, 2, "b\n")),
+            ("a\nc", "a\nb\nc", TextEdit(2, 4, "")),
+            ("b\na", "a", TextEdit(0, 0, "b\n")),
+            ("a", "b\na", TextEdit(0, 2, "")),
+            ("a\nb", "a", TextEdit(1, 1, "\nb")),
+            ("a", "a\nb\nc", TextEdit(1, 5, "")),
+            ("a\n", "a", TextEdit(1, 1, "\n")),
+            ("a", "a\n", TextEdit(1, 2, "")),
+            ("a", "", TextEdit(0, 0, "a")),
+            ("", "a", TextEdit(0, 1, "")),
+            ("", "a\n", TextEdit(0, 2, "")),
+            ("", "\n", TextEdit(0, 1, "")),
+            ("\n", "", TextEdit(0, 0, "\n")),
+            ("a\n\nb", "a\nb", TextEdit(2, 2, "\n")),
         ],
     )
-    def test_is_reverted_by_an_edit_of_its_own_characters(self, old: str, new: str, edit: Edit):
+    def test_is_reverted_by_an_edit_of_its_own_characters(self, old: str, new: str, edit: TextEdit):
         [change] = changes(old, new)
         assert revert_edits(old, new, [change])[0] == edit
         assert revert_edits(lines_of(old), lines_of(new), [change])[0] == edit
@@ -216,7 +216,7 @@ class TestOneChange:
         assert change_at(changes(original, present), 0) is None
 
     def test_characters_are_code_points(self):
-        assert revert_edits("😀\nb", "😀\nB", [Change(1, 2, 1, 2)])[0] == Edit(2, 3, "b")
+        assert revert_edits("😀\nb", "😀\nB", [Change(1, 2, 1, 2)])[0] == TextEdit(2, 3, "b")
 
 
 def change_at(found: Sequence[Change], line: int, side: Side = "new") -> Change | None:

@@ -23,7 +23,7 @@ from companion.server.context import (
     ide_context,
     listed,
 )
-from companion.server.port import OpenFile, Question, Selection, WindowState
+from companion.server.port import ContextRequest, OpenFile, Selection, WindowState
 
 
 def units(text: str) -> int:
@@ -88,16 +88,16 @@ def test_an_event_is_followed_by_a_question_about_its_view_only():
         order.focused(view, view)
     shown.changed(1)
     question = shown.question(9)
-    assert question == Question((2, 1), is_whole=True, selected=2, limit=9)
+    assert question == ContextRequest((2, 1), is_whole=True, selected=2, limit=9)
     other = OpenFile(7, "/seven")
     shown.answered(question, WindowState((), (OpenFile(1, "/one"), other)))
     assert shown.files() == [OpenFile(1, "/one"), other]
     shown.changed(1)
-    assert shown.question(9) == Question((1,), is_whole=False, selected=1, limit=9)
+    assert shown.question(9) == ContextRequest((1,), is_whole=False, selected=1, limit=9)
     order.focused(3, 3)
     shown.changed(1)
     question = shown.question(0)
-    assert question == Question((3, 1), is_whole=False, selected=3, limit=0)
+    assert question == ContextRequest((3, 1), is_whole=False, selected=3, limit=0)
     shown.answered(question, WindowState((), (OpenFile(3, "/three"), OpenFile(1, "/another"))))
     assert shown.files() == [OpenFile(3, "/three"), OpenFile(1, "/another"), other]
     order.focused(7, 7)

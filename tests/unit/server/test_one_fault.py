@@ -16,7 +16,7 @@ import pytest
 
 from companion import companion as companion_module
 from companion.server import window as window_module
-from companion.server.port import Question, Selection, WindowState
+from companion.server.port import ContextRequest, Selection, WindowState
 from companion.server.window import WindowServer
 from companion.settings import Settings
 
@@ -139,7 +139,7 @@ def test_a_busy_editor_is_asked_once(running: Running, editor: MemoryEditor, mon
     gates: list[asyncio.Event] = []
     state = MemoryEditor.window_state
 
-    async def slow(self: MemoryEditor, window: int, question: Question) -> WindowState | None:
+    async def slow(self: MemoryEditor, window: int, question: ContextRequest) -> WindowState | None:
         gates.append(gate := asyncio.Event())
         await gate.wait()
         return await state(self, window, question)

@@ -14,7 +14,7 @@ import pytest
 from companion.protocol import DiffOutcomeParams, DiffRejected
 from companion.server import sessions, window
 from companion.server.context import CANDIDATES
-from companion.server.port import Question, Selection
+from companion.server.port import ContextRequest, Selection
 from companion.settings import Settings
 
 from ..conftest import Running, until
@@ -118,7 +118,7 @@ def test_a_movement_of_the_caret_asks_for_one_view_in_one_call(running: Running,
     editor.selections[last] = Selection(7, 1)
     running.do(lambda companion: companion.touched(1, last))
     assert stream.take("ide/contextUpdate")["workspaceState"]["openFiles"][0]["cursor"] == {"line": 7, "character": 1}
-    assert editor.questions[asked:] == [Question((last,), is_whole=False, selected=last, limit=16_384)]
+    assert editor.questions[asked:] == [ContextRequest((last,), is_whole=False, selected=last, limit=16_384)]
     assert len(editor.asked) == selections + 1
 
 

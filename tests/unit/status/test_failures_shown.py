@@ -13,7 +13,7 @@ from companion import companion as companion_module
 from companion.clis import discovery
 from companion.server import endpoint as endpoint_module
 from companion.status import survey
-from companion.status.facts import DiscoveryFile, Folder, Served
+from companion.status.facts import DiscoveryFile, PublishedFolder, Served
 from companion.status.findings import findings
 from companion.status.report import report
 
@@ -48,7 +48,7 @@ def test_a_full_disk_is_a_finding_and_its_warning_goes_when_there_is_room(
         message.endswith(f"{os.strerror(errno.ENOSPC)[:1].lower()}{os.strerror(errno.ENOSPC)[1:]}.") for message in said
     )
     files = running.do(lambda it: survey.discovery_files(it._windows[1].endpoint))
-    found = findings(facts(served=Served(PORT, (Folder("/srv/app", "/srv/app", START),), files)))
+    found = findings(facts(served=Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), files)))
     assert {one.kind for one in found} == {"folder refused"}
     assert "no space left on device. The companion tries again" in found[0].text
     assert editor.settled == []
@@ -80,7 +80,7 @@ def _no_port(port: int = 0) -> None:
     [(f"/srv/a{os.pathsep}b", f"contains “{os.pathsep}”"), ("/srv/caf\udce9", "is not UTF-8")],
 )
 def test_a_folder_that_a_cli_can_not_be_told_of_is_a_finding(folder: str, why: str):
-    served = Served(PORT, (Folder(folder, folder, START), Folder("/srv/app", "/srv/app", START)))
+    served = Served(PORT, (PublishedFolder(folder, folder, START), PublishedFolder("/srv/app", "/srv/app", START)))
     finding = only(facts(served=served))
     assert why in finding.text
     assert "Gemini CLI can't be told of" in finding.text
@@ -91,7 +91,7 @@ def test_a_folder_that_a_cli_can_not_be_told_of_is_a_finding(folder: str, why: s
 def test_the_mode_of_a_cli_whose_diff_is_open_is_no_finding():
     """It has just asked."""
     silent = cli(approval=None, ports=frozenset({PORT}))
-    served = Served(PORT, (Folder("/srv/app", "/srv/app", START),))
+    served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),))
     assert only(facts(silent, served=served)).kind == "approval"
     asked = replace(served, diffs=("/srv/app/a.py (Qwen Code)",))
     assert findings(facts(silent, served=asked)) == []
@@ -101,5 +101,5 @@ def test_the_mode_of_a_cli_whose_diff_is_open_is_no_finding():
 
 def test_a_refused_folder_is_told_once_and_not_as_a_failure_as_well():
     file = DiscoveryFile("Qwen Code", "/x/1.lock", "missing", None, "it is not a folder", "not a directory")
-    served = Served(PORT, (Folder("/srv/app", "/srv/app", START),), (file,))
+    served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), (file,))
     assert "it is not a folder" in only(facts(served=served)).text

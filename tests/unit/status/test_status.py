@@ -14,7 +14,7 @@ from companion.status.facts import (
     ConnectedCli,
     DiscoveryFile,
     Facts,
-    Folder,
+    PublishedFolder,
     Rival,
     Served,
     ShownWindow,
@@ -49,7 +49,7 @@ def cli(family: CliFamily = QWEN_CODE, **changes: Any) -> Cli:
 
 def facts(*clis: Cli, served: Served | None = None, window: ShownWindow | None = None, **more: Any) -> Facts:
     """A window on /srv/app with these CLIs."""
-    served = served or Served(PORT, (Folder("/srv/app", "/srv/app", START),))
+    served = served or Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),))
     window = window or ShownWindow(1, "Window 1", ("/srv/app",))
     about = (("QwenCompanion", "0.1.0"),)
     return Facts(**{"at": START, "about": about, "windows": (window,), "served": {1: served}, "clis": clis, **more})
@@ -112,7 +112,7 @@ def test_a_cli_below_the_folder_is_found():
 
 
 def test_a_cli_in_a_folder_that_is_a_link():
-    served = Served(PORT, (Folder("/link", "/srv/app", START),))
+    served = Served(PORT, (PublishedFolder("/link", "/srv/app", START),))
     assert only(facts(cli(), served=served)).kind == "not connected"
 
 
@@ -127,7 +127,7 @@ def test_a_cli_that_was_started_at_the_same_time():
 
 
 def test_a_cli_that_found_another_window_with_its_folder():
-    early = Served(PORT + 1, (Folder("/srv", "/srv", START - 99),))
+    early = Served(PORT + 1, (PublishedFolder("/srv", "/srv", START - 99),))
     found = facts(cli(started=START - 9))
     served = {**found.served, 2: early}
     windows = (*found.windows, ShownWindow(2, "Window 2", ("/srv",)))
@@ -237,7 +237,7 @@ def test_a_cli_whose_folder_cannot_be_seen():
 
 def test_a_discovery_folder_that_is_not_ours():
     file = DiscoveryFile("Qwen Code", "/home/ada/.qwen/ide/1.lock", "missing", None, "it is a symbolic link")
-    served = Served(PORT, (Folder("/srv/app", "/srv/app", START),), (file,))
+    served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), (file,))
     finding = only(facts(served=served))
     assert finding.kind == "folder refused"
     assert "through /home/ada/.qwen/ide: it is a symbolic link. Put a folder there" in finding.text
@@ -246,7 +246,7 @@ def test_a_discovery_folder_that_is_not_ours():
 def test_another_editor_with_a_newer_lock_file():
     newer = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/srv/app", is_newer=True)
     rivals = (newer, replace(newer, is_newer=False))
-    served = Served(PORT, (Folder("/srv/app", "/srv/app", START),), rivals=rivals)
+    served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=rivals)
     finding = only(facts(served=served))
     assert finding.kind == "rival"
     assert "VS Code (port 9) has a newer lock file for /srv/app" in finding.text
@@ -255,7 +255,7 @@ def test_another_editor_with_a_newer_lock_file():
 
 def test_a_cli_that_another_editor_has():
     rival = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/srv/app", is_newer=False)
-    served = Served(PORT, (Folder("/srv/app", "/srv/app", START),), rivals=(rival,))
+    served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=(rival,))
     other = facts(cli(ports=frozenset({9})), served=served)
     windows = (ShownWindow(2, "Window 2", ("/x",)), *other.windows)
     found = replace(other, windows=windows, note="Only one of them is served.")
@@ -277,7 +277,9 @@ def test_the_report_tells_everything():
         ConnectedCli("Gemini CLI", START, START + 1, listens=False, round_trip=None),
     )
     files = (DiscoveryFile("Qwen Code", "/home/ada/.qwen/ide/1.lock", "ours", START),)
-    served = Served(PORT, (Folder("/srv/app", "/srv/app", START),), files, sessions, ("/srv/app/a.py (Qwen Code)",))
+    served = Served(
+        PORT, (PublishedFolder("/srv/app", "/srv/app", START),), files, sessions, ("/srv/app/a.py (Qwen Code)",)
+    )
     text = report(
         facts(
             cli(ports=frozenset({PORT})),

@@ -23,12 +23,12 @@ from ....platforms import programs
 from ....platforms.files import real_folder
 from ..address import TOKEN_VARIABLE, Address, Token
 from ..errors import (
+    DaemonStartError,
     NodeTooOldError,
     NoNodeError,
     NoQwenError,
     NotListeningError,
     QwenTooOldError,
-    StartFailedError,
 )
 from . import records, tree
 
@@ -109,7 +109,7 @@ async def start(
         limit: seconds until it must listen.
 
     Raises:
-        NoQwenError, NodeTooOldError, StartFailedError, NotListeningError: it doesn't.
+        NoQwenError, NodeTooOldError, DaemonStartError, NotListeningError: it doesn't.
     """
     folder = real_folder(folder)
     token = Token(secrets.token_hex(32))
@@ -184,10 +184,10 @@ def _spawn(command: Sequence[str], folder: str, environment: Mapping[str, str], 
         )
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         if not os.path.isdir(folder):
-            raise StartFailedError(f"there is no folder {folder}") from None
+            raise DaemonStartError(f"there is no folder {folder}") from None
         raise NoQwenError(command[0]) from None
     except OSError as error:
-        raise StartFailedError(error.strerror or "it can't be run") from None
+        raise DaemonStartError(error.strerror or "it can't be run") from None
     # Somebody has to wait for it, or it stays in the list of processes.
     threading.Thread(target=process.wait, name="qwen-serve", daemon=True).start()
     return process
@@ -214,7 +214,7 @@ async def _listening(
             if old := await _old_qwen(command, environment):
                 raise QwenTooOldError(old)
             lines = [line.strip() for line in words.splitlines() if line.strip()]
-            raise StartFailedError(lines[-1][:MAX_LINE].rstrip(".") if lines else "")
+            raise DaemonStartError(lines[-1][:MAX_LINE].rstrip(".") if lines else "")
         if asyncio.get_running_loop().time() > end:
             if old := await _old_qwen(command, environment, SHORT_VERSION_LIMIT):
                 raise QwenTooOldError(old)

@@ -43,7 +43,7 @@ class PrivateDaemon:
         `connecting` is called with what is being done.
 
         Raises:
-            DaemonError: it can't be started, or has ended for the second time.
+            ChatError: it can't be started, or has ended for the second time.
         """
         async with self._lock:
             if self._has_given_up and not self.may_restart:

@@ -13,12 +13,12 @@ from companion.backends.acp import cancellation
 from companion.backends.acp import client as client_module
 from companion.backends.acp import process as process_module
 from companion.backends.acp.errors import (
+    AgentStartError,
     AnswerError,
     EndedError,
     NoProgramError,
     SignInError,
     SilentError,
-    StartFailedError,
 )
 from tests.agent_talk import is_alive, run, said, scripted, talking, until
 
@@ -57,10 +57,10 @@ def test_an_agent_that_ends_at_once_is_told_with_its_last_words(project: Path, t
     script = 'print("\\x1b[31mNode.js is too old.\\x1b[0m", file=sys.stderr, flush=True); os._exit(1)'
 
     async def test():
-        with pytest.raises(StartFailedError, match=r"ended at its start: Node\.js is too old\."):
+        with pytest.raises(AgentStartError, match=r"ended at its start: Node\.js is too old\."):
             async with talking(scripted(script, tmp_path), str(project)):
                 pass
-        with pytest.raises(StartFailedError, match="it has returned 3"):
+        with pytest.raises(AgentStartError, match="it has returned 3"):
             async with talking(scripted("os._exit(3)", tmp_path), str(project)):
                 pass
 
@@ -72,7 +72,7 @@ def test_a_missing_program_names_its_install_command(project: Path, tmp_path: Pa
         with pytest.raises(NoProgramError, match="npm install -g the-agent"):
             async with talking(["there-is-no-such-program"], str(project)):
                 pass
-        with pytest.raises(StartFailedError, match="there is no folder"):
+        with pytest.raises(AgentStartError, match="there is no folder"):
             async with talking([sys.executable], str(tmp_path / "none")):
                 pass
 

@@ -135,10 +135,10 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
 @settings(max_examples=3 * settings().max_examples)
 @given(JSON | st.fixed_dictionaries({}, optional=FIELDS), UPDATES)
 def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
-    for model in (schema.Agent, schema.Opened, schema.OptionsUpdate, schema.Sessions, schema.Ended):
+    for model in (schema.Agent, schema.Opened, schema.OptionsUpdate, schema.SessionList, schema.Ended):
         read(model, answer)
     opened = read(schema.Opened, answer) or schema.Opened()
-    settings = schema.Settings.of(opened)
+    settings = schema.SessionSettings.of(opened)
     settings.choices  # noqa: B018 - it must not raise
     decoder.decode(update, lambda _: decoder.Printed("out", is_cut=True, is_running=False), settings)
 
@@ -149,7 +149,7 @@ def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
     """Huge numbers, lone surrogates, unknown kinds. What follows is shown as well."""
     conversation, transcript = Conversation(), Transcript()
     conversation.begin("epoch")
-    here, settings = Locality("this computer", "/folder"), schema.Settings(schema.Opened())
+    here, settings = Locality("this computer", "/folder"), schema.SessionSettings(schema.Opened())
     last = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}}
     for number, update in enumerate([*told, last], 1):
         event = decoder.decode(update, lambda _: decoder.Printed("out", is_cut=True, is_running=True), settings)

@@ -11,7 +11,7 @@ import pytest
 from companion.backends.acp.errors import (
     VersionError,
 )
-from companion.backends.acp.stream import MAX_WAITING, Stream
+from companion.backends.acp.stream import MAX_WAITING, EventQueue
 from companion.conversation.events import TurnCompleted
 from companion.conversation.failures import AlreadyAnsweredError
 from tests.agent_talk import notices, run, said, scripted, talking, until
@@ -280,7 +280,7 @@ def session_prompt(params):
 
 def test_nothing_more_is_read_while_too_much_waits_to_be_shown():
     async def test():
-        stream = Stream()
+        stream = EventQueue()
         for _ in range(MAX_WAITING):
             assert stream._room.is_set()
             stream.publish(TurnCompleted())

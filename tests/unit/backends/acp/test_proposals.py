@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from companion.backends.acp.agent_terminals import MAX_KEPT, AgentTerminals
 from companion.backends.acp.decoder import MAX_SHOWN
-from companion.backends.acp.proposals import Edit, place, whole_files
+from companion.backends.acp.proposals import Replacement, place, whole_files
 from companion.backends.acp.tool_calls import ToolCalls, paths
 from tests.agent_talk import run
 
@@ -41,24 +41,26 @@ def shown(call: Mapping[str, Any], **files: Sequence[str]) -> list[tuple[Any, ..
 @pytest.mark.parametrize(
     ("text", "edit", "after"),
     [
-        (FILE, Edit("three", "3"), "one\ntwo\n3\ntwo\nfour\n"),
-        (FILE, Edit("two", "2"), None),
-        (FILE, Edit("two", "2", lines=(4,)), "one\ntwo\nthree\n2\nfour\n"),
-        (FILE, Edit("two\nthree", "2", lines=(3,)), "one\n2\ntwo\nfour\n"),
-        (FILE, Edit("two", "2", is_everywhere=True), "one\n2\nthree\n2\nfour\n"),
-        (FILE, Edit("two", "2", lines=(9,)), None),
-        (FILE, Edit("none", "2"), None),
-        (FILE, Edit("", "all\n"), "all\n"),
-        ("", Edit("", "all\r\n"), "all\r\n"),
-        ("one\r\ntwo\r\n", Edit("one\ntwo\n", "1\ntwo\n"), "1\r\ntwo\r\n"),
-        ("one\r\ntwo\r\n", Edit("two", "2\n3"), "one\r\n2\r\n3\r\n"),
-        ("\ufeffone\n", Edit("one", "1"), "\ufeff1\n"),
-        ("one\ntwo", Edit("two\n", "2\n"), "one\n2"),
-        ("one", Edit("\n", "x\n"), None),
+        (FILE, Replacement("three", "3"), "one\ntwo\n3\ntwo\nfour\n"),
+        (FILE, Replacement("two", "2"), None),
+        (FILE, Replacement("two", "2", lines=(4,)), "one\ntwo\nthree\n2\nfour\n"),
+        (FILE, Replacement("two\nthree", "2", lines=(3,)), "one\n2\ntwo\nfour\n"),
+        (FILE, Replacement("two", "2", is_everywhere=True), "one\n2\nthree\n2\nfour\n"),
+        (FILE, Replacement("two", "2", lines=(9,)), None),
+        (FILE, Replacement("none", "2"), None),
+        (FILE, Replacement("", "all\n"), "all\n"),
+        ("", Replacement("", "all\r\n"), "all\r\n"),
+        ("one\r\ntwo\r\n", Replacement("one\ntwo\n", "1\ntwo\n"), "1\r\ntwo\r\n"),
+        ("one\r\ntwo\r\n", Replacement("two", "2\n3"), "one\r\n2\r\n3\r\n"),
+        ("\ufeffone\n", Replacement("one", "1"), "\ufeff1\n"),
+        ("one\ntwo", Replacement("two\n", "2\n"), "one\n2"),
+        ("one", Replacement("\n", "x\n"), None),
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_a_piece_is_placed_where_the_file_has_it_and_nowhere_if_that_is_not_clear(text: str, edit: Edit, after: str):
+def test_a_piece_is_placed_where_the_file_has_it_and_nowhere_if_that_is_not_clear(
+    text: str, edit: Replacement, after: str
+):
     assert place(text, edit) == after
 
 
@@ -71,7 +73,7 @@ def test_a_piece_is_placed_where_the_file_has_it_and_nowhere_if_that_is_not_clea
 def test_what_is_placed_is_the_one_replacement_that_is_possible(pieces: list[str], start: int, length: int, new: str):
     text = "".join(pieces)
     old = text[start : start + length]
-    after = place(text, Edit(old, new))
+    after = place(text, Replacement(old, new))
     if old and text.count(old) == 1:
         assert after == text.replace(old, new)
     elif after is not None and old:

@@ -14,12 +14,12 @@ from companion.backends.daemon import client as client_module
 from companion.backends.daemon import errors, transport
 from companion.backends.daemon.address import DEFAULT_URL, Address, Token, resolve, starts_own
 from companion.backends.daemon.client import Client
-from companion.backends.daemon.errors import DaemonError
-from companion.backends.sessions import Session
+from companion.backends.sessions import AgentSession
+from companion.conversation import failures
 
 from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
 
-SESSION = Session.known("s", "/w").model_copy(update={"client_id": "c"})
+SESSION = AgentSession.known("s", "/w").model_copy(update={"client_id": "c"})
 
 
 # The address
@@ -149,7 +149,7 @@ def test_a_daemon_without_a_needed_feature_is_refused():
     async def test(daemon: FakeDaemon) -> None:
         daemon.capabilities("/w", features=["session_create"])
         async with Client(daemon.address) as client:
-            with pytest.raises(errors.MissingFeatureError, match="session_events"):
+            with pytest.raises(failures.MissingFeatureError, match="session_events"):
                 await client.connect("/w")
 
     faked(test)
@@ -181,13 +181,13 @@ def test_a_daemon_that_hangs_or_hangs_up(monkeypatch: pytest.MonkeyPatch):
     async def test(daemon: FakeDaemon) -> None:
         async with Client(daemon.address) as client:
             daemon.routes["GET /x"] = None
-            with pytest.raises(errors.StreamLostError):
+            with pytest.raises(failures.StreamLostError):
                 await client.page("/x")
             daemon.routes["GET /x"] = 200, b"short", {"Content-Length": "9"}
-            with pytest.raises(errors.StreamLostError):
+            with pytest.raises(failures.StreamLostError):
                 await client._routes.transport.send("GET", "/x", limit=0.05)
             stream = client._routes.transport.send("GET", "/session/s/events", limit=0.05)
-            with pytest.raises(errors.StreamLostError):
+            with pytest.raises(failures.StreamLostError):
                 await stream
 
     faked(test)
@@ -232,7 +232,7 @@ def test_what_comes_bit_by_bit_has_no_longer_than_what_comes_not_at_all(head: st
     """The limit holds for the whole answer, its head, too."""
 
     async def ask(client: Client) -> None:
-        with pytest.raises(errors.StreamLostError):
+        with pytest.raises(failures.StreamLostError):
             await client._routes.transport.send("GET", "/x", limit=0.2)
 
     assert run(speaking(head, b"x", 0.02, ask)) < 100
@@ -244,7 +244,7 @@ def test_a_stream_that_never_begins(head: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(transport, "ANSWER_LIMIT", 0.2)
 
     async def ask(client: Client) -> None:
-        with pytest.raises(errors.StreamLostError):
+        with pytest.raises(failures.StreamLostError):
             async with client.events(SESSION, None):
                 pass
 
@@ -288,9 +288,9 @@ def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch)
         (503, {"error": "x", "code": "prompt_queue_full", "limit": 5}, errors.QueueFullError, "takes 5"),
         (503, {"error": "x", "code": "prompt_queue_full"}, errors.QueueFullError, "queue is full"),
         (503, {"error": "session limit", "code": "session_limit_exceeded"}, errors.BusyError, "session limit"),
-        (404, {"error": "x", "code": "session_not_found"}, errors.SessionGoneError, "doesn't run this session"),
-        (404, {"error": "No session", "sessionId": "s"}, errors.SessionGoneError, "doesn't run this session"),
-        (404, b"<html>Cannot POST</html>", errors.MissingFeatureError, "can't do that"),
+        (404, {"error": "x", "code": "session_not_found"}, failures.SessionGoneError, "doesn't run this session"),
+        (404, {"error": "No session", "sessionId": "s"}, failures.SessionGoneError, "doesn't run this session"),
+        (404, b"<html>Cannot POST</html>", failures.MissingFeatureError, "can't do that"),
         (409, {"error": "There.", "code": "conflict"}, errors.RefusedError, "409\\): There\\."),
         (500, {"error": "Internal", "code": -32603, "data": {"details": "no model"}}, errors.RefusedError, "no model"),
         (500, {}, errors.RefusedError, "doesn't say why"),
@@ -302,7 +302,7 @@ def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch)
         (202, b"<html>Sign in</html>", errors.TroubleError, "\\(200\\)"),
     ],
 )
-def test_refusals_say_what_to_do(status: int, body: Any, kind: type[DaemonError], words: str):
+def test_refusals_say_what_to_do(status: int, body: Any, kind: type[failures.ChatError], words: str):
     async def test(daemon: FakeDaemon) -> None:
         daemon.capabilities("/w")
         daemon.routes["POST /session/s/prompt"] = status, body

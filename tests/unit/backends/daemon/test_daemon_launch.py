@@ -146,7 +146,7 @@ def test_one_that_doesnt_end_by_itself_is_ended(qwen: Qwen, project: Path):
     ],
 )
 def test_one_that_ends_at_once_leaves_its_last_words(qwen: Qwen, project: Path, script: str, words: str):
-    with pytest.raises(errors.StartFailedError, match=words):
+    with pytest.raises(errors.DaemonStartError, match=words):
         run(launch.start(qwen(script), str(project), ENVIRONMENT))
 
 
@@ -161,7 +161,7 @@ def test_one_that_doesnt_listen_is_ended(qwen: Qwen, project: Path):
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for Node is a shell script")
 @pytest.mark.parametrize(
     ("version", "kind"),
-    [("v18.20.1", errors.NodeTooOldError), ("v22.1.0", errors.StartFailedError), ("", errors.StartFailedError)],
+    [("v18.20.1", errors.NodeTooOldError), ("v22.1.0", errors.DaemonStartError), ("", errors.DaemonStartError)],
 )
 def test_an_old_node_is_named(tmp_path: Path, project: Path, version: str, kind: type[errors.DaemonError]):
     node = tmp_path / "node"
@@ -200,22 +200,22 @@ def test_without_a_node_to_ask_the_last_words_must_do(
     qwen: Qwen, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     empty = ENVIRONMENT | {"PATH": str(tmp_path)}
-    with pytest.raises(errors.StartFailedError, match="SyntaxError"):
+    with pytest.raises(errors.DaemonStartError, match="SyntaxError"):
         run(launch.start(qwen("print('SyntaxError: x')"), str(project), empty))
     monkeypatch.setattr(launch.programs, "find", lambda name, environment: str(tmp_path / "gone"))
-    with pytest.raises(errors.StartFailedError, match="SyntaxError"):
+    with pytest.raises(errors.DaemonStartError, match="SyntaxError"):
         run(launch.start(qwen("print('SyntaxError: x')"), str(project), ENVIRONMENT))
 
 
 def test_a_program_or_a_folder_that_has_gone(qwen: Qwen, project: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(errors.NoQwenError):
         run(launch.start([str(project / "missing")], str(project), ENVIRONMENT))
-    with pytest.raises(errors.StartFailedError, match="no folder"):
+    with pytest.raises(errors.DaemonStartError, match="no folder"):
         run(launch.start(qwen(""), str(project / "missing"), ENVIRONMENT))
 
     def fails(*_: object, **__: object) -> None:
         raise OSError(8, "Exec format error")
 
     monkeypatch.setattr(launch.subprocess, "Popen", fails)
-    with pytest.raises(errors.StartFailedError, match="Exec format error"):
+    with pytest.raises(errors.DaemonStartError, match="Exec format error"):
         run(launch.start(qwen(""), str(project), ENVIRONMENT))

@@ -12,7 +12,7 @@ import pytest
 
 from companion.backends.daemon.address import Address
 from companion.backends.daemon.client import load
-from companion.backends.sessions import Session
+from companion.backends.sessions import AgentSession
 
 from ...fake_daemon import FakeDaemon, run
 
@@ -45,7 +45,7 @@ def test_a_request_that_is_given_up_at_any_moment_leaves_nothing_open(streams: b
                 transport = Transport(Address(f"http://127.0.0.1:{daemon.port}"), is_known=True)
 
                 async def stream(transport: Transport = transport) -> None:
-                    async with transport.stream("/session/s/events", {}, Session.known("s", "/")):
+                    async with transport.stream("/session/s/events", {}, AgentSession.known("s", "/")):
                         await asyncio.Event().wait()
 
                 work: Coroutine[Any, Any, object] = stream() if streams else transport.json("GET", "/x")

@@ -13,7 +13,8 @@ from companion.backends.daemon import errors, transport
 from companion.backends.daemon.client import Client
 from companion.backends.sessions import SessionPage
 from companion.chats import prompt
-from companion.conversation.history import Cursor
+from companion.conversation import failures
+from companion.conversation.history import EventCursor
 from companion.conversation.snapshot import ContextWindow, Queued
 
 from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked
@@ -77,10 +78,10 @@ def test_votes_that_come_too_late_or_by_the_older_route():
         async with Client(daemon.address) as client:
             await client.connect("/w")
             daemon.routes["POST /permission/r"] = 404, {"error": "No pending permission request"}
-            with pytest.raises(errors.AlreadyAnsweredError):
+            with pytest.raises(failures.AlreadyAnsweredError):
                 await client.answer(SESSION, "r", "once")
             daemon.routes["POST /permission/r"] = 404, {"error": "Not pending", "sessionId": "s", "requestId": "r"}
-            with pytest.raises(errors.AlreadyAnsweredError):
+            with pytest.raises(failures.AlreadyAnsweredError):
                 await client.answer(SESSION, "r", "once")
             daemon.routes["POST /permission/r"] = 400, {"error": "x", "code": "invalid_option_id"}
             with pytest.raises(errors.RefusedError) as raised:
@@ -147,7 +148,7 @@ def test_a_daemon_without_an_order_of_its_own_is_not_asked_for_one():
                 lambda: client.catalog.export(SESSION, "md", is_archived=True),
                 lambda: client.catalog.search("/w", "cats"),
             ):
-                with pytest.raises(errors.MissingFeatureError, match="This Qwen Code can't do that"):
+                with pytest.raises(failures.MissingFeatureError, match="This Qwen Code can't do that"):
                     await act()
 
     faked(test)
@@ -217,11 +218,11 @@ def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_routes(fea
             )
             if features:
                 assert [await ask() for ask in asks] == [["own.py"], {"servers": "own"}, "own", None]
-                with pytest.raises(errors.DaemonError):
+                with pytest.raises(failures.ChatError):
                     await client.page("/workspace/env")
             else:
                 for ask in asks:
-                    with pytest.raises(errors.MissingFeatureError):
+                    with pytest.raises(failures.MissingFeatureError):
                         await ask()
             unqualified = ("GET /stat", "GET /glob", "GET /workspace/", "GET /session/s/export", "POST /sessions")
             assert [route for route in unqualified if daemon.asked(route)] == []
@@ -258,7 +259,7 @@ def test_a_session_is_loaded_with_its_queue():
         async with Client(daemon.address) as client:
             session, history = await client.load(SESSION)
             assert session.client_id == "new"
-            assert (history.cursor, history.is_running, len(history.envelopes)) == (Cursor("e", 3), True, 1)
+            assert (history.cursor, history.is_running, len(history.envelopes)) == (EventCursor("e", 3), True, 1)
             assert history.queue == (Queued("q", "b", "c"),)
             daemon.routes["POST /session/s/load"] = 200, {"sessionId": "s"}
             with pytest.raises(errors.RefusedError, match="can't be read"):
@@ -270,7 +271,7 @@ def test_a_session_is_loaded_with_its_queue():
 def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
     async def test(daemon: FakeDaemon) -> None:
         async with Client(daemon.address) as client:
-            for cursor in (None, Cursor("e", 7), Cursor("", 7)):
+            for cursor in (None, EventCursor("e", 7), EventCursor("", 7)):
                 async with client.events(SESSION, cursor) as stream:
                     (await daemon.streams.get()).send("replay_complete")
                     assert stream.epoch == "e"
@@ -338,7 +339,7 @@ def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id():
                 assert await client.steering.inject(SESSION, "wait") == daemon.asked("POST")[-1].body["messageId"]
             for other in ((200, {"settledMessageIds": ["x", 7]}), (404, b"<html>"), None):
                 daemon.routes["GET /session/s/mid-turn-messages"] = other
-                with pytest.raises(errors.StreamLostError):
+                with pytest.raises(failures.StreamLostError):
                     await client.steering.inject(SESSION, "wait")
 
     faked(test)
@@ -358,7 +359,7 @@ def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch
                 monkeypatch.setattr(transport, "SILENCE_LIMIT", limit)
                 async with client.events(SESSION, None) as stream:
                     act(await daemon.streams.get())
-                    with pytest.raises(errors.StreamLostError, match=words):
+                    with pytest.raises(failures.StreamLostError, match=words):
                         await anext(stream.envelopes)
 
     faked(test)

@@ -14,8 +14,8 @@ from companion.conversation.snapshot import (
     Item,
     Locality,
     Location,
-    Option,
     Permission,
+    PermissionOption,
     Snapshot,
     Status,
     Tool,
@@ -26,9 +26,9 @@ HERE = Locality("this computer", "/home/ada/shop", "0.24.4")
 LIVE = Status(ConnectionStatus("live"))
 ORDERS = "/home/ada/shop/orders.js"
 ALWAYS, ONCE, NO = (
-    Option("always", "Allow All Edits", "allow_always"),
-    Option("once", "Allow", "allow_once"),
-    Option("no", "Reject", "reject_once"),
+    PermissionOption("always", "Allow All Edits", "allow_always"),
+    PermissionOption("once", "Allow", "allow_once"),
+    PermissionOption("no", "Reject", "reject_once"),
 )
 DIFF = Diff(ORDERS, "one\ntwo\n", "one\n2\nthree\n")
 

@@ -10,9 +10,9 @@ import pytest
 
 from companion.chats.transcript.plain import GAP
 from companion.conversation.snapshot import (
+    ChatNotice,
     ConnectionStatus,
     Message,
-    Notice,
     Queued,
     Speaker,
     Status,
@@ -26,12 +26,14 @@ from .reading import ONCE, Shown, asked, codes, lines, links, shown, tool, turn,
 
 def test_a_code_block_goes_on_behind_a_notice_that_comes_in_the_middle():
     """Copy gives the block without it."""
-    made = shown(turn(Message("answer", "```py\na = 1"), Notice("Task done", is_aside=True), state="running"))
+    made = shown(turn(Message("answer", "```py\na = 1"), ChatNotice("Task done", is_aside=True), state="running"))
     assert made.text.count("```") == 1
     made.update(
-        view(turn(Message("answer", "```py\na = 1\nb = 2\n```"), Notice("Task done", is_aside=True), state="running"))
+        view(
+            turn(Message("answer", "```py\na = 1\nb = 2\n```"), ChatNotice("Task done", is_aside=True), state="running")
+        )
     )
-    made.update(view(turn(Message("answer", "```py\na = 1\nb = 2\n```"), Notice("Task done", is_aside=True))))
+    made.update(view(turn(Message("answer", "```py\na = 1\nb = 2\n```"), ChatNotice("Task done", is_aside=True))))
     assert codes(made) == [("py", "a = 1\nb = 2")]
     assert made.text.endswith("```\n\n— Task done —\n\n❯ ")
 
@@ -152,7 +154,7 @@ def test_the_syntax_knows_every_line_of_the_chat_itself():
     permission = asked(state="selected", chosen=ONCE)
     items = (
         Message("shell", "said"), Message("thought", "said"), Message("answer", "said", parent="x"),
-        tool(permissions=(permission,)), tool(parent="x", status="failed"), Notice("Note"),
+        tool(permissions=(permission,)), tool(parent="x", status="failed"), ChatNotice("Note"),
         tool(permissions=(asked(),)),
     )  # fmt: skip
     status = Status(ConnectionStatus("lost"), plan=(Step("a", "pending"),), queue=(Queued("q", "a"),))

@@ -13,8 +13,8 @@ from companion.chats.transcript.transcript import Transcript
 from companion.conversation.snapshot import (
     Diff,
     Location,
-    Option,
     Permission,
+    PermissionOption,
     Question,
     Snapshot,
     Tool,
@@ -161,8 +161,8 @@ def test_a_question_to_the_person_is_shown_with_its_answers():
         ({"chosen": ONCE, "voter": "theirs"}, "✓ Allowed once by another client"),
         ({"chosen": ALWAYS}, "✓ Allowed: Allow All Edits"),
         ({"chosen": NO}, "✗ Rejected"),
-        ({"chosen": Option("x", "Never", "reject_always")}, "✗ Rejected: Never"),
-        ({"chosen": Option("x", "Plan", "newer")}, "✓ Answered: Plan"),
+        ({"chosen": PermissionOption("x", "Never", "reject_always")}, "✗ Rejected: Never"),
+        ({"chosen": PermissionOption("x", "Plan", "newer")}, "✓ Answered: Plan"),
         ({"chosen": None}, "✓ Answered"),
         ({"state": "cancelled"}, "✗ Cancelled before an answer"),
     ],
@@ -196,7 +196,7 @@ def test_a_client_that_turns_out_to_be_ours_is_not_another():
 
 
 def asked_tool(kind: str, state: str = "open", **arguments: Any) -> Tool:
-    options = (Option("once", "Allow", "allow_once"), Option("no", "Reject", "reject_once"))
+    options = (PermissionOption("once", "Allow", "allow_once"), PermissionOption("no", "Reject", "reject_once"))
     more: dict[str, Any] = {} if state == "open" else {"state": "selected", "chosen": options[0]}
     permission = Permission("p1", "t", "tool", "Do it?", kind, options, input=arguments, **more)
     return Tool("tool", "name", "Do it", kind, "pending", input=arguments, permissions=(permission,))

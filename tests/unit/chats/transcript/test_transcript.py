@@ -11,14 +11,14 @@ from companion.chats.transcript.render import Link
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import (
     Attachment,
+    ChatNotice,
     ConnectionStatus,
     Diff,
     Locality,
     Location,
     Message,
-    Notice,
-    Option,
     Permission,
+    PermissionOption,
     Question,
     Queued,
     Snapshot,
@@ -73,7 +73,9 @@ MESSAGES = st.builds(Message, st.sampled_from(SPEAKERS), TEXT, ATTACHMENTS, st.s
 DIFFS = st.lists(st.builds(Diff, TEXT, TEXT, TEXT), max_size=2).map(tuple)
 PERMISSIONS = st.builds(
     Permission, st.just("p"), st.just("k"), st.just("t"), TEXT, st.just("edit"),
-    st.lists(st.builds(Option, st.just("a"), TEXT, st.sampled_from(["allow_once", "x"])), max_size=2).map(tuple),
+    st.lists(
+        st.builds(PermissionOption, st.just("a"), TEXT, st.sampled_from(["allow_once", "x"])), max_size=2
+    ).map(tuple),
     st.lists(st.builds(Question, TEXT, TEXT, st.booleans(), st.just((("Red", ""),))), max_size=1).map(tuple),
     DIFFS, st.dictionaries(TEXT, TEXT, max_size=2), st.sampled_from(["open", "selected", "cancelled"]),
 )  # fmt: skip
@@ -86,7 +88,7 @@ TOOLS = st.builds(
     st.lists(PERMISSIONS, max_size=2).map(tuple),
     st.sampled_from([None, "u"]),
 )  # fmt: skip
-ITEMS = MESSAGES | MESSAGES | TOOLS | st.builds(Notice, TEXT)
+ITEMS = MESSAGES | MESSAGES | TOOLS | st.builds(ChatNotice, TEXT)
 TURNS = st.builds(
     Turn, st.sampled_from("123"), st.sampled_from(["running", "done", "cancelled", "failed", "interrupted"]),
     st.lists(ITEMS, max_size=4).map(tuple), st.none(), st.sampled_from(["", "max_tokens", "odd"]), TEXT, st.booleans(),
