@@ -42,7 +42,7 @@ class Recorder:
         self.calls: list[tuple[Any, ...]] = []
         self.answers: dict[str, Any] = {}
         for part in ("sessions", "history", "changes", "tasks", "options", "sign_in"):
-            kind = getattr(loaded(f"chat.{part}"), f"Chat{part.title().replace('_', '')}")
+            kind = getattr(loaded(f"chats.{part}"), f"Chat{part.title().replace('_', '')}")
             setattr(self, part, _Part(self, kind, f"{part}."))
         self._own = _Part(self, loaded("chats.chats").Chats, "")
 
