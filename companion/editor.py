@@ -34,6 +34,8 @@ class WindowStatus:
     """How many changes these are."""
     authors: tuple[str, ...] = ()
     """The agents that have written them."""
+    unasking: tuple[str, ...] = ()
+    """Those of the connected CLIs that change files without asking, as far as that is known."""
 
 
 class Editor(ContextSource, ReviewViews, ChangeViews, ChatScreen, Protocol):

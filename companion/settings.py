@@ -199,6 +199,8 @@ class Values:
     by_name: Mapping[str, Any] = field(repr=False)
     """They include the daemon's token."""
     problems: tuple[Problem, ...] = ()
+    installed: tuple[AgentCommand, ...] = ()
+    """The agents that the person has installed from the registry."""
 
     @property
     def settings(self) -> Settings:
@@ -217,12 +219,12 @@ class Values:
             url=self.by_name["daemon.url"],
             token=self.by_name["daemon.token"],
             command=command if isinstance(command, str) else tuple(command),
-            agents=read_agents(self.by_name[_AGENTS])[0],
+            agents=read_agents(self.by_name[_AGENTS], self.installed)[0],
             agents_use_editor=self.by_name["agents_use_editor"],
         )
 
 
-def read(get: Callable[[str], object]) -> Values:
+def read(get: Callable[[str], object], installed: tuple[AgentCommand, ...] = ()) -> Values:
     """Read the settings file; `get` returns None for a missing key and for null."""
     values: dict[str, Any] = {}
     problems: list[Problem] = []
@@ -237,7 +239,7 @@ def read(get: Callable[[str], object]) -> Values:
             problems.append(Problem(FILE, setting.name, _wrong(setting, value, instead)))
             value = setting.if_wrong
         values[setting.name] = setting.default if value is None else value
-    return Values(values, tuple(problems))
+    return Values(values, tuple(problems), installed)
 
 
 def overridden(base: Values, project: object, file: str) -> Values:

@@ -30,6 +30,8 @@ class Operation:
     base: dict[str, tuple[Entry | None, Entry | None]] = field(
         default_factory=dict[str, tuple[Entry | None, Entry | None]]
     )
+    notes: list[str] = field(default_factory=list[str])
+    """A line for each change that was undone, for its agent; empty once that was told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class RoundState:
     """Who was at work at the last look: what is written until the next instance looks is theirs."""
     modes: dict[str, int] = field(default_factory=dict[str, int])
     """The permissions of files that have unusual ones."""
+    new_since: int = 0
+    """The number of the checkpoint after which changes are marked as new; 0 for none."""
 
     def write(self, store: str) -> None:
         """Write it into the folder of a store, atomically."""
@@ -115,6 +119,7 @@ class RoundState:
             "undone": [_operation_to(each) for each in self.undone],
             "working": self.working,
             "modes": self.modes,
+            "new_since": self.new_since,
         }
 
 
@@ -149,17 +154,19 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
         [_operation_from(each) for each in plain["undone"]],
         list(plain["working"]),
         {path: int(mode) for path, mode in plain["modes"].items()},
+        int(plain.get("new_since", 0)),
     )
 
 
 def _operation_to(operation: Operation) -> list[Any]:
     disk, base = _pairs_to(operation.disk), _pairs_to(operation.base)
-    return [operation.what, disk, operation.agents, operation.at, base]
+    return [operation.what, disk, operation.agents, operation.at, base, operation.notes]
 
 
 def _operation_from(value: Any) -> Operation:
-    what, disk, agents, at, base = value
-    return Operation(what, _pairs_from(disk), dict(agents), at, _pairs_from(base))
+    what, disk, agents, at, base, *rest = value
+    notes = [str(note) for note in rest[0]] if rest else []
+    return Operation(what, _pairs_from(disk), dict(agents), at, _pairs_from(base), notes)
 
 
 def _checkpoint_to(point: Checkpoint) -> list[Any]:

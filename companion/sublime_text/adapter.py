@@ -378,9 +378,9 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(open_files)
 
-    async def confirm(self, window: int, question: str, yes: str) -> bool:
+    async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
         """See Editor."""
-        return await self._bridge.call(lambda: sublime.ok_cancel_dialog(question, yes))
+        return await self._bridge.call(lambda: _confirm(question, yes, no))
 
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         """See Editor."""
@@ -513,6 +513,12 @@ class Adapter:
         if focus and focus.is_valid():
             self.focus.give(target, focus)
         _tell(why, window, needs_action=False)
+
+
+def _confirm(question: str, yes: str, no: str) -> bool:
+    if no:
+        return sublime.yes_no_cancel_dialog(question, yes, no) != sublime.DialogResult.NO
+    return sublime.ok_cancel_dialog(question, yes)
 
 
 def _encodings(path: str) -> Encodings:

@@ -125,7 +125,7 @@ class MemoryEditor:
     async def open_files(self) -> dict[str, bool]:
         return {path: path in self.unsaved for path in self.buffers}
 
-    async def confirm(self, window: int, question: str, yes: str) -> bool:
+    async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
         self.confirmed.append(question)
         return self.says_yes
 

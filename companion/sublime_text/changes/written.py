@@ -65,8 +65,12 @@ class WrittenChanges:
     def rows(self, window: sublime.Window) -> WrittenRows:
         """The files of a window with their states, for the list."""
         listing = self.listing(window)
-        viewed = [(row, "viewed" if (row.full_path, row.after) in self.viewed else "waits") for row in listing.rows]
-        return WrittenRows(viewed, listing.done)
+        return WrittenRows([(row, self._state(row)) for row in listing.rows], listing.done)
+
+    def _state(self, row: ChangeRow) -> str:
+        if (row.full_path, row.after) in self.viewed:
+            return "viewed"
+        return "new" if row.is_new else "waits"
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""

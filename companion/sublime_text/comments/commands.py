@@ -38,6 +38,10 @@ class QwenCompanionCommentCommand(sublime_plugin.TextCommand):
         panel = _panel()
         return panel is not None and panel.views.place(self.view) is not None
 
+    def is_visible(self, text: str | None = None) -> bool:
+        """Whether it can do something: a menu has no entry otherwise."""
+        return self.is_enabled()
+
 
 class _CommentsCommand(sublime_plugin.WindowCommand):
     """A command on the comments that were not sent."""
