@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
 
+from .actions import read_actions
 from .agents import PRESETS, AgentCommand, read_agents
 from .exclusion import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
 
@@ -76,6 +77,8 @@ _CONTEXT = "context"
 _EXCLUDE = "context_exclude"
 _REVIEW = "review"
 _AGENTS = "agents"
+_READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {_AGENTS: read_agents, "actions": read_actions}
+"""What reads a setting with entries of the person's own, and says what is wrong in each."""
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
 
@@ -159,6 +162,10 @@ TABLE = (
     Setting("agents", {}, is_secret=True),
     # Never in a project: it lets an agent see what is open.
     Setting("agents_use_editor", _DAEMON.agents_use_editor),
+    # Never in a project: opening a folder must not decide what is asked of an agent.
+    Setting("actions", {}),
+    # Sent along with the person's next prompt or comments.
+    Setting("tell_undone", "chats", choices=("chats", "always", "never")),
     # Never in a project: it must not decide what is started or where a token is sent.
     Setting("daemon.enabled", _DAEMON.enabled),
     Setting("daemon.url", _DAEMON.url, is_secret=True),
@@ -232,8 +239,8 @@ def read(get: Callable[[str], object], installed: tuple[AgentCommand, ...] = ())
         value = get(setting.name)
         if value is not None and setting.name == _EXCLUDE:
             value = _globs(value, FILE, problems)
-        elif value is not None and setting.name == _AGENTS:
-            problems += [Problem(FILE, _AGENTS, why) for why in read_agents(value)[1]]
+        elif value is not None and (reader := _READERS.get(setting.name)):
+            problems += [Problem(FILE, setting.name, why) for why in reader(value)[1]]
         elif value is not None and not setting.allows(value):
             instead = f"“{setting.if_wrong}” is used" if setting.if_wrong else "the default is used"
             problems.append(Problem(FILE, setting.name, _wrong(setting, value, instead)))

@@ -20,7 +20,9 @@ from .chat.consent import Consent
 from .chat.context import context_of
 from .check.run import EditorCheck
 from .check.scratch import ScratchWindow, close
+from .comments.opening import go_to
 from .comments.panel import CommentPanel
+from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
 from .diff.left_views import abandon
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from ..changes.port import Listing
     from ..chats.prompt import Draft, Excerpt
     from ..chats.transcript.render import Render
+    from ..comments.comment import Comment
     from ..companion import Companion
     from ..editor import WindowStatus
     from ..ids import ChatId, ReviewId
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from ..review.review import Review
     from ..server.port import ContextRequest, Selection, WindowState
     from ..settings import Problem
+    from .diff.view import DiffView
 
 T = TypeVar("T")
 
@@ -81,6 +85,9 @@ class Adapter:
             lambda call: self.thread.post(lambda companion: call(companion.reviews)),
             self.settings.layout,
             self.written,
+            comments=self._comments_of,
+            open_comment=lambda window, comment: go_to(window, self.comments.views, comment),
+            accepted=self._accepted,
         )
         self.consent = Consent(lambda: self.settings.daemon().agents)
         self.chats = ChatViews(
@@ -91,6 +98,7 @@ class Adapter:
             context=self._chat_context,
             notify=lambda text: notify(text) if self.settings.value("chat_notifications") else None,
             is_starting=lambda: self.is_starting,
+            sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
         )
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
@@ -99,7 +107,9 @@ class Adapter:
         self.status_bar = StatusBar(
             self.settings.value("show_status"), lambda window: len(self.comments.unsent(window))
         )
-        self.comments = CommentPanel(self.diffs, self._on_another_thread, self.say, self.status_bar.draw)
+        self.comments = CommentPanel(
+            self.diffs, self.written, self._on_another_thread, self.say, self._comments_changed, self._offer_comments
+        )
         NOTICES.changed = self.status_bar.draw
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
@@ -301,6 +311,7 @@ class Adapter:
         if (window := view.window()) and is_code(view):
             identifier = window.id()
             self.written.loaded(view)
+            self.comments.loaded(view)
             self.thread.post(lambda companion: companion.changes.look(identifier), "look")
 
     def window_opened(self, window: sublime.Window) -> None:
@@ -477,9 +488,27 @@ class Adapter:
 
     def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
         if chat := self.chats.take_back(number, draft):
+            self.comments.prompt_returned(chat.agent, draft.text)
             self.say(why, chat.window.id())
         else:
             self._keep_text(None, "Prompt", draft.text, why)
+
+    def _comments_of(self, window: sublime.Window) -> Sequence[Comment]:
+        return self.comments.of_window(window)
+
+    def _accepted(self, diff: DiffView) -> None:
+        self.comments.accepted(diff)
+
+    def _comments_changed(self) -> None:
+        self.status_bar.draw()
+        for window in sublime.windows():
+            self.diffs.lists.changed(window)
+
+    def _offer_comments(self, window: sublime.Window, comments: Sequence[Comment]) -> None:
+        many = f"{len(comments)} comments" if len(comments) > 1 else "comment"
+        question = f"Send your {many} on what you have accepted as well?"
+        if sublime.ok_cancel_dialog(question, "Send Comments"):
+            send_after_answer(self, window, comments)
 
     def _list_changed(self, window: sublime.Window) -> None:
         self.diffs.lists.changed(window)
