@@ -27,6 +27,19 @@ TellUndone = Literal["chats", "always", "never"]
 """With the next prompt of a chat; with comments for a CLI in a terminal, too; or not at all."""
 
 
+AGENT_TOOLS = (
+    "openDiff",
+    "getContext",
+    "getDiagnostics",
+    "getOpenFiles",
+    "getSelection",
+    "findSymbol",
+    "findReferences",
+    "openFile",
+)
+"""The tools of the window's own MCP server, in the order in which it lists them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings that the companion itself needs."""
@@ -49,6 +62,12 @@ class Settings:
     """How much a CLI or a chat is told by itself."""
     context_exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     """Globs of files of which it is told nothing."""
+    agents_use_editor: bool = False
+    """Whether agents, and CLIs that have it in their configuration, are offered the window's own MCP server."""
+    agents_tools: tuple[str, ...] = AGENT_TOOLS
+    """The names of the tools that it offers."""
+    agents_new_problems: bool = True
+    """Whether an answer tells the problems that a change of the same agent has made."""
 
     @property
     def told(self) -> Told:
@@ -81,6 +100,7 @@ REPOSITORY = f"{PROJECT}/releases/latest/download/repository.json"
 _CONTEXT = "context"
 _EXCLUDE = "context_exclude"
 _REVIEW = "review"
+_TOOLS = "agents_tools"
 _AGENTS = "agents"
 _READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {_AGENTS: read_agents, "actions": read_actions}
 """What reads a setting with entries of the person's own, and says what is wrong in each."""
@@ -119,6 +139,8 @@ class Setting:
     @property
     def expected(self) -> str:
         """The allowed values, in words."""
+        if self.type is list and self.choices:
+            return f"a list of {', '.join(f'“{choice}”' for choice in self.choices)}"
         words = [f"“{choice}”" for choice in self.choices] or list(_WORDS[self.type])
         if self.type is int and self.minimum:
             words = [f"a whole number from {self.minimum}"]
@@ -135,7 +157,8 @@ class Setting:
         if value is None or type(value) is not self.type:  # True is not a number here
             return value is None and self.optional
         if isinstance(value, list):
-            return all(isinstance(item, str) for item in cast("list[object]", value))
+            items = cast("list[object]", value)
+            return all(isinstance(item, str) and (not self.choices or item in self.choices) for item in items)
         if isinstance(value, str):
             return not self.choices or value in self.choices
         return isinstance(value, bool | dict) or (isinstance(value, int) and value >= self.minimum)
@@ -167,6 +190,8 @@ TABLE = (
     Setting("agents", {}, is_secret=True),
     # Never in a project: it lets an agent see what is open.
     Setting("agents_use_editor", _DAEMON.agents_use_editor),
+    Setting("agents_tools", list(_DEFAULTS.agents_tools), choices=AGENT_TOOLS),
+    Setting("agents_new_problems", _DEFAULTS.agents_new_problems),
     # Never in a project: opening a folder must not decide what is asked of an agent.
     Setting("actions", {}),
     # Sent along with the person's next prompt or comments.
@@ -218,7 +243,8 @@ class Values:
     def settings(self) -> Settings:
         """The settings of the companion."""
         values: dict[str, Any] = {each.name: self.by_name[each.name] for each in fields(Settings)}
-        values[_EXCLUDE] = tuple(values[_EXCLUDE])
+        for name in (_EXCLUDE, _TOOLS):
+            values[name] = tuple(values[name])
         return Settings(**values)
 
     @property

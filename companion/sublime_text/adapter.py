@@ -29,6 +29,9 @@ from .diff.left_views import abandon
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .notify import notify
+from .problems import tabs
+from .problems.problems import EditorProblems
+from .problems.symbols import SymbolSearch
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.live import LiveReport
@@ -47,10 +50,11 @@ if TYPE_CHECKING:
     from ..editor import WindowStatus
     from ..ids import ChatId, ReviewId
     from ..libraries.guard import Trouble
+    from ..problems.shown import ShownProblems
     from ..review.changes import TextEdit
     from ..review.marks import Marks
     from ..review.review import Review
-    from ..server.port import ContextRequest, Selection, WindowState
+    from ..server.port import ContextRequest, Selected, Selection, SymbolPlaces, SymbolQuestion, Tab, WindowState
     from ..settings import Problem
     from .diff.view import DiffView
 
@@ -81,6 +85,7 @@ class Adapter:
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
         self.written = WrittenChanges(self.focus, self.thread.post, self.ask_later, self._list_changed)
+        self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self.thread.post)
         self.diffs = Diffs(
             self.focus,
@@ -156,6 +161,7 @@ class Adapter:
         settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
         self.thread.post(lambda companion: companion.configure(settings, windows, daemon), "configure")
         self.status_bar.want(self.settings.value("show_status"))
+        self.problems.is_wanted = self.settings.value("agents_use_editor")
         problems = set(map(str, self.settings.problems))
         NOTICES.settled(self._problems - problems)
         self._problems = problems
@@ -305,6 +311,7 @@ class Adapter:
         self.written.closed(view)
         self.chats.closed(view)
         self.comments.views.forget(view)
+        self.problems.closed(view)
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(number))
 
@@ -376,6 +383,36 @@ class Adapter:
     async def selection(self, view: int, limit: int) -> Selection | None:
         """See Editor."""
         return await self._bridge.call(lambda: selection_of(sublime.View(view), limit))
+
+    async def shown_problems(self, window: int, paths: Sequence[str] | None) -> ShownProblems | None:
+        """See Editor."""
+        return await self._bridge.ask(lambda done: self.problems.read(window, paths, done), LIMIT)
+
+    async def tabs(self, window: int) -> Sequence[Tab] | None:
+        """See Editor."""
+        return await self._bridge.call(lambda: tabs.tabs(window, self.focus), LIMIT)
+
+    async def selected(self, window: int, limit: int) -> Selected | None:
+        """See Editor."""
+        return await self._bridge.call(lambda: tabs.selected(window, self.focus, limit), LIMIT)
+
+    async def find_symbols(self, window: int, question: SymbolQuestion) -> SymbolPlaces | None:
+        """See Editor."""
+        begun: list[SymbolSearch] = []
+
+        def begin(done: Callable[[SymbolPlaces | None], None]) -> None:
+            begun.append(SymbolSearch(window, question, done))
+            begun[0].begin()
+
+        try:
+            return await self._bridge.ask(begin, LIMIT)
+        finally:
+            for search in begun:
+                search.cancel()
+
+    async def show_place(self, window: int, path: str, line: int, character: int) -> bool:
+        """See Editor."""
+        return await self._bridge.call(lambda: tabs.show_place(window, self.focus, path, line, character), LIMIT)
 
     async def show_review(self, review: Review, marks: Marks | None) -> None:
         """See Editor."""
