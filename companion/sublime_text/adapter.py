@@ -117,7 +117,7 @@ class Adapter:
         self.comments = CommentPanel(
             self.diffs,
             self.written,
-            self._on_another_thread,
+            self.on_another_thread,
             self.say,
             self._comments_changed,
             self._offer_comments,
@@ -250,8 +250,8 @@ class Adapter:
 
         self.thread.post(begin)
 
-    def _on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
-        """Call something that may block, and then `done` with its result on the UI thread."""
+    def on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
+        """Call something that may take a while, and then `done` with its result on the UI thread."""
 
         async def put(_: Companion) -> T:
             import asyncio  # noqa: PLC0415 - it would stall the UI thread
