@@ -111,6 +111,10 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
 )
 from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand  # noqa: E402
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
+from .companion.sublime_text.problems.commands import (  # noqa: E402
+    QwenCompanionCopyMcpConfigurationCommand,
+    QwenCompanionSendProblemsCommand,
+)
 from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand  # noqa: E402
 from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionCopyReportCommand,
@@ -174,6 +178,7 @@ __all__ = (
     "QwenCompanionCommentCommand",
     "QwenCompanionCopyCommentsCommand",
     "QwenCompanionCopyEnvironmentCommand",
+    "QwenCompanionCopyMcpConfigurationCommand",
     "QwenCompanionCopyReportCommand",
     "QwenCompanionDaemonCommand",
     "QwenCompanionDeleteCommentsCommand",
@@ -209,6 +214,7 @@ __all__ = (
     "QwenCompanionSendCommentsCommand",
     "QwenCompanionSendFileCommand",
     "QwenCompanionSendLineCommand",
+    "QwenCompanionSendProblemsCommand",
     "QwenCompanionSendSelectionCommand",
     "QwenCompanionShowLogCommand",
     "QwenCompanionShowTerminalCommand",

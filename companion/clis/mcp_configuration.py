@@ -6,9 +6,14 @@ port and no token and stays right when the editor is started again.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from ..platforms import folders
+from ..platforms.files import make_private_folders, write_private
 
 SERVER = "sublime-text"
 """What the CLIs call the server."""
@@ -39,6 +44,28 @@ CLIENTS = (
     McpClient("claude", "Claude Code", ".mcp.json of the project", "json"),
     McpClient("codex", "Codex", "~/.codex/config.toml", "toml"),
 )
+
+
+def bridge_file() -> str:
+    """Where the script is kept: the path stays, so that what was copied stays right."""
+    return os.path.join(folders.data(), BRIDGE)
+
+
+def install(script: bytes) -> str:
+    """Write the script, and return its path. Raises OSError. May block."""
+    path = bridge_file()
+    make_private_folders(os.path.dirname(path))
+    write_private(path, script)
+    return path
+
+
+def renew(script: bytes) -> None:
+    """Write the script of this version where one of another version is. May block."""
+    with contextlib.suppress(OSError):
+        with open(bridge_file(), "rb") as file:
+            is_old = file.read() != script
+        if is_old:
+            install(script)
 
 
 def configuration(client: McpClient, bridge: str, *, with_hook: bool = False) -> str:
