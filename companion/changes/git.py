@@ -39,6 +39,10 @@ class GitError(OSError):
     """Git did not do what it was asked for; the text is its own."""
 
 
+class GitEndedError(GitError):
+    """Git was ended, by `close`, by the system, or since it took too long. That says nothing about the store."""
+
+
 class GitMissingError(GitError):
     """There is no `git` program."""
 
@@ -82,13 +86,14 @@ class Git:
         """What a command of git prints. `given` is its standard input, `index` the name of the index in the store.
 
         Raises:
-            GitError: it failed, could not be started, took longer than `LIMIT`, or was ended by `close`.
+            GitEndedError: it could not be started, took longer than `LIMIT`, or was ended, by `close` or otherwise.
+            GitError: it failed.
         """
         settings = [*_SETTINGS, *(_ON_WINDOWS if sys.platform == "win32" else _ON_UNIX)]
         command = [self._path, *(part for setting in settings for part in ("-c", setting)), *arguments]
         with self._one:
             if self._is_closed:
-                raise GitError("it was ended")
+                raise GitEndedError("it was ended")
             try:
                 process: subprocess.Popen[bytes] = programs.start(
                     command,
@@ -100,15 +105,17 @@ class Git:
                 )
                 self._running = process
             except (OSError, ValueError) as error:
-                raise GitError(str(error)) from error
+                raise GitEndedError(str(error)) from error
             try:
                 printed, said = process.communicate(given, timeout=LIMIT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
-                raise GitError(f"git {arguments[0]} took longer than {LIMIT:.0f} seconds") from None
+                raise GitEndedError(f"git {arguments[0]} took longer than {LIMIT:.0f} seconds") from None
             finally:
                 self._running = None
+        if self._is_closed or process.returncode < 0:
+            raise GitEndedError(f"git {arguments[0]} was ended")
         if process.returncode not in answers:
             why = said.decode("utf-8", "replace").strip()[:500] or f"it ended with {process.returncode}"
             raise GitError(f"git {arguments[0]}: {why}")

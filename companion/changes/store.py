@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from ..platforms.files import make_private_folders
 from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, TreeSnapshot
-from .git import Git, GitError
+from .git import Git, GitEndedError, GitError
 from .merging import merged_by, without_conflict
 from .project import LinkedObjects, Repository
 
@@ -84,6 +84,8 @@ class Store:
                 os.unlink(os.path.join(self.path, lock))
         try:
             self._tree = self._write_tree("index")
+        except GitEndedError:
+            raise
         except GitError as error:
             raise DamagedError(str(error)) from error
         self._links.open()
@@ -94,6 +96,8 @@ class Store:
             return True
         try:
             listed = self._git.run("rev-list", "--objects", "--missing=print", "--no-object-names", tree, "--")
+        except GitEndedError:
+            raise
         except GitError:
             return False
         return b"?" not in listed
@@ -222,6 +226,13 @@ class Store:
             with contextlib.suppress(OSError):
                 found = os.lstat(os.path.join(self.root, paths[0]))
                 self._failed[paths[0]] = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode)
+
+    def written_at(self, path: str) -> int:
+        """When a file was written, in nanoseconds of Unix time; 0 if there is none."""
+        try:
+            return os.lstat(os.path.join(self.root, path)).st_mtime_ns
+        except OSError:
+            return 0
 
     def differences(self, before: TreeSnapshot, after: TreeSnapshot, *, renames: bool = True) -> list[Difference]:
         """How two snapshots differ, by path."""

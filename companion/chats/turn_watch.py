@@ -28,6 +28,25 @@ class TurnListener(Protocol):
         ...
 
 
+class WrittenTurns(TurnListener, Protocol):
+    """Who has looked at the files while the turns ran."""
+
+    async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
+        """What was changed in a turn: path, old and new text of each file; None if nobody has looked."""
+        ...
+
+    async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
+        """The files that going back to before a turn would write; None if nobody has looked."""
+        ...
+
+    async def restore_turn(self, window: WindowId, turn: str) -> tuple[list[str], list[str]]:
+        """Write the files as they were before a turn, with what the person has saved since.
+
+        Returns the files that were written, and a sentence for each that was left alone.
+        """
+        ...
+
+
 class TurnWatch:
     """Watches the turns of one chat."""
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from companion.changes.git import Git, GitError, GitMissingError, program
-from companion.changes.store import DamagedError
+from companion.changes import git as git_module
+from companion.changes.git import Git, GitEndedError, GitError, GitMissingError, program
+from companion.changes.store import DamagedError, Store
 
 from .folders import Folder, committed, git, tree
 
@@ -426,3 +427,17 @@ def test_a_file_as_the_persons_repository_has_it(folder: Folder):
     assert folder.round.committed("new.txt", in_index=True) is None
     assert folder.round.committed("new.txt", in_index=False) is None
     assert kept_by_git(folder.path) == before
+
+
+def test_a_store_whose_git_was_ended_is_not_damaged(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    folder.round.begin()
+    git = Git(program([str(folder.path)]), str(folder.store_path), str(folder.path))
+    git.close()
+    store = Store(str(folder.store_path), str(folder.path), git, folder.excludes)
+    with pytest.raises(GitEndedError):
+        store.open()
+    with pytest.raises(GitEndedError):
+        store.has_tree(folder.round.state.base.tree)
+    monkeypatch.setattr(git_module, "LIMIT", 0.0)
+    with pytest.raises(GitEndedError):
+        folder.store.open()
