@@ -9,6 +9,10 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
     del sys.modules[_name]
 
 from .companion.sublime_text import package  # noqa: E402
+from .companion.sublime_text.actions.commands import (  # noqa: E402
+    QwenCompanionActionCommand,
+    QwenCompanionAskHistoryCommand,
+)
 from .companion.sublime_text.aliases import (  # noqa: E402
     QwenCompanionChatPastePictureCommand,
     QwenCompanionPendingDiffsCommand,
@@ -127,6 +131,8 @@ from .companion.sublime_text.terminal.sending import QwenCompanionSendCommand  #
 __all__ = (
     "QwenCompanionAcceptAllCommand",
     "QwenCompanionAcceptDiffCommand",
+    "QwenCompanionActionCommand",
+    "QwenCompanionAskHistoryCommand",
     "QwenCompanionBeginRoundCommand",
     "QwenCompanionChatAddCommand",
     "QwenCompanionChatAnswerCommand",

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from ..conversation.snapshot import Snapshot, Tool, Turn
 from ..ids import ChatId, WindowId
+from .undone import UndoneChanges
 
 MAX_WORDS = 200
 """Characters of a prompt."""
@@ -28,7 +29,7 @@ class TurnListener(Protocol):
         ...
 
 
-class WrittenTurns(TurnListener, Protocol):
+class WrittenTurns(TurnListener, UndoneChanges, Protocol):
     """Who has looked at the files while the turns ran."""
 
     async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:

@@ -172,6 +172,11 @@ class WrittenChanges:
             case _:
                 pass
 
+    def agent_of(self, view: sublime.View) -> str:
+        """Who has written the changes that wait in a view's file; empty if nobody has, or several."""
+        row = self._row(view)
+        return row.agents[0] if row and len(row.agents) == 1 else ""
+
     def has_change_at_caret(self, view: sublime.View) -> bool:
         """Whether a caret is in a change."""
         marked = self._views.get(view.id()) if self._views else None

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -575,6 +575,12 @@ class Written:
 
     async def turn_files(self, window: int, turn: str) -> list[str] | None:
         return ["/p/a.py"] if turn in self.began else None
+
+    async def undone_since(self, window: int) -> list[str]:
+        return []
+
+    async def told(self, window: int, lines: Sequence[str]) -> None:
+        pass
 
     async def restore_turn(self, window: int, turn: str) -> tuple[list[str], list[str]]:
         self.restored.append(turn)
