@@ -35,7 +35,13 @@ def choose(
         for at, (caption, details, _) in enumerate(choices)
     ]
 
+    is_over = False
+
     def chosen(index: int) -> None:
+        nonlocal is_over
+        if is_over:  # another panel takes the place of one that has been answered
+            return
+        is_over = True
         if index >= 0:
             # Only after the panel has closed and moved the focus: the choice may open a panel or focus a terminal.
             sublime.set_timeout(choices[index][2])

@@ -42,7 +42,7 @@ class Recorder:
         self.calls: list[tuple[Any, ...]] = []
         self.answers: dict[str, Any] = {}
         for part in ("sessions", "history", "changes", "tasks", "options", "sign_in"):
-            kind = getattr(loaded(f"chat.{part}"), f"Chat{part.title().replace('_', '')}")
+            kind = getattr(loaded(f"chats.{part}"), f"Chat{part.title().replace('_', '')}")
             setattr(self, part, _Part(self, kind, f"{part}."))
         self._own = _Part(self, loaded("chats.chats").Chats, "")
 
@@ -137,7 +137,7 @@ class ChatCase(CompanionCase):
 
     def permission(self, *kinds: str, **more: Any) -> Any:
         """A permission that offers options of these kinds; their ids tell nothing."""
-        options = tuple(self.view_values.Option(f"id{at}", f"Option {at}", kind) for at, kind in enumerate(kinds))
+        options = tuple(self.view_values.PermissionOption(f"id{at}", f"Option {at}", kind) for at, kind in enumerate(kinds))
         return self.view_values.Permission("p1", "turn", "tool", "Run it?", "execute", options, **more)
 
     def tool(self, permission: Any = None, **more: Any) -> Any:

@@ -51,8 +51,8 @@ class Clicks:
         self._focus = focus
         self._tell = tell
         self._reconnect = reconnect
-        self._entered: dict[str, dict[str, Value]] = {}
-        """What was entered in forms that wait, by the ids of their questions."""
+        self._entered: dict[tuple[ChatId, str], dict[str, Value]] = {}
+        """What was entered in forms that wait, by the ids of the chat and of the question."""
 
     def answer(self, chat: ChatView, kind: str) -> None:
         """Answer the oldest permission with an option of a kind, asking which if there are several."""
@@ -159,8 +159,8 @@ class Clicks:
             QuestionForm(chat.window, permission, answered)
             return
         asked = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
-        self._entered = {each: values for each, values in self._entered.items() if each in asked}
-        entered = self._entered.setdefault(permission.id, permission.form.defaults)
+        self._entered = {key: values for key, values in self._entered.items() if key[0] != chat.id or key[1] in asked}
+        entered = self._entered.setdefault((chat.id, permission.id), permission.form.defaults)
         ask_form(chat.window, chat.agent, permission.title, permission.form, entered, answered)
 
     def _insert(self, chat: ChatView, text: str) -> None:
