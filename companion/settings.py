@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
 
+from .actions import read_actions
 from .agents import PRESETS, AgentCommand, read_agents
 from .exclusion import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
 
@@ -21,6 +22,19 @@ Review = Literal["before", "after", "off"]
 """Before they are written as well as afterwards; only afterwards; only before, so that no snapshots are taken."""
 REVIEWS: tuple[Review, ...] = ("off", "after", "before")
 """From the one that reviews least."""
+
+
+AGENT_TOOLS = (
+    "openDiff",
+    "getContext",
+    "getDiagnostics",
+    "getOpenFiles",
+    "getSelection",
+    "findSymbol",
+    "findReferences",
+    "openFile",
+)
+"""The tools of the window's own MCP server, in the order in which it lists them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,12 @@ class Settings:
     """How much a CLI or a chat is told by itself."""
     context_exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     """Globs of files of which it is told nothing."""
+    agents_use_editor: bool = False
+    """Whether agents, and CLIs that have it in their configuration, are offered the window's own MCP server."""
+    agents_tools: tuple[str, ...] = AGENT_TOOLS
+    """The names of the tools that it offers."""
+    agents_new_problems: bool = True
+    """Whether an answer tells the problems that a change of the same agent has made."""
 
     @property
     def told(self) -> Told:
@@ -75,7 +95,10 @@ REPOSITORY = f"{PROJECT}/releases/latest/download/repository.json"
 _CONTEXT = "context"
 _EXCLUDE = "context_exclude"
 _REVIEW = "review"
+_TOOLS = "agents_tools"
 _AGENTS = "agents"
+_READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {_AGENTS: read_agents, "actions": read_actions}
+"""What reads a setting with entries of the person's own, and says what is wrong in each."""
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
 
@@ -111,6 +134,8 @@ class Setting:
     @property
     def expected(self) -> str:
         """The allowed values, in words."""
+        if self.type is list and self.choices:
+            return f"a list of {', '.join(f'“{choice}”' for choice in self.choices)}"
         words = [f"“{choice}”" for choice in self.choices] or list(_WORDS[self.type])
         if self.type is int and self.minimum:
             words = [f"a whole number from {self.minimum}"]
@@ -127,7 +152,8 @@ class Setting:
         if value is None or type(value) is not self.type:  # True is not a number here
             return value is None and self.optional
         if isinstance(value, list):
-            return all(isinstance(item, str) for item in cast("list[object]", value))
+            items = cast("list[object]", value)
+            return all(isinstance(item, str) and (not self.choices or item in self.choices) for item in items)
         if isinstance(value, str):
             return not self.choices or value in self.choices
         return isinstance(value, bool | dict) or (isinstance(value, int) and value >= self.minimum)
@@ -159,6 +185,12 @@ TABLE = (
     Setting("agents", {}, is_secret=True),
     # Never in a project: it lets an agent see what is open.
     Setting("agents_use_editor", _DAEMON.agents_use_editor),
+    Setting("agents_tools", list(_DEFAULTS.agents_tools), choices=AGENT_TOOLS),
+    Setting("agents_new_problems", _DEFAULTS.agents_new_problems),
+    # Never in a project: opening a folder must not decide what is asked of an agent.
+    Setting("actions", {}),
+    # Sent along with the person's next prompt or comments.
+    Setting("tell_undone", "chats", choices=("chats", "always", "never")),
     # Never in a project: it must not decide what is started or where a token is sent.
     Setting("daemon.enabled", _DAEMON.enabled),
     Setting("daemon.url", _DAEMON.url, is_secret=True),
@@ -199,12 +231,15 @@ class Values:
     by_name: Mapping[str, Any] = field(repr=False)
     """They include the daemon's token."""
     problems: tuple[Problem, ...] = ()
+    installed: tuple[AgentCommand, ...] = ()
+    """The agents that the person has installed from the registry."""
 
     @property
     def settings(self) -> Settings:
         """The settings of the companion."""
         values: dict[str, Any] = {each.name: self.by_name[each.name] for each in fields(Settings)}
-        values[_EXCLUDE] = tuple(values[_EXCLUDE])
+        for name in (_EXCLUDE, _TOOLS):
+            values[name] = tuple(values[name])
         return Settings(**values)
 
     @property
@@ -217,12 +252,12 @@ class Values:
             url=self.by_name["daemon.url"],
             token=self.by_name["daemon.token"],
             command=command if isinstance(command, str) else tuple(command),
-            agents=read_agents(self.by_name[_AGENTS])[0],
+            agents=read_agents(self.by_name[_AGENTS], self.installed)[0],
             agents_use_editor=self.by_name["agents_use_editor"],
         )
 
 
-def read(get: Callable[[str], object]) -> Values:
+def read(get: Callable[[str], object], installed: tuple[AgentCommand, ...] = ()) -> Values:
     """Read the settings file; `get` returns None for a missing key and for null."""
     values: dict[str, Any] = {}
     problems: list[Problem] = []
@@ -230,14 +265,14 @@ def read(get: Callable[[str], object]) -> Values:
         value = get(setting.name)
         if value is not None and setting.name == _EXCLUDE:
             value = _globs(value, FILE, problems)
-        elif value is not None and setting.name == _AGENTS:
-            problems += [Problem(FILE, _AGENTS, why) for why in read_agents(value)[1]]
+        elif value is not None and (reader := _READERS.get(setting.name)):
+            problems += [Problem(FILE, setting.name, why) for why in reader(value)[1]]
         elif value is not None and not setting.allows(value):
             instead = f"“{setting.if_wrong}” is used" if setting.if_wrong else "the default is used"
             problems.append(Problem(FILE, setting.name, _wrong(setting, value, instead)))
             value = setting.if_wrong
         values[setting.name] = setting.default if value is None else value
-    return Values(values, tuple(problems))
+    return Values(values, tuple(problems), installed)
 
 
 def overridden(base: Values, project: object, file: str) -> Values:

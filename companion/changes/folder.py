@@ -183,13 +183,15 @@ class Folder:
         files = self.checkpoints.of_turn(turn)
         return None if files is None else [(row.full_path, _lenient(old), _lenient(new)) for row, old, new in files]
 
-    async def apply(self, what: str, writes: Sequence[Write], at_work: Sequence[str]) -> tuple[list[Write], list[str]]:
+    async def apply(
+        self, what: str, writes: Sequence[Write], at_work: Sequence[str], notes: Mapping[str, Sequence[str]]
+    ) -> tuple[list[Write], list[str]]:
         """Write what was planned: in the editor if a file is open there. Returns what was written and what was not.
 
-        The second list has a sentence for each file that was left alone.
+        The second list has a sentence for each file that was left alone. `notes` has the lines for the agents.
         """
         done, refused = await self._write(writes)
-        failed = await self.call(self.undo.finish, what, done, at_work) if done else []
+        failed = await self.call(self.undo.finish, what, done, at_work, notes) if done else []
         await self.call(self.refresh)
         return done, refused + [f"{path} is not as it should be" for path in failed]
 
@@ -261,7 +263,8 @@ class Folder:
             (each.change.old_start, each.change.old_end, each.change.new_start, each.change.new_end, each.key)
             for each in found.found
         )
-        return FileChanges(full, baseline, text, changes, row.agents, row.after)
+        new = frozenset(self.round.new_changes(path, after, found)) if row.is_new else frozenset[str]()
+        return FileChanges(full, baseline, text, changes, row.agents, row.after, new)
 
     def close(self) -> None:
         """End the process that runs, and let another editor have the store. Doesn't wait."""

@@ -120,6 +120,10 @@ class Chats:
         else:
             self._made(chat_id, window).open(folder, session, command)
 
+    async def environment(self) -> Mapping[str, str]:
+        """What agents are started with: the variables of the person's login shell."""
+        return await self._environment.get()
+
     async def programs(self) -> list[str]:
         """The names of the agents whose program is there."""
         environment = await self._environment.get()

@@ -21,13 +21,18 @@ from .chat.context import context_of
 from .chat.forms import ask_form
 from .check.run import EditorCheck
 from .check.scratch import ScratchWindow, close
+from .comments.opening import go_to
 from .comments.panel import CommentPanel
+from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
 from .diff.left_views import abandon
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .notify import notify
+from .problems import tabs
+from .problems.problems import EditorProblems
+from .problems.symbols import SymbolSearch
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.live import LiveReport
@@ -41,16 +46,19 @@ if TYPE_CHECKING:
     from ..changes.port import Listing
     from ..chats.prompt import Draft, Excerpt
     from ..chats.transcript.render import Render
+    from ..comments.comment import Comment
     from ..companion import Companion
     from ..conversation.forms import Form, Values
     from ..editor import WindowStatus
     from ..ids import ChatId, ReviewId
     from ..libraries.guard import Trouble
+    from ..problems.shown import ShownProblems
     from ..review.changes import TextEdit
     from ..review.marks import Marks
     from ..review.review import Review
-    from ..server.port import ContextRequest, Selection, WindowState
+    from ..server.port import ContextRequest, Selected, Selection, SymbolPlaces, SymbolQuestion, Tab, WindowState
     from ..settings import Problem
+    from .diff.view import DiffView
 
 T = TypeVar("T")
 
@@ -77,12 +85,16 @@ class Adapter:
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
         self.written = WrittenChanges(self.focus, self.thread.post, self.ask_later, self._list_changed)
+        self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self.thread.post)
         self.diffs = Diffs(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.reviews)),
             self.settings.layout,
             self.written,
+            comments=self._comments_of,
+            open_comment=lambda window, comment: go_to(window, self.comments.views, comment),
+            accepted=self._accepted,
         )
         self.consent = Consent(lambda: self.settings.daemon().agents)
         self.chats = ChatViews(
@@ -93,6 +105,7 @@ class Adapter:
             context=self._chat_context,
             notify=lambda text: notify(text) if self.settings.value("chat_notifications") else None,
             is_starting=lambda: self.is_starting,
+            sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
         )
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
@@ -101,7 +114,9 @@ class Adapter:
         self.status_bar = StatusBar(
             self.settings.value("show_status"), lambda window: len(self.comments.unsent(window))
         )
-        self.comments = CommentPanel(self.diffs, self._on_another_thread, self.say, self.status_bar.draw)
+        self.comments = CommentPanel(
+            self.diffs, self.written, self._on_another_thread, self.say, self._comments_changed, self._offer_comments
+        )
         NOTICES.changed = self.status_bar.draw
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
@@ -140,6 +155,7 @@ class Adapter:
         settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
         self.thread.post(lambda companion: companion.configure(settings, windows, daemon), "configure")
         self.status_bar.want(self.settings.value("show_status"))
+        self.problems.is_wanted = self.settings.value("agents_use_editor")
         problems = set(map(str, self.settings.problems))
         NOTICES.settled(self._problems - problems)
         self._problems = problems
@@ -289,6 +305,7 @@ class Adapter:
         self.written.closed(view)
         self.chats.closed(view)
         self.comments.views.forget(view)
+        self.problems.closed(view)
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(number))
 
@@ -303,6 +320,7 @@ class Adapter:
         if (window := view.window()) and is_code(view):
             identifier = window.id()
             self.written.loaded(view)
+            self.comments.loaded(view)
             self.thread.post(lambda companion: companion.changes.look(identifier), "look")
 
     def window_opened(self, window: sublime.Window) -> None:
@@ -360,6 +378,36 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(lambda: selection_of(sublime.View(view), limit))
 
+    async def shown_problems(self, window: int, paths: Sequence[str] | None) -> ShownProblems | None:
+        """See Editor."""
+        return await self._bridge.ask(lambda done: self.problems.read(window, paths, done), LIMIT)
+
+    async def tabs(self, window: int) -> Sequence[Tab] | None:
+        """See Editor."""
+        return await self._bridge.call(lambda: tabs.tabs(window, self.focus), LIMIT)
+
+    async def selected(self, window: int, limit: int) -> Selected | None:
+        """See Editor."""
+        return await self._bridge.call(lambda: tabs.selected(window, self.focus, limit), LIMIT)
+
+    async def find_symbols(self, window: int, question: SymbolQuestion) -> SymbolPlaces | None:
+        """See Editor."""
+        begun: list[SymbolSearch] = []
+
+        def begin(done: Callable[[SymbolPlaces | None], None]) -> None:
+            begun.append(SymbolSearch(window, question, done))
+            begun[0].begin()
+
+        try:
+            return await self._bridge.ask(begin, LIMIT)
+        finally:
+            for search in begun:
+                search.cancel()
+
+    async def show_place(self, window: int, path: str, line: int, character: int) -> bool:
+        """See Editor."""
+        return await self._bridge.call(lambda: tabs.show_place(window, self.focus, path, line, character), LIMIT)
+
     async def show_review(self, review: Review, marks: Marks | None) -> None:
         """See Editor."""
         await self._bridge.call(lambda: self.diffs.open(review, marks))
@@ -380,9 +428,9 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(open_files)
 
-    async def confirm(self, window: int, question: str, yes: str) -> bool:
+    async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
         """See Editor."""
-        return await self._bridge.call(lambda: sublime.ok_cancel_dialog(question, yes))
+        return await self._bridge.call(lambda: _confirm(question, yes, no))
 
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         """See Editor."""
@@ -494,9 +542,27 @@ class Adapter:
 
     def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
         if chat := self.chats.take_back(number, draft):
+            self.comments.prompt_returned(chat.agent, draft.text)
             self.say(why, chat.window.id())
         else:
             self._keep_text(None, "Prompt", draft.text, why)
+
+    def _comments_of(self, window: sublime.Window) -> Sequence[Comment]:
+        return self.comments.of_window(window)
+
+    def _accepted(self, diff: DiffView) -> None:
+        self.comments.accepted(diff)
+
+    def _comments_changed(self) -> None:
+        self.status_bar.draw()
+        for window in sublime.windows():
+            self.diffs.lists.changed(window)
+
+    def _offer_comments(self, window: sublime.Window, comments: Sequence[Comment]) -> None:
+        many = f"{len(comments)} comments" if len(comments) > 1 else "comment"
+        question = f"Send your {many} on what you have accepted as well?"
+        if sublime.ok_cancel_dialog(question, "Send Comments"):
+            send_after_answer(self, window, comments)
 
     def _list_changed(self, window: sublime.Window) -> None:
         self.diffs.lists.changed(window)
@@ -530,6 +596,12 @@ class Adapter:
         if focus and focus.is_valid():
             self.focus.give(target, focus)
         _tell(why, window, needs_action=False)
+
+
+def _confirm(question: str, yes: str, no: str) -> bool:
+    if no:
+        return sublime.yes_no_cancel_dialog(question, yes, no) != sublime.DialogResult.NO
+    return sublime.ok_cancel_dialog(question, yes)
 
 
 def _encodings(path: str) -> Encodings:

@@ -38,10 +38,6 @@ class ViewMissing:
         """Not offered."""
         raise not_offered("View.indexed_references")
 
-    def symbol_regions(self) -> list[SymbolRegion]:
-        """Not offered."""
-        raise not_offered("View.symbol_regions")
-
     def indexed_symbol_regions(self, type: SymbolType = SymbolType.ANY) -> list[SymbolRegion]:
         """Not offered."""
         raise not_offered("View.indexed_symbol_regions")

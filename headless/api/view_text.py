@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from headless import classify, scopes, search, syntaxes
-from headless.api.flags import FindFlags, PointClassification
+from headless.api.flags import KIND_FUNCTION, KIND_TYPE, FindFlags, PointClassification, SymbolType
+from headless.api.items import SymbolRegion
 from headless.api.region import Region
 from headless.api.types import Point
 from headless.buffer import TextBuffer, utf8_length, utf16_length
@@ -14,6 +15,8 @@ from headless.changes import Span
 from headless.host import locked, not_offered
 from headless.syntaxes import syntax_by_path
 from headless.window import ViewState
+
+_SYMBOL = re.compile(r"^[ \t]*(?:async\s+)?(class|def|fn|func|function)\s+(\w+)", re.MULTILINE)
 
 
 def span_of(x: Region | Point) -> Span:
@@ -271,6 +274,17 @@ class ViewText:
         if self._text and scopes.score(self._scope(), selector):
             return [Region(0, len(self._text))]
         return []
+
+    @locked
+    def symbol_regions(self) -> list[SymbolRegion]:
+        """The functions and classes of a text: what begins a line with one of the usual words for them."""
+        kinds = {"class": KIND_TYPE}
+        return [
+            SymbolRegion(
+                found[2], Region(*found.span(2)), "", SymbolType.DEFINITION, kinds.get(found[1], KIND_FUNCTION)
+            )
+            for found in _SYMBOL.finditer(self._text)
+        ]
 
     @locked
     def expand_to_scope(self, pt: Point, selector: str) -> Region | None:

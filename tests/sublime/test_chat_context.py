@@ -171,7 +171,7 @@ class TestClipboard(ChatCase):
         clipboard = loaded("sublime_text.chat.clipboard")
         sublime.set_clipboard("no picture")
         with patch.object(clipboard.programs, "find", lambda _, __: None):
-            self.window.run_command("qwen_companion_chat_paste_picture")
+            self.window.run_command("qwen_companion_chat_picture", {"clipboard": True})
             yield {"condition": lambda: any("no picture" in said for said in self.screen.messages), "timeout": 20_000}
         self.assertEqual(self.chat.pictures, [])
 
@@ -179,7 +179,8 @@ class TestClipboard(ChatCase):
         path = self.folder / "a b.png"
         path.write_bytes(b"p")
         sublime.set_clipboard(f'"{path}"\n')
-        self.window.run_command("qwen_companion_chat_paste_picture")
+        self.window.run_command("qwen_companion_chat_picture")
+        self.screen.pick("From the Clipboard")
         yield lambda: self.chat.pictures == [str(path)]
 
     def test_a_text_is_pasted_as_ever(self) -> Steps:

@@ -103,9 +103,10 @@ class TestRewinding(ChatCase):
         rewind = loaded(f"{chat}.history").QwenCompanionChatRewindCommand(self.window)
         tasks = loaded(f"{chat}.tasks").QwenCompanionChatTasksCommand(self.window)
         sessions = loaded(f"{chat}.sessions").QwenCompanionChatSessionsCommand(self.window)
-        self.show(self.message("Yes"), state="done", last="done")
+        task = self.view_values.Task("1", "agent", "Look", "completed", 0.0)
+        self.show(self.message("Yes"), state="done", last="done", tasks=(task,))
         self.assertEqual([each.is_visible() for each in (rewind, tasks, sessions)], [True, True, True])
-        self.show(self.message("Yes"), state="done", last="done", lacks=("rewind", "tasks"))
+        self.show(self.message("Yes"), state="done", last="done", lacks=("rewind", "tasks"), tasks=(task,))
         self.assertEqual([each.is_visible() for each in (rewind, tasks, sessions)], [False, False, True])
         yield 1
 

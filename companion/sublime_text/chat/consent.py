@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...agents import AgentCommand
 
 FILE = "QwenCompanion Agents.sublime-settings"
-"""Keeps what the person has said yes to, in their own Packages/User."""
+"""Keeps what the person has said yes to and what they have installed, in their own Packages/User."""
 
 
 class Consent:
@@ -57,10 +57,14 @@ class Consent:
         )
         if not sublime.ok_cancel_dialog(question, "Start", "Qwen Companion"):
             return False
+        self.allow(agent)
+        return True
+
+    def allow(self, agent: AgentCommand) -> None:
+        """The person has said yes to the command of an agent."""
         allowed = {**self._allowed(), agent.name: list(agent.command)}
         sublime.load_settings(FILE).set("allowed", allowed)
         sublime.save_settings(FILE)
-        return True
 
     @property
     def last(self) -> str:

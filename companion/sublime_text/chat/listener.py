@@ -97,7 +97,7 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
         if command_name in _INPUT and not chat.text.is_in_prompt:
             chat.text.to_prompt()
         if command_name in _PASTES and not sublime.get_clipboard():
-            return "qwen_companion_chat_paste_picture", {}
+            return "qwen_companion_chat_picture", {"clipboard": True}
         if command_name in _DELETIONS:
             return _deletion(chat, command_name, args or {})
         if command_name in _STEPS:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from companion.changes import places, rounds
+from companion.changes import looking, places
 from companion.changes.decisions import Decisions
 from companion.changes.rounds import Rounds
 from companion.changes.rows import ChangeRow
@@ -37,7 +37,7 @@ class Work:
 
     def __post_init__(self) -> None:
         self.rounds = Rounds(self.editor, self, self.background, str(self.stores))
-        self.decisions = Decisions(self.rounds)
+        self.decisions = Decisions(self.rounds.roots)
 
     def folders_of(self, window: int) -> list[str]:
         return self.folders
@@ -78,11 +78,11 @@ class Work:
         self.rounds.clis(1, names or (AGENT,))
         await self.until(
             lambda: (
-                self.rounds.window(1).folders
-                and all(folder.has_round for folder in self.rounds.window(1).folders.values())
+                self.rounds.roots.window(1).folders
+                and all(folder.has_round for folder in self.rounds.roots.window(1).folders.values())
             )
         )
-        await self.until(lambda: not self.rounds.window(1).beginning.locked())
+        await self.until(lambda: not self.rounds.roots.window(1).beginning.locked())
 
     async def end(self) -> None:
         self.rounds.close()
@@ -96,8 +96,8 @@ class Work:
 def run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Callable[[Work], Coroutine[Any, Any, None]]], None]:
-    monkeypatch.setattr(rounds, "LOOK", 0.05)
-    monkeypatch.setattr(rounds, "SETTLED", 0.3)
+    monkeypatch.setattr(looking, "LOOK", 0.05)
+    monkeypatch.setattr(looking, "SETTLED", 0.3)
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "a.py").write_text(LINES)
@@ -187,7 +187,7 @@ def test_what_was_changed_while_nobody_was_at_work_is_not_in_the_next_round(run:
 def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(run: Any):
     async def test(work: Work) -> None:
         work.rounds.turn_began(1, 7, "Agent", "turn-1", "make it better")
-        await work.until(lambda: (found := work.rounds.folder(str(work.path))) and found.round.state.checkpoints)
+        await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
         (work.path / "a.py").write_text(LINES.replace("line 3\n", "first\n"))
         (work.path / "new.txt").write_text("new\n")
         await work.until(lambda: len(work.rows) == 2)
@@ -238,8 +238,8 @@ def test_a_nested_repository_has_a_round_of_its_own(run: Any):
         committed(work.path / "nested")
         before = tree(work.path)
         await work.begun()
-        await work.until(lambda: len(work.rounds.window(1).folders) == 2)
-        await work.until(lambda: all(each.has_round for each in work.rounds.window(1).folders.values()))
+        await work.until(lambda: len(work.rounds.roots.window(1).folders) == 2)
+        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(1).folders.values()))
         (work.path / "nested/x.txt").write_text("agent\n")
         (work.path / "a.py").write_text("agent\n")
         await work.until(lambda: set(work.rows) == {"x.txt", "a.py"})
@@ -282,7 +282,10 @@ def test_a_large_folder_is_asked_about_once(run: Any, monkeypatch: pytest.Monkey
         work.rounds.clis(1, (AGENT, "Gemini CLI"))
         await asyncio.sleep(0.3)
         assert len(work.editor.confirmed) == 1
-        assert not work.rounds.window(1).folders or not next(iter(work.rounds.window(1).folders.values())).has_round
+        assert (
+            not work.rounds.roots.window(1).folders
+            or not next(iter(work.rounds.roots.window(1).folders.values())).has_round
+        )
 
     run(test)
 
@@ -333,7 +336,7 @@ def test_two_windows_share_a_folder(run: Any):
     async def test(work: Work) -> None:
         await work.begun()
         work.rounds.clis(2, (AGENT,))
-        await work.until(lambda: work.rounds.window(2).folders)
+        await work.until(lambda: work.rounds.roots.window(2).folders)
         (work.path / "a.py").write_text("agent\n")
         await work.until(lambda: work.rounds.listing(1).rows and work.rounds.listing(2).rows)
         work.rounds.window_closed(1)
@@ -351,7 +354,7 @@ def test_forgotten_snapshots_are_gone_and_begin_anew(run: Any):
         await work.until(lambda: "a.py" in work.rows)
         work.rounds.forget(1)
         await work.until(lambda: not work.rows)
-        await work.until(lambda: all(each.has_round for each in work.rounds.window(1).folders.values()))
+        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(1).folders.values()))
         (work.path / "a.py").write_text("again\n")
         await work.until(lambda: "a.py" in work.rows)
 

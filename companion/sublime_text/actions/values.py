@@ -1,0 +1,95 @@
+"""What stands for the variables of an action's prompt, for the view that the person looks at."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ...chats import mentions
+from ...clis.shell import below, mention
+from ...comments.comment import Comment
+from ...comments.message import MAX_QUOTED, message
+from ..chat.context import excerpt
+from ..terminal.terminals import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...chats.prompt import Excerpt
+    from ..chat.view import ChatView
+
+
+MAX_UNSAVED = 2_000
+"""Lines of a selection that are quoted if the file on the disk hasn't got them."""
+
+
+class PromptValues:
+    """The variables at one moment."""
+
+    def __init__(self, view: sublime.View, problems: str = "", question: str = "") -> None:
+        self._view = view
+        self._problems = problems
+        self._question = question
+        selected = [region for region in view.sel() if not region.empty()]
+        self._selected = selected[0] if selected else None
+
+    def in_terminal(self, target: Terminal) -> dict[str, str]:
+        """The texts for a CLI's prompt: a file after an @, and the selected lines quoted."""
+        launch, path = (target.family.launch if target.family else None), self._view.file_name()
+
+        def shown(path: str, lines: Sequence[tuple[int, int]]) -> str:
+            return mention(path, target.folder, launch, lines) or PurePath(path).name
+
+        file = shown(path, []).strip() if path else self._name
+        if self._selected is None:
+            return self._all(file, file)
+        quoted = _lines(self._view, self._selected)
+        place = quoted if path else Comment(self._name, quoted.first, quoted.lines, "")
+        # The CLI reads the file from the disk, if there is one.
+        most = MAX_QUOTED if path and not self._view.is_dirty() else MAX_UNSAVED
+        return self._all(file, message([place], shown if path else _plain, most).rstrip())
+
+    def in_chat(self, chat: ChatView) -> tuple[dict[str, str], list[Excerpt]]:
+        """The texts for a chat's prompt, and the selection, which is embedded."""
+        path = self._view.file_name()
+        file = mentions.mention(below(path, chat.folder)) if path else self._name
+        if self._selected is None:
+            return self._all(file, file), []
+        embedded = excerpt(self._view, self._selected)
+        return self._all(file, f"`{embedded.name}`"), [embedded]
+
+    @property
+    def _name(self) -> str:
+        name = self._view.name() or "untitled"
+        return "".join(character if character.isprintable() else "\ufffd" for character in name)
+
+    def _all(self, file: str, selection: str) -> dict[str, str]:
+        return {
+            "file": file,
+            "selection": selection,
+            "symbol": symbol(self._view) or "this",
+            "problems": self._problems,
+            "question": self._question,
+        }
+
+
+def symbol(view: sublime.View) -> str:
+    """The symbol that the caret is in: the nearest one above it, else the word at it; empty if there is none."""
+    point = view.sel()[0].begin() if len(view.sel()) else 0
+    line = view.line(point).end()
+    above = [each for each in view.symbol_regions() if each.region.begin() <= line]
+    name = above[-1].name if above else view.substr(view.word(point))
+    return " ".join(name.split()) if any(character.isalnum() for character in name) else ""
+
+
+def _lines(view: sublime.View, region: sublime.Region) -> Comment:
+    """The selected lines as a comment without words has them."""
+    end = region.end() - 1 if view.rowcol(region.end())[1] == 0 else region.end()
+    whole = view.line(sublime.Region(region.begin(), max(region.begin(), end)))
+    return Comment(view.file_name() or "", view.rowcol(whole.begin())[0] + 1, tuple(view.substr(whole).split("\n")), "")
+
+
+def _plain(path: str, lines: Sequence[tuple[int, int]]) -> str:  # noqa: ARG001 - a tab without a file has no lines to find
+    return path
