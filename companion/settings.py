@@ -23,6 +23,9 @@ Review = Literal["before", "after", "off"]
 REVIEWS: tuple[Review, ...] = ("off", "after", "before")
 """From the one that reviews least."""
 
+TellUndone = Literal["chats", "always", "never"]
+"""With the next prompt of a chat; with comments for a CLI in a terminal, too; or not at all."""
+
 
 AGENT_TOOLS = (
     "openDiff",
@@ -47,6 +50,8 @@ class Settings:
     """Whether diffs are offered to the CLIs. Otherwise they ask only in their terminals."""
     review: Review = "before"
     """When changes are reviewed."""
+    tell_undone: TellUndone = "chats"
+    """Where an agent is told what the person has undone of its changes."""
     legacy_discovery_files: bool = True
     """Whether to write the files with other names that Qwen Code reads before 0.5.2."""
     max_marked_characters: int = 5 * 1024 * 1024
@@ -190,7 +195,7 @@ TABLE = (
     # Never in a project: opening a folder must not decide what is asked of an agent.
     Setting("actions", {}),
     # Sent along with the person's next prompt or comments.
-    Setting("tell_undone", "chats", choices=("chats", "always", "never")),
+    Setting("tell_undone", _DEFAULTS.tell_undone, choices=("chats", "always", "never")),
     # Never in a project: it must not decide what is started or where a token is sent.
     Setting("daemon.enabled", _DAEMON.enabled),
     Setting("daemon.url", _DAEMON.url, is_secret=True),

@@ -64,6 +64,8 @@ T = TypeVar("T")
 
 FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
+MAX_WORDS = 200
+"""Characters of comments that name a checkpoint."""
 MESSAGES_KEPT = 20
 """How many of the latest messages a status report lists."""
 STOP_LIMIT = 2.5
@@ -115,7 +117,13 @@ class Adapter:
             self.settings.value("show_status"), lambda window: len(self.comments.unsent(window))
         )
         self.comments = CommentPanel(
-            self.diffs, self.written, self._on_another_thread, self.say, self._comments_changed, self._offer_comments
+            self.diffs,
+            self.written,
+            self.on_another_thread,
+            self.say,
+            self._comments_changed,
+            self._offer_comments,
+            self._comments_went,
         )
         NOTICES.changed = self.status_bar.draw
         self._problems: set[str] = set()
@@ -244,8 +252,8 @@ class Adapter:
 
         self.thread.post(begin)
 
-    def _on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
-        """Call something that may block, and then `done` with its result on the UI thread."""
+    def on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
+        """Call something that may take a while, and then `done` with its result on the UI thread."""
 
         async def put(_: Companion) -> T:
             import asyncio  # noqa: PLC0415 - it would stall the UI thread
@@ -557,6 +565,12 @@ class Adapter:
         self.status_bar.draw()
         for window in sublime.windows():
             self.diffs.lists.changed(window)
+
+    def _comments_went(self, comments: Sequence[Comment], agent: str) -> None:
+        """What is changed from now on is new to the person."""
+        words = " ".join(" ".join(comment.words for comment in comments).split())[:MAX_WORDS]
+        for window in {window.id() for comment in comments for window in self.comments.windows_of(comment)}:
+            self.thread.post(lambda companion, number=window: companion.changes.checkpoint(number, words, agent))
 
     def _offer_comments(self, window: sublime.Window, comments: Sequence[Comment]) -> None:
         many = f"{len(comments)} comments" if len(comments) > 1 else "comment"
