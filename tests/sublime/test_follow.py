@@ -27,12 +27,12 @@ class TestFollowing(ChatCase):
         visit = loaded("visits").Visit(str(self.folder / name), line, "Qwen Code", what, chat or self.chat.id)
         self.adapter.show_visits(self.window.id(), [visit])
 
-    def shown(self, name: str) -> Any:
+    def beside(self, name: str) -> Any:
         view = self.window.find_open_file(str(self.folder / name))
         return view if view and not view.is_loading() and view.sheet() in self.window.selected_sheets() else None
 
     def marked(self, name: str) -> int | None:
-        view = self.shown(name)
+        view = self.beside(name)
         regions = view.get_regions("qwen_companion.followed") if view else []
         return view.rowcol(regions[0].begin())[0] + 1 if regions else None
 
@@ -48,7 +48,7 @@ class TestFollowing(ChatCase):
         self.visit("two.py", 7)
         yield lambda: self.marked("two.py") == 7
         self.assertEqual(self.window.active_view(), self.view)
-        self.assertIsNone(self.shown("one.py"))
+        self.assertIsNone(self.beside("one.py"))
 
     def test_nothing_is_shown_unless_it_is_followed_and_the_list_has_it(self) -> Steps:
         self.visit("one.py", 100)
@@ -75,7 +75,7 @@ class TestFollowing(ChatCase):
         yield lambda: self.marked("one.py") == 100
         yield 900  # it looks where the view is
         self.assertTrue(self.following.follows(self.window))
-        self.shown("one.py").set_viewport_position((0.0, 0.0), animate=False)
+        self.beside("one.py").set_viewport_position((0.0, 0.0), animate=False)
         yield lambda: not self.following.follows(self.window)
         self.assertIsNone(self.marked("one.py"))
         self.visit("two.py", 7)
@@ -86,7 +86,7 @@ class TestFollowing(ChatCase):
         self.follow()
         self.visit("one.py", 100)
         yield lambda: self.marked("one.py") == 100
-        view = self.shown("one.py")
+        view = self.beside("one.py")
         self.window.focus_view(view)
         view.run_command("insert", {"characters": "x"})
         yield lambda: not self.following.follows(self.window)

@@ -16,7 +16,7 @@ READ = Tool("t1", "read_file", "Read", "read", "in_progress", locations=(Locatio
 
 
 def snapshot(*items: Any, running: str | None = "turn") -> Snapshot:
-    turn = Turn("turn", "running" if running else "ended", (Message("answer", "x"), *items))
+    turn = Turn("turn", "running" if running else "done", (Message("answer", "x"), *items))
     return Snapshot(1, ("turn",), (turn,), Status(running=running))
 
 
