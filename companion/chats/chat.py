@@ -17,6 +17,7 @@ from ..backends.backend import needed
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
+from ..conversation.forms import Values
 from ..conversation.plain import plain
 from ..conversation.snapshot import ConnectionStatus, Snapshot, Status, Turn
 from ..exclusion import Told
@@ -286,7 +287,7 @@ class Chat:
         self.connection.conversation.hide_earlier(MOST_SHOWN, LEAST_SHOWN)
         self.outbox.send(draft, mid_turn=mid_turn)
 
-    async def answer(self, permission: str, option: str | None, answers: Mapping[str, str] | None = None) -> None:
+    async def answer(self, permission: str, option: str | None, answers: Values | None = None) -> None:
         """Answer a permission.
 
         Raises:

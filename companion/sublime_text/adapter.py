@@ -19,6 +19,7 @@ from .chat import files, vim
 from .chat.chats import ChatViews
 from .chat.consent import Consent
 from .chat.context import context_of
+from .chat.forms import ask_form
 from .check.run import EditorCheck
 from .check.scratch import ScratchWindow, close
 from .comments.opening import go_to
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from ..chats.transcript.render import Render
     from ..comments.comment import Comment
     from ..companion import Companion
+    from ..conversation.forms import Form, Values
     from ..editor import WindowStatus
     from ..ids import ChatId, ReviewId, WindowId
     from ..libraries.guard import Trouble
@@ -464,6 +466,21 @@ class Adapter:
     async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: files.may_touch(agent, path, writes=writes))
+
+    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        """See Screen."""
+        import asyncio  # noqa: PLC0415 - it would stall the UI thread
+
+        answer: asyncio.Future[tuple[str | None, Values]] = asyncio.get_running_loop().create_future()
+
+        def answered(option: str | None, values: Values) -> None:
+            self.thread.post(lambda _: answer.done() or answer.set_result((option, values)))
+
+        def ask() -> None:
+            ask_form(sublime.Window(window), agent, message, form, form.defaults, answered, lambda: answered(None, {}))
+
+        self._bridge.post(ask)
+        return await answer
 
     async def encodings(self, path: str) -> Encodings:
         """See Editor."""

@@ -11,6 +11,7 @@ from typing import Any
 from companion.changes.port import Listing
 from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
+from companion.conversation.forms import Form, Values
 from companion.editor import WindowStatus
 from companion.ids import ReviewId
 from companion.libraries.guard import Trouble
@@ -188,6 +189,9 @@ class MemoryEditor:
 
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         self.turns.append((window, agent, files))
+
+    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        return None, {}
 
     async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
         return self.allows_outside
