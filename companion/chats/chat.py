@@ -33,6 +33,7 @@ from .port import ChatScreen
 from .prompt import Draft
 from .renderer import Renderer
 from .turn_watch import TurnListener, TurnWatch
+from .undone import UndoneChanges, UndoneNews
 
 logger = logging.getLogger(__name__)
 
@@ -62,8 +63,12 @@ class Chat:
         questions_changed: Callable[[], object],
         turns: TurnListener | None = None,
         server: EditorServer | None = None,
+        undone: UndoneChanges | None = None,
     ) -> None:
-        """`daemons` are those of its window, `server` is that of its window; `turns` hears of its turns."""
+        """`daemons` are those of its window, `server` is that of its window; `turns` hears of its turns.
+
+        `undone` knows what the person has undone of the changes.
+        """
         self.window = window
         self.connector = Connector(settings, daemons, self._agent_client)
         self.connection = ChatConnection(self.connector, told)
@@ -85,6 +90,7 @@ class Chat:
             self._give_back,
             self.background,
             self._unsent_changed,
+            UndoneNews(undone, window, lambda: reviews.settings_of(window).tell_undone != "never"),
         )
         self._turn_watch = TurnWatch(chat_id, window, turns) if turns else None
         self._agent_name = ""

@@ -329,6 +329,7 @@ class Chats:
                 self._changed,
                 self._turns,
                 self.server(window),
+                self._turns,
             )
         return self._registry.chats[chat_id]
 

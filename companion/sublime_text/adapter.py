@@ -29,6 +29,9 @@ from .diff.left_views import abandon
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .notify import notify
+from .problems import tabs
+from .problems.problems import EditorProblems
+from .problems.symbols import SymbolSearch
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.live import LiveReport
@@ -47,10 +50,11 @@ if TYPE_CHECKING:
     from ..editor import WindowStatus
     from ..ids import ChatId, ReviewId
     from ..libraries.guard import Trouble
+    from ..problems.shown import ShownProblems
     from ..review.changes import TextEdit
     from ..review.marks import Marks
     from ..review.review import Review
-    from ..server.port import ContextRequest, Selection, WindowState
+    from ..server.port import ContextRequest, Selected, Selection, SymbolPlaces, SymbolQuestion, Tab, WindowState
     from ..settings import Problem
     from .diff.view import DiffView
 
@@ -58,6 +62,8 @@ T = TypeVar("T")
 
 FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
+MAX_WORDS = 200
+"""Characters of comments that name a checkpoint."""
 MESSAGES_KEPT = 20
 """How many of the latest messages a status report lists."""
 STOP_LIMIT = 2.5
@@ -79,6 +85,7 @@ class Adapter:
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
         self.written = WrittenChanges(self.focus, self.thread.post, self.ask_later, self._list_changed)
+        self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self.thread.post)
         self.diffs = Diffs(
             self.focus,
@@ -108,7 +115,13 @@ class Adapter:
             self.settings.value("show_status"), lambda window: len(self.comments.unsent(window))
         )
         self.comments = CommentPanel(
-            self.diffs, self.written, self._on_another_thread, self.say, self._comments_changed, self._offer_comments
+            self.diffs,
+            self.written,
+            self.on_another_thread,
+            self.say,
+            self._comments_changed,
+            self._offer_comments,
+            self._comments_went,
         )
         NOTICES.changed = self.status_bar.draw
         self._problems: set[str] = set()
@@ -148,6 +161,7 @@ class Adapter:
         settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
         self.thread.post(lambda companion: companion.configure(settings, windows, daemon), "configure")
         self.status_bar.want(self.settings.value("show_status"))
+        self.problems.is_wanted = self.settings.value("agents_use_editor")
         problems = set(map(str, self.settings.problems))
         NOTICES.settled(self._problems - problems)
         self._problems = problems
@@ -236,8 +250,8 @@ class Adapter:
 
         self.thread.post(begin)
 
-    def _on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
-        """Call something that may block, and then `done` with its result on the UI thread."""
+    def on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
+        """Call something that may take a while, and then `done` with its result on the UI thread."""
 
         async def put(_: Companion) -> T:
             import asyncio  # noqa: PLC0415 - it would stall the UI thread
@@ -297,6 +311,7 @@ class Adapter:
         self.written.closed(view)
         self.chats.closed(view)
         self.comments.views.forget(view)
+        self.problems.closed(view)
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(number))
 
@@ -368,6 +383,36 @@ class Adapter:
     async def selection(self, view: int, limit: int) -> Selection | None:
         """See Editor."""
         return await self._bridge.call(lambda: selection_of(sublime.View(view), limit))
+
+    async def shown_problems(self, window: int, paths: Sequence[str] | None) -> ShownProblems | None:
+        """See Editor."""
+        return await self._bridge.ask(lambda done: self.problems.read(window, paths, done), LIMIT)
+
+    async def tabs(self, window: int) -> Sequence[Tab] | None:
+        """See Editor."""
+        return await self._bridge.call(lambda: tabs.tabs(window, self.focus), LIMIT)
+
+    async def selected(self, window: int, limit: int) -> Selected | None:
+        """See Editor."""
+        return await self._bridge.call(lambda: tabs.selected(window, self.focus, limit), LIMIT)
+
+    async def find_symbols(self, window: int, question: SymbolQuestion) -> SymbolPlaces | None:
+        """See Editor."""
+        begun: list[SymbolSearch] = []
+
+        def begin(done: Callable[[SymbolPlaces | None], None]) -> None:
+            begun.append(SymbolSearch(window, question, done))
+            begun[0].begin()
+
+        try:
+            return await self._bridge.ask(begin, LIMIT)
+        finally:
+            for search in begun:
+                search.cancel()
+
+    async def show_place(self, window: int, path: str, line: int, character: int) -> bool:
+        """See Editor."""
+        return await self._bridge.call(lambda: tabs.show_place(window, self.focus, path, line, character), LIMIT)
 
     async def show_review(self, review: Review, marks: Marks | None) -> None:
         """See Editor."""
@@ -503,6 +548,12 @@ class Adapter:
         self.status_bar.draw()
         for window in sublime.windows():
             self.diffs.lists.changed(window)
+
+    def _comments_went(self, comments: Sequence[Comment], agent: str) -> None:
+        """What is changed from now on is new to the person."""
+        words = " ".join(" ".join(comment.words for comment in comments).split())[:MAX_WORDS]
+        for window in {window.id() for comment in comments for window in self.comments.windows_of(comment)}:
+            self.thread.post(lambda companion, number=window: companion.changes.checkpoint(number, words, agent))
 
     def _offer_comments(self, window: sublime.Window, comments: Sequence[Comment]) -> None:
         many = f"{len(comments)} comments" if len(comments) > 1 else "comment"

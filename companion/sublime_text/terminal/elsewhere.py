@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sublime
 import sublime_plugin
 
-from ...clis.elsewhere import PLACES, Elsewhere, Place, Instruction, steps
+from ...clis.elsewhere import PLACES, Elsewhere, Instruction, Place, steps
 from ...settings import PROJECT_KEY
 from .. import package
 from ..buffers import write_all
