@@ -285,7 +285,7 @@ def read(get: Callable[[str], object], installed: tuple[AgentCommand, ...] = ())
             problems.append(Problem(FILE, setting.name, _wrong(setting, value, instead)))
             value = setting.if_wrong
         elif setting.name == _MAPS:
-            value = _path_maps(value or {}, FILE, problems)
+            value = _path_maps(cast("dict[str, object]", value or {}), FILE, problems)
         values[setting.name] = setting.default if value is None else value
     return Values(values, tuple(problems), installed)
 

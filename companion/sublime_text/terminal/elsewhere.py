@@ -64,7 +64,7 @@ class QwenCompanionConnectElsewhereCommand(sublime_plugin.WindowCommand):
         `place` is "ssh", "container" or "wsl", `host` what `ssh` takes, `folders` what the window's folders are called
         there.
         """
-        kind = next((each for each in PLACES if each == place), None)
+        kind: Place | None = next((each for each in PLACES if each == place), None)
         if not self.window.folders():
             say(self.window, NO_FOLDER)
         elif kind is None:

@@ -55,7 +55,7 @@ def test_the_lines_of_the_other_side_write_the_file_and_the_variables(tmp_path: 
     environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
     done = subprocess.run(["/bin/sh"], input=script, env=environment, capture_output=True, text=True, check=True)
     cwd, *shown = done.stdout.splitlines()
-    variables = dict(line.partition("=")[::2] for line in shown)
+    variables = {name: value for name, _, value in (line.partition("=") for line in shown)}
     assert (cwd, done.stderr) == (str(folder), "")
     assert variables["QWEN_CODE_IDE_SERVER_PORT"] == variables["GEMINI_CLI_IDE_SERVER_PORT"] == str(PORT)
     assert variables["QWEN_CODE_IDE_WORKSPACE_PATH"] == f"{folder}:/b"
