@@ -17,6 +17,7 @@ from ..backends.backend import needed
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
+from ..conversation.forms import Values
 from ..conversation.plain import plain
 from ..conversation.snapshot import ConnectionStatus, Snapshot, Status, Turn
 from ..exclusion import Told
@@ -34,6 +35,7 @@ from .prompt import Draft
 from .renderer import Renderer
 from .turn_watch import TurnListener, TurnWatch
 from .undone import UndoneChanges, UndoneNews
+from .visit_watch import VisitWatch
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +95,7 @@ class Chat:
             UndoneNews(undone, window, lambda: reviews.settings_of(window).tell_undone != "never"),
         )
         self._turn_watch = TurnWatch(chat_id, window, turns) if turns else None
+        self._visit_watch = VisitWatch(chat_id, window, editor, self.path)
         self._agent_name = ""
         self._inherited = Inherited()
         self._approvals = Approvals(self, editor, reviews, self.background, questions_changed)
@@ -284,7 +287,7 @@ class Chat:
         self.connection.conversation.hide_earlier(MOST_SHOWN, LEAST_SHOWN)
         self.outbox.send(draft, mid_turn=mid_turn)
 
-    async def answer(self, permission: str, option: str | None, answers: Mapping[str, str] | None = None) -> None:
+    async def answer(self, permission: str, option: str | None, answers: Values | None = None) -> None:
         """Answer a permission.
 
         Raises:
@@ -318,6 +321,8 @@ class Chat:
         self.connection.seen(snapshot)
         if self._turn_watch and self.is_local:
             self._turn_watch.seen(snapshot, self.agent)
+        if self.is_local:
+            self._visit_watch.seen(snapshot, self.agent)
         if snapshot.status.connection.state == "lost" and self.connector.agent:
             self.outbox.lost(self.agent)
         if snapshot.status.connection.state in {"lost", "ended"}:

@@ -11,6 +11,7 @@ import sublime
 from ..log import Log
 from ..review.disk import Encodings
 from ..thread import CompanionThread
+from ..visits import Visit
 from .bridge import LIMIT, UiBridge
 from .changes.checkpoints import CheckpointPicker
 from .changes.written import WrittenChanges
@@ -18,6 +19,7 @@ from .chat import files, vim
 from .chat.chats import ChatViews
 from .chat.consent import Consent
 from .chat.context import context_of
+from .chat.forms import ask_form
 from .check.run import EditorCheck
 from .check.scratch import ScratchWindow, close
 from .comments.opening import go_to
@@ -26,6 +28,7 @@ from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
 from .diff.left_views import abandon
+from .follow.following import Following
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .notify import notify
@@ -42,13 +45,15 @@ from .windows import OWN_SAVES, Focus, find_window, is_chat, is_code, open_files
 if TYPE_CHECKING:
     import asyncio
 
-    from ..changes.port import Listing
+    from ..changes.port import FileChanges, Listing
+    from ..changes.rows import ChangeRow
     from ..chats.prompt import Draft, Excerpt
     from ..chats.transcript.render import Render
     from ..comments.comment import Comment
     from ..companion import Companion
+    from ..conversation.forms import Form, Values
     from ..editor import WindowStatus
-    from ..ids import ChatId, ReviewId
+    from ..ids import ChatId, ReviewId, WindowId
     from ..libraries.guard import Trouble
     from ..problems.shown import ShownProblems
     from ..review.changes import TextEdit
@@ -96,6 +101,7 @@ class Adapter:
             open_comment=lambda window, comment: go_to(window, self.comments.views, comment),
             accepted=self._accepted,
         )
+        self.following = Following(self.focus)
         self.consent = Consent(lambda: self.settings.daemon().agents)
         self.chats = ChatViews(
             self.focus,
@@ -274,6 +280,7 @@ class Adapter:
         self.settings.close()
         self.status_bar.close()
         self.comments.close()
+        self.following.close()
         for live in list(self.reports.values()):
             live.close()
         self.written.close_all()
@@ -291,6 +298,7 @@ class Adapter:
         self.chats.activated(window, view)
         self.diffs.activated(window, view)
         self.comments.activated(view)
+        self.following.activated(window, view)
         self.written.activated(window, view)
         identifier, number, now = window.id(), view.id(), _now()
         if is_code(view):
@@ -357,6 +365,7 @@ class Adapter:
         self.diffs.window_closing(window, elsewhere=True)
         self.written.window_closed(window)
         self.focus.forget(window)
+        self.following.forget(window)
         self.settings.forget(window)
         self.status_bar.forget(window)
         NOTICES.forget(window)
@@ -416,7 +425,11 @@ class Adapter:
 
     async def show_review(self, review: Review, marks: Marks | None) -> None:
         """See Editor."""
-        await self._bridge.call(lambda: self.diffs.open(review, marks))
+        await self._bridge.call(lambda: self._show_review(review, marks))
+
+    def show_visits(self, window: WindowId, visits: Sequence[Visit]) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._visited(window, visits))
 
     def show_marks(self, review: Review, marks: Marks, version: int) -> None:
         """See Editor."""
@@ -453,6 +466,21 @@ class Adapter:
     async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: files.may_touch(agent, path, writes=writes))
+
+    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        """See Screen."""
+        import asyncio  # noqa: PLC0415 - it would stall the UI thread
+
+        answer: asyncio.Future[tuple[str | None, Values]] = asyncio.get_running_loop().create_future()
+
+        def answered(option: str | None, values: Values) -> None:
+            self.thread.post(lambda _: answer.done() or answer.set_result((option, values)))
+
+        def ask() -> None:
+            ask_form(sublime.Window(window), agent, message, form, form.defaults, answered, lambda: answered(None, {}))
+
+        self._bridge.post(ask)
+        return await answer
 
     async def encodings(self, path: str) -> Encodings:
         """See Editor."""
@@ -564,8 +592,33 @@ class Adapter:
     def _list_changed(self, window: sublime.Window) -> None:
         self.diffs.lists.changed(window)
 
+    def _show_review(self, review: Review, marks: Marks | None) -> None:
+        self.diffs.open(review, marks)
+        owner = review.owner
+        self._visited(owner.window, [Visit(review.file_path, None, owner.cli, "proposal")] if review.is_here else [])
+
+    def _visited(self, window: int, visits: Sequence[Visit]) -> None:
+        if visits and (target := find_window(window)):
+            self.following.visited(target, visits)
+
+    def _follow_written(self, window: sublime.Window, listing: Listing) -> None:
+        """What a CLI has written is known from the files alone; a chat says where it writes."""
+        before = {(row.full_path, row.after) for row in self.written.listing(window).rows}
+        for row in listing.rows:
+            agents = set(row.agents) & set(self.status_bar.clis(window))
+            if agents and row.kind != "deleted" and (row.full_path, row.after) not in before:
+                self._ask_where(window, row, min(agents))
+
+    def _ask_where(self, window: sublime.Window, row: ChangeRow, agent: str) -> None:
+        def answer(changes: FileChanges | None) -> None:
+            line = changes.changes[-1][2] + 1 if changes and changes.changes else None
+            self.following.visited(window, [Visit(row.full_path, line, agent, "written")])
+
+        self.ask_later(window, lambda companion: companion.changes.file(row.root, row.path), answer)
+
     def _show_changes(self, window: int, listing: Listing) -> None:
         if target := find_window(window):
+            self._follow_written(target, listing)
             self.written.show(target, listing)
 
     def _turn_changed(self, window: int, agent: str, files: int) -> None:

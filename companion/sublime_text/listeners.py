@@ -112,6 +112,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         if adapter := package.adapter():
             adapter.diffs.edited(view)
             adapter.comments.edited(view)
+            adapter.following.edited(view)
 
     def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
         """In a proposal, the person's own save accepts it. A save by a package, such as an autosave, does nothing."""

@@ -11,6 +11,7 @@ from typing import Any
 from companion.changes.port import Listing
 from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
+from companion.conversation.forms import Form, Values
 from companion.editor import WindowStatus
 from companion.ids import ReviewId
 from companion.libraries.guard import Trouble
@@ -32,6 +33,7 @@ from companion.server.port import (
     Tab,
     WindowState,
 )
+from companion.visits import Visit
 
 
 def of_pyright(path: str, row: object, lines: LineUnits) -> Any:
@@ -100,6 +102,7 @@ class MemoryEditor:
     """The renders shown in each window's chat, the latest last."""
     chats: dict[int, str] = field(default_factory=dict)
     """The text of each window's chat."""
+    visits: list[tuple[int, Visit]] = field(default_factory=list)
     returned: list[tuple[int, Draft, str]] = field(default_factory=list)
     chat_fails: list[type[Exception]] = field(default_factory=list)
     """The errors that the next renders raise."""
@@ -187,6 +190,9 @@ class MemoryEditor:
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         self.turns.append((window, agent, files))
 
+    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        return None, {}
+
     async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
         return self.allows_outside
 
@@ -242,6 +248,9 @@ class MemoryEditor:
     def reload_review(self, review: Review) -> None:
         if diff := self.diffs.get(review.number):
             diff.original = review.original
+
+    def show_visits(self, window: int, visits: Sequence[Visit]) -> None:
+        self.visits += [(window, visit) for visit in visits]
 
     async def review_text(self, review: Review) -> str | None:
         await self.idle()
