@@ -26,7 +26,7 @@ from .clis.shell import Command
 from .clis.starting import Start
 from .editor import Editor, WindowStatus
 from .handover import Inheritance
-from .ids import WindowId
+from .ids import ChatId, ViewId, WindowId
 from .registry.registry import AgentRegistry
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
@@ -130,6 +130,10 @@ class Companion:
     def changes_changed(self) -> None:
         """Something waits for a review, or no longer."""
         self._status_changed()
+
+    def turn_written(self, chat: int, turn: str, files: int) -> None:
+        """So many files were found to be changed in a turn of a chat that has ended."""
+        self.chats.turn_written(ChatId(ViewId(chat)), turn, files)
 
     async def stop(self) -> None:
         """Reject the open diffs, notify the CLIs, and end everything."""
