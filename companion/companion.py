@@ -30,7 +30,7 @@ from .ids import ChatId, ViewId, WindowId
 from .registry.registry import AgentRegistry
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
-from .server.port import ServedWindow
+from .server.port import ElsewhereOffer, ElsewhereState, ServedWindow
 from .server.window import WindowServer
 from .settings import DaemonSettings, Settings
 from .status import overview
@@ -323,6 +323,16 @@ class Companion:
             return None
         endpoint = server.endpoint
         return endpoint.folders, endpoint.terminal_variables if own else endpoint.variables
+
+    def offer_elsewhere(self, window: int, words: str) -> ElsewhereOffer | None:
+        """What CLIs need that run somewhere else to connect to a window; `words` say where they run."""
+        server = self._windows.get(window)
+        return server.offer_elsewhere(words) if server else None
+
+    def state_elsewhere(self, window: int, words: str) -> ElsewhereState:
+        """Whether such CLIs have come to a window."""
+        server = self._windows.get(window)
+        return server.state_elsewhere(words) if server else ElsewhereState()
 
     async def look_at_start(self, family: CliFamily, command: Command, folder: str) -> Start:
         """What is known of a CLI that is about to be started in a folder."""

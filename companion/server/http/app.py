@@ -96,7 +96,8 @@ class App:
         """Who calls: a CLI's own connection, or its model by the path that `mcp_bridge.mjs` uses."""
         if path == "/mcp":
             return caller
-        if (found := _TOOLS_PATH.fullmatch(path)) is None or caller in self._endpoint.guests.values():
+        others = (*self._endpoint.guests.values(), *self._endpoint.elsewhere.values())  # those have paths of their own
+        if (found := _TOOLS_PATH.fullmatch(path)) is None or caller in others:
             return PlainTextResponse("Not Found", 404)
         if not self._tools.are_for_clis:
             return PlainTextResponse(NOT_OFFERED, 403)
@@ -224,6 +225,7 @@ class App:
     def _authenticate(self, headers: Mapping[str, str]) -> str | Response:
         host = headers.get("host", "").lower()
         if host not in self._hosts:
+            self._endpoint.refusals["host"] = time.time()
             return PlainTextResponse("Forbidden: unknown Host", 403)
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"http://{host}":
@@ -231,6 +233,7 @@ class App:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         caller = self._endpoint.caller(token.strip())
         if scheme.lower() != "bearer" or caller is None:
+            self._endpoint.refusals["token"] = time.time()
             return PlainTextResponse("Unauthorized", 401, {"www-authenticate": "Bearer"})
         return caller
 
@@ -283,8 +286,12 @@ class App:
             if message["type"] == "http.response.start" and message["status"] == 200:
                 opened = Headers(raw=message["headers"]).get("mcp-session-id")
                 if session is None and opened:
-                    is_agent = family.endswith(MODEL) or family in self._endpoint.guests.values()
-                    self._sessions.begin(opened, family, is_agent=is_agent)
+                    self._sessions.begin(
+                        opened,
+                        family,
+                        is_agent=family.endswith(MODEL) or family in self._endpoint.guests.values(),
+                        is_elsewhere=family in self._endpoint.elsewhere.values(),
+                    )
                 elif session and scope["method"] == "DELETE":
                     self._sessions.end(session.identifier)
             await send(message)
