@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 from .actions import read_actions
 from .agents import PRESETS, AgentCommand, read_agents
 from .exclusion import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
+from .mcp_servers import McpServer, read_mcp_servers
 
 FILE = "QwenCompanion.sublime-settings"
 PROJECT_KEY = "QwenCompanion"
@@ -67,6 +68,10 @@ class DaemonSettings:
     """The agents that a chat may start, besides the daemon."""
     agents_use_editor: bool = False
     """Whether such an agent is offered the window's own MCP server."""
+    agents_all_folders: bool = True
+    """Whether such an agent gets all folders of the window."""
+    agents_mcp_servers: tuple[McpServer, ...] = ()
+    """The person's own MCP servers, which every such agent gets."""
 
 
 PROJECT = "https://github.com/QwenCompanion/QwenCompanion"
@@ -77,7 +82,12 @@ _CONTEXT = "context"
 _EXCLUDE = "context_exclude"
 _REVIEW = "review"
 _AGENTS = "agents"
-_READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {_AGENTS: read_agents, "actions": read_actions}
+_SERVERS = "agents_mcp_servers"
+_READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {
+    _AGENTS: read_agents,
+    _SERVERS: read_mcp_servers,
+    "actions": read_actions,
+}
 """What reads a setting with entries of the person's own, and says what is wrong in each."""
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
@@ -162,6 +172,10 @@ TABLE = (
     Setting("agents", {}, is_secret=True),
     # Never in a project: it lets an agent see what is open.
     Setting("agents_use_editor", _DAEMON.agents_use_editor),
+    # Never in a project: it gives an agent the other folders.
+    Setting("agents_all_folders", _DAEMON.agents_all_folders),
+    # Never in a project: opening a folder must not decide which program runs, or where a token is sent.
+    Setting("agents_mcp_servers", {}, is_secret=True),
     # Never in a project: opening a folder must not decide what is asked of an agent.
     Setting("actions", {}),
     # Sent along with the person's next prompt or comments.
@@ -228,6 +242,8 @@ class Values:
             command=command if isinstance(command, str) else tuple(command),
             agents=read_agents(self.by_name[_AGENTS], self.installed)[0],
             agents_use_editor=self.by_name["agents_use_editor"],
+            agents_all_folders=self.by_name["agents_all_folders"],
+            agents_mcp_servers=read_mcp_servers(self.by_name[_SERVERS])[0],
         )
 
 

@@ -18,6 +18,7 @@ from .parts import (
     Authentication,
     Catalog,
     Edits,
+    Fork,
     Handover,
     History,
     Options,
@@ -72,6 +73,11 @@ class Backend(Protocol):
     @property
     def rewind(self) -> Rewind | None:
         """Other ways on from what was said."""
+        ...
+
+    @property
+    def fork(self) -> Fork | None:
+        """Copies of conversations."""
         ...
 
     @property
@@ -172,6 +178,7 @@ PARTS = (
     "catalog",
     "history",
     "rewind",
+    "fork",
     "tasks",
     "options",
     "queries",

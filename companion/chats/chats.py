@@ -16,11 +16,13 @@ from typing import Any, Protocol
 from ..agents import AgentCommand
 from ..backends.acp.port import EditorServer, OfferedServer
 from ..backends.acp.process import end_left, has_program
+from ..backends.acp.surroundings import Surroundings
 from ..backends.daemon.process import launch
 from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
 from ..exclusion import Told
 from ..ids import ChatId, WindowId
+from ..platforms.files import real_folder
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .changes import ChatChanges, WrittenTurns
@@ -70,10 +72,11 @@ class Chats:
         told: Callable[[WindowId], Told],
         changed: Callable[[], object],
         turns: WrittenTurns | None = None,
+        folders: Callable[[WindowId], tuple[str, ...]] = lambda _: (),
     ) -> None:
         """`told` gives what may be told of a window's files; `changed` is called when other questions wait.
 
-        `turns` hears of the turns, and knows what was written in them.
+        `turns` hears of the turns, and knows what was written in them; `folders` gives those of a window.
         """
         self._editor = editor
         self._reviews = reviews
@@ -81,6 +84,7 @@ class Chats:
         self._told = told
         self._changed = changed
         self._turns = turns
+        self._folders = folders
         self._settings = DaemonSettings()
         self._environment = LoginEnvironment()
         self._registry = Registry(editor)
@@ -298,6 +302,16 @@ class Chats:
         """The MCP server of a window as its chats' agents get it: only if the person wants that."""
         return _Server(self._access, window, lambda: self._settings.agents_use_editor)
 
+    async def _surroundings(self, window: WindowId) -> Surroundings:
+        """What an agent of a window gets besides the folder of its chat."""
+        settings, told, folders = self._settings, self._told(window), self._folders(window)
+        if not settings.agents_all_folders:
+            folders = ()
+        allowed = await asyncio.to_thread(
+            lambda: tuple(real_folder(each) for each in folders if not told.is_excluded(each, folders))
+        )
+        return Surroundings(allowed, settings.agents_mcp_servers)
+
     def _end(self, work: Coroutine[Any, Any, None]) -> None:
         ending = asyncio.get_running_loop().create_task(work)
         self._ending.add(ending)
@@ -329,6 +343,7 @@ class Chats:
                 self._changed,
                 self._turns,
                 self.server(window),
+                lambda: self._surroundings(window),
             )
         return self._registry.chats[chat_id]
 

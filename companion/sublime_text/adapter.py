@@ -89,7 +89,7 @@ class Adapter:
             open_comment=lambda window, comment: go_to(window, self.comments.views, comment),
             accepted=self._accepted,
         )
-        self.consent = Consent(lambda: self.settings.daemon().agents)
+        self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
         self.chats = ChatViews(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.chats)),

@@ -77,6 +77,8 @@ class _Sessions(Wire):
     resume: Able = False
     delete: Able = False
     close: Able = False
+    fork: Able = False
+    additional_directories: Able = False
 
 
 class _Servers(Wire):
@@ -129,6 +131,7 @@ class Agent(Wire):
         Field(alias="agentCapabilities"),
     ] = _Abilities()
     auth_methods: Annotated[tuple[AuthMethod, ...], BeforeValidator(_several(AuthMethod))] = ()
+    meta: Object = Field(default_factory=dict, alias="_meta")
 
 
 class _Models(Wire):
@@ -207,6 +210,8 @@ class Ended(Wire):
     """The answer to `session/prompt`."""
 
     stop_reason: Text = ""
+    usage: Object = Field(default_factory=dict)
+    """The tokens of the turn, in a draft that some agents follow."""
     meta: Object = Field(default_factory=dict, alias="_meta")
 
 
