@@ -109,6 +109,10 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionToggleDiffLayoutCommand,
     QwenCompanionToggleLineEndingsCommand,
 )
+from .companion.sublime_text.follow.commands import (  # noqa: E402
+    QwenCompanionFollowCommand,
+    QwenCompanionRecentFilesCommand,
+)
 from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand  # noqa: E402
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
 from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand  # noqa: E402
@@ -181,6 +185,7 @@ __all__ = (
     "QwenCompanionDiffWarningsCommand",
     "QwenCompanionDocumentationCommand",
     "QwenCompanionEditCommand",
+    "QwenCompanionFollowCommand",
     "QwenCompanionForgetSnapshotsCommand",
     "QwenCompanionGoToCommentCommand",
     "QwenCompanionGoToDiffCommand",
@@ -193,6 +198,7 @@ __all__ = (
     "QwenCompanionOpenListedDiffCommand",
     "QwenCompanionPendingDiffsCommand",
     "QwenCompanionPreviousChangeCommand",
+    "QwenCompanionRecentFilesCommand",
     "QwenCompanionRedoChangeCommand",
     "QwenCompanionRejectAllCommand",
     "QwenCompanionRejectDiffCommand",

@@ -24,6 +24,22 @@ Review = Literal["before", "after", "off"]
 REVIEWS: tuple[Review, ...] = ("off", "after", "before")
 """From the one that reviews least."""
 
+TellUndone = Literal["chats", "always", "never"]
+"""With the next prompt of a chat; with comments for a CLI in a terminal, too; or not at all."""
+
+
+AGENT_TOOLS = (
+    "openDiff",
+    "getContext",
+    "getDiagnostics",
+    "getOpenFiles",
+    "getSelection",
+    "findSymbol",
+    "findReferences",
+    "openFile",
+)
+"""The tools of the window's own MCP server, in the order in which it lists them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -35,6 +51,8 @@ class Settings:
     """Whether diffs are offered to the CLIs. Otherwise they ask only in their terminals."""
     review: Review = "before"
     """When changes are reviewed."""
+    tell_undone: TellUndone = "chats"
+    """Where an agent is told what the person has undone of its changes."""
     legacy_discovery_files: bool = True
     """Whether to write the files with other names that Qwen Code reads before 0.5.2."""
     max_marked_characters: int = 5 * 1024 * 1024
@@ -45,6 +63,12 @@ class Settings:
     """How much a CLI or a chat is told by itself."""
     context_exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     """Globs of files of which it is told nothing."""
+    agents_use_editor: bool = False
+    """Whether agents, and CLIs that have it in their configuration, are offered the window's own MCP server."""
+    agents_tools: tuple[str, ...] = AGENT_TOOLS
+    """The names of the tools that it offers."""
+    agents_new_problems: bool = True
+    """Whether an answer tells the problems that a change of the same agent has made."""
 
     @property
     def told(self) -> Told:
@@ -81,6 +105,7 @@ REPOSITORY = f"{PROJECT}/releases/latest/download/repository.json"
 _CONTEXT = "context"
 _EXCLUDE = "context_exclude"
 _REVIEW = "review"
+_TOOLS = "agents_tools"
 _AGENTS = "agents"
 _SERVERS = "agents_mcp_servers"
 _READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {
@@ -124,6 +149,8 @@ class Setting:
     @property
     def expected(self) -> str:
         """The allowed values, in words."""
+        if self.type is list and self.choices:
+            return f"a list of {', '.join(f'“{choice}”' for choice in self.choices)}"
         words = [f"“{choice}”" for choice in self.choices] or list(_WORDS[self.type])
         if self.type is int and self.minimum:
             words = [f"a whole number from {self.minimum}"]
@@ -140,7 +167,8 @@ class Setting:
         if value is None or type(value) is not self.type:  # True is not a number here
             return value is None and self.optional
         if isinstance(value, list):
-            return all(isinstance(item, str) for item in cast("list[object]", value))
+            items = cast("list[object]", value)
+            return all(isinstance(item, str) and (not self.choices or item in self.choices) for item in items)
         if isinstance(value, str):
             return not self.choices or value in self.choices
         return isinstance(value, bool | dict) or (isinstance(value, int) and value >= self.minimum)
@@ -176,10 +204,12 @@ TABLE = (
     Setting("agents_all_folders", _DAEMON.agents_all_folders),
     # Never in a project: opening a folder must not decide which program runs, or where a token is sent.
     Setting("agents_mcp_servers", {}, is_secret=True),
+    Setting("agents_tools", list(_DEFAULTS.agents_tools), choices=AGENT_TOOLS),
+    Setting("agents_new_problems", _DEFAULTS.agents_new_problems),
     # Never in a project: opening a folder must not decide what is asked of an agent.
     Setting("actions", {}),
     # Sent along with the person's next prompt or comments.
-    Setting("tell_undone", "chats", choices=("chats", "always", "never")),
+    Setting("tell_undone", _DEFAULTS.tell_undone, choices=("chats", "always", "never")),
     # Never in a project: it must not decide what is started or where a token is sent.
     Setting("daemon.enabled", _DAEMON.enabled),
     Setting("daemon.url", _DAEMON.url, is_secret=True),
@@ -227,7 +257,8 @@ class Values:
     def settings(self) -> Settings:
         """The settings of the companion."""
         values: dict[str, Any] = {each.name: self.by_name[each.name] for each in fields(Settings)}
-        values[_EXCLUDE] = tuple(values[_EXCLUDE])
+        for name in (_EXCLUDE, _TOOLS):
+            values[name] = tuple(values[name])
         return Settings(**values)
 
     @property

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from ..conversation.events import Envelope
 from ..conversation.failures import MissingFeatureError
+from ..conversation.forms import Values
 from ..conversation.history import EventCursor, Replay
 from ..conversation.snapshot import Locality
 from .parts import (
@@ -155,7 +156,7 @@ class Backend(Protocol):
         ...
 
     async def answer(
-        self, session: AgentSession, request: str, option: str | None, answers: Mapping[str, str] | None = None
+        self, session: AgentSession, request: str, option: str | None, answers: Values | None = None
     ) -> None:
         """Answer a permission request with the id of an option; None cancels it."""
         ...

@@ -124,7 +124,7 @@ class RoundState:
 
 
 def read_state(store: str, root: str) -> RoundState | None:
-    """The state in the folder of a store; None if there is none. Raises ValueError if it can't be read."""
+    """The state in the folder of a store; None if there is none. Raises ValueError if it is damaged, OSError."""
     try:
         with open(os.path.join(store, _FILE), encoding="utf-8") as file:
             plain: dict[str, Any] = json.load(file)
@@ -133,7 +133,7 @@ def read_state(store: str, root: str) -> RoundState | None:
         return _state_from(plain, root)
     except FileNotFoundError:
         return None
-    except (OSError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(str(error)) from error
 
 

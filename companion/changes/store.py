@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from ..platforms.files import make_private_folders
 from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, TreeSnapshot
-from .git import Git, GitError
+from .git import Git, GitError, GitStoppedError
 from .merging import merged_by, without_conflict
 from .project import LinkedObjects, Repository
 
@@ -84,6 +84,8 @@ class Store:
                 os.unlink(os.path.join(self.path, lock))
         try:
             self._tree = self._write_tree("index")
+        except GitStoppedError:
+            raise
         except GitError as error:
             raise DamagedError(str(error)) from error
         self._links.open()
@@ -94,6 +96,8 @@ class Store:
             return True
         try:
             listed = self._git.run("rev-list", "--objects", "--missing=print", "--no-object-names", tree, "--")
+        except GitStoppedError:
+            raise
         except GitError:
             return False
         return b"?" not in listed
@@ -211,6 +215,8 @@ class Store:
         """Add files to the index; one that can't be read is no reason to miss the others."""
         try:
             self._git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=_joined(paths))
+        except GitStoppedError:
+            raise
         except GitError:
             if len(paths) > 1:
                 half = len(paths) // 2

@@ -19,6 +19,7 @@ from .history import RewindTarget, rewind_targets
 from .registry import Registry
 from .transcript.plain import clean, flat, relative
 from .turn_watch import TurnListener
+from .undone import UndoneChanges
 
 CONTEXT = 3
 """Lines that are shown before and after a change."""
@@ -61,7 +62,7 @@ class TurnChanges:
         return sum(file.deleted for file in self.files)
 
 
-class WrittenTurns(TurnListener, Protocol):
+class WrittenTurns(TurnListener, UndoneChanges, Protocol):
     """Who has looked at the files while the turns ran."""
 
     async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:

@@ -18,6 +18,7 @@ from ..backends.backend import needed
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
+from ..conversation.forms import Values
 from ..conversation.plain import plain
 from ..conversation.snapshot import ConnectionStatus, Snapshot, Status, Turn
 from ..exclusion import Told
@@ -34,6 +35,8 @@ from .port import ChatScreen
 from .prompt import Draft
 from .renderer import Renderer
 from .turn_watch import TurnListener, TurnWatch
+from .undone import UndoneChanges, UndoneNews
+from .visit_watch import VisitWatch
 
 logger = logging.getLogger(__name__)
 
@@ -64,10 +67,12 @@ class Chat:
         turns: TurnListener | None = None,
         server: EditorServer | None = None,
         surroundings: Callable[[], Awaitable[Surroundings]] = no_surroundings,
+        undone: UndoneChanges | None = None,
     ) -> None:
         """`daemons` are those of its window, `server` is that of its window; `turns` hears of its turns.
 
-        `surroundings` is what an agent gets besides the chat's folder.
+        `surroundings` is what an agent gets besides the chat's folder; `undone` knows what the person has undone of the
+        changes.
         """
         self.window = window
         self.connector = Connector(settings, daemons, self._agent_client)
@@ -91,8 +96,10 @@ class Chat:
             self._give_back,
             self.background,
             self._unsent_changed,
+            UndoneNews(undone, window, lambda: reviews.settings_of(window).tell_undone != "never"),
         )
         self._turn_watch = TurnWatch(chat_id, window, turns) if turns else None
+        self._visit_watch = VisitWatch(chat_id, window, editor, self.path)
         self._agent_name = ""
         self._inherited = Inherited()
         self._approvals = Approvals(self, editor, reviews, self.background, questions_changed)
@@ -284,7 +291,7 @@ class Chat:
         self.connection.conversation.hide_earlier(MOST_SHOWN, LEAST_SHOWN)
         self.outbox.send(draft, mid_turn=mid_turn)
 
-    async def answer(self, permission: str, option: str | None, answers: Mapping[str, str] | None = None) -> None:
+    async def answer(self, permission: str, option: str | None, answers: Values | None = None) -> None:
         """Answer a permission.
 
         Raises:
@@ -318,6 +325,8 @@ class Chat:
         self.connection.seen(snapshot)
         if self._turn_watch and self.is_local:
             self._turn_watch.seen(snapshot, self.agent)
+        if self.is_local:
+            self._visit_watch.seen(snapshot, self.agent)
         if snapshot.status.connection.state == "lost" and self.connector.agent:
             self.outbox.lost(self.agent)
         if snapshot.status.connection.state in {"lost", "ended"}:

@@ -20,6 +20,7 @@ from ..backends.acp.surroundings import Surroundings
 from ..backends.daemon.process import launch
 from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
+from ..conversation.forms import Values
 from ..exclusion import Told
 from ..ids import ChatId, WindowId
 from ..platforms.files import real_folder
@@ -204,9 +205,7 @@ class Chats:
             else:
                 self._editor.mention("It has been sent already.", chat.window)
 
-    def vote(
-        self, chat_id: ChatId, permission: str, option: str | None, answers: Mapping[str, str] | None = None
-    ) -> None:
+    def vote(self, chat_id: ChatId, permission: str, option: str | None, answers: Values | None = None) -> None:
         """Answer a permission with the id of an option; None for "cancelled"."""
         self._registry.do(chat_id, lambda chat: chat.answer(permission, option, answers))
 
@@ -344,6 +343,7 @@ class Chats:
                 self._turns,
                 self.server(window),
                 lambda: self._surroundings(window),
+                self._turns,
             )
         return self._registry.chats[chat_id]
 

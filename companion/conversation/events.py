@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .forms import Form
 from .snapshot import Choices, Command, ContextWindow, Diff, Location, PermissionOption, Question, Step
 
 # Messages
@@ -177,6 +178,9 @@ class PermissionRequest:
     tool_call: ToolCallUpdate
     options: tuple[PermissionOption, ...]
     questions: tuple[Question, ...] = ()
+    form: Form | None = None
+    title: str = ""
+    """What is asked; empty if the tool call's title says it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from time import time
 from typing import Any, Literal
 
+from .forms import Form
+
 Speaker = Literal["user", "answer", "thought", "shell"]
 TurnState = Literal["running", "done", "cancelled", "failed", "interrupted"]
 ConnectionState = Literal["connecting", "live", "waiting", "lost", "ended"]
@@ -101,6 +103,8 @@ class Permission:
     kind: str
     options: tuple[PermissionOption, ...]
     questions: tuple[Question, ...] = ()
+    form: Form | None = None
+    """What the person is to fill in, or the page they are to go to."""
     diffs: tuple[Diff, ...] = ()
     """What would be changed; nothing is written yet."""
     input: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -108,6 +112,11 @@ class Permission:
     chosen: PermissionOption | None = None
     voter: str | None = None
     """The client that has answered, if a client has."""
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether the options are answers to choose from, rather than ways to allow something."""
+        return not self.questions and not self.form and sum(each.kind == "allow_once" for each in self.options) > 1
 
 
 @dataclass(frozen=True, slots=True)

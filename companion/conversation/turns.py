@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from . import events
+from .forms import Form, FormChoice, FormField
 from .packing import Packer
 from .snapshot import (
     Attachment,
@@ -78,10 +79,11 @@ _EXAMPLE: _Content = (
     Cost(1.5, 1000, 1000),
     1e9,
 )
-_PACKER = Packer(
-    (_Said, Attachment, Cost, Diff, Location, Message, ChatNotice, PermissionOption, Permission, Question, Tool),
-    _EXAMPLE,
-)
+_PACKED = (
+    _Said, Attachment, ChatNotice, Cost, Diff, Form, FormChoice, FormField, Location, Message, Permission,
+    PermissionOption, Question, Tool,
+)  # fmt: skip
+_PACKER = Packer(_PACKED, _EXAMPLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,12 +281,13 @@ class TurnBuilder:
             request.id,
             self.key,
             tool.id,
-            tool.title,
+            request.title or tool.title,
             tool.kind,
             request.options,
             request.questions,
+            request.form,
             request.tool_call.content.diffs if request.tool_call.content else (),
-            tool.input,
+            {} if request.form else tool.input,
         )
         asked = tuple(each for each in tool.permissions if each.id != permission.id)
         self._tools[tool.id] = replace(tool, permissions=(*asked, permission))

@@ -31,7 +31,8 @@ from .endpoint import Endpoint
 from .http.app import App
 from .http.connections import HttpServer
 from .http.resumed import AwaitedSession
-from .port import ContextSource
+from .knowledge import EditorKnowledge
+from .port import WindowSource
 from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
 from .tools import AskingBefore, Tools
 
@@ -54,7 +55,7 @@ class WindowServer:
     def __init__(
         self,
         endpoint: Endpoint,
-        editor: ContextSource,
+        editor: WindowSource,
         reviews: Reviews,
         settings: Settings,
         background: Background,
@@ -83,7 +84,12 @@ class WindowServer:
         )
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
-        self._app = App(endpoint, self.sessions, Tools(self.sessions, reviews, self._told_context))
+        knowledge = EditorKnowledge(endpoint.window, editor, lambda: self.settings, lambda: self.endpoint.folders)
+        self._app = App(
+            endpoint,
+            self.sessions,
+            Tools(self.sessions, reviews, self._told_context, lambda: self.settings, knowledge),
+        )
         self._server = HttpServer(self._app, self._app.answer_at_once)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when requests are answered, or with the reason why they can't be."""

@@ -137,7 +137,9 @@ class ChatCase(CompanionCase):
 
     def permission(self, *kinds: str, **more: Any) -> Any:
         """A permission that offers options of these kinds; their ids tell nothing."""
-        options = tuple(self.view_values.Option(f"id{at}", f"Option {at}", kind) for at, kind in enumerate(kinds))
+        options = tuple(
+            self.view_values.PermissionOption(f"id{at}", f"Option {at}", kind) for at, kind in enumerate(kinds)
+        )
         return self.view_values.Permission("p1", "turn", "tool", "Run it?", "execute", options, **more)
 
     def tool(self, permission: Any = None, **more: Any) -> Any:

@@ -33,7 +33,7 @@ def pages() -> list[str]:
     """Everything that has colours: headers of diffs, the chat's bar and questions."""
     values = loaded("conversation.snapshot")
     kinds = ("allow_once", "allow_always", "reject_once", "reject_always")
-    options = tuple(values.Option(kind, f"Name of {kind}", kind) for kind in kinds)
+    options = tuple(values.PermissionOption(kind, f"Name of {kind}", kind) for kind in kinds)
     permission = values.Permission("p", "turn", "tool", "Run it?", "execute", options)
     asks = SimpleNamespace(permission=permission)
     asked = SimpleNamespace(permission=replace(permission, questions=("Which?",)))

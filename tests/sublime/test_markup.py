@@ -214,7 +214,7 @@ class TestChat(Checks, ChatCase):
 
     def test_the_bar_the_questions_and_the_code_blocks_of_a_chat(self) -> Steps:
         values = self.view_values
-        option = values.Option(self.hostile("id"), self.hostile("option"), "allow_once")
+        option = values.PermissionOption(self.hostile("id"), self.hostile("option"), "allow_once")
         permission = values.Permission(self.hostile("p"), "turn", "tool", self.hostile("title"), "execute", (option,))
         self.chat.pictures.append(self.hostile("picture"))
         self.show(

@@ -17,6 +17,7 @@ from ...clis.environment import LoginEnvironment
 from ...conversation import events
 from ...conversation.events import Envelope
 from ...conversation.failures import MissingFeatureError
+from ...conversation.forms import Values
 from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Locality
 from ...exclusion import Told
@@ -270,7 +271,7 @@ class AgentClient:
         session: AgentSession,
         request: str,
         option: str | None,
-        answers: Mapping[str, str] | None = None,
+        answers: Values | None = None,
     ) -> None:
         """Answer a permission request with the id of an option; None cancels it.
 
@@ -332,6 +333,9 @@ class AgentClient:
         self._publisher.publish(events.Unsupported(f"{what}, from {self.name}"))
 
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
+        if method == "elicitation/complete" and self._services:
+            self._services.questions.completed(str(params.get("elicitationId")))
+            return
         if method != "session/update":
             if not method.startswith(("_", "$")) and "/" in method:
                 logger.debug("%s sends the notification %s", self.name, method)

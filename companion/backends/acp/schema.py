@@ -25,6 +25,7 @@ CAPABILITIES: Mapping[str, Any] = {
     "terminal": True,
     "session": {"configOptions": {"boolean": {}}},
     "auth": {"terminal": True},
+    "elicitation": {"form": {}, "url": {}},
     "plan": {},
     "_meta": {"terminal_output": True, "terminal-auth": True},
 }

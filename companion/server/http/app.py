@@ -28,7 +28,7 @@ from ...clis.families import FAMILIES
 from ...protocol import outcome
 from ..endpoint import Endpoint
 from ..sessions import CliSessions, InFlight, Session, Stream
-from ..tools import AFTER, Tools, listing
+from ..tools import AFTER, TOOLS, Tools
 from . import calls, quick
 from .bodies import MAX_BODY, Bodies
 from .connections import CLOSE, Connection
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
-TOOLS = b'"tools/'
+ABOUT_TOOLS = b'"tools/'
 TOO_MUCH = "Too many large requests are being read at the same time. Send it once more."
 FAST = True
 """Whether the requests that CLIs make all the time are answered without the SDK; otherwise it answers all of them, just
@@ -91,7 +91,7 @@ class App:
         """The answer to a POST about the tools of a session, or what gives it; None if `__call__` has to."""
         identifier = headers.get("mcp-session-id", "")
         session = self._sessions.find(self._resumed.inward(identifier))
-        if not FAST or session is None or self._sessions.is_left or TOOLS not in body:
+        if not FAST or session is None or self._sessions.is_left or ABOUT_TOOLS not in body:
             return None
         version = headers.get("mcp-protocol-version", DEFAULT_VERSION)
         if self._authenticate(headers) != session.cli or version not in HANDSHAKE_PROTOCOL_VERSIONS:
@@ -117,7 +117,8 @@ class App:
                 begin()
 
     def _listing(self, session: Session) -> bytes:
-        return _listing(is_offered=self._tools.are_offered(session), is_agent=session.is_agent)
+        offered = self._tools.listing(session)
+        return to_json(offered) if session.is_agent else _json_of_clis(has_tools=bool(offered["tools"]))
 
     def session_ids(self) -> dict[str, str]:
         """The sessions that CLIs may continue to use: from the id that the CLI knows to the name of the family."""
@@ -346,8 +347,8 @@ async def _answered(session: Session) -> None:
 
 
 @functools.cache
-def _listing(*, is_offered: bool, is_agent: bool) -> bytes:
-    return to_json(listing(is_offered=is_offered, is_agent=is_agent))
+def _json_of_clis(*, has_tools: bool) -> bytes:
+    return to_json({"tools": TOOLS if has_tools else []})
 
 
 async def _unless_gone(receive: Receive, answering: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any] | None:
