@@ -5,6 +5,8 @@ A test compares the settings file and its schema with this table. Standard libra
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
@@ -14,6 +16,7 @@ from .agents import PRESETS, AgentCommand, read_agents
 from .exclusion import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
 from .mcp_servers import McpServer, read_mcp_servers
 
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 FILE = "QwenCompanion.sublime-settings"
 PROJECT_KEY = "QwenCompanion"
 """The key in a project's `settings` that holds the package's settings for that project."""
@@ -63,6 +66,8 @@ class Settings:
     """How much a CLI or a chat is told by itself."""
     context_exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     """Globs of files of which it is told nothing."""
+    path_maps: tuple[tuple[str, str], ...] = ()
+    """Folders here, each with what it is called where a CLI runs that is somewhere else."""
     agents_use_editor: bool = False
     """Whether agents, and CLIs that have it in their configuration, are offered the window's own MCP server."""
     agents_tools: tuple[str, ...] = AGENT_TOOLS
@@ -104,6 +109,7 @@ REPOSITORY = f"{PROJECT}/releases/latest/download/repository.json"
 """What a person adds to Package Control: the package, and the libraries that the default channel lacks."""
 _CONTEXT = "context"
 _EXCLUDE = "context_exclude"
+_MAPS = "path_maps"
 _REVIEW = "review"
 _TOOLS = "agents_tools"
 _AGENTS = "agents"
@@ -217,6 +223,7 @@ TABLE = (
     Setting("chat_notifications", True),
     Setting("show_status", "always", choices=("always", "connected", "never")),
     Setting("debug", False),
+    Setting(_MAPS, {}, in_projects=True),
     # Never in a project, as the other settings of the daemon.
     Setting("daemon.managed", _DAEMON.managed),
     Setting("daemon.token", _DAEMON.token, is_secret=True),
@@ -259,6 +266,7 @@ class Values:
         values: dict[str, Any] = {each.name: self.by_name[each.name] for each in fields(Settings)}
         for name in (_EXCLUDE, _TOOLS):
             values[name] = tuple(values[name])
+        values[_MAPS] = tuple(values[_MAPS].items())
         return Settings(**values)
 
     @property
@@ -292,6 +300,8 @@ def read(get: Callable[[str], object], installed: tuple[AgentCommand, ...] = ())
             instead = f"“{setting.if_wrong}” is used" if setting.if_wrong else "the default is used"
             problems.append(Problem(FILE, setting.name, _wrong(setting, value, instead)))
             value = setting.if_wrong
+        elif setting.name == _MAPS:
+            value = _path_maps(cast("dict[str, object]", value or {}), FILE, problems)
         values[setting.name] = setting.default if value is None else value
     return Values(values, tuple(problems), installed)
 
@@ -323,8 +333,21 @@ def overridden(base: Values, project: object, file: str) -> Values:
             why = f"“{name}” can only be made stricter by a project; “{values[name]}” is used, not “{value}”."
             problems.append(Problem(file, name, why))
         else:
-            values[name] = value
+            values[name] = _path_maps(value, file, problems) if name == _MAPS else value
     return Values(values, tuple(problems))
+
+
+def _path_maps(value: Mapping[str, object], file: str, problems: list[Problem]) -> dict[str, str]:
+    """The pairs that can be used: both are absolute, here after a `~` was expanded."""
+    found: dict[str, str] = {}
+    for here, there in value.items():
+        expanded = os.path.expanduser(here)
+        if os.path.isabs(expanded) and isinstance(there, str) and _ABSOLUTE.match(there):
+            found[os.path.normpath(expanded)] = there
+        else:
+            why = f"“{_MAPS}” must have absolute paths on both sides; “{here}” is left out."
+            problems.append(Problem(file, _MAPS, why))
+    return found
 
 
 def _globs(value: object, file: str, problems: list[Problem]) -> list[str]:

@@ -369,6 +369,11 @@ class Chat:
         # An agent's process goes with its queue, a daemon keeps it.
         return self.outbox.take(with_queue=with_queue and self.connector.agent is not None)
 
+    def turn_written(self, turn: str, files: int) -> None:
+        """So many files were found to be changed in a turn that has ended."""
+        self._renderer.written = turn, files
+        self.connection.conversation.changed.set()
+
     def _give_back(self, draft: Draft, why: str) -> None:
         self._editor.return_draft(self._id, draft, why)
 

@@ -26,7 +26,7 @@ from ..ids import ChatId, WindowId
 from ..platforms.files import real_folder
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
-from .changes import ChatChanges, WrittenTurns
+from .changes import ChatChanges
 from .chat import QUICK_STOP_LIMIT, Chat
 from .daemons import Daemons, end_inherited
 from .history import ChatHistory
@@ -38,6 +38,7 @@ from .registry import REACH_LIMIT, Registry
 from .sessions import ChatSessions
 from .sign_in import ChatSignIn
 from .tasks import ChatTasks
+from .turn_watch import WrittenTurns
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ class Chats:
         self._ending: set[asyncio.Task[None]] = set()
         """The ends of what has closed."""
         self.sessions = ChatSessions(self._registry)
-        self.history = ChatHistory(self._registry)
+        self.history = ChatHistory(self._registry, turns)
         self.changes = ChatChanges(self._registry, turns)
         self.tasks = ChatTasks(self._registry)
         self.options = ChatOptions(self._registry)
@@ -134,6 +135,11 @@ class Chats:
         agents = self._settings.agents
         found = await asyncio.to_thread(lambda: [has_program(agent.command[0], environment) for agent in agents])
         return [agent.name for agent, is_there in zip(agents, found, strict=True) if is_there]
+
+    def turn_written(self, chat_id: ChatId, turn: str, files: int) -> None:
+        """So many files were found to be changed in a turn that has ended."""
+        if chat := self._registry.get(chat_id):
+            chat.turn_written(turn, files)
 
     def close(self, chat_id: ChatId) -> None:
         """The person has closed the chat's view. A private daemon runs until the window closes."""

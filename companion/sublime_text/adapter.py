@@ -113,6 +113,8 @@ class Adapter:
             is_starting=lambda: self.is_starting,
             sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
         )
+        self._saving: dict[int, int] = {}
+        """When the editor began to save a view, in nanoseconds of Unix time."""
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
         self.reports: dict[int, LiveReport] = {}
@@ -323,11 +325,15 @@ class Adapter:
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(number))
 
+    def saving(self, view: sublime.View) -> None:
+        """A view is about to be saved."""
+        self._saving[view.id()] = time.time_ns()
+
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""
-        name = view.file_name()
+        name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not self.own_saves.is_own(name):
-            self.thread.post(lambda companion: companion.changes.saved(name))
+            self.thread.post(lambda companion: companion.changes.saved(name, None, since))
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""
