@@ -105,7 +105,7 @@ class Adapter:
             accepted=self._accepted,
         )
         self.following = Following(self.focus)
-        self.consent = Consent(lambda: self.settings.daemon().agents)
+        self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
         self.chats = ChatViews(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.chats)),
