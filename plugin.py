@@ -9,6 +9,17 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
     del sys.modules[_name]
 
 from .companion.sublime_text import package  # noqa: E402
+from .companion.sublime_text.actions.commands import (  # noqa: E402
+    QwenCompanionActionCommand,
+    QwenCompanionAskHistoryCommand,
+)
+from .companion.sublime_text.aliases import (  # noqa: E402
+    QwenCompanionChatPastePictureCommand,
+    QwenCompanionPendingDiffsCommand,
+    QwenCompanionSendFileCommand,
+    QwenCompanionSendLineCommand,
+    QwenCompanionSendSelectionCommand,
+)
 from .companion.sublime_text.buffers import QwenCompanionEditCommand  # noqa: E402
 from .companion.sublime_text.changes.commands import (  # noqa: E402
     QwenCompanionBeginRoundCommand,
@@ -53,7 +64,6 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatModeCommand,
     QwenCompanionChatModelCommand,
     QwenCompanionChatOptionsCommand,
-    QwenCompanionChatPastePictureCommand,
     QwenCompanionChatPictureCommand,
     QwenCompanionDaemonCommand,
 )
@@ -89,7 +99,6 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionGoToDiffCommand,
     QwenCompanionNextChangeCommand,
     QwenCompanionOpenListedDiffCommand,
-    QwenCompanionPendingDiffsCommand,
     QwenCompanionPreviousChangeCommand,
     QwenCompanionRejectAllCommand,
     QwenCompanionRejectDiffCommand,
@@ -100,8 +109,17 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionToggleDiffLayoutCommand,
     QwenCompanionToggleLineEndingsCommand,
 )
+from .companion.sublime_text.follow.commands import (  # noqa: E402
+    QwenCompanionFollowCommand,
+    QwenCompanionRecentFilesCommand,
+)
 from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand  # noqa: E402
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
+from .companion.sublime_text.problems.commands import (  # noqa: E402
+    QwenCompanionCopyMcpConfigurationCommand,
+    QwenCompanionSendProblemsCommand,
+)
+from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand  # noqa: E402
 from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionCopyReportCommand,
     QwenCompanionDocumentationCommand,
@@ -116,15 +134,14 @@ from .companion.sublime_text.terminal.commands import (  # noqa: E402
     QwenCompanionTerminalListener,
     QwenCompanionTerminalOpenedCommand,
 )
-from .companion.sublime_text.terminal.sending import (  # noqa: E402
-    QwenCompanionSendFileCommand,
-    QwenCompanionSendLineCommand,
-    QwenCompanionSendSelectionCommand,
-)
+from .companion.sublime_text.terminal.elsewhere import QwenCompanionConnectElsewhereCommand  # noqa: E402
+from .companion.sublime_text.terminal.sending import QwenCompanionSendCommand  # noqa: E402
 
 __all__ = (
     "QwenCompanionAcceptAllCommand",
     "QwenCompanionAcceptDiffCommand",
+    "QwenCompanionActionCommand",
+    "QwenCompanionAskHistoryCommand",
     "QwenCompanionBeginRoundCommand",
     "QwenCompanionChatAddCommand",
     "QwenCompanionChatAnswerCommand",
@@ -164,8 +181,10 @@ __all__ = (
     "QwenCompanionCheckListener",
     "QwenCompanionCloseDiffViewCommand",
     "QwenCompanionCommentCommand",
+    "QwenCompanionConnectElsewhereCommand",
     "QwenCompanionCopyCommentsCommand",
     "QwenCompanionCopyEnvironmentCommand",
+    "QwenCompanionCopyMcpConfigurationCommand",
     "QwenCompanionCopyReportCommand",
     "QwenCompanionDaemonCommand",
     "QwenCompanionDeleteCommentsCommand",
@@ -173,9 +192,11 @@ __all__ = (
     "QwenCompanionDiffWarningsCommand",
     "QwenCompanionDocumentationCommand",
     "QwenCompanionEditCommand",
+    "QwenCompanionFollowCommand",
     "QwenCompanionForgetSnapshotsCommand",
     "QwenCompanionGoToCommentCommand",
     "QwenCompanionGoToDiffCommand",
+    "QwenCompanionInstallAgentCommand",
     "QwenCompanionKeepAllChangesCommand",
     "QwenCompanionKeepChangeCommand",
     "QwenCompanionKeepFileCommand",
@@ -184,6 +205,7 @@ __all__ = (
     "QwenCompanionOpenListedDiffCommand",
     "QwenCompanionPendingDiffsCommand",
     "QwenCompanionPreviousChangeCommand",
+    "QwenCompanionRecentFilesCommand",
     "QwenCompanionRedoChangeCommand",
     "QwenCompanionRejectAllCommand",
     "QwenCompanionRejectDiffCommand",
@@ -196,9 +218,11 @@ __all__ = (
     "QwenCompanionRevertChangeCommand",
     "QwenCompanionReviewChangesCommand",
     "QwenCompanionRunCommand",
+    "QwenCompanionSendCommand",
     "QwenCompanionSendCommentsCommand",
     "QwenCompanionSendFileCommand",
     "QwenCompanionSendLineCommand",
+    "QwenCompanionSendProblemsCommand",
     "QwenCompanionSendSelectionCommand",
     "QwenCompanionShowLogCommand",
     "QwenCompanionShowTerminalCommand",

@@ -1,12 +1,12 @@
 """The agents that a chat may start on their standard input and output: how each is started and installed.
 
-The person's setting `agents` adds to the presets. No project can set it. Standard library only: the UI thread imports
-it.
+The person's setting `agents` adds to the presets and to what they have installed from the registry. No project can set
+it. Standard library only: the UI thread imports it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -55,12 +55,49 @@ PRESETS = (
 _KEYS = {"command", "environment", "letter"}
 
 
-def read_agents(value: object) -> tuple[tuple[AgentCommand, ...], list[str]]:
+@dataclass(frozen=True, slots=True)
+class InstalledAgent:
+    """An agent that was installed from the registry."""
+
+    id: str
+    """The registry's."""
+    version: str
+    agent: AgentCommand
+    folder: str = ""
+    """What was unpacked for it; empty for a package, which its runner fetches."""
+
+    def leave(self) -> dict[str, Any]:
+        """As plain data, for `read_installed`."""
+        agent = self.agent
+        return {
+            "name": agent.name,
+            "version": self.version,
+            "command": list(agent.command),
+            "environment": dict(agent.environment),
+            "folder": self.folder,
+        }
+
+
+def read_installed(value: object) -> dict[str, InstalledAgent]:
+    """The agents that were installed, by the registry's id. What can't be read is left out."""
+    found: dict[str, InstalledAgent] = {}
+    for identifier, entry in cast("dict[str, Any]", value).items() if isinstance(value, dict) else ():
+        fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        name, version, folder = (fields.get(key) for key in ("name", "version", "folder"))
+        plain = {key: fields[key] for key in _KEYS & fields.keys()}
+        if _is_text(name) and isinstance(version, str) and isinstance(folder, str) and not _wrong(plain):
+            agent = AgentCommand(str(name), tuple(plain["command"]), dict(plain.get("environment", {})))
+            found[identifier] = InstalledAgent(identifier, version, agent, folder)
+    return found
+
+
+def read_agents(value: object, installed: Iterable[AgentCommand] = ()) -> tuple[tuple[AgentCommand, ...], list[str]]:
     """The agents of a setting's value with the presets, and a sentence on each entry that is wrong.
 
-    An entry is a name with a command, or with null, which removes a preset.
+    An entry is a name with a command, or with null, which removes a preset or one of the `installed` agents. Those
+    replace the presets of their names.
     """
-    found = {agent.name: agent for agent in PRESETS}
+    found = {agent.name: agent for agent in (*PRESETS, *installed)}
     if not isinstance(value, dict):
         return tuple(found.values()), ["“agents” must be settings in braces; only the presets are used."]
     wrong: list[str] = []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, ParamSpec
 
@@ -17,19 +18,24 @@ from .changes import places
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
 from .chats.chats import Chats
+from .clis import starting
 from .clis.discovery import EnvironmentVariables, clear_leftovers
-from .clis.families import FAMILIES
+from .clis.families import FAMILIES, CliFamily
 from .clis.processes import wrote
+from .clis.shell import Command
+from .clis.starting import Start
 from .editor import Editor, WindowStatus
 from .handover import Inheritance
-from .ids import ViewId, WindowId
+from .ids import ChatId, ViewId, WindowId
+from .registry.registry import AgentRegistry
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
-from .server.port import ServedWindow
+from .server.port import ElsewhereOffer, ElsewhereState, ServedWindow
 from .server.window import WindowServer
 from .settings import DaemonSettings, Settings
 from .status import overview
 from .status.facts import Facts
+from .status.silent import REVIEWED, SILENT, UNSEEN, silent_clis
 
 logger = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -51,7 +57,7 @@ class Companion:
 
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
         self.changes = Rounds(editor, self, self._background)
-        self.decisions = Decisions(self.changes)
+        self.decisions = Decisions(self.changes.roots)
         self.reviews = Reviews(editor, self._background, self._settings_of, self._status_changed, self.changes.written)
         self.chats = Chats(
             editor,
@@ -60,7 +66,9 @@ class Companion:
             lambda window: self._settings_of(window).told,
             self._status_changed,
             self.changes,
+            self.folders_of,
         )
+        self.registry = AgentRegistry(editor.mention, self.chats.environment)
         self._editor = editor
         self._settings = settings
         self._window_settings: Mapping[WindowId, Settings] = {}
@@ -123,6 +131,10 @@ class Companion:
     def changes_changed(self) -> None:
         """Something waits for a review, or no longer."""
         self._status_changed()
+
+    def turn_written(self, chat: int, turn: str, files: int) -> None:
+        """So many files were found to be changed in a turn of a chat that has ended."""
+        self.chats.turn_written(ChatId(ViewId(chat)), turn, files)
 
     async def stop(self) -> None:
         """Reject the open diffs, notify the CLIs, and end everything."""
@@ -293,7 +305,18 @@ class Companion:
         of = WindowId(window)
         listing = self.changes.listing(window)
         questions, asking = self.chats.questions(of), self.chats.asking(of)
-        return WindowStatus(clis, diffs, questions, asking, len(listing.rows), listing.changes, listing.agents)
+        unasking = self.changes.unasking(window)
+        unasking -= {review.owner.cli for review in self.reviews if review.owner.window == window}
+        return WindowStatus(
+            clis,
+            diffs,
+            questions,
+            asking,
+            len(listing.rows),
+            listing.changes,
+            listing.agents,
+            tuple(dict.fromkeys(name for name in clis if name in unasking)),
+        )
 
     def terminal_environment(self, window: WindowId, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
         """A window's folders and the variables for a terminal; `own` if we open the terminal ourselves."""
@@ -301,6 +324,20 @@ class Companion:
             return None
         endpoint = server.endpoint
         return endpoint.folders, endpoint.terminal_variables if own else endpoint.variables
+
+    def offer_elsewhere(self, window: int, words: str) -> ElsewhereOffer | None:
+        """What CLIs need that run somewhere else to connect to a window; `words` say where they run."""
+        server = self._windows.get(window)
+        return server.offer_elsewhere(words) if server else None
+
+    def state_elsewhere(self, window: int, words: str) -> ElsewhereState:
+        """Whether such CLIs have come to a window."""
+        server = self._windows.get(window)
+        return server.state_elsewhere(words) if server else ElsewhereState()
+
+    async def look_at_start(self, family: CliFamily, command: Command, folder: str) -> Start:
+        """What is known of a CLI that is about to be started in a folder."""
+        return await asyncio.to_thread(starting.look, family, command, folder, os.environ)
 
     def look_around(self, facts: Facts, tell: Callable[[Facts], object]) -> None:
         """Complete the facts of a status report. `tell` gets them twice: what is known at once, and everything."""
@@ -356,10 +393,25 @@ class Companion:
         self._status_timer = None
         for window in self._windows:
             status = self.status(window)
-            if status != self._statuses.get(window):
+            before = self._statuses.get(window)
+            if status != before:
                 self._statuses[window] = status
+                if set(status.clis) - set(before.clis if before else ()):
+                    self._background(self._look_for_silent(window))
                 self.changes.clis(window, status.clis)
                 self._editor.show_status(window, status)
+
+    async def _look_for_silent(self, window: int) -> None:
+        """A CLI has connected: say once if it is one that never asks."""
+        found = await asyncio.to_thread(silent_clis, self.folders_of(window))
+        if window not in self._windows:
+            return
+        known = self.changes.unasking(window)
+        for name in [name for name in self.status(window).clis if name in found and name not in known]:
+            known.add(name)
+            after = UNSEEN if self._settings_of(window).review == "off" else REVIEWED
+            self._editor.mention(SILENT.format(name=name, why=found[name], after=after), window)
+            self._status_changed()
 
     async def _await_start(self, window: ServedWindow, server: WindowServer) -> None:
         try:

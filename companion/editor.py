@@ -14,7 +14,7 @@ from .chats.port import ChatScreen
 from .ids import WindowId
 from .libraries.guard import Trouble
 from .review.port import ReviewViews
-from .server.port import ContextSource
+from .server.port import WindowSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,11 @@ class WindowStatus:
     """How many changes these are."""
     authors: tuple[str, ...] = ()
     """The agents that have written them."""
+    unasking: tuple[str, ...] = ()
+    """Those of the connected CLIs that change files without asking, as far as that is known."""
 
 
-class Editor(ContextSource, ReviewViews, ChangeViews, ChatScreen, Protocol):
+class Editor(WindowSource, ReviewViews, ChangeViews, ChatScreen, Protocol):
     """Everything that the companion needs from an editor."""
 
     def listening(self, window: WindowId, port: int) -> None:

@@ -20,6 +20,7 @@ from companion.backends.sessions import AgentSession
 from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
+from companion.conversation.forms import Form, Values
 from companion.conversation.snapshot import ChatNotice, Message, Permission, Tool, Turn
 from companion.ids import WindowId
 from companion.review.disk import Encodings
@@ -82,7 +83,10 @@ class MemoryFiles:
         self.asked.append((path, writes))
         return self.allows
 
-    def say(self, message: str, window: WindowId | None = None) -> None:
+    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        return None, {}
+
+    def say(self, message: str, window: int | None = None) -> None:
         self.said.append(message)
 
     def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:

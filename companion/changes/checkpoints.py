@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from .entries import Entry, TreeSnapshot
 from .files import WriteRefusedError
-from .round import ConflictError, Round
+from .round import Round
 from .rows import ChangeRow, is_comparable, pair_of
 from .state import Checkpoint
 from .undo import RoundUndo, Write
@@ -39,6 +39,11 @@ class Checkpoints:
         self._round.save()
         return number
 
+    def begin_new(self, agent: str, words: str) -> None:
+        """Take a checkpoint; what is changed later is marked as new."""
+        self._round.state.new_since = self.add(agent, words)
+        self._round.save()
+
     def end(self, turn: str) -> None:
         """The turn of a checkpoint has ended: what is written later is not a part of it."""
         state = self._round.state
@@ -50,8 +55,26 @@ class Checkpoints:
 
     def of_turn(self, turn: str) -> list[tuple[ChangeRow, bytes, bytes]] | None:
         """What was changed in a turn of a chat; None if there is no checkpoint of it."""
-        found = next((each for each in reversed(self._round.state.checkpoints) if each.turn == turn), None)
+        found = self.begin_of(turn)
         return self.changed_since(found.number) if found else None
+
+    def begin_of(self, turn: str) -> Checkpoint | None:
+        """The checkpoint at which a turn of a chat began."""
+        return next((each for each in reversed(self._round.state.checkpoints) if each.turn == turn), None)
+
+    def files_of_turn(self, turn: str) -> int:
+        """How many files were changed in a turn that has ended, without what the person has saved meanwhile."""
+        found = self.begin_of(turn)
+        if found is None or found.end is None:
+            return 0
+        start = self._round.with_saves(found.disk, found.saves, found.end_saves)[0]
+        return len(self._store.differences(start, found.end))
+
+    def paths_since(self, point: Checkpoint) -> list[str]:
+        """The files that going back to a checkpoint would write."""
+        target, conflicts = self._round.with_saves(point.disk, point.saves, len(self._round.state.saves))
+        found = self._store.differences(self._round.state.now, target, renames=False)
+        return [each.path for each in found if each.path not in conflicts]
 
     def point(self, number: int) -> Checkpoint:
         """A checkpoint by its number. Raises WriteRefusedError."""
@@ -75,7 +98,7 @@ class Checkpoints:
         disk, saves = (last.disk, last.saves) if last else (state.now, len(state.saves))
         if until is None and first.end:
             disk, saves = first.end, first.end_saves
-        start = self._with_saves(first.disk, first.saves, saves)[0]
+        start = self._round.with_saves(first.disk, first.saves, saves)[0]
         found = self._store.differences(start, disk)
         rows = self._round.rows_of(found)
         result: list[tuple[ChangeRow, bytes, bytes]] = []
@@ -91,8 +114,8 @@ class Checkpoints:
         Also returns the entries of the baseline from then, and what is left alone, a sentence each.
         """
         point = self.point(number)
-        target, conflicts = self._with_saves(point.disk, point.saves, len(self._round.state.saves))
-        base, _ = self._with_saves(point.base, point.saves, len(self._round.state.saves))
+        target, conflicts = self._round.with_saves(point.disk, point.saves, len(self._round.state.saves))
+        base, _ = self._round.with_saves(point.base, point.saves, len(self._round.state.saves))
         writes: list[Write] = []
         left = [f"{path} has your edits in the same lines" for path in conflicts]
         for each in self._store.differences(self._round.state.now, target, renames=False):
@@ -121,16 +144,3 @@ class Checkpoints:
             self._round.state.base = self._store.with_entries(self._round.state.base, entries)
         self._round.settle()
         return failed
-
-    def _with_saves(self, snapshot: TreeSnapshot, first: int, last: int) -> tuple[TreeSnapshot, set[str]]:
-        """A snapshot with some of the person's saves, and the files in which they conflict with it."""
-        saves = self._round.state.saves[first:last]
-        entries: dict[str, Entry | None] = dict.fromkeys(each.path for each in saves)
-        entries |= self._store.entries(snapshot, list(entries))
-        conflicts: set[str] = set()
-        for each in saves:
-            try:
-                entries[each.path] = self._round.merged(entries[each.path], each.before, each.after)
-            except ConflictError:
-                conflicts.add(each.path)
-        return (self._store.with_entries(snapshot, entries) if entries else snapshot), conflicts

@@ -8,9 +8,8 @@ from typing import Any
 
 from ..ids import WindowId
 from .folder import Folder
-from .rounds import Rounds
+from .roots import Roots
 from .rows import ChangeRow
-from .undo import Write
 
 KEPT = 200
 """Reviewed files that a list keeps."""
@@ -42,8 +41,8 @@ class Preview:
 class Decisions:
     """The person's decisions on the changes of all windows. Each is made in the order in which it is given."""
 
-    def __init__(self, rounds: Rounds) -> None:
-        self._rounds = rounds
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
 
     def keep_file(self, window: WindowId, row: ChangeRow) -> None:
         """Take what is written in a file over."""
@@ -68,49 +67,45 @@ class Decisions:
     async def _undo(
         self, window: WindowId, folder: Folder, path: str, key: str = "", lines: tuple[int, int] | None = None
     ) -> None:
-        await folder.call(folder.look, self._rounds.at_work(folder), {})
+        await folder.call(folder.look, self._roots.at_work(folder), {})
         writes = await folder.call(folder.undo.plan, path, key, lines)
-        await self._apply(window, folder, f"Undo {path}", writes)
-
-    async def _apply(self, window: WindowId, folder: Folder, what: str, writes: Sequence[Write]) -> None:
-        _, refused = await folder.apply(what, writes, self._rounds.at_work(folder))
+        notes = await folder.call(folder.undo.notes, path, key, lines)
+        _, refused = await folder.apply(f"Undo {path}", writes, self._roots.at_work(folder), notes)
         self._say_refused(window, refused)
 
     def _say_refused(self, window: WindowId, refused: Sequence[str]) -> None:
         if refused:
             more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
-            self._rounds.editor.say(f"Not undone: {refused[0]}{more}.", window)
+            self._roots.editor.say(f"Not undone: {refused[0]}{more}.", window)
 
     def keep_all(self, window: WindowId) -> None:
         """Take everything over."""
-        for folder in list(self._rounds.window(window).folders.values()):
-            if folder.has_round:
-                self._do(window, folder.root, lambda folder: folder.call(folder.round.keep_all), None, "kept")
+        for folder in self._roots.opened(window):
+            self._do(window, folder.root, lambda folder: folder.call(folder.round.keep_all), None, "kept")
 
     def undo_all(self, window: WindowId) -> None:
         """Write everything as it was."""
-        for folder in list(self._rounds.window(window).folders.values()):
-            if folder.has_round:
-                self._do(window, folder.root, lambda folder: self._undo_all(window, folder), None, "undone")
+        for folder in self._roots.opened(window):
+            self._do(window, folder.root, lambda folder: self._undo_all(window, folder), None, "undone")
 
-    async def _undo_all(self, window: WindowId, folder: Folder) -> None:
-        await folder.call(folder.look, self._rounds.at_work(folder), {})
+    async def _undo_all(self, window: int, folder: Folder) -> None:
+        await folder.call(folder.look, self._roots.at_work(folder), {})
         writes, refused = await folder.call(folder.undo.plan_all)
-        _, failed = await folder.apply("Undo All", writes, self._rounds.at_work(folder))
+        notes = await folder.call(folder.undo.notes)
+        _, failed = await folder.apply("Undo All", writes, self._roots.at_work(folder), notes)
         self._say_refused(window, [*refused, *failed])
 
     def redo(self, window: WindowId) -> None:
         """Take the last undo of a window back."""
-        folders = [folder for folder in self._rounds.window(window).folders.values() if folder.has_round]
-        found = [folder for folder in folders if folder.round.state.undone]
+        found = [folder for folder in self._roots.opened(window) if folder.round.state.undone]
         if not found:
-            self._rounds.editor.mention("Nothing was undone.", window)
+            self._roots.editor.mention("Nothing was undone.", window)
             return
         last = max(found, key=lambda folder: folder.round.state.undone[-1].at)
         self._do(window, last.root, lambda folder: self._redo(window, folder), None, "")
 
-    async def _redo(self, window: WindowId, folder: Folder) -> None:
-        self._say_refused(window, await folder.redo(self._rounds.at_work(folder)))
+    async def _redo(self, window: int, folder: Folder) -> None:
+        self._say_refused(window, await folder.redo(self._roots.at_work(folder)))
 
     def _do(
         self,
@@ -121,11 +116,11 @@ class Decisions:
         outcome: str,
     ) -> None:
         """Do something in a folder, one at a time, and show what is left."""
-        folder = self._rounds.folder(root)
+        folder = self._roots.folder(root)
         if folder is None:
-            self._rounds.editor.mention("There is nothing to review.", window)
+            self._roots.editor.mention("There is nothing to review.", window)
             return
-        self._rounds.background(self._done(window, folder, action, row, outcome))
+        self._roots.background(self._done(window, folder, action, row, outcome))
 
     async def _done(
         self,
@@ -135,40 +130,39 @@ class Decisions:
         row: ChangeRow | None,
         outcome: str,
     ) -> None:
-        known = self._rounds.window(window)
+        known = self._roots.window(window)
         async with folder.lock:
             before = {each.path: each for each in folder.rows}
             try:
                 await action(folder)
             except OSError as error:
-                self._rounds.editor.say(f"{str(error)[:1].upper()}{str(error)[1:]}.", window)
+                self._roots.editor.say(f"{str(error)[:1].upper()}{str(error)[1:]}.", window)
             await folder.call(folder.refresh)
             left = {each.path for each in folder.rows}
             if outcome:
                 gone = [each for path, each in before.items() if path not in left and (row is None or path == row.path)]
                 known.done = [*known.done, *((each, outcome) for each in gone)][-KEPT:]
-        for each in list(folder.windows):
-            self._rounds.publish(each)
+        self._roots.publish_all(folder)
 
     def restore(self, window: WindowId, root: str, number: int) -> None:
         """Go back to a checkpoint."""
         self._do(window, root, lambda folder: self._restore(window, folder, number), None, "undone")
 
-    async def _restore(self, window: WindowId, folder: Folder, number: int) -> None:
-        await folder.call(folder.look, self._rounds.at_work(folder), {})
-        self._say_refused(window, await folder.restore(number, self._rounds.at_work(folder)))
+    async def _restore(self, window: int, folder: Folder, number: int) -> None:
+        await folder.call(folder.look, self._roots.at_work(folder), {})
+        _, left = await folder.restore(number, self._roots.at_work(folder))
+        self._say_refused(window, left)
 
     async def points(self, window: WindowId) -> list[Point]:
         """The checkpoints of a window, the latest first."""
         found: list[Point] = []
-        for folder in list(self._rounds.window(window).folders.values()):
-            if folder.has_round:
-                found += await folder.call(_points, folder)
+        for folder in self._roots.opened(window):
+            found += await folder.call(_points, folder)
         return sorted(found, key=lambda point: point.at, reverse=True)
 
     async def planned(self, point: Point) -> Preview:
         """What going back to a checkpoint does."""
-        folder = self._rounds.folder(point.root)
+        folder = self._roots.folder(point.root)
         if folder is None:
             return Preview((), ())
         async with folder.lock:

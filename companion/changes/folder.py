@@ -184,13 +184,21 @@ class Folder:
         files = self.checkpoints.of_turn(turn)
         return None if files is None else [(row.full_path, _lenient(old), _lenient(new)) for row, old, new in files]
 
-    async def apply(self, what: str, writes: Sequence[Write], at_work: Sequence[str]) -> tuple[list[Write], list[str]]:
+    def paths_since_turn(self, turn: str) -> list[str] | None:
+        """The absolute paths that going back to before a turn would write; None if it has no checkpoint."""
+        point = self.checkpoints.begin_of(turn)
+        paths = self.checkpoints.paths_since(point) if point else None
+        return None if paths is None else [os.path.join(self.root, *path.split("/")) for path in paths]
+
+    async def apply(
+        self, what: str, writes: Sequence[Write], at_work: Sequence[str], notes: Mapping[str, Sequence[str]]
+    ) -> tuple[list[Write], list[str]]:
         """Write what was planned: in the editor if a file is open there. Returns what was written and what was not.
 
-        The second list has a sentence for each file that was left alone.
+        The second list has a sentence for each file that was left alone. `notes` has the lines for the agents.
         """
         done, refused = await self._write(writes)
-        failed = await self.call(self.undo.finish, what, done, at_work) if done else []
+        failed = await self.call(self.undo.finish, what, done, at_work, notes) if done else []
         await self.call(self.refresh)
         return done, refused + [f"{path} is not as it should be" for path in failed]
 
@@ -205,8 +213,8 @@ class Folder:
         await self.call(self.refresh)
         return refused
 
-    async def restore(self, number: int, at_work: Sequence[str]) -> list[str]:
-        """Go back to a checkpoint. Returns a sentence for each file that was left alone."""
+    async def restore(self, number: int, at_work: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Go back to a checkpoint. Returns the files that were written, and a sentence for each that was left alone."""
         writes, base, left = await self.call(self.checkpoints.plan, number)
         done, refused = await self._write(writes)
         paths = {write.path for write in done}
@@ -214,7 +222,8 @@ class Folder:
         kept = {path: entry for path, entry in base.items() if path not in lost}
         failed = await self.call(self.checkpoints.finish_restore, done, kept, at_work)
         await self.call(self.refresh)
-        return [*left, *refused, *(f"{path} is not as it should be" for path in failed)]
+        written = sorted(paths - set(failed))
+        return written, [*left, *refused, *(f"{path} is not as it should be" for path in failed)]
 
     async def _write(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
         """What was written, and a sentence for each file that was not."""
@@ -262,7 +271,8 @@ class Folder:
             (each.change.old_start, each.change.old_end, each.change.new_start, each.change.new_end, each.key)
             for each in found.found
         )
-        return FileChanges(full, baseline, text, changes, row.agents, row.after)
+        new = frozenset(self.round.new_changes(path, after, found)) if row.is_new else frozenset[str]()
+        return FileChanges(full, baseline, text, changes, row.agents, row.after, new)
 
     def close(self) -> None:
         """End the process that runs, and let another editor have the store. Doesn't wait."""

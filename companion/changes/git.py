@@ -32,11 +32,27 @@ _SETTINGS = (
 )
 _ON_UNIX = ("core.protectNTFS=false", "core.protectHFS=false")
 _ON_WINDOWS = ("core.longpaths=true",)
+_PASSING = (
+    "No space left on device",
+    "Disk quota exceeded",
+    "Read-only file system",
+    "Permission denied",
+    "Too many open files",
+    "Cannot allocate memory",
+    "out of memory",
+    "Out of memory",
+    "Unable to read current working directory",
+)
+"""What git says if the machine lacks something, or the folder has gone."""
 _KEPT_VARIABLES = ("SYSTEMROOT", "WINDIR", "TEMP", "TMP", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 class GitError(OSError):
     """Git did not do what it was asked for; the text is its own."""
+
+
+class GitStoppedError(GitError):
+    """Git was ended, or lacked something on this machine: nothing is known of what it was to look at."""
 
 
 class GitMissingError(GitError):
@@ -82,13 +98,14 @@ class Git:
         """What a command of git prints. `given` is its standard input, `index` the name of the index in the store.
 
         Raises:
-            GitError: it failed, could not be started, took longer than `LIMIT`, or was ended by `close`.
+            GitStoppedError: it could not be started, took longer than `LIMIT`, or was ended, for example by `close`.
+            GitError: it failed.
         """
         settings = [*_SETTINGS, *(_ON_WINDOWS if sys.platform == "win32" else _ON_UNIX)]
         command = [self._path, *(part for setting in settings for part in ("-c", setting)), *arguments]
         with self._one:
             if self._is_closed:
-                raise GitError("it was ended")
+                raise GitStoppedError("it was ended")
             try:
                 process: subprocess.Popen[bytes] = programs.start(
                     command,
@@ -100,18 +117,19 @@ class Git:
                 )
                 self._running = process
             except (OSError, ValueError) as error:
-                raise GitError(str(error)) from error
+                raise GitStoppedError(str(error)) from error
             try:
                 printed, said = process.communicate(given, timeout=LIMIT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
-                raise GitError(f"git {arguments[0]} took longer than {LIMIT:.0f} seconds") from None
+                raise GitStoppedError(f"git {arguments[0]} took longer than {LIMIT:.0f} seconds") from None
             finally:
                 self._running = None
         if process.returncode not in answers:
             why = said.decode("utf-8", "replace").strip()[:500] or f"it ended with {process.returncode}"
-            raise GitError(f"git {arguments[0]}: {why}")
+            is_stopped = self._is_closed or process.returncode < 0 or any(words in why for words in _PASSING)
+            raise (GitStoppedError if is_stopped else GitError)(f"git {arguments[0]}: {why}")
         return printed
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ class Pieces:
     """Some bytes as lines with their endings."""
 
     def __init__(self, data: bytes) -> None:
-        self._codec = codec = _codec(data)
+        self._codec = codec = codec_of(data)
         text = data.decode(codec)
         ends = [found.end() for found in _ENDING.finditer(text)]
         starts = [0, *ends]
@@ -58,14 +58,14 @@ class Pieces:
 
 def is_binary(data: bytes) -> bool:
     """Whether these are no lines of text."""
-    return _codec(data) == "latin-1" and b"\0" in data
+    return codec_of(data) == "latin-1" and b"\0" in data
 
 
 def hunks(before: bytes, after: bytes) -> Hunks:
     """The changes between two contents."""
     if is_binary(before) or is_binary(after) or max(len(before), len(after)) > MAX_COMPARED:
         return Hunks((), 0, 0, is_text=False)
-    if before and after and _codec(before) != _codec(after):
+    if before and after and codec_of(before) != codec_of(after):
         return Hunks((), 0, 0, is_text=False)
     with no_collection():
         old, new = Pieces(before).lines, Pieces(after).lines
@@ -92,11 +92,12 @@ def _moved(before: bytes, after: bytes, key: str, lines: tuple[int, int] | None,
     with no_collection():
         old, new = Pieces(before), Pieces(after)
         found = _changes(old.lines, new.lines)
-        change = next((each for each in found if _key(each, old.lines, new.lines) == key), None)
+        change = _by_key(found, key, old.lines, new.lines)
         if change is None:
             return None
         if lines:
-            change = _part(change, lines)
+            shift = change.new_start - int(key.split("-")[1])
+            change = _part(change, (lines[0] + shift, lines[1] + shift))
         before_part = old.lines[change.old_start : change.old_end]
         after_part = new.lines[change.new_start : change.new_end]
         if undoes:
@@ -128,12 +129,22 @@ def _part(change: Change, lines: tuple[int, int]) -> Change:
     return Change(at, at, first, after)
 
 
+def _by_key(found: Sequence[Change], key: str, old: Sequence[str], new: Sequence[str]) -> Change | None:
+    """The change with this key; or the only one with its lines, if a decision above has moved it."""
+    keys = {_key(each, old, new): each for each in found}
+    if key in keys:
+        return keys[key]
+    moved = [each for own, each in keys.items() if own.split("-")[2:] == key.split("-")[2:]]
+    return moved[0] if len(moved) == 1 else None
+
+
 def _key(change: Change, old: Sequence[str], new: Sequence[str]) -> str:
     lines = [*old[change.old_start : change.old_end], "\0", *new[change.new_start : change.new_end]]
     return fingerprint(change.old_start, change.new_start, lines)
 
 
-def _codec(data: bytes) -> str:
+def codec_of(data: bytes) -> str:
+    """The codec that makes characters of some bytes and the same bytes of those: UTF-16, or one byte each."""
     for mark, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if data.startswith(mark) and len(data) % 2 == 0:
             try:

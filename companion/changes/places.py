@@ -17,6 +17,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 
+from ..platforms import folders
 from ..platforms.files import close_to_others, is_mine, lock, make_private_folders
 from .git import program
 
@@ -35,14 +36,8 @@ class PlaceError(OSError):
 
 def stores(environment: Mapping[str, str] = os.environ) -> str:
     """The folder of all stores, in the user's cache folder."""
-    home = os.path.expanduser("~")
-    if sys.platform == "win32":
-        base = environment.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
-        return os.path.join(base, "QwenCompanion", "Snapshots")
-    if sys.platform == "darwin":
-        return os.path.join(home, "Library", "Caches", "QwenCompanion", "Snapshots")
-    base = environment.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
-    return os.path.join(base, "qwen-companion", "snapshots")
+    name = "Snapshots" if sys.platform in {"win32", "darwin"} else "snapshots"
+    return os.path.join(folders.cache(environment), name)
 
 
 def refusal(root: str) -> str | None:

@@ -49,6 +49,8 @@ class FileChanges:
     agents: tuple[str, ...]
     after: str
     """Identifies what is on the disk."""
+    new: frozenset[str] = frozenset()
+    """The keys of the changes that were made since comments were sent."""
 
 
 class ChangeViews(Messages, Protocol):
@@ -74,8 +76,11 @@ class ChangeViews(Messages, Protocol):
         """How the editor decodes a file."""
         ...
 
-    async def confirm(self, window: WindowId, question: str, yes: str) -> bool:
-        """Ask a question with a button for yes; True if the person clicks that."""
+    async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
+        """Ask a question with a button for yes; True if the person clicks that.
+
+        With `no`, a button of that name answers no, and it is a yes if the question is closed without an answer.
+        """
         ...
 
     def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
@@ -96,4 +101,8 @@ class Work(Protocol):
 
     def changes_changed(self) -> None:
         """Something waits for a review, or no longer."""
+        ...
+
+    def turn_written(self, chat: int, turn: str, files: int) -> None:
+        """So many files were found to be changed in a turn of a chat that has ended."""
         ...

@@ -41,6 +41,8 @@ class Head:
     moved_by: str = ""
     """The first word of the last line in HEAD's log, such as "commit" or "checkout"."""
     stash: str = ""
+    index: str = ""
+    """Identifies what is in the index: the stat of its file."""
 
 
 def repository(folder: str) -> Repository | None:
@@ -78,7 +80,23 @@ def head(found: Repository | None) -> Head:
         if not commit.startswith("ref:"):
             break
         commit = _ref(found, commit[4:].strip())
-    return Head(commit, _moved_by(found), _ref(found, "refs/stash"))
+    return Head(commit, _moved_by(found), _ref(found, "refs/stash"), _stat(os.path.join(found.own, "index")))
+
+
+def is_made_since(found: Repository, blob: str, at: int) -> bool:
+    """Whether an object was added to the repository since a time in nanoseconds, as `git add` does with new content."""
+    for folder in object_folders(found):
+        with contextlib.suppress(OSError):
+            return os.stat(os.path.join(folder, blob[:2], blob[2:])).st_mtime_ns >= at
+    return False
+
+
+def _stat(path: str) -> str:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ""
+    return f"{found.st_size}-{found.st_mtime_ns}-{found.st_ino}"
 
 
 def _ref(found: Repository, name: str) -> str:

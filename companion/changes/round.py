@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..review.disk import Encodings, decoded
@@ -18,11 +18,13 @@ from . import files, hunks, project, rules
 from .entries import REPOSITORY, Difference, Entry, TreeSnapshot
 from .files import WriteRefusedError
 from .hunks import Hunks
-from .project import Repository
+from .project import Head, Repository
 from .rows import ChangeRow, Rows, is_comparable, is_text
 from .state import RoundState, Save, read_state
 from .store import DamagedError, Store
 
+CLOCK = 20_000_000
+"""Nanoseconds by which the time of a file may be too early: the system takes it from a clock that ticks."""
 FORMATTING = 2.0
 """Seconds after a save in which a change of the same file belongs to the save: a formatter has made it."""
 
@@ -34,7 +36,9 @@ class Seen:
     changed: tuple[str, ...] = ()
     """The paths that have changed since the look before and are not the person's saves."""
     moved_by: str = ""
-    """What has moved `HEAD`, such as "checkout"; empty if nothing has."""
+    """What has moved `HEAD` or the index, such as "checkout"; empty if nothing has."""
+    by_git: tuple[str, ...] = ()
+    """Those of the changed paths that came with that, and that no agent has named."""
     before: TreeSnapshot | None = None
     """The look before."""
 
@@ -52,6 +56,10 @@ class Round:
         self.state = RoundState(store.root)
         self._excludes = excludes
         self._rows = Rows(store)
+        self._before_look: dict[str, tuple[Entry | None, list[str]]] = {}
+        """The files that the last look has found to be changed: what they were before, and who had changed them."""
+        self._looked_at = 0
+        """When the last look began, in nanoseconds of Unix time."""
         self._settling: dict[str, float] = {}
         """Files that the person has saved just now, and until when a change of them belongs to that."""
 
@@ -118,12 +126,14 @@ class Round:
         if self.state.working != list(at_work):
             self.state.working = list(at_work)
             self.save()
+        looked_at, self._looked_at = self._looked_at, time.time_ns()
         found = self.store.look(self.state.rules)
         self.state.now = found.snapshot
-        moved_by = self._moved()
+        head, self.state.head = self.state.head, project.head(project.repository(self.root))
         if before == self.state.now:
-            return Seen((), moved_by, before)
+            return Seen((), "", (), before)
         changed: list[str] = []
+        self._before_look = {}
         for each in self.store.differences(before, self.state.now, renames=False):
             agent = (named or {}).get(each.path)
             if self._settling.get(each.path, 0) > time.monotonic() and not agent:
@@ -131,17 +141,29 @@ class Round:
                 continue
             changed.append(each.path)
             known = self.state.agents.setdefault(each.path, [])
+            self._before_look[each.path] = each.before, list(known)
             known += [name for name in ([agent] if agent else at_work) if name not in known]
         self.save()
-        return Seen(tuple(changed), moved_by, before)
+        moved_by, by_git = self._moved(head, [path for path in changed if path not in (named or {})], looked_at)
+        return Seen(tuple(changed), moved_by, tuple(by_git), before)
 
-    def _moved(self) -> str:
-        before, self.state.head = self.state.head, project.head(project.repository(self.root))
-        if before.stash != self.state.head.stash:
-            return "stash"
-        if before.commit == self.state.head.commit or self.state.head.moved_by == "commit":
-            return ""
-        return self.state.head.moved_by or "git"
+    def _moved(self, before: Head, paths: Sequence[str], since: int) -> tuple[str, Sequence[str]]:
+        """What has moved `HEAD` or the index since a look, and which of some changed paths came with that."""
+        after = self.state.head
+        if before.stash != after.stash:
+            return "stash", paths
+        if before.commit != after.commit and after.moved_by != "commit":
+            return after.moved_by or "git", paths
+        found = project.repository(self.root)
+        if not found or not paths or not since or before.index in ("", after.index) or before.commit != after.commit:
+            return "", ()
+        # What git has written is what the index says by now, and was in the repository before: `git add` makes it new.
+        indexed = self.store.indexed(found, "", paths)
+        now = self.store.entries(self.state.now, paths)
+        same = [path for path in paths if indexed.get(path) == (now[path].blob if path in now else None)]
+        return "the index", [
+            path for path in same if path not in now or not project.is_made_since(found, now[path].blob, since)
+        ]
 
     def waiting(self) -> list[Difference]:
         """What differs between the baseline and the last look."""
@@ -154,7 +176,43 @@ class Round:
 
     def rows(self) -> list[ChangeRow]:
         """The files that wait, by path."""
-        return self._rows.of(self.waiting(), self.state)
+        return self._rows.of(self.waiting(), self.state, self._new())
+
+    def _new(self) -> Collection[str]:
+        """The paths that have changed since the checkpoint after which changes are new."""
+        if (before := self.new_since()) is None:
+            return ()
+        return {path for each in self.store.differences(before, self.state.now) for path in each.paths}
+
+    def new_since(self) -> TreeSnapshot | None:
+        """The folder at the checkpoint after which changes are new, with the person's saves since; None without one."""
+        number = self.state.new_since
+        point = next((each for each in self.state.checkpoints if each.number == number), None) if number else None
+        return self.with_saves(point.disk, point.saves, len(self.state.saves))[0] if point else None
+
+    def new_changes(self, path: str, after: bytes, found: Hunks) -> Iterator[str]:
+        """The keys of a file's changes that were made since the checkpoint after which changes are new."""
+        before = self.new_since()
+        entry = self.store.entry(before, path) if before else None
+        data = self.store.read([entry.blob]).get(entry.blob, b"") if entry and is_text(entry) else b""
+        since = [each.change for each in hunks.hunks(data, after).found]
+        for each in found.found:
+            start, end = each.change.new_start, each.change.new_end
+            if any(start <= one.new_end and one.new_start <= end for one in since):
+                yield each.key
+
+    def with_saves(self, snapshot: TreeSnapshot, first: int, last: int) -> tuple[TreeSnapshot, set[str]]:
+        """A snapshot with some of the person's saves, and the files in which they conflict with it."""
+        saves = self.state.saves[first:last]
+        entries: dict[str, Entry | None] = dict.fromkeys(each.path for each in saves)
+        entries |= self.store.entries(snapshot, list(entries))
+        conflicts: set[str] = set()
+        for each in saves:
+            try:
+                entries[each.path] = self.merged(entries[each.path], each.before, each.after)
+            except ConflictError:
+                conflicts.add(each.path)
+        return (self.store.with_entries(snapshot, entries) if entries else snapshot), conflicts
 
     def rows_of(self, found: Sequence[Difference]) -> list[ChangeRow]:
         """The rows of other differences, such as those of a turn."""
@@ -164,6 +222,10 @@ class Round:
         """The baseline's and the last look's content of a file that waits, and its changes; None if nothing does."""
         found = self.find(path)
         return self._rows.contents(found) if found else None
+
+    def contents_of(self, found: Sequence[Difference]) -> dict[str, tuple[bytes, bytes, Hunks]]:
+        """Both contents of some files and their changes, by path; those are left out that can't be compared."""
+        return self._rows.contents_of(found)
 
     def committed(self, path: str, *, in_index: bool) -> bytes | None:
         """A file as the person's own repository has it, in its index or in HEAD; None if it has none."""
@@ -179,8 +241,13 @@ class Round:
         """How a file differs from the baseline; None if it doesn't."""
         return next((each for each in self.waiting() if path in each.paths), None)
 
-    def saved(self, path: str, at_work: Sequence[str], text: bytes | None = None) -> None:
-        """The person has saved a file; `text` is what they saved, if that is known."""
+    def saved(self, path: str, at_work: Sequence[str], text: bytes | None = None, since: int = 0) -> None:
+        """The person has saved a file; `text` is what they saved, if that is known.
+
+        `since` is when the editor began to write it, in nanoseconds of Unix time.
+        """
+        if since and path in self._before_look and self.store.written_at(path) >= since - CLOCK:
+            self._take_back_look(path)  # which came between the editor's write and this call
         before = self.store.entry(self.state.now, path)
         self._settling = {name: until for name, until in self._settling.items() if until > time.monotonic()}
         self._settling.pop(path, None)
@@ -196,6 +263,15 @@ class Round:
         self._follow(path, before, after)
         self._settling[path] = time.monotonic() + FORMATTING
         self.save()
+
+    def _take_back_look(self, path: str) -> None:
+        """Have the next look find again what the last one has found in a file."""
+        entry, agents = self._before_look.pop(path)
+        self.state.now = self.store.with_entries(self.state.now, {path: entry})
+        if agents:
+            self.state.agents[path] = agents
+        else:
+            self.state.agents.pop(path, None)
 
     def reviewed(self, path: str, before: str | None, text: str) -> bool:
         """The person has accepted a proposal: `text` in place of `before`, None for a new file.

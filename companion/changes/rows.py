@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from . import hunks
@@ -38,6 +38,8 @@ class ChangeRow:
     """Identifies what is in the baseline."""
     after: str
     """Identifies what is on the disk."""
+    is_new: bool = False
+    """Whether it has changed since comments were sent."""
 
     @property
     def full_path(self) -> str:
@@ -52,12 +54,12 @@ class Rows:
         self._store = store
         self._counted: dict[tuple[str, str], Hunks] = {}
 
-    def of(self, found: Sequence[Difference], state: RoundState) -> list[ChangeRow]:
-        """The rows of some differences, in their order."""
+    def of(self, found: Sequence[Difference], state: RoundState, new: Collection[str] = ()) -> list[ChangeRow]:
+        """The rows of some differences, in their order. `new` are the paths that are marked as new."""
         self._count(found)
-        return [self._row(each, state) for each in found]
+        return [self._row(each, state, is_new=any(path in new for path in each.paths)) for each in found]
 
-    def _row(self, each: Difference, state: RoundState) -> ChangeRow:
+    def _row(self, each: Difference, state: RoundState, *, is_new: bool) -> ChangeRow:
         counted = self._counted.get(pair_of(each))
         kind, note = _kind(each, counted)
         agents = tuple(dict.fromkeys(name for path in each.paths for name in state.agents.get(path, [])))
@@ -68,7 +70,9 @@ class Rows:
         before, after = (f"{side.mode} {side.blob}" if side else "" for side in (each.before, each.after))
         changes = max(len(counted.found), 1) if by_hunk and counted else 1
         from_ = each.renamed_from
-        return ChangeRow(state.root, each.path, kind, agents, inserted, deleted, changes, note, from_, before, after)
+        return ChangeRow(
+            state.root, each.path, kind, agents, inserted, deleted, changes, note, from_, before, after, is_new
+        )
 
     def _count(self, found: Sequence[Difference]) -> None:
         """Compare the contents of files that were not compared before."""
@@ -84,12 +88,18 @@ class Rows:
 
     def contents(self, found: Difference) -> tuple[bytes, bytes, Hunks] | None:
         """Both contents of a file and its changes; None if they are not there to compare."""
-        if not is_comparable(found):
-            return None
-        self._count([found])
-        data = self._store.read(blob for blob in pair_of(found) if blob)
-        before, after = (data.get(blob, b"") for blob in pair_of(found))
-        return before, after, self._counted[pair_of(found)]
+        return self.contents_of([found]).get(found.path)
+
+    def contents_of(self, found: Sequence[Difference]) -> dict[str, tuple[bytes, bytes, Hunks]]:
+        """The same for several files, by path, with one process of git."""
+        comparable = [each for each in found if is_comparable(each)]
+        self._count(comparable)
+        data = self._store.read(blob for each in comparable for blob in pair_of(each) if blob)
+        result: dict[str, tuple[bytes, bytes, Hunks]] = {}
+        for each in comparable:
+            before, after = (data.get(blob, b"") for blob in pair_of(each))
+            result[each.path] = before, after, self._counted[pair_of(each)]
+        return result
 
 
 def pair_of(each: Difference) -> tuple[str, str]:

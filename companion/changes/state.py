@@ -30,6 +30,8 @@ class Operation:
     base: dict[str, tuple[Entry | None, Entry | None]] = field(
         default_factory=dict[str, tuple[Entry | None, Entry | None]]
     )
+    notes: list[str] = field(default_factory=list[str])
+    """A line for each change that was undone, for its agent; empty once that was told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class RoundState:
     """Who was at work at the last look: what is written until the next instance looks is theirs."""
     modes: dict[str, int] = field(default_factory=dict[str, int])
     """The permissions of files that have unusual ones."""
+    new_since: int = 0
+    """The number of the checkpoint after which changes are marked as new; 0 for none."""
 
     def write(self, store: str) -> None:
         """Write it into the folder of a store, atomically."""
@@ -115,11 +119,12 @@ class RoundState:
             "undone": [_operation_to(each) for each in self.undone],
             "working": self.working,
             "modes": self.modes,
+            "new_since": self.new_since,
         }
 
 
 def read_state(store: str, root: str) -> RoundState | None:
-    """The state in the folder of a store; None if there is none. Raises ValueError if it can't be read."""
+    """The state in the folder of a store; None if there is none. Raises ValueError if it is damaged, OSError."""
     try:
         with open(os.path.join(store, _FILE), encoding="utf-8") as file:
             plain: dict[str, Any] = json.load(file)
@@ -128,7 +133,7 @@ def read_state(store: str, root: str) -> RoundState | None:
         return _state_from(plain, root)
     except FileNotFoundError:
         return None
-    except (OSError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(str(error)) from error
 
 
@@ -149,17 +154,19 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
         [_operation_from(each) for each in plain["undone"]],
         list(plain["working"]),
         {path: int(mode) for path, mode in plain["modes"].items()},
+        int(plain.get("new_since", 0)),
     )
 
 
 def _operation_to(operation: Operation) -> list[Any]:
     disk, base = _pairs_to(operation.disk), _pairs_to(operation.base)
-    return [operation.what, disk, operation.agents, operation.at, base]
+    return [operation.what, disk, operation.agents, operation.at, base, operation.notes]
 
 
 def _operation_from(value: Any) -> Operation:
-    what, disk, agents, at, base = value
-    return Operation(what, _pairs_from(disk), dict(agents), at, _pairs_from(base))
+    what, disk, agents, at, base, *rest = value
+    notes = [str(note) for note in rest[0]] if rest else []
+    return Operation(what, _pairs_from(disk), dict(agents), at, _pairs_from(base), notes)
 
 
 def _checkpoint_to(point: Checkpoint) -> list[Any]:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from ..platforms.files import make_private_folders
 from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, TreeSnapshot
-from .git import Git, GitError
+from .git import Git, GitError, GitStoppedError
+from .merging import merged_by, without_conflict
 from .project import LinkedObjects, Repository
 
 MANY_FILES = 200_000
@@ -83,6 +84,8 @@ class Store:
                 os.unlink(os.path.join(self.path, lock))
         try:
             self._tree = self._write_tree("index")
+        except GitStoppedError:
+            raise
         except GitError as error:
             raise DamagedError(str(error)) from error
         self._links.open()
@@ -93,6 +96,8 @@ class Store:
             return True
         try:
             listed = self._git.run("rev-list", "--objects", "--missing=print", "--no-object-names", tree, "--")
+        except GitStoppedError:
+            raise
         except GitError:
             return False
         return b"?" not in listed
@@ -210,6 +215,8 @@ class Store:
         """Add files to the index; one that can't be read is no reason to miss the others."""
         try:
             self._git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=_joined(paths))
+        except GitStoppedError:
+            raise
         except GitError:
             if len(paths) > 1:
                 half = len(paths) // 2
@@ -221,6 +228,13 @@ class Store:
             with contextlib.suppress(OSError):
                 found = os.lstat(os.path.join(self.root, paths[0]))
                 self._failed[paths[0]] = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode)
+
+    def written_at(self, path: str) -> int:
+        """When a file was written, in nanoseconds of Unix time; 0 if there is none."""
+        try:
+            return os.lstat(os.path.join(self.root, path)).st_mtime_ns
+        except OSError:
+            return 0
 
     def differences(self, before: TreeSnapshot, after: TreeSnapshot, *, renames: bool = True) -> list[Difference]:
         """How two snapshots differ, by path."""
@@ -311,6 +325,21 @@ class Store:
         except GitError:
             return None
 
+    def indexed(self, found: Repository, below: str, paths: Sequence[str]) -> dict[str, str]:
+        """The ids of some files in the index of the person's repository, which is read as a file.
+
+        `below` is the folder's path in the repository's work tree, empty if it is that. Raises GitError.
+        """
+        prefix = f"{below}/" if below else ""
+        listed = self._git.run("ls-files", "-z", "-s", index=os.path.join(found.own, "index"))
+        wanted = {prefix + path: path for path in paths}
+        ids: dict[str, str] = {}
+        for line in listed.split(b"\0")[:-1]:
+            about, _, name = line.partition(b"\t")
+            if path := wanted.get(os.fsdecode(name)):
+                ids[path] = about.split(b" ")[1].decode()
+        return ids
+
     def write(self, data: bytes) -> str:
         """Copy bytes into the store; returns their id."""
         with self._writing():
@@ -324,21 +353,8 @@ class Store:
 
     def merge(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
         """Three texts merged by `git merge-file`; None if they conflict."""
-        if ours == base:
-            return theirs
-        if base in (theirs, ours) or ours == theirs:
-            return ours
-        names = [os.path.join(self.path, f"merge.{name}") for name in ("ours", "base", "theirs")]
-        try:
-            for name, data in zip(names, (ours, base, theirs), strict=True):
-                self._write_file(name, data)
-            return self._git.run("merge-file", "-p", "--", *names)
-        except GitError:
-            return None  # the number of conflicts, or 255 for a binary file
-        finally:
-            for name in names:
-                with contextlib.suppress(OSError):
-                    os.unlink(name)
+        simple = without_conflict(ours, base, theirs)
+        return merged_by(self._git, self.path, ours, base, theirs) if simple is None else simple
 
     def _write_file(self, name: str, data: bytes) -> None:
         path = os.path.join(self.path, name)

@@ -7,12 +7,14 @@ editor is written there; the bytes on the disk are looked at afterwards in any c
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from . import files, hunks
 from .entries import LINK, Difference, Entry
 from .files import WriteRefusedError
+from .notes import MAX_NOTES, limited, undone_notes
 from .round import Round
 from .rows import is_comparable
 from .state import Operation, RoundState
@@ -126,15 +128,34 @@ class RoundUndo:
         if write.data is not None and not self.is_written(write):
             files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)
 
-    def finish(self, what: str, writes: Sequence[Write], at_work: Sequence[str] = ()) -> list[str]:
-        """Read what was written, and remember it so that it can be taken back. Returns what is not as it should be."""
+    def notes(self, path: str = "", key: str = "", lines: tuple[int, int] | None = None) -> dict[str, list[str]]:
+        """For each file that is going to be undone, or for one of them, the lines for the agents that changed it."""
+        found = [each for each in self._round.waiting() if path in ("", *each.paths)]
+        rows = [(each, row) for each, row in zip(found, self._round.rows_of(found), strict=True) if row.agents]
+        contents = self._round.contents_of([each for each, _ in rows[:MAX_NOTES]])
+        told = {row.path: undone_notes(row, contents.get(each.path), key, lines) for each, row in rows[:MAX_NOTES]}
+        return told | {row.path: undone_notes(row, None) for _, row in rows[MAX_NOTES:]}
+
+    def finish(
+        self,
+        what: str,
+        writes: Sequence[Write],
+        at_work: Sequence[str] = (),
+        notes: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> list[str]:
+        """Read what was written, and remember it so that it can be taken back. Returns what is not as it should be.
+
+        `notes` has the lines for the agents, by path.
+        """
         before = self._store.entries(self._state.now, [write.path for write in writes])
         failed = [write.path for write in writes if not self.is_written(write)]
         self._look_at_own([write.path for write in writes], at_work)
         after = self._store.entries(self._state.now, [write.path for write in writes])
         done = {write.path: (before.get(write.path), after.get(write.path)) for write in writes}
         agents = {path: self._state.agents[path] for path in done if path in self._state.agents}
-        self._state.undone = [*self._state.undone, Operation(what, done, agents, time.time())][-OPERATIONS_KEPT:]
+        told = [line for path in done if path not in failed for line in notes.get(path, ())]
+        operation = Operation(what, done, agents, time.time(), notes=limited(told))
+        self._state.undone = [*self._state.undone, operation][-OPERATIONS_KEPT:]
         self._round.save()
         return failed
 
@@ -146,6 +167,16 @@ class RoundUndo:
         self._round.look(at_work)
         agents = self._state.agents | known
         self._state.agents = {path: names for path, names in agents.items() if names or path not in known}
+
+    def untold(self) -> list[str]:
+        """The lines of what was undone, is not back, and was not told yet."""
+        return [line for operation in self._state.undone for line in operation.notes]
+
+    def told(self, lines: Sequence[str]) -> None:
+        """These lines were told."""
+        for operation in self._state.undone:
+            operation.notes = [line for line in operation.notes if line not in lines]
+        self._round.save()
 
     def plan_redo(self) -> tuple[Operation, list[Write]]:
         """The last operation that was not taken back, and what to write for that. Raises WriteRefusedError."""

@@ -15,7 +15,9 @@ class WindowChanges:
 
     def __init__(self) -> None:
         self.clis: tuple[str, ...] = ()
-        self.turns: dict[ChatId, str] = {}
+        self.unasking: set[str] = set()
+        """Those of them that change files without asking."""
+        self.turns: dict[int, str] = {}
         """The agents of the chats in whose turns something may be written, by chat."""
         self.folders: dict[str, Folder] = {}
         self.done: list[tuple[ChangeRow, str]] = []

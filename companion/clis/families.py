@@ -86,6 +86,8 @@ class Launch:
     npm_package: str
     resume: tuple[str, ...]
     """The options that continue the folder's last conversation."""
+    resume_since: tuple[int, ...] = ()
+    """The version since which it knows them. Qwen Code 0.1.3 prints its help and ends."""
     ask: tuple[str, ...] = ()
     """The options that make it ask before it changes a file."""
     unless: frozenset[str] = frozenset()
@@ -184,6 +186,7 @@ QWEN_CODE = CliFamily(
         key="qwen",
         npm_package="@qwen-code/qwen-code",
         resume=("--continue",),
+        resume_since=(0, 5),
         ask=("--approval-mode", "default"),
         unless=frozenset({"--approval-mode", "--yolo", "-y"}),
     ),
@@ -212,7 +215,13 @@ GEMINI_CLI = CliFamily(
     # (docs/protocols/gemini-ide.md#discovery).
     files=(DiscoveryName(temporary_folder, ("gemini", "ide"), "gemini-ide-server-{pid}-{port}.json"),),
     # If there is no conversation, it says so and begins a new one.
-    launch=Launch(key="gemini", npm_package="@google/gemini-cli", resume=("--resume", "latest"), quotes_paths=True),
+    launch=Launch(
+        key="gemini",
+        npm_package="@google/gemini-cli",
+        resume=("--resume", "latest"),
+        resume_since=(0, 20),
+        quotes_paths=True,
+    ),
     habits=Habits(
         folder=".gemini",
         home_variable="GEMINI_CLI_HOME",
@@ -234,5 +243,9 @@ TERMINAL_VARIABLES = {"TERM_PROGRAM": "sublime"}
 
 
 def keeps_edits(cli: str) -> bool:
-    """Whether the CLI of that name writes an edited proposal after "yes" in its terminal."""
-    return any(family.keeps_edits for family in FAMILIES if family.name == cli)
+    """Whether the CLI of that name writes an edited proposal after "yes" in its terminal.
+
+    The name of one that runs elsewhere begins with that of its family.
+    """
+    families = (family for family in FAMILIES if cli == family.name or cli.startswith(f"{family.name} "))
+    return any(family.keeps_edits for family in families)

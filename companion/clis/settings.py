@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from ..small_files import read_settings
 from .families import CliFamily
 
 
@@ -25,11 +24,6 @@ def approval_mode(family: CliFamily, values: Mapping[str, Any]) -> str | None:
     """The approval mode in the settings; None if they have none."""
     mode = setting(values, family.habits.approval_setting, setting(values, "tools.approvalMode"))
     return mode if isinstance(mode, str) else None
-
-
-def names_approval_mode(family: CliFamily) -> bool:
-    """Whether the person's own settings, not a project's, set an approval mode."""
-    return approval_mode(family, read_settings(settings_folder(family, os.environ) / "settings.json")) is not None
 
 
 def setting(values: object, key: str, default: object = None) -> object:

@@ -167,7 +167,7 @@ def mention(
     """
     if _CONTROLS.search(path):
         return None
-    shown = _below(path, folder)
+    shown = below(path, folder)
     if windows:
         shown = shown.replace("\\", "/")
     name = _mentioned(shown, launch, windows=windows) or f'"{shown}"'
@@ -178,7 +178,7 @@ def mention(
     return f"{name} {'line' if single else 'lines'} {numbers} "
 
 
-def _below(path: str, folder: str) -> str:
+def below(path: str, folder: str) -> str:
     """The path relative to the folder if it is below it."""
     try:
         inside = PurePath(path).relative_to(PurePath(folder)) if folder else None

@@ -38,6 +38,12 @@ class Comment:
     """Who has made the change that is commented; empty if nobody is known."""
     sent: float = 0.0
     """When it was sent, as a Unix time in seconds; 0 if it wasn't."""
+    to: str = ""
+    """Who has got it, or in whose prompt it is; empty for nobody."""
+    is_in_prompt: bool = False
+    """Whether it stands in that prompt, as far as is known. In a chat it isn't sent until the prompt is."""
+    has_changed: bool = False
+    """Whether its lines have other text now, or are gone."""
     written: float = field(default_factory=time.time)
     """When it was written, likewise."""
     id: str = field(default_factory=_new_id)
@@ -48,13 +54,32 @@ class Comment:
         return self.first + max(len(self.lines), 1) - 1
 
     @property
+    def order(self) -> tuple[str, int, float]:
+        """What comments are sorted by: their files, lines and times."""
+        return self.path, self.first, self.written
+
+    @property
     def is_sent(self) -> bool:
         """Whether an agent has got it."""
         return self.sent > 0
 
-    def moved(self, first: int) -> Comment:
+    @property
+    def is_due(self) -> bool:
+        """Whether it is still to be sent: nobody has got it, and it stands in no prompt."""
+        return not self.is_sent and not self.is_in_prompt
+
+    @property
+    def state(self) -> str:
+        """How far it has come, in words; empty if it is still to be sent."""
+        if self.is_in_prompt:
+            return f"in the prompt of {self.to}" if self.to else "in a prompt"
+        if self.is_sent:
+            return f"sent to {self.to}" if self.to else "sent"
+        return ""
+
+    def moved(self, first: int, *, has_changed: bool = False) -> Comment:
         """The same comment where its lines are now."""
-        return replace(self, first=first)
+        return replace(self, first=first, has_changed=has_changed)
 
     def as_data(self) -> dict[str, Any]:
         """As an object of JSON."""
@@ -81,6 +106,9 @@ class Comment:
             side=side,
             agent=texts["agent"],
             sent=times["sent"],
+            to=found_to if isinstance(found_to := fields.get("to"), str) else "",
+            is_in_prompt=fields.get("is_in_prompt") is True,
+            has_changed=fields.get("has_changed") is True,
             written=times["written"],
             id=texts["id"],
         )

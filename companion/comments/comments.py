@@ -40,17 +40,24 @@ class Comments:
 
     def edit(self, identifier: str, words: str) -> None:
         """Give a comment other words; it counts as not sent."""
-        self._replace(identifier, lambda comment: replace(comment, words=words, sent=0.0))
+        self._replace([identifier], lambda comment: replace(comment, words=words, sent=0.0, to="", is_in_prompt=False))
 
-    def move(self, identifier: str, first: int, lines: Sequence[str]) -> None:
-        """The lines of a comment are elsewhere, or were changed where they are."""
-        self._replace(identifier, lambda comment: replace(comment, first=first, lines=tuple(lines)))
+    def move(self, identifier: str, first: int, *, has_changed: bool) -> None:
+        """The lines of a comment are at this line now; or they were changed, and this is where they were."""
+        self._replace([identifier], lambda comment: comment.moved(first, has_changed=has_changed))
 
-    def sent(self, identifiers: Iterable[str]) -> None:
-        """Comments were sent."""
+    def sent(self, identifiers: Iterable[str], to: str = "", *, is_in_prompt: bool = False) -> None:
+        """An agent has got comments, or they stand in its prompt, where nobody can see whether they are sent."""
         now = time.time()
-        for identifier in identifiers:
-            self._replace(identifier, lambda comment: replace(comment, sent=now))
+        self._replace(identifiers, lambda comment: replace(comment, sent=now, to=to, is_in_prompt=is_in_prompt))
+
+    def hold(self, identifiers: Iterable[str], to: str) -> None:
+        """Comments stand in the prompt of a chat, which is still to be sent."""
+        self._replace(identifiers, lambda comment: replace(comment, sent=0.0, to=to, is_in_prompt=True))
+
+    def release(self, identifiers: Iterable[str]) -> None:
+        """Comments stand in no prompt any more, and nobody has got them."""
+        self._replace(identifiers, lambda comment: replace(comment, sent=0.0, to="", is_in_prompt=False))
 
     def delete(self, identifiers: Iterable[str]) -> None:
         """Delete comments."""
@@ -66,18 +73,18 @@ class Comments:
 
     def of_root(self, root: str) -> tuple[Comment, ...]:
         """The comments of a root, in the order of their files and lines."""
-        return tuple(sorted(self._by_root.get(root, ()), key=_order))
+        return tuple(sorted(self._by_root.get(root, ()), key=lambda comment: comment.order))
 
     def of_file(self, path: str) -> tuple[Comment, ...]:
         """The comments on a file and on its proposals, in the order of their lines."""
-        return tuple(sorted((comment for comment in self if comment.path == path), key=_order))
+        return tuple(sorted((comment for comment in self if comment.path == path), key=lambda comment: comment.order))
 
     def unsent(self, roots: Iterable[str]) -> tuple[Comment, ...]:
-        """The comments of some roots that no agent has got, in the order of their files and lines."""
-        return tuple(comment for root in roots for comment in self.of_root(root) if not comment.is_sent)
+        """The comments of some roots that are still to be sent, in the order of their files and lines."""
+        return tuple(comment for root in roots for comment in self.of_root(root) if comment.is_due)
 
     def draft(self, line: Line) -> str:
-        """The text that was begun at a line; empty for none."""
+        """The text that was begun at a line; empty for none. The path may be the id of a comment that is edited."""
         return self._drafts.get(line, "")
 
     def keep_draft(self, line: Line, words: str) -> None:
@@ -92,13 +99,10 @@ class Comments:
         for comments in list(self._by_root.values()):
             yield from comments
 
-    def _replace(self, identifier: str, change: Callable[[Comment], Comment]) -> None:
+    def _replace(self, identifiers: Iterable[str], change: Callable[[Comment], Comment]) -> None:
+        wanted = set(identifiers)
         for root, comments in self._by_root.items():
-            for at, comment in enumerate(comments):
-                if comment.id == identifier and (changed := change(comment)) != comment:
-                    comments[at] = changed
-                    self._changed(root)
-
-
-def _order(comment: Comment) -> tuple[str, int, float]:
-    return comment.path, comment.first, comment.written
+            changed = [change(comment) if comment.id in wanted else comment for comment in comments]
+            if changed != comments:
+                comments[:] = changed
+                self._changed(root)

@@ -9,18 +9,21 @@ from .comment import Comment
 
 MAX_QUOTED = 20
 """Lines of a comment that are quoted."""
+MAX_WIDTH = 2_000
+"""Characters of a line that are quoted."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """All control characters but the tab and the line feed, and those that turn the direction of what follows."""
 _TICKS = re.compile(r"`+")
-_WHERE = {"file": "", "proposal": " (in the proposed text)", "original": " (in the text before the change)"}
+_WHERE = {"file": "", "proposal": "in the proposed text", "original": "in the text before the change"}
+_CHANGED = "the lines have changed since"
 
 Mention = Callable[[str, Sequence[tuple[int, int]]], str]
 """How the agent takes a path and ranges of its lines, from 1."""
 
 
-def message(comments: Iterable[Comment], mention: Mention) -> str:
-    """The comments as one text: for each its file and lines, the lines quoted, and the words."""
-    return "\n\n".join(_one(comment, mention) for comment in comments)
+def message(comments: Iterable[Comment], mention: Mention, most: int = MAX_QUOTED) -> str:
+    """The comments as one text: for each its file and lines, at most so many of the lines quoted, and the words."""
+    return "\n\n".join(_one(comment, mention, most) for comment in comments)
 
 
 def markdown(path: str, lines: Sequence[tuple[int, int]]) -> str:
@@ -44,12 +47,41 @@ def _escape(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def _one(comment: Comment, mention: Mention) -> str:
-    where = mention(comment.path, [(comment.first, comment.last)]).rstrip() + _WHERE[comment.side]
-    quoted = [visible(line) for line in comment.lines[:MAX_QUOTED]]
+def named(comment: Comment, shown: str) -> str:
+    """A comment for a prompt that its lines go with: where they are, and the words. `shown` is the path to show.
+
+    It begins with no slash, which would make a command of it.
+    """
+    text = visible(shown).replace("\n", " ")
+    ticks = "`" * (1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+    blank = " " if len(ticks) > 1 else ""
+    return f"{markdown(f'{ticks}{blank}{text}{blank}{ticks}', [_range(comment)])}{_about(comment)}:\n{words(comment)}"
+
+
+def words(comment: Comment) -> str:
+    """The words of a comment as an agent gets them."""
+    return visible(comment.words.strip())
+
+
+def _range(comment: Comment) -> tuple[int, int]:
+    return comment.first, comment.last
+
+
+def _about(comment: Comment) -> str:
+    notes = [note for note in (_WHERE[comment.side], _CHANGED if comment.has_changed else "") if note]
+    return f" ({', '.join(notes)})" if notes else ""
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= MAX_WIDTH else f"{line[:MAX_WIDTH]}…"
+
+
+def _one(comment: Comment, mention: Mention, most: int) -> str:
+    where = mention(comment.path, [_range(comment)]).rstrip() + _about(comment)
+    quoted = [visible(_short(line)) for line in comment.lines[:most]]
     if left_out := len(comment.lines) - len(quoted):
         quoted.append(f"… {left_out} more line{'s' * (left_out != 1)}")
     text = "\n".join(quoted)
     ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
     block = f"{ticks}\n{text}\n{ticks}\n" if text.strip() else ""
-    return f"{where}\n{block}{visible(comment.words.strip())}"
+    return f"{where}\n{block}{words(comment)}"

@@ -197,6 +197,11 @@ def rename(source: str, target: str) -> None:
     _patiently(lambda: os.replace(source, target))
 
 
+def make_link(path: str, target: str) -> None:
+    """Make a symbolic link. Raises OSError, on Windows for most people: the right to do that is rare there."""
+    os.symlink(target, path)
+
+
 def make_private_folder(path: str) -> None:
     """Make a folder that only this user can enter. Raises FileExistsError if something is there.
 

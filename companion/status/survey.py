@@ -15,6 +15,7 @@ from ..clis.discovery import DiscoveryFiles, is_pid
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
 from ..clis.settings import approval_mode, setting, settings_folder
+from ..clis.starting import package_version
 from ..platforms.files import is_mine
 from ..server.endpoint import Endpoint
 from ..small_files import read_own, read_settings
@@ -110,13 +111,7 @@ def looks_elsewhere(running: RunningCli) -> str:
 
 def version(running: RunningCli) -> tuple[int, ...] | None:
     """The version of the npm package that a CLI was started from."""
-    program = Path(os.path.realpath(os.path.join(running.cwd or "", running.program)))
-    for folder in list(program.parents)[:4]:
-        body = read_settings(folder / "package.json")
-        if body.get("name") == running.family.launch.npm_package:
-            numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", str(body.get("version")))
-            return tuple(map(int, numbers.groups())) if numbers else None
-    return None
+    return package_version(os.path.join(running.cwd or "", running.program), running.family.launch.npm_package)
 
 
 def refusal(folder: DiscoveryFolder) -> str:

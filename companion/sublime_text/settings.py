@@ -7,12 +7,16 @@ from typing import Any, cast
 
 import sublime
 
+from ..agents import InstalledAgent, read_installed
 from ..exclusion import Told
 from ..ids import WindowId
 from ..settings import FILE, PROJECT_KEY, DaemonSettings, Problem, Settings, Values, overridden, read
+from .chat.consent import FILE as AGENTS_FILE
 from .diff.left_views import Layout
 
 _KEY = "qwen_companion"
+_INSTALLED = "installed"
+"""In the file of the agents: those that were installed, by the registry's id."""
 
 
 class SettingsFile:
@@ -26,8 +30,11 @@ class SettingsFile:
         self._report = report
         self._reported: set[tuple[Problem, WindowId | None]] = set()
         self._call: Callable[[], object] = lambda: None
-        self._values = read(self._file.get)
-        self._windows: dict[WindowId, tuple[object, Values]] = {}
+        self._agents = sublime.load_settings(AGENTS_FILE)
+        self.installed = self._read_installed()
+        """The agents that were installed from the registry, by its ids."""
+        self._values = self._read()
+        self._windows: dict[int, tuple[object, Values]] = {}
         self._glanced: dict[int, object] = {}
         """What `glance` found in each window."""
 
@@ -87,7 +94,15 @@ class SettingsFile:
         """Call `call` whenever a value may have changed."""
         self._call = call
         self._file.add_on_change(_KEY, self._changed)
+        self._agents.add_on_change(_KEY, self._agents_changed)
         self._tell()
+
+    def keep_installed(self, identifier: str, agent: InstalledAgent | None) -> None:
+        """Remember that an agent of the registry is installed; None: that it no longer is."""
+        others = {key: each.leave() for key, each in self._read_installed().items() if key != identifier}
+        self._agents.set(_INSTALLED, others | ({identifier: agent.leave()} if agent else {}))
+        sublime.save_settings(AGENTS_FILE)
+        self._agents_changed()
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
@@ -97,9 +112,22 @@ class SettingsFile:
     def close(self) -> None:
         """Stop calling."""
         self._file.clear_on_change(_KEY)
+        self._agents.clear_on_change(_KEY)
+
+    def _read(self) -> Values:
+        return read(self._file.get, tuple(each.agent for each in self.installed.values()))
+
+    def _read_installed(self) -> dict[str, InstalledAgent]:
+        return read_installed(self._agents.get(_INSTALLED))
+
+    def _agents_changed(self) -> None:
+        # The file has other things as well.
+        if (installed := self._read_installed()) != self.installed:
+            self.installed = installed
+            self._changed()
 
     def _changed(self) -> None:
-        self._values = read(self._file.get)
+        self._values = self._read()
         self._windows.clear()
         self._tell()
         self._call()

@@ -38,10 +38,6 @@ class ViewMissing:
         """Not offered."""
         raise not_offered("View.indexed_references")
 
-    def symbol_regions(self) -> list[SymbolRegion]:
-        """Not offered."""
-        raise not_offered("View.symbol_regions")
-
     def indexed_symbol_regions(self, type: SymbolType = SymbolType.ANY) -> list[SymbolRegion]:
         """Not offered."""
         raise not_offered("View.indexed_symbol_regions")
@@ -49,14 +45,6 @@ class ViewMissing:
     def extract_completions(self, prefix: str, tp: Point = -1) -> list[str]:
         """Not offered."""
         raise not_offered("View.extract_completions")
-
-    def find_all_results(self) -> list[tuple[str, int, int]]:
-        """Not offered."""
-        raise not_offered("View.find_all_results")
-
-    def find_all_results_with_text(self) -> list[tuple[str, int, int, str]]:
-        """Not offered."""
-        raise not_offered("View.find_all_results_with_text")
 
     def show_popup_menu(self, items: list[str], on_done: Callable[[int], None], flags: int = 0) -> None:
         """Not offered."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from headless import classify, scopes, search, syntaxes
-from headless.api.flags import FindFlags, PointClassification
+from headless import classify, results, scopes, search, symbols, syntaxes
+from headless.api.flags import KIND_FUNCTION, KIND_TYPE, FindFlags, PointClassification, SymbolType
+from headless.api.items import SymbolRegion
 from headless.api.region import Region
 from headless.api.types import Point
 from headless.buffer import TextBuffer, utf8_length, utf16_length
@@ -271,6 +272,32 @@ class ViewText:
         if self._text and scopes.score(self._scope(), selector):
             return [Region(0, len(self._text))]
         return []
+
+    @locked
+    def symbol_regions(self) -> list[SymbolRegion]:
+        """The functions and classes of a text: what begins a line with one of the usual words for them."""
+        kinds = {"class": KIND_TYPE}
+        return [
+            SymbolRegion(
+                found.name,
+                Region(found.start, found.end),
+                "",
+                SymbolType.DEFINITION,
+                kinds.get(found.word, KIND_FUNCTION),
+            )
+            for found in symbols.definitions(self._text)
+        ]
+
+    def find_all_results(self) -> list[tuple[str, int, int]]:
+        """As `find_all_results_with_text`, without the texts."""
+        return [result[:3] for result in self.find_all_results_with_text()]
+
+    @locked
+    def find_all_results_with_text(self) -> list[results.Result]:
+        """What the settings `result_file_regex`, `result_line_regex` and `result_base_dir` find in the text."""
+        settings = self._state().settings
+        file, line, base = (settings.get(f"result_{key}") or "" for key in ("file_regex", "line_regex", "base_dir"))
+        return list(results.results(self._text, file, line, base))
 
     @locked
     def expand_to_scope(self, pt: Point, selector: str) -> Region | None:

@@ -137,7 +137,7 @@ def test_the_cli_of_the_run_command_connects_asks_and_reads_what_is_sent(
         view = terminus.editor.open_file(terminus.home.workspace / "my notes.txt")
         start = NOTES.index("note 4")
         terminus.editor.do("select", view=view, regions=[[start, NOTES.index("note 6")]])
-        terminus.editor.do("command", name="qwen_companion_send_selection", view=view)
+        terminus.editor.do("command", name="qwen_companion_send", view=view)
         sent = terminus.told("send")
         assert (sent["string"], sent["tag"]) == (r"@my\ notes.txt lines 4-5 ", key)
         cli.wait_idle()

@@ -44,7 +44,7 @@ def test_the_commands_of_the_suggested_keys_are_in_the_palette(root: Path, keyma
     suggested = suggestions(keymap)
     assert suggested
     assert {command for _, command in suggested} <= commands
-    wanted = {"send_selection", "go_to_diff", "show_terminal", "chat", "chat_new"}
+    wanted = {"send", "go_to_diff", "show_terminal", "chat", "chat_new"}
     assert {f"qwen_companion_{name}" for name in wanted} <= {command for _, command in suggested}
     assert {tuple(keys[:2]) for keys, _ in suggested} == {("primary+k", "q")}
 

@@ -42,9 +42,9 @@ class Recorder:
         self.calls: list[tuple[Any, ...]] = []
         self.answers: dict[str, Any] = {}
         for part in ("sessions", "history", "changes", "tasks", "options", "sign_in"):
-            kind = getattr(loaded(f"chat.{part}"), f"Chat{part.title().replace('_', '')}")
+            kind = getattr(loaded(f"chats.{part}"), f"Chat{part.title().replace('_', '')}")
             setattr(self, part, _Part(self, kind, f"{part}."))
-        self._own = _Part(self, loaded("chat.chats").Chats, "")
+        self._own = _Part(self, loaded("chats.chats").Chats, "")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return getattr(self._own, name)
@@ -77,10 +77,10 @@ class ChatCase(CompanionCase):
         self.set_setting("chat_context", False)
         self.view_values, self.renders, self.prompts = (
             loaded("conversation.snapshot"),
-            loaded("chat.transcript.render"),
-            loaded("chat.prompt"),
+            loaded("chats.transcript.render"),
+            loaded("chats.prompt"),
         )
-        self.transcript = loaded("chat.transcript.transcript").Transcript()
+        self.transcript = loaded("chats.transcript.transcript").Transcript()
         self.adapter = loaded("sublime_text.package").adapter()
         self.now = 1000.0
         clock = patch.object(loaded("sublime_text.chat.permissions"), "monotonic", lambda: self.now)

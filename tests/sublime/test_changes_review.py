@@ -18,7 +18,7 @@ class ChangesCase(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.set_limit("changes.rounds", "LOOK", 0.1)
+        self.set_limit("changes.looking", "LOOK", 0.1)
         yield {"condition": self.has_begun, "timeout": 20_000}
 
     @property
@@ -27,7 +27,7 @@ class ChangesCase(CompanionCase):
 
     def has_begun(self) -> bool:
         companion = loaded("sublime_text.package").adapter().thread._running[1]
-        window = companion.changes._windows.get(self.window.id())
+        window = companion.changes.roots.windows.get(self.window.id())
         return bool(window and window.folders and all(each.has_round for each in window.folders.values()))
 
     def listed(self) -> dict[str, tuple[str, int]]:

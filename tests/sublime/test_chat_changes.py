@@ -12,7 +12,7 @@ BAR = "qwen_companion.chat_bar"
 
 class TestChanges(ChatCase):
     def turn(self, key: str, *names: str, **more: Any) -> Any:
-        changes = loaded("chat.changes")
+        changes = loaded("chats.changes")
         files = tuple(
             changes.ChangedFile(f"sub/{name}", f"/p/sub/{name}", at + 1, 1, f"--- {name}\n+++ {name}\n")
             for at, name in enumerate(names)
@@ -48,6 +48,13 @@ class TestChanges(ChatCase):
         self.assertEqual(text_of(page), "--- one.py\n+++ one.py\n\n--- two.py\n+++ two.py\n")
         self.assertTrue(page.is_read_only())
         self.assertEqual(page.substr(page.line(page.sel()[0])), "--- two.py")
+
+    def test_what_was_not_looked_at_is_said_to_be_the_tools_words(self) -> Steps:
+        yield from self.list_changes(self.turn("a", "one.py", by_tools=True))
+        self.assertIn("agent's tools", str(self.screen.panels[-1][0][-1].details))
+        self.screen.pick("one.py")
+        yield self.page
+        self.assertTrue(text_of(self.page()).startswith("As the agent's tools have told it"))
 
     def test_all_of_them_begin_at_the_top(self) -> Steps:
         yield from self.list_changes(self.turn("a", "one.py"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -141,14 +142,21 @@ class TestContext(ChatCase):
 
 class TestClipboard(ChatCase):
     def test_a_picture_in_the_clipboard_is_attached(self) -> Steps:
+        """A program that can't be run keeps nobody from the next one."""
         clipboard = loaded("sublime_text.chat.clipboard")
+        # One of the system: a script that was just written may be held open by what another thread is starting.
+        printf = shutil.which("printf")
+        if printf is None:
+            self.skipTest("nothing here can stand for the program")
         with TemporaryDirectory() as folder:
-            program = Path(folder, "wl-paste")
-            program.write_text("#!/bin/sh\nprintf 'a picture'\n", "utf-8")
-            program.chmod(0o755)
+            broken = Path(folder, "wl-paste")
+            broken.write_bytes(b"no program")
+            programs = {"wl-paste": str(broken), "xclip": printf}
+            words = [["wl-paste"], ["xclip", "a picture"]]
             sublime.set_clipboard("")
             with (
-                patch.object(clipboard.programs, "find", lambda name, _: str(program) if name == "wl-paste" else None),
+                patch.object(clipboard, "commands", lambda *_: words),
+                patch.object(clipboard.programs, "find", lambda name, _: programs.get(name)),
                 patch.object(clipboard.sublime, "platform", lambda: "linux"),
             ):
                 self.put_caret(-1)
@@ -163,7 +171,7 @@ class TestClipboard(ChatCase):
         clipboard = loaded("sublime_text.chat.clipboard")
         sublime.set_clipboard("no picture")
         with patch.object(clipboard.programs, "find", lambda _, __: None):
-            self.window.run_command("qwen_companion_chat_paste_picture")
+            self.window.run_command("qwen_companion_chat_picture", {"clipboard": True})
             yield {"condition": lambda: any("no picture" in said for said in self.screen.messages), "timeout": 20_000}
         self.assertEqual(self.chat.pictures, [])
 
@@ -171,7 +179,8 @@ class TestClipboard(ChatCase):
         path = self.folder / "a b.png"
         path.write_bytes(b"p")
         sublime.set_clipboard(f'"{path}"\n')
-        self.window.run_command("qwen_companion_chat_paste_picture")
+        self.window.run_command("qwen_companion_chat_picture")
+        self.screen.pick("From the Clipboard")
         yield lambda: self.chat.pictures == [str(path)]
 
     def test_a_text_is_pasted_as_ever(self) -> Steps:

@@ -223,6 +223,7 @@ class TestMentions(ChatCase):
         yield 1
 
     def test_a_picture_is_asked_for(self) -> Steps:
+        sublime.set_clipboard("a text")
         with patch.object(sublime, "open_dialog", lambda picked, *_, **__: picked(["/p.png"])):
             self.window.run_command("qwen_companion_chat_picture")
         self.window.run_command("qwen_companion_chat_picture", {"path": "/q.png"})

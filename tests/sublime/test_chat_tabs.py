@@ -35,7 +35,7 @@ class TabsCase(AgentCase):
 
     def take(self, chat: Any) -> Any:
         """Show a new chat, empty. It is the one that `show` and the like are about."""
-        self.transcripts[chat.id] = loaded("chat.transcript.transcript").Transcript()
+        self.transcripts[chat.id] = loaded("chats.transcript.transcript").Transcript()
         self.about(chat)
         self.show()
         return chat

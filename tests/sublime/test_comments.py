@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import sublime
 
+from .chat_case import ChatCase
 from .companion_case import CompanionCase, Steps, loaded, text_of
 from .terminal_case import Terminus
 
@@ -27,8 +29,8 @@ class TestComments(CompanionCase):
         (view or self.view).run_command("qwen_companion_comment", {"text": words})
 
     def drawn(self, view: sublime.View) -> str:
-        phantoms = self.panel.views._phantoms.get(view.id())
-        return "".join(phantom.content for phantom in phantoms.phantoms) if phantoms else ""
+        drawn = self.panel.views._drawn.get(view.id())
+        return "".join(phantom.content for phantom in drawn.phantoms) if drawn else ""
 
     def terminal(self, prompt: str) -> Terminus:
         terminus = Terminus(self)
@@ -75,6 +77,57 @@ class TestComments(CompanionCase):
         self.assertEqual(self.drawn(self.view), "")
         yield 0
 
+    def test_an_edit_that_is_left_is_a_draft_for_the_next_time(self) -> Steps:
+        self.comment()
+        [comment] = self.panel.unsent(self.window)
+        asked = []
+
+        def show(_: sublime.Window, caption: str, before: str, done: object, changed: object, left: object):
+            asked.append((before, done, changed, left))
+            return self.view
+
+        with patch.object(sublime.Window, "show_input_panel", show):
+            self.view.run_command("qwen_companion_comment")
+            before, _, changed, left = asked.pop()
+            self.assertEqual(before, WORDS)
+            changed("half an ed")
+            left()
+            self.panel._clicked(self.view, f"edit:{comment.id}")
+            before, done, _, _ = asked.pop()
+            self.assertEqual(before, "half an ed")
+            done("an edit")
+            self.panel._clicked(self.view, f"edit:{comment.id}")
+            self.assertEqual(asked.pop()[0], "an edit")
+        self.assertEqual([each.words for each in self.panel.unsent(self.window)], ["an edit"])
+        yield 0
+
+    def test_edited_lines_are_said_to_have_changed_until_the_edit_is_undone(self) -> Steps:
+        self.comment()
+        self.view.sel().clear()
+        self.view.sel().add(4)
+        self.view.run_command("insert", {"characters": "well_"})
+        yield lambda: "the lines have changed" in self.drawn(self.view)
+        self.view.run_command("undo")
+        yield lambda: "the lines have changed" not in self.drawn(self.view)
+
+    def test_the_list_has_the_comments_and_goes_to_one(self) -> Steps:
+        self.comment("look\nhere")
+        self.window.run_command("qwen_companion_diff_list")
+        panel = loaded("sublime_text.package").adapter().diffs.lists._of(self.window)
+        yield lambda: panel.view is not None and "app.py:1" in text_of(panel.view)
+        rows: Any = sublime.decode_value(panel.view.settings().get("qwen_companion.review_list"))
+        [row] = rows
+        self.assertEqual(
+            (row["path"], row["kind"], row["state"], row["note"]),
+            (str(self.file), "comment", "to send", "💬 look here"),
+        )
+        self.view.sel().clear()
+        self.view.sel().add(self.view.size())
+        panel.view.sel().clear()
+        panel.view.sel().add(panel.view.text_point(1, 0))
+        panel.open_at_caret()
+        yield lambda: self.view.sel()[0].b == 0
+
     def test_a_comment_moves_with_its_lines_and_says_if_they_have_changed(self) -> Steps:
         self.comment()
         self.view.run_command("insert", {"characters": "import os\n\n"})
@@ -84,9 +137,9 @@ class TestComments(CompanionCase):
         self.file.write_text("nothing of it\n")
         self.view.run_command("revert")
         yield lambda: text_of(self.view) == "nothing of it\n"
-        self.view.erase_regions(f"qwen_companion.comment.{comment.id}")
-        self.panel.views.draw(self.view)
-        self.assertIn("the lines have changed", self.drawn(self.view))
+        yield lambda: "the lines have changed" in self.drawn(self.view)
+        [comment] = self.panel.settled(self.window)
+        self.assertEqual((comment.lines, comment.has_changed), (("def greet(name):",), True))
 
     def test_the_text_of_a_comment_is_no_markup(self) -> Steps:
         self.comment('<a href="delete:x">&amp;</a>\x07')
@@ -130,7 +183,7 @@ class TestComments(CompanionCase):
         terminal.run_command("select_all")
         terminal.run_command("right_delete")
         yield lambda: not self.panel.unsent(self.window)
-        self.assertIn("(sent)", self.drawn(self.view))
+        self.assertIn("(in the prompt of Qwen Code)", self.drawn(self.view))
 
     def test_nothing_is_typed_into_a_question_and_the_comments_wait_in_the_clipboard(self) -> Steps:
         terminus = Terminus(self)
@@ -144,6 +197,61 @@ class TestComments(CompanionCase):
         yield lambda: WORDS in sublime.get_clipboard()
         self.assertEqual(terminus.sent, [])
         self.assertEqual(len(self.panel.unsent(self.window)), 1)
+
+    def test_a_prompt_in_the_text_above_a_question_is_no_empty_prompt(self) -> Steps:
+        terminus = Terminus(self)
+        self.comment()
+        self.window.run_command("qwen_companion_run", {"cli": "qwen"})
+        yield lambda: terminus.views
+        yield lambda: terminus.views[0].settings().has("qwen_companion.terminal")
+        above = (
+            "│ >   Type your message or @path/to/file │\n╰──╯\nApply this change?\n│ ● 1. Yes, allow once │\n  2. No\n"
+        )
+        terminus.views[0].run_command("append", {"characters": above})
+        sublime.set_clipboard("")
+        self.window.run_command("qwen_companion_send_comments")
+        yield lambda: WORDS in sublime.get_clipboard()
+        self.assertEqual(terminus.sent, [])
+
+    def test_of_several_terminals_of_the_agent_one_is_chosen_in_a_panel(self) -> Steps:
+        terminus = Terminus(self)
+        yield from self.open_diff("def greet(name):\n    return name\n")
+        self.comment("here", self.proposal)
+        for _ in range(2):
+            before = len(terminus.views)
+            self.window.run_command("qwen_companion_run", {"cli": "qwen", "dirs": [str(self.folder)]})
+            yield lambda before=before: len(terminus.views) > before
+            yield lambda: terminus.views[-1].settings().has("qwen_companion.terminal")
+            terminus.views[-1].run_command("append", {"characters": "> Type your message or @path/to/file\n"})
+        self.window.run_command("qwen_companion_send_comments")
+        yield lambda: self.screen.panels
+        items, pick = self.screen.panels.pop()
+        captions = [item.trigger for item in items]
+        self.assertEqual(captions[-1], "Copy the comments")
+        self.assertEqual(sorted(captions[:-1]), ["Send to Qwen Code", "Send to Qwen Code 2"])
+        pick(captions.index("Send to Qwen Code"))
+        yield lambda: terminus.sent
+        self.assertEqual(terminus.sent[0]["tag"], "qwen")
+
+    def test_accepting_asks_whether_the_comments_go_as_well(self) -> Steps:
+        yield from self.open_diff("def greet(name):\n    return name\n")
+        self.comment("and a test", self.proposal)
+        sublime.set_clipboard("")
+        asked = []
+        with patch.object(sublime, "ok_cancel_dialog", lambda *args: asked.append(args[0]) or True):
+            self.proposal.run_command("qwen_companion_accept_diff")
+            yield lambda: asked
+            yield lambda: "and a test" in sublime.get_clipboard()
+        self.assertEqual(asked, ["Send your comment on what you have accepted as well?"])
+
+    def test_an_excluded_file_stays_here_and_the_others_go(self) -> Steps:
+        self.comment("of app")
+        yield from self.open_view("other.py")
+        self.comment("of other", self.opened)
+        self.set_setting("context_exclude", ["app.py"])
+        self.window.run_command("qwen_companion_copy_comments")
+        yield lambda: "of other" in sublime.get_clipboard()
+        self.assertNotIn("of app", sublime.get_clipboard())
 
     def test_an_excluded_file_is_told_to_nobody(self) -> Steps:
         self.comment()
@@ -176,3 +284,53 @@ class TestComments(CompanionCase):
         self.view.run_command("qwen_companion_go_to_comment", {"forward": False})
         self.assertEqual(self.view.rowcol(self.view.sel()[0].b)[0], 1)
         yield 0
+
+
+class TestCommentsInAChat(ChatCase):
+    """The same window with a chat."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.panel = self.adapter.comments
+        self.addCleanup(lambda: self.panel.delete(list(self.panel.comments)))
+        self.window.focus_view(self.code)
+        self.code.sel().clear()
+        self.code.sel().add(0)
+        self.code.run_command("qwen_companion_comment", {"text": WORDS})
+        [self.comment] = self.panel.unsent(self.window)
+        self.window.focus_view(self.view)
+
+    def state(self) -> str:
+        return self.panel.comments.find(self.comment.id).state
+
+    def test_it_stands_in_the_prompt_with_its_lines_embedded_until_the_prompt_is_sent(self) -> Steps:
+        self.window.run_command("qwen_companion_send_comments")
+        yield lambda: self.prompt == f"`app.py` line 1:\n{WORDS}\n"
+        [excerpt] = self.chat.excerpts
+        self.assertEqual(
+            (excerpt.uri, excerpt.name, excerpt.text), (f"{self.file.as_uri()}#L1", "app.py:1", "def greet(name):")
+        )
+        self.assertEqual(self.state(), f"in the prompt of {self.chat.agent}")
+        self.assertEqual(self.panel.unsent(self.window), ())
+        self.window.run_command("qwen_companion_chat_send")
+        yield from self.told("send")
+        [(_, draft, _)] = self.chats.of("send")
+        self.assertEqual((draft.text, draft.excerpts), (f"`app.py` line 1:\n{WORDS}", (excerpt,)))
+        self.assertEqual(self.state(), f"sent to {self.chat.agent}")
+        self.adapter.return_draft(self.chat.id, draft, "There is no daemon.")
+        yield lambda: self.state() == f"in the prompt of {self.chat.agent}"
+
+    def test_what_is_deleted_from_the_prompt_is_to_be_sent_again(self) -> Steps:
+        self.window.run_command("qwen_companion_send_comments")
+        yield lambda: WORDS in self.prompt
+        self.chat.text.write("")
+        self.assertEqual([each.id for each in self.panel.unsent(self.window)], [self.comment.id])
+
+    def test_two_hundred_comments_are_one_prompt(self) -> Steps:
+        for number in range(200):
+            self.code.run_command("qwen_companion_comment", {"text": f"comment {number}"})
+        self.window.run_command("qwen_companion_send_comments")
+        yield lambda: "comment 199\n" in self.prompt
+        self.assertEqual(self.prompt.count("`app.py` line 1:\n"), 201)
+        self.assertEqual(len(self.chat.excerpts), 1)
+        self.assertEqual(self.panel.unsent(self.window), ())

@@ -108,13 +108,13 @@ class TestLibraries(CompanionCase):
 
     def test_one_repair_runs_at_a_time(self) -> Steps:
         self.troubles = [[self.trouble()]]
-        with patch.object(loaded("sublime_text.libraries.libraries"), "QUIET", 1.0):
+        with patch.object(loaded("sublime_text.libraries.libraries"), "QUIET", 600.0):
             self.libraries.repair(self.window)
             self.libraries.repair(self.window)
             yield lambda: self.said
             self.assertEqual(self.said, ["The libraries are being installed already."])
-        self.libraries.close()
-        yield lambda: not self.libraries._repair.is_alive()
+            self.libraries.close()
+            yield lambda: not self.libraries._repair.is_alive()
         self.assertEqual(len(self.said), 1)
 
     def test_a_warning_goes_with_its_repair(self) -> Steps:

@@ -18,17 +18,19 @@ PLACES = {
     "diff.marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
     "diff.marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
     "changes.view:WrittenView._draw": "",
-    "panels:changed_file": "test_the_list_of_diffs",
+    "panels:changed_file": "test_the_list_of_what_a_turn_has_changed",
     "comments.views:CommentViews.draw": "test_the_comments_of_a_file",
     "chat.changes:_list": "test_the_list_of_what_a_turn_has_changed",
     "diff.kept:RejectedTexts.reopen": "test_the_list_of_rejected_texts",
     "diff.listing:DiffList._draw": "test_the_list_that_stays_open",
     "panels:choose": "test_the_choices_of_a_panel",
+    "registry.commands:AgentList.show": "",
+    "registry.commands:AgentList._item": "test_the_list_of_agents_of_the_registry",
     "chat.marks:_Phantoms._phantom": "test_the_bar_the_questions_and_the_code_blocks_of_a_chat",
     "chat.clicks:show_link": "test_the_popup_over_a_file_name",
     "chat.listener:_completion": "test_a_completion",
     "chat.sign_in:_SignIn._show": "",
-    "status.live:LiveReport._offer": "test_the_remedies_of_the_status_report",
+    "status.live:LiveReport._links": "test_the_remedies_of_the_status_report",
     "chat.scroll:ScrollWatch._mark": "",
     "check.screen:filler_height": "",
     "check.texts:phantom_moves_at_insertion": "",
@@ -149,13 +151,6 @@ class TestDiffs(Checks):
         yield lambda: self.screen.restores(self.proposal)
         self.is_harmless("restore 1 line", "↩ revert", "restore")
 
-    def test_the_list_of_diffs(self) -> Steps:
-        yield from self.open_diff("x\n", self.hostile)
-        yield from self.open_diff("x\n", self.folder / "b.py")
-        self.window.run_command("qwen_companion_pending_diffs")
-        yield lambda: self.screen.panels
-        self.is_harmless(str(self.hostile))
-
     def test_the_list_that_stays_open(self) -> Steps:
         yield from self.open_diff("x\n", self.hostile)
         self.window.run_command("qwen_companion_diff_list")
@@ -177,6 +172,17 @@ class TestDiffs(Checks):
         loaded("sublime_text.panels").choose(self.window, [("Name", HOSTILE, lambda: None)], HOSTILE)
         yield lambda: self.screen.panels
         self.is_harmless(HOSTILE)
+
+    def test_the_list_of_agents_of_the_registry(self) -> Steps:
+        yield 1
+        entries, registry = loaded("registry.entries"), loaded("registry.registry")
+        source = entries.PackageSource("npx", "a@1")
+        entry = entries.RegistryEntry("a", "A", "1", HOSTILE, f"https://{HOSTILE}", HOSTILE, packages=(source,))
+        listing = registry.AgentListing((entry,), {}, 0.0)
+        loaded("sublime_text.registry.commands").AgentList(
+            loaded("sublime_text.package").adapter(), self.window, listing
+        ).show()
+        self.is_harmless(HOSTILE, f"1 · {HOSTILE} · {HOSTILE}")
 
     def test_the_remedies_of_the_status_report(self) -> Steps:
         remedy = loaded("sublime_text.status.remedies").Remedy(HOSTILE, lambda _: None)
@@ -246,7 +252,7 @@ class TestChat(Checks, ChatCase):
         yield 1
 
     def test_the_list_of_what_a_turn_has_changed(self) -> Steps:
-        changes = loaded("chat.changes")
+        changes = loaded("chats.changes")
         file = changes.ChangedFile(self.hostile("name"), self.hostile("path"), 1, 1, HOSTILE)
         listing = loaded("sublime_text.chat.changes")
         listing._list(self.chat, [changes.TurnChanges("a", self.hostile("prompt"), (file,), is_untold=True)] * 2, 0)

@@ -48,18 +48,18 @@ class TestMenus(TerminalCase):
     def test_the_side_bar_sends_several_files_and_folders(self) -> Steps:
         (self.folder / "lib").mkdir()
         yield from self.run_cli()
-        self.run_command("send_file", paths=[str(self.file), str(self.folder / "lib")])
+        self.run_command("send", paths=[str(self.file), str(self.folder / "lib")])
         self.assertEqual(self.texts(), ["@app.py @lib "])
-        self.run_command("send_file", files=[str(self.file)], dirs=[str(self.folder / "lib")])
+        self.run_command("send", files=[str(self.file)], dirs=[str(self.folder / "lib")])
         self.assertEqual(self.texts()[1], "@app.py @lib ")
 
     def test_a_tab_that_is_not_the_active_one_is_sent(self) -> Steps:
         yield from self.open_view("other.py")
         yield from self.run_cli()
         group, index = self.window.get_view_index(self.view)
-        self.run_command("send_file", group=group, index=index)
+        self.run_command("send", group=group, index=index)
         self.assertEqual(self.texts(), ["@app.py "])
-        self.run_command("send_file", group=0, index=99)
+        self.run_command("send", group=0, index=99)
         self.assertTrue(self.screen.said("This tab has no file yet"))
 
     def test_a_cli_runs_in_the_folder_of_the_side_bar(self) -> Steps:
@@ -79,20 +79,20 @@ class TestMenus(TerminalCase):
     def test_a_file_that_has_gone_is_reported_in_one_sentence(self) -> Steps:
         yield from self.run_cli()
         gone = str(self.folder / "gone.py")
-        for name, args in (("send_file", {}), ("chat_add", {}), ("run", {"cli": "qwen"})):
+        for name, args in (("send", {}), ("chat_add", {}), ("run", {"cli": "qwen"})):
             self.screen.messages.clear()
             self.run_command(name, paths=[gone], **args)
             self.assertTrue(self.screen.said(f"{gone} no longer exists."), (name, self.screen.messages))
         self.assertEqual((self.texts(), len(self.terminus.opened)), ([], 1))
 
     def test_menus_hide_what_cannot_work(self) -> Steps:
-        send, selection, run, add = map(self.command, ("SendFile", "SendSelection", "Run", "ChatAdd"))
+        send, run, add = map(self.command, ("Send", "Run", "ChatAdd"))
         paths = [str(self.file)]
         self.assertTrue(send.is_visible())
         self.assertTrue(send.is_visible(paths=paths))
-        self.assertFalse(selection.is_visible())
+        self.assertFalse(send.is_visible(what="selection"))
         self.view.sel().add(sublime.Region(0, 3))
-        self.assertTrue(selection.is_visible())
+        self.assertTrue(send.is_visible(what="selection"))
         self.assertTrue(run.is_visible(cli="qwen", paths=paths))
         self.assertFalse(run.is_visible(cli="qwen", paths=[*paths, str(self.folder)]))
         self.assertFalse(run.is_visible(cli="qwen", files=paths, dirs=[str(self.folder)]))
@@ -106,7 +106,7 @@ class TestMenus(TerminalCase):
         self.assertFalse(add.is_visible(files=[]))
         self.assertFalse(send.is_visible(group=0, index=self.window.get_view_index(untitled)[1]))
         self.terminus.is_there = False
-        for command, args in ((send, {"paths": paths}), (selection, {}), (run, {"cli": "qwen", "paths": paths})):
+        for command, args in ((send, {"paths": paths}), (send, {}), (run, {"cli": "qwen", "paths": paths})):
             self.assertFalse(command.is_visible(**args))
         self.assertTrue(run.is_visible(cli="qwen"), "it offers to install Terminus")
         yield 0

@@ -58,40 +58,6 @@ class TestSeveral(CompanionCase):
         expected = {("ide/diffRejected", str(self.folder / name)) for name in ("a.py", "b.py", "c.py")}
         self.assertEqual({(method, told["filePath"]) for method, told in self.cli.outcomes}, expected)
 
-    def test_the_pending_diffs_are_listed_and_the_picked_one_is_shown(self) -> Steps:
-        """The quick panel has file, counts and CLI."""
-        yield from self.open_diff(PROPOSAL)
-        first = [self.original, self.proposal]
-        yield lambda: "1 change" in self.screen.header(first[1])
-        yield from self.open_diff("x = 1\ny = 2\n", self.folder / "b.py")
-        yield lambda: "1 change" in self.screen.header(self.proposal)
-        self.window.focus_view(self.view)
-        self.window.run_command("qwen_companion_pending_diffs")
-        [(items, pick)] = self.screen.panels
-        shown = [(item.trigger, list(item.details), item.annotation) for item in items]
-        expected = [
-            ("app.py", [str(self.file), "Qwen Code"], "+1 −1 · viewed"),
-            ("b.py", [str(self.folder / "b.py"), "Qwen Code"], "+2 −0 · viewed"),
-        ]
-        self.assertEqual(shown, expected)
-        pick(-1)
-        self.assertEqual(self.window.active_view(), self.view)
-        pick(0)
-        self.assertEqual((self.selected(), self.window.active_view()), (first, first[1]))
-        pick(1)
-        self.assertEqual(self.selected(), [self.proposal])
-        self.assertEqual(self.cli.outcomes, [])
-
-    def test_a_pick_that_comes_too_late_shows_nothing(self) -> Steps:
-        """A diff may be answered while the list is open."""
-        yield from self.open_diff(PROPOSAL)
-        self.window.run_command("qwen_companion_pending_diffs")
-        [(_, pick)] = self.screen.panels
-        self.proposal.run_command("qwen_companion_reject_diff")
-        yield from self.closed()
-        pick(0)
-        self.assertEqual(self.window.views(), [self.view])
-
 
 class TestClosing(CompanionCase):
     """What closes takes its diffs with it."""

@@ -67,6 +67,21 @@ class TestStatusBar(CompanionCase):
         self.set_setting("show_status", "always")
         yield lambda: self.status() == ""
 
+    def test_a_window_that_has_closed_is_counted_no_more_even_if_its_status_comes_late(self) -> Steps:
+        status = loaded("editor").WindowStatus
+        bar = loaded("sublime_text.status.bar").StatusBar("always", lambda _: 0)
+        before = {window.id() for window in sublime.windows()}
+        sublime.run_command("new_window")
+        yield lambda: {window.id() for window in sublime.windows()} - before
+        [other] = [window for window in sublime.windows() if window.id() not in before]
+        bar.show(other, status((), 1))
+        self.assertIn("1 diff in another window", self.status())
+        other.run_command("close_window")
+        yield lambda: not other.is_valid()
+        bar.forget(other)
+        bar.show(other, status((), 2))
+        self.assertNotIn("another window", self.status())
+
     def test_its_texts(self) -> None:
         module, status = loaded("sublime_text.status.bar"), loaded("editor").WindowStatus
         self.assertEqual(module.status_text(None), "Qwen Companion: off")

@@ -17,7 +17,7 @@ import sublime_types
 
 from .cli import discovery_file
 from .companion_case import CompanionCase, Steps, loaded
-from .terminal_case import ON_WINDOWS, SETTINGS, TerminalCase
+from .terminal_case import ON_WINDOWS, SETTINGS, TerminalCase, Terminus
 
 SINGLE = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
 ROWS: sublime_types.WindowLayout = {
@@ -39,14 +39,14 @@ class TestRun(TerminalCase):
     def test_the_approval_mode_of_the_persons_own_settings_counts(self) -> Steps:
         """Unless the person set one."""
         self._set_approval_mode(self.folder / "home")
-        with patch.object(loaded("clis.settings"), "settings_folder", lambda *_: self.folder / "home"):
+        with patch.object(loaded("clis.starting"), "settings_folder", lambda *_: self.folder / "home"):
             yield from self.run_cli()
         self.assertNotIn("--approval-mode", self.line)
 
     def test_the_approval_mode_of_a_project_does_not_count(self) -> Steps:
         """Others may have written it."""
         self._set_approval_mode(self.folder / ".qwen")
-        with patch.object(loaded("clis.settings"), "settings_folder", lambda *_: self.folder / "home"):
+        with patch.object(loaded("clis.starting"), "settings_folder", lambda *_: self.folder / "home"):
             yield from self.run_cli()
         self.assertIn("qwen --approval-mode default", self.line)
 
@@ -95,6 +95,23 @@ class TestRun(TerminalCase):
         self.assertIn("qwen --approval-mode default --continue", self.line)
         yield from self.run_cli("gemini", resume=True)
         self.assertIn("gemini --resume latest", self.line)
+
+    def test_a_conversation_of_the_folder_may_be_resumed(self) -> Steps:
+        start = loaded("clis.starting").Start(None, can_resume=True)
+        with patch.object(loaded("clis.starting"), "look", lambda *_: start):
+            for caption, options in (("New Conversation", ""), ("Resume Conversation", " --continue")):
+                before = len(self.terminus.views)
+                self.window.run_command("qwen_companion_run", {"cli": "qwen", "paths": [str(self.folder)]})
+                yield from self.pick(caption)
+                yield lambda before=before: len(self.terminus.views) > before
+                self.assertIn(f"qwen --approval-mode default{options}; exit", self.line)
+
+    def test_the_approval_mode_of_the_persons_own_settings_is_said(self) -> Steps:
+        self._set_approval_mode(self.folder / "home")
+        with patch.object(loaded("clis.starting"), "settings_folder", lambda *_: self.folder / "home"):
+            yield from self.run_cli()
+        said = "have the approval mode “auto-edit”, in which it writes without asking"
+        self.assertTrue(self.screen.said(said), self.screen.messages)
 
     def test_the_setting_decides_what_is_run(self) -> Steps:
         self.set_setting("qwen_command", ["npx", "-y", "my qwen", "--approval-mode=auto-edit"])
@@ -291,6 +308,26 @@ class TestWithoutTerminus(CompanionCase):
                 yield 100
             self.assertEqual(installed, [{"packages": ["Terminus"]}] if answer else [])
         self.assertEqual(len(asked), 2)
+
+    def test_the_cli_runs_once_it_is_installed(self) -> Steps:
+        self.set_limit("sublime_text.terminal.commands", "LOADING", 0)
+        terminus, original = Terminus(self), sublime.Window.run_command
+        terminus.is_there = False
+
+        def run(window: sublime.Window, command: str, args: Any = None) -> None:
+            if command == "advanced_install_package":
+                sublime.set_timeout(lambda: setattr(terminus, "is_there", True), 100)
+            else:
+                original(window, command, args)
+
+        with (
+            patch.object(sublime.Window, "run_command", run),
+            patch.object(sublime, "ok_cancel_dialog", lambda *_: True),
+        ):
+            self.window.run_command("qwen_companion_run", {"cli": "qwen"})
+            self.screen.pick("Install Terminus…")
+            yield lambda: terminus.opened
+        self.assertIn("qwen", " ".join(terminus.opened[0]["cmd"]))
 
 
 class TestShow(TerminalCase):

@@ -16,7 +16,7 @@ from .terminal_case import ON_WINDOWS, TerminalCase
 
 
 class TestSend(TerminalCase):
-    """qwen_companion_send_file, …_line, …_selection."""
+    """qwen_companion_send."""
 
     def setUp(self) -> Steps:
         yield from super().setUp()
@@ -29,7 +29,7 @@ class TestSend(TerminalCase):
 
     def send(self, what: str, view: sublime.View | None = None) -> None:
         self.window.focus_view(view or self.opened)
-        self.window.run_command(f"qwen_companion_send_{what}")
+        self.window.run_command("qwen_companion_send", {"what": what} if what else {})
 
     def select_in_file(self, *regions: tuple[int, int]) -> None:
         self.opened.sel().clear()
@@ -68,6 +68,20 @@ class TestSend(TerminalCase):
         self.send("selection")
         self.assertEqual(self.texts(), [f"{self.name} lines 1, 3-4, 8 "])
 
+    def test_what_is_selected_is_sent_or_else_the_file(self) -> None:
+        self.select_in_file((7, 12))
+        self.send("")
+        self.select_in_file((7, 7))
+        self.send("")
+        self.assertEqual(self.texts(), [f"{self.name} lines 2-3 ", f"{self.name} "])
+
+    def test_the_former_names_do_the_same(self) -> None:
+        self.select_in_file((7, 12))
+        for name in ("file", "line", "selection"):
+            self.window.focus_view(self.opened)
+            self.window.run_command(f"qwen_companion_send_{name}")
+        self.assertEqual(self.texts(), [f"{self.name} ", f"{self.name} line 3 ", f"{self.name} lines 2-3 "])
+
     def test_without_a_selection_nothing_is_sent(self) -> None:
         self.send("selection")
         self.assertEqual(self.texts(), [])
@@ -81,7 +95,7 @@ class TestSend(TerminalCase):
             self.send(what)
             self.assertTrue(self.screen.said("a.pem stays here: the setting “context_exclude” excludes it."))
         paths = [str(self.file), str(self.folder / "keys" / "a.pem")]
-        self.window.run_command("qwen_companion_send_file", {"paths": paths})
+        self.window.run_command("qwen_companion_send", {"paths": paths})
         self.assertEqual(self.texts(), [])
 
     def test_the_focus_goes_to_the_prompt(self) -> Steps:
@@ -146,7 +160,7 @@ class TestSendToNobody(TerminalCase):
     """No CLI was started in the window."""
 
     def test_the_person_is_offered_to_run_one(self) -> Steps:
-        self.window.run_command("qwen_companion_send_file")
+        self.window.run_command("qwen_companion_send", {"what": "file"})
         self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI"])
         yield from self.pick("Run Gemini CLI")
         yield lambda: self.terminus.opened
@@ -155,7 +169,7 @@ class TestSendToNobody(TerminalCase):
     def test_a_terminal_of_the_persons_own_may_get_it(self) -> Steps:
         own = self.terminus.open(self.window, "Login Shell")
         self.window.focus_view(self.view)
-        self.window.run_command("qwen_companion_send_file")
+        self.window.run_command("qwen_companion_send", {"what": "file"})
         self.assertEqual(self.captions()[0], "Send to Login Shell")
         yield from self.pick("Send to Login Shell")
         yield lambda: self.terminus.sent

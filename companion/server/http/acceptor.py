@@ -9,6 +9,7 @@ nobody can try on Windows is tried on the others.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import selectors
@@ -35,6 +36,19 @@ PASSING = {
 """The client has gone, or a firewall has refused it; the listener is all right."""
 GONE = {64, 10053, 10054}
 """What Windows says of a client that has gone."""
+
+
+class Closable(socket.socket):
+    """A connection that asyncio's loop on Windows closes even if the client has reset it.
+
+    That loop shuts a connection down first; if that fails, it leaves the socket to the garbage collector
+    (`_call_connection_lost` in CPython's `asyncio/proactor_events.py`).
+    """
+
+    def shutdown(self, how: int, /) -> None:
+        """Nothing has to be shut down where nobody is connected any more."""
+        with contextlib.suppress(OSError):
+            super().shutdown(how)
 
 
 class Acceptor:

@@ -26,7 +26,7 @@ from uvicorn.server import ServerState
 
 from ...handover import OpenConnection
 from . import quick
-from .acceptor import Acceptor
+from .acceptor import Acceptor, Closable
 
 logger = logging.getLogger(__name__)
 
@@ -340,6 +340,8 @@ class HttpServer:
         task.add_done_callback(self._connecting.discard)
 
     async def _connect(self, connection: socket.socket, received: bytes = b"") -> None:
+        if sys.platform == "win32":
+            connection = Closable(fileno=connection.detach())
         try:
             _, protocol = await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
         except OSError:  # the client has closed it meanwhile

@@ -11,6 +11,7 @@ from ...ids import WindowId
 from .. import package
 
 if TYPE_CHECKING:
+    from ...changes.rows import ChangeRow
     from .written import Decision
 
 
@@ -21,6 +22,16 @@ class QwenCompanionReviewChangesCommand(sublime_plugin.WindowCommand):
         """Say so if there is none."""
         if adapter := package.adapter():
             adapter.written.go(self.window, None)
+
+    def is_visible(self) -> bool:
+        """Whether there is one."""
+        return _waits(self.window)
+
+
+def _waits(window: sublime.Window) -> bool:
+    """Whether written changes of a window wait for a review."""
+    adapter = package.adapter()
+    return adapter is not None and bool(adapter.written.listing(window).rows)
 
 
 class _ChangeCommand(sublime_plugin.TextCommand):
@@ -58,20 +69,27 @@ class _FileCommand(sublime_plugin.WindowCommand):
 
     def is_enabled(self) -> bool:
         """Whether anything waits."""
-        adapter = package.adapter()
-        return adapter is not None and bool(adapter.written.listing(self.window).rows)
+        return _waits(self.window)
+
+    def is_visible(self) -> bool:
+        """Whether the file that it would be for has such changes."""
+        return self._row("") is not None
 
     def run(self, path: str = "") -> None:
         """Keep or undo all changes of the file."""
         if not (adapter := package.adapter()):
             return
-        view = adapter.focus.last(self.window)
-        row = adapter.diffs.lists.written_at_caret(view) if view and not path else None
-        row = row or adapter.written.row_of(self.window, path, view)
-        if row:
+        if row := self._row(path):
             adapter.written.decide_file(self.window, row, self.decision)
         else:
             self.window.status_message("QwenCompanion: This file has no written changes that wait.")
+
+    def _row(self, path: str) -> ChangeRow | None:
+        if not (adapter := package.adapter()):
+            return None
+        view = adapter.focus.last(self.window)
+        row = adapter.diffs.lists.written_at_caret(view) if view and not path else None
+        return row or adapter.written.row_of(self.window, path, view)
 
 
 class QwenCompanionKeepFileCommand(_FileCommand):
@@ -93,8 +111,11 @@ class _AllCommand(sublime_plugin.WindowCommand):
 
     def is_enabled(self) -> bool:
         """Whether anything waits."""
-        adapter = package.adapter()
-        return adapter is not None and bool(adapter.written.listing(self.window).rows)
+        return _waits(self.window)
+
+    def is_visible(self) -> bool:
+        """Whether it can do something: a menu has no entry otherwise."""
+        return self.is_enabled()
 
     def run(self) -> None:
         """Keep or undo them."""

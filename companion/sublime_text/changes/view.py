@@ -61,7 +61,8 @@ class WrittenView:
         gone = _GONE.format(lines=deleted) if deleted else ""
         keep = f'<a class="accept" href="keep:{number}">✓ keep</a>'
         undo = f'<a class="reject" href="undo:{number}">↩ undo</a>'
-        return f'<body id="qwen-companion-written">{_STYLE}{gone}{keep}{undo}</body>'
+        new = "<b>new</b> " if self.changes.changes[number][4] in self.changes.new else ""
+        return f'<body id="qwen-companion-written">{_STYLE}{new}{gone}{keep}{undo}</body>'
 
     def _clicked(self, href: str) -> None:
         what, _, number = href.partition(":")

@@ -66,8 +66,12 @@ class WrittenChanges:
     def rows(self, window: sublime.Window) -> WrittenRows:
         """The files of a window with their states, for the list."""
         listing = self.listing(window)
-        viewed = [(row, "viewed" if (row.full_path, row.after) in self.viewed else "waits") for row in listing.rows]
-        return WrittenRows(viewed, listing.done)
+        return WrittenRows([(row, self._state(row)) for row in listing.rows], listing.done)
+
+    def _state(self, row: ChangeRow) -> str:
+        if (row.full_path, row.after) in self.viewed:
+            return "viewed"
+        return "new" if row.is_new else "waits"
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
@@ -168,6 +172,11 @@ class WrittenChanges:
                 self._decide(marked, what, key, None)
             case _:
                 pass
+
+    def agent_of(self, view: sublime.View) -> str:
+        """Who has written the changes that wait in a view's file; empty if nobody has, or several."""
+        row = self._row(view)
+        return row.agents[0] if row and len(row.agents) == 1 else ""
 
     def has_change_at_caret(self, view: sublime.View) -> bool:
         """Whether a caret is in a change."""

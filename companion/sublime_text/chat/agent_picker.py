@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 DAEMON = f"{DAEMON_AGENT}, by its daemon"
 DAEMON_DETAILS = f"qwen serve · for everything that {DAEMON_AGENT} can do in a chat"
 
+INSTALL = "Install an Agent…"
+INSTALL_DETAILS = "from the registry of the Agent Client Protocol"
+
 
 def offer(
     adapter: Adapter,
@@ -50,6 +53,7 @@ def offer(
     choices.append((DAEMON, DAEMON_DETAILS, daemon))
     names = [*(agent.name for agent in there), ""]
     choices += [(agent.name, _how(agent), lambda agent=agent: _install(window, agent)) for agent in missing]
+    choices.append((INSTALL, INSTALL_DETAILS, lambda: window.run_command("qwen_companion_install_agent")))
     marks = ["open" if name in here else "" for name in names] + ["not found"] * len(missing)
     choose(window, choices, "The agent to chat with", annotations=marks)
 

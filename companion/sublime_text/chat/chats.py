@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -54,10 +54,12 @@ class ChatViews:
         context: Callable[[sublime.Window], Excerpt | None],
         notify: Callable[[str], object],
         is_starting: Callable[[], bool],
+        sent: Callable[[ChatView, Draft], object],
     ) -> None:
         """`is_on`: whether the person wants chats with the daemon. `context`: what goes with a window's prompts.
 
         `notify` shows a notification of the system. `is_starting`: whether the companion will answer, but not yet.
+        `sent` hears of each prompt that goes.
         """
         self.clicks = Clicks(focus, tell, self.reconnect)
         self._context = context
@@ -66,6 +68,7 @@ class ChatViews:
         self._is_on = is_on
         self._notify = notify
         self._is_starting = is_starting
+        self._sent = sent
         self._chats: dict[ChatId, ChatView] = {}
         self._latest = 0
         """The time of the last use that was noted."""
@@ -231,9 +234,11 @@ class ChatViews:
         """Have the whole text rendered again."""
         self._connect(chat, chat.session)
 
-    def send(self, chat: ChatView, text: str | None = None, *, mid_turn: bool = False) -> None:
-        """Send a text, or what the person has written in the prompt."""
-        draft = Draft(text) if text is not None else chat.draft({})
+    def send(
+        self, chat: ChatView, text: str | None = None, *, mid_turn: bool = False, excerpts: Sequence[Excerpt] = ()
+    ) -> None:
+        """Send a text with what goes with it, or what the person has written in the prompt."""
+        draft = Draft(text, tuple(excerpts)) if text is not None else chat.draft({})
         draft = Draft(draft.text, draft.excerpts, draft.pictures, _unsaved(chat, draft.text))
         if not (draft.text.strip() or draft.excerpts or draft.pictures):
             return
@@ -256,6 +261,7 @@ class ChatViews:
         # A message into a running turn is a text alone, and so is a command.
         if context and not in_turn and not draft.text.startswith("/"):
             draft = replace(draft, excerpts=(*draft.excerpts, context))
+        self._sent(chat, draft)
         self._tell(lambda chats: chats.send(chat_id, draft, mid_turn=in_turn))
 
     def look_at_context_soon(self, window: sublime.Window | None) -> None:

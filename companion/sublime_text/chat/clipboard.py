@@ -87,7 +87,7 @@ def write_picture(folder: Path, system: str) -> str | None:
         program = programs.find(words[0], os.environ)
         if program is None:
             continue
-        with suppress(subprocess.SubprocessError):
+        with suppress(OSError, subprocess.SubprocessError):
             done = programs.run([program, *words[1:]], {**os.environ, "QWEN_COMPANION_PICTURE": path}, LIMIT)
             if done.returncode == 0 and done.stdout and system == "linux":
                 Path(path).write_bytes(done.stdout)

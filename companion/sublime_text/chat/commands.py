@@ -15,8 +15,18 @@ from .html import CONTINUED
 from .opening import have_chat, open_with
 
 if TYPE_CHECKING:
+    import sublime
+
     from ..adapter import Adapter
     from .view import ChatView
+
+
+def is_chat_on(window: sublime.Window) -> bool:
+    """Whether the person has turned on the chat, has picked an agent, or has a chat open in the window."""
+    adapter = package.adapter()
+    if adapter is None:
+        return False
+    return bool(adapter.settings.value("daemon.enabled") or adapter.consent.last or adapter.chats.within(window))
 
 
 class _ChatCommand(sublime_plugin.WindowCommand):
@@ -24,6 +34,8 @@ class _ChatCommand(sublime_plugin.WindowCommand):
 
     opens_chat = False
     """Whether the command opens the chat first if the window has none."""
+    begins = False
+    """Whether the palette and the menus have it without a chat, too, once the chat is on."""
     needs = ""
     """The part of a back end without which the command can do nothing (`Status.lacks`)."""
 
@@ -37,9 +49,11 @@ class _ChatCommand(sublime_plugin.WindowCommand):
         return True
 
     def is_visible(self) -> bool:
-        """Whether the chat's agent can do it at all, as far as is known."""
+        """Whether it can do something now, and the chat's agent can do it at all, as far as is known."""
         chat = self.chat()
-        return chat is None or chat.render is None or self.needs not in chat.render.status.lacks
+        if chat is None:
+            return self.begins and is_chat_on(self.window)
+        return self.is_enabled() and (chat.render is None or self.needs not in chat.render.status.lacks)
 
     def chat(self) -> ChatView | None:
         """The chat that the command is for."""
@@ -73,6 +87,10 @@ class QwenCompanionChatWithCommand(sublime_plugin.WindowCommand):
         """Ask which."""
         open_with(self.window)
 
+    def is_visible(self) -> bool:
+        """Whether the chat is on: “Chat” turns it on, and asks for the agent too."""
+        return is_chat_on(self.window)
+
 
 class QwenCompanionChatSendCommand(sublime_plugin.WindowCommand):
     """Send a prompt."""
@@ -80,6 +98,12 @@ class QwenCompanionChatSendCommand(sublime_plugin.WindowCommand):
     def run(self, text: str | None = None, mid_turn: bool = False) -> None:
         """`text`, or the content of the prompt; with `mid_turn` into the running turn, if there is one."""
         have_chat(self.window, lambda adapter, chat: adapter.chats.send(chat, text, mid_turn=mid_turn))
+
+    def is_visible(self, text: str | None = None, mid_turn: bool = False) -> bool:
+        """Whether there is something to send."""
+        adapter = package.adapter()
+        chat = adapter.chats.of(self.window) if adapter else None
+        return chat is not None and bool(text or chat.text.prompt.strip())
 
 
 class QwenCompanionChatCancelCommand(_ChatCommand):
@@ -132,6 +156,11 @@ class QwenCompanionChatLeaveOutCommand(_ChatCommand):
 
 class QwenCompanionChatReconnectCommand(_ChatCommand):
     """Connect again now."""
+
+    def is_visible(self) -> bool:
+        """Whether the connection is lost; a key connects anew at any time."""
+        chat = self.chat()
+        return chat is not None and (chat.render is None or chat.render.status.connection.state != "live")
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The conversation stays."""
@@ -187,14 +216,20 @@ class QwenCompanionChatLinksCommand(_ChatCommand):
 class QwenCompanionChatAnswerCommand(sublime_plugin.WindowCommand):
     """Answer the oldest permission of the chat that has the focus, or had it last; or of one that the person picks."""
 
-    def run(self, kind: str) -> None:
-        """`kind` is that of an option: allow_once, allow_always, reject_once or reject_always."""
+    def run(self, kind: str = "", number: int = 0) -> None:
+        """`kind` is that of an option: allow_once, allow_always, reject_once or reject_always.
+
+        `number` takes one of the answers that are offered, from 1.
+        """
         adapter = package.adapter()
         chat = adapter.chats.of(self.window) if adapter else None
         if adapter is None or chat is None:
             return
         if waiting(chat):
-            adapter.chats.clicks.answer(chat, kind)
+            if number:
+                adapter.chats.clicks.choose(chat, number)
+            else:
+                adapter.chats.clicks.answer(chat, kind)
             return
         # Another chat is never answered without its question being seen.
         choices: list[PanelItem] = [
@@ -204,7 +239,7 @@ class QwenCompanionChatAnswerCommand(sublime_plugin.WindowCommand):
         ]
         choose(self.window, choices, "What other chats of this window ask")
 
-    def is_enabled(self, kind: str = "") -> bool:
+    def is_enabled(self, kind: str = "", number: int = 0) -> bool:
         """Whether one waits."""
         adapter = package.adapter()
         return adapter is not None and any(map(waiting, adapter.chats.within(self.window)))

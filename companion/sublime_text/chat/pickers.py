@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from ..panels import PanelItem, choose, say
 from ..targets import Menu, missing
 from ..windows import is_code
 from .clipboard import named_picture, take_picture
-from .commands import _ChatCommand
+from .commands import _ChatCommand, is_chat_on
 from .context import excerpt
 from .opening import have_chat
 
@@ -191,9 +192,7 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
 
     def is_visible(self, **menu: Any) -> bool:
         """Whether there is something to add, and the person has turned on the chat or has picked an agent."""
-        adapter = package.adapter()
-        is_on = adapter is not None and bool(adapter.settings.value("daemon.enabled") or adapter.consent.last)
-        return is_on and self.is_enabled(**menu)
+        return is_chat_on(self.window) and self.is_enabled(**menu)
 
     def _view(self, on: Menu) -> sublime.View | None:
         if on.index is not None:
@@ -251,43 +250,58 @@ def _mention(chat: ChatView, path: str) -> None:
     chat.text.write(f"{prompt}{blank}{mention(path)} ")
 
 
-class QwenCompanionChatPastePictureCommand(_ChatCommand):
-    """Attach the picture in the clipboard, or the one whose path is there."""
+class QwenCompanionChatPictureCommand(_ChatCommand):
+    """Attach a picture to the next prompt: a file, or what is in the clipboard."""
 
     opens_chat = True
 
-    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
-        """It goes with the next prompt."""
+    def run(self, path: str | None = None, clipboard: bool = False) -> None:
+        """`path` is that of its file. With `clipboard` the picture there, or the one whose path is there.
 
-        def taken(path: str | None) -> None:
-            if path is None:
-                say(chat.window, NO_PICTURE)
-            elif chat.view.is_valid():
-                chat.pictures.append(path)
-                chat.attached_changed()
+        Without either, the person picks a file; or one of the two if there may be a picture in the clipboard.
+        """
+        have_chat(self.window, lambda adapter, chat: self._attach(adapter, chat, path, clipboard=clipboard))
 
-        named = named_picture(sublime.get_clipboard())
-        taken(named) if named else take_picture(taken)
+    def _attach(self, adapter: Adapter, chat: ChatView, path: str | None, *, clipboard: bool) -> None:
+        attach = partial(_attach_pictures, adapter, chat)
 
+        def ask() -> None:
+            sublime.open_dialog(attach, [("Pictures", PICTURES)], chat.folder or None, multi_select=True)
 
-class QwenCompanionChatPictureCommand(sublime_plugin.WindowCommand):
-    """Attach a picture to the next prompt."""
-
-    def run(self, path: str | None = None) -> None:
-        """`path` is that of its file; without it the person picks one."""
-        have_chat(self.window, lambda adapter, chat: self._attach(adapter, chat, path))
-
-    def _attach(self, adapter: Adapter, chat: ChatView, path: str | None) -> None:
-        def picked(found: str | list[str] | None) -> None:
-            chosen = found if isinstance(found, list) else [found] if found else []
-            if why := adapter.refusal(chat.window, chosen):
-                say(chat.window, why)
-            elif chosen:
-                chat.pictures += chosen
-                chat.attached_changed()
-                adapter.chats.go_to(chat)
-
+        text = sublime.get_clipboard()
         if path:
-            picked(os.path.expanduser(path))
+            attach(os.path.expanduser(path))
+        elif clipboard:
+            _paste_picture(chat)
+        elif text and not named_picture(text):
+            ask()
         else:
-            sublime.open_dialog(picked, [("Pictures", PICTURES)], chat.folder or None, multi_select=True)
+            choices: list[PanelItem] = [
+                ("From a File…", "", ask),
+                ("From the Clipboard", named_picture(text) or "", lambda: _paste_picture(chat)),
+            ]
+            choose(chat.window, choices, "The picture to attach to the next prompt")
+
+
+def _attach_pictures(adapter: Adapter, chat: ChatView, found: str | list[str] | None) -> None:
+    chosen = found if isinstance(found, list) else [found] if found else []
+    if why := adapter.refusal(chat.window, chosen):
+        say(chat.window, why)
+    elif chosen:
+        chat.pictures += chosen
+        chat.attached_changed()
+        adapter.chats.go_to(chat)
+
+
+def _paste_picture(chat: ChatView) -> None:
+    """Attach the picture in the clipboard, or the one whose path is there."""
+
+    def taken(path: str | None) -> None:
+        if path is None:
+            say(chat.window, NO_PICTURE)
+        elif chat.view.is_valid():
+            chat.pictures.append(path)
+            chat.attached_changed()
+
+    named = named_picture(sublime.get_clipboard())
+    taken(named) if named else take_picture(taken)

@@ -33,7 +33,7 @@ FORMS: dict[Form, str] = {
 class QwenCompanionChatSessionsCommand(_ChatCommand):
     """Open, search, rename, pin, archive, export or delete one of the conversations in the chat's folder."""
 
-    opens_chat = True
+    opens_chat = begins = True
     needs = "sessions"
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:

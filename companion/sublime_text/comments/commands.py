@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sublime
@@ -9,15 +10,14 @@ import sublime_plugin
 
 from .. import package
 from ..panels import say
-from .sending import copy, send
+from .opening import go_to, put_caret
+from .sending import copy, send, send_after_answer, told
 
 if TYPE_CHECKING:
     from ...comments.comment import Comment
     from .panel import CommentPanel
 
 NOTHING = "There are no comments to send."
-LOOKS_AFTER_ANSWER = 100
-"""Looks at a terminal, ten in a second, until the CLI has left its question after an answer."""
 
 
 def _panel() -> CommentPanel | None:
@@ -37,6 +37,10 @@ class QwenCompanionCommentCommand(sublime_plugin.TextCommand):
         """Whether the view has lines that can be commented."""
         panel = _panel()
         return panel is not None and panel.views.place(self.view) is not None
+
+    def is_visible(self, text: str | None = None) -> bool:
+        """Whether it can do something: a menu has no entry otherwise."""
+        return self.is_enabled()
 
 
 class _CommentsCommand(sublime_plugin.WindowCommand):
@@ -76,11 +80,9 @@ class QwenCompanionCopyCommentsCommand(_CommentsCommand):
     def on_comments(self, comments: list[Comment]) -> None:
         """They stay unsent."""
         adapter = package.adapter()
-        if adapter and (why := adapter.refusal(self.window, [comment.path for comment in comments])):
-            say(self.window, why)
-            return
-        copy(comments)
-        say(self.window, f"{len(comments)} comment{'s' * (len(comments) != 1)} copied.")
+        if adapter and (going := told(adapter, self.window, comments)):
+            copy(going)
+            say(self.window, f"{len(going)} comment{'s' * (len(going) != 1)} copied.")
 
 
 class QwenCompanionDeleteCommentsCommand(sublime_plugin.WindowCommand):
@@ -112,14 +114,11 @@ class QwenCompanionRejectWithCommentsCommand(sublime_plugin.TextCommand):
         diff = adapter.diffs.find(self.view) if adapter else None
         if adapter is None or window is None or diff is None:
             return
-        path = diff.review.file_path
-        adapter.comments.views.settle(path)
-        comments = [comment for comment in adapter.comments.comments.of_file(path) if not comment.is_sent]
+        comments = adapter.comments.on_file(diff.review.file_path)
         diff.attention.entered()
         adapter.diffs.reject(diff)
-        if comments:
-            # The CLI shows its prompt again once it has got the answer.
-            send(adapter, window, comments, LOOKS_AFTER_ANSWER)
+        if comments and diff.attention.is_answered:
+            send_after_answer(adapter, window, [_asked(comment, diff.review.owner.cli) for comment in comments])
 
     def is_enabled(self) -> bool:
         """Whether the view belongs to a diff."""
@@ -131,22 +130,35 @@ class QwenCompanionGoToCommentCommand(sublime_plugin.TextCommand):
     """Go to the next comment, or to the previous one."""
 
     def run(self, edit: sublime.Edit, *, forward: bool = True) -> None:
-        """At the last one it begins again at the top."""
-        panel = _panel()
-        points = panel.views.points(self.view) if panel else []
-        if not points:
+        """Behind the last one of the view comes the next file with comments, and then the first one again."""
+        panel, window = _panel(), self.view.window()
+        if panel is None or window is None:
             return
+        step = 1 if forward else -1
         caret = self.view.sel()[0].b if len(self.view.sel()) else 0
         line = self.view.line(caret).begin()
-        if forward:
-            target = next((point for point in points if point > line), points[0])
-        else:
-            target = next((point for point in reversed(points) if point < line), points[-1])
-        self.view.sel().clear()
-        self.view.sel().add(target)
-        self.view.show_at_center(target)
+        points = [point for point in panel.views.points(self.view)[::step] if (point - line) * step > 0]
+        if points:
+            put_caret(self.view, points[0])
+        elif comment := self._elsewhere(panel, window, step):
+            go_to(window, panel.views, comment)
 
     def is_enabled(self, *, forward: bool = True) -> bool:
-        """Whether the view has comments."""
-        panel = _panel()
-        return panel is not None and bool(panel.views.points(self.view))
+        """Whether the window has comments."""
+        panel, window = _panel(), self.view.window()
+        return panel is not None and window is not None and bool(panel.of_window(window))
+
+    def _elsewhere(self, panel: CommentPanel, window: sublime.Window, step: int) -> Comment | None:
+        """The first comment of the next file with comments; it is the same one if no other file has any."""
+        comments = panel.of_window(window)[::step]
+        place = panel.views.place(self.view)
+        here = place.path if place else ""
+        paths = list(dict.fromkeys(comment.path for comment in comments))
+        after = [path for path in paths if (path > here) == (step > 0) and path != here]
+        wanted = (after or paths)[:1]
+        return next((comment for comment in comments if [comment.path] == wanted), None)
+
+
+def _asked(comment: Comment, agent: str) -> Comment:
+    """A comment for the agent that has asked, whoever it was for."""
+    return replace(comment, agent=agent)

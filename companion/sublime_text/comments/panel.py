@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import sublime
@@ -10,12 +11,17 @@ import sublime
 from ...comments.comment import Comment
 from ...comments.comments import Line
 from .kept import KeptComments, Later
+from .prompted import PromptedComments
 from .views import CommentTarget, CommentViews, selected_lines
 
 if TYPE_CHECKING:
     from ...comments.comments import Comments
+    from ..changes.written import WrittenChanges
     from ..diff.diffs import Diffs
+    from ..diff.view import DiffView
 
+QUIET = 200
+"""Milliseconds after an edit until the comments are looked for."""
 INPUT_SETTING = "qwen_companion.comment_input"
 """On the view of the input panel while a comment is written: Shift+Enter begins a line there."""
 
@@ -26,14 +32,28 @@ class CommentPanel:
     def __init__(
         self,
         diffs: Diffs,
+        written: WrittenChanges,
         later: Later[Sequence[Comment] | str],
         say: Callable[[str], object],
-        counted: Callable[[], object],
+        changed: Callable[[], object],
+        offer: Callable[[sublime.Window, Sequence[Comment]], object],
+        went: Callable[[Sequence[Comment], str], object],
     ) -> None:
-        """`counted` is called when the number of unsent comments may have changed."""
+        """`changed` is called when the comments may have changed.
+
+        `offer` gets the comments on what the person has accepted, which may go to the agent as well. `went` hears
+        which comments went to whom.
+        """
         self.kept = KeptComments(later, say)
-        self.views = CommentViews(self.kept.comments, diffs, self._clicked)
-        self._counted = counted
+        self.views = CommentViews(self.kept.comments, diffs, written, self._clicked)
+        self.prompts = PromptedComments(self.kept.comments)
+        self._changed = changed
+        self._offer = offer
+        self._went = went
+        self._accepted: dict[int, set[str]] = {}
+        """The files that were accepted just now, by their windows."""
+        self._due: set[int] = set()
+        """The buffers whose comments are drawn again soon."""
 
     @property
     def comments(self) -> Comments:
@@ -51,15 +71,69 @@ class CommentPanel:
             self.kept.load_root(root, self._loaded)
             self.views.draw(view)
 
+    def edited(self, view: sublime.View) -> None:
+        """A view was edited, or its file was loaded: its comments are looked for in a moment."""
+        number = view.buffer_id()
+        if number in self._due or not self.views.shows(view):
+            return
+        self._due.add(number)
+
+        def draw() -> None:
+            self._due.discard(number)
+            if view.is_valid() and (place := self.views.place(view)):
+                self.views.draw_file(place.path)
+
+        sublime.set_timeout(draw, QUIET)
+
+    def loaded(self, view: sublime.View) -> None:
+        """A file was loaded, or loaded again because it has changed on the disk."""
+        if view.window() is not None:
+            self.views.draw(view)
+
     def unsent(self, window: sublime.Window) -> tuple[Comment, ...]:
-        """The comments of a window that no agent has got."""
+        """The comments of a window that are still to be sent."""
+        self.prompts.look()
         return self.comments.unsent(self.kept.roots(window))
 
     def settled(self, window: sublime.Window) -> tuple[Comment, ...]:
         """The same, where their lines are now."""
         for path in {comment.path for comment in self.unsent(window)}:
-            self.views.settle(path)
+            self.views.draw_file(path)
         return self.unsent(window)
+
+    def on_file(self, path: str) -> list[Comment]:
+        """The comments on a file and its proposals that are still to be sent, where their lines are now."""
+        self.views.draw_file(path)
+        return [comment for comment in self.comments.of_file(path) if comment.is_due]
+
+    def of_window(self, window: sublime.Window) -> list[Comment]:
+        """All comments of a window, with those that were sent, by file and line."""
+        roots = self.kept.roots(window)
+        return sorted((each for root in roots for each in self.comments.of_root(root)), key=lambda each: each.order)
+
+    def windows_of(self, comment: Comment) -> list[sublime.Window]:
+        """The windows with a folder that has a comment's file."""
+        return [
+            window
+            for window in sublime.windows()
+            if any(PurePath(comment.path).is_relative_to(folder) for folder in window.folders())
+        ]
+
+    def accepted(self, diff: DiffView) -> None:
+        """The person has accepted a proposal: its comments may go to the agent as well."""
+        path, window = diff.review.file_path, diff.window
+        if not any(comment.is_due and comment.side != "file" for comment in self.comments.of_file(path)):
+            return
+        # Several that are accepted at once are one question.
+        if window.id() not in self._accepted:
+            sublime.set_timeout(lambda: self._offer_accepted(window))
+        self._accepted.setdefault(window.id(), set()).add(path)
+
+    def _offer_accepted(self, window: sublime.Window) -> None:
+        paths = self._accepted.pop(window.id(), set())
+        found = [comment for path in sorted(paths) for comment in self.on_file(path) if comment.side != "file"]
+        if found and window.is_valid():
+            self._offer(window, found)
 
     def write(self, view: sublime.View, text: str | None = None) -> None:
         """Comment the selected lines: with a text, or with what the person writes into the input panel.
@@ -102,7 +176,16 @@ class CommentPanel:
                 self.comments.delete([comment.id])
             self._redraw([comment.path])
 
-        self._ask(window, "Comment", comment.words, edited, lambda _: None)
+        draft: Line = (comment.id, comment.side, 0)
+
+        def kept(words: str) -> None:
+            self.comments.keep_draft(draft, words if words != comment.words else "")
+
+        def done(words: str) -> None:
+            self.comments.keep_draft(draft, "")
+            edited(words)
+
+        self._ask(window, "Comment", self.comments.draft(draft) or comment.words, done, kept)
 
     def delete(self, comments: Iterable[Comment]) -> None:
         """Delete comments."""
@@ -110,10 +193,26 @@ class CommentPanel:
         self.comments.delete(comment.id for comment in gone)
         self._redraw({comment.path for comment in gone})
 
-    def sent(self, comments: Sequence[Comment]) -> None:
-        """An agent has got comments."""
-        self.comments.sent(comment.id for comment in comments)
+    def pasted(self, comments: Sequence[Comment], to: str) -> None:
+        """Comments stand in the prompt of a CLI. What the person does there can't be seen, so they count as sent."""
+        self.comments.sent([comment.id for comment in comments], to, is_in_prompt=True)
         self._redraw({comment.path for comment in comments})
+        self._went(comments, to)
+
+    def held(self, comments: Sequence[Comment], agent: str) -> None:
+        """Comments stand in the prompt of a chat."""
+        self.comments.hold([comment.id for comment in comments], agent)
+        self._redraw({comment.path for comment in comments})
+
+    def prompt_sent(self, agent: str, text: str) -> None:
+        """A chat's prompt was sent, perhaps with comments."""
+        if comments := self.prompts.sent(agent, text):
+            self._redraw({comment.path for comment in comments})
+            self._went(comments, agent)
+
+    def prompt_returned(self, agent: str, text: str) -> None:
+        """A chat's prompt could not be sent."""
+        self._redraw(self.prompts.returned(agent, text))
 
     def close(self) -> None:
         """The package is unloaded."""
@@ -162,6 +261,7 @@ class CommentPanel:
         self._redraw({comment.path for comment in self.comments.of_root(root)})
 
     def _redraw(self, paths: Iterable[str]) -> None:
-        for path in set(paths):
+        for path in (found := set(paths)):
             self.views.draw_file(path)
-        self._counted()
+        if found:
+            self._changed()

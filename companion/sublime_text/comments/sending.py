@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import sublime
 
-from ...clis.shell import mention
-from ...comments.message import markdown, message
+from ...chats.prompt import Excerpt
+from ...chats.undone import undone_text
+from ...clis.shell import below, mention
+from ...comments.message import markdown, message, named, visible
 from ..panels import PanelItem, choose, say
-from ..terminal import terminals
+from ..prompts.delivery import add_to_prompt, paste
+from ..prompts.recipients import Recipient, meant, recipients
 from ..terminal.terminals import Terminal
 
 if TYPE_CHECKING:
@@ -20,34 +24,25 @@ if TYPE_CHECKING:
     from ..adapter import Adapter
     from ..chat.view import ChatView
 
-LOOK = 100
-"""Milliseconds between two looks at a terminal."""
-LOOKS = 30
-"""Looks at a terminal until a paste counts as not taken."""
-_PROMPT = "Type your message"
-"""What Qwen Code and Gemini CLI show in an empty prompt (docs/protocols/qwen-ide.md#prompt). A question hides it."""
-_SCREEN = 60
-"""Lines at the end of a terminal's text among which the prompt is."""
-NOBODY = "No CLI and no chat is there to take the comments. They are in the clipboard, and not marked as sent."
+IN_CLIPBOARD = "The comments are in the clipboard, and not marked as sent."
+NOBODY = f"No CLI and no chat is there to take the comments. {IN_CLIPBOARD}"
+LOOKS_AFTER_ANSWER = 100
+"""Looks at a terminal or a chat, ten in a second, until it has left its question after an answer."""
+_AFTER = 100
+"""Milliseconds between two looks whether a chat still asks."""
 
 
-def send(adapter: Adapter, window: sublime.Window, comments: Sequence[Comment], looks: int = 1) -> None:
-    """Send comments to the agent of their change; else to the CLI or the chat used last, or ask which one.
+def send(adapter: Adapter, window: sublime.Window, comments: Sequence[Comment]) -> None:
+    """Send comments to the agents of their changes; the others to the CLI or the chat used last, or ask which one.
 
-    A CLI in a terminal has as many looks to show its empty prompt.
+    Nothing is submitted: the person does that.
     """
-    if why := adapter.refusal(window, [comment.path for comment in comments]):
-        say(window, why)
-        return
-    targets = _targets(adapter, window, {comment.agent for comment in comments} - {""}, looks)
-    items: list[PanelItem] = [(title, detail, partial(give, comments)) for title, detail, give in targets]
-    if not items:
-        copy(comments)
-        say(window, NOBODY)
-    elif len(items) == 1:
-        items[0][2]()
-    else:
-        choose(window, items, "Who gets the comments")
+    _Sending(adapter, window, 1, submits=False).begin(comments)
+
+
+def send_after_answer(adapter: Adapter, window: sublime.Window, comments: Sequence[Comment]) -> None:
+    """The same once an agent has got the answer to its question. To a chat they go as a prompt, or into its turn."""
+    _Sending(adapter, window, LOOKS_AFTER_ANSWER, submits=True).begin(comments)
 
 
 def copy(comments: Sequence[Comment]) -> None:
@@ -55,85 +50,152 @@ def copy(comments: Sequence[Comment]) -> None:
     sublime.set_clipboard(message(comments, markdown))
 
 
-def has_empty_prompt(view: sublime.View) -> bool:
-    """Whether a terminal shows the empty prompt of a CLI. A text there, or a question, hides it."""
-    text = view.substr(sublime.Region(0, view.size())).rstrip()
-    return any(_PROMPT in line for line in text.split("\n")[-_SCREEN:])
+def told(adapter: Adapter, window: sublime.Window, comments: Sequence[Comment]) -> list[Comment]:
+    """The comments on files that an agent may be told of. The person hears of the others, which stay unsent."""
+    refusals = {path: adapter.refusal(window, [path]) for path in {comment.path for comment in comments}}
+    for why in filter(None, refusals.values()):
+        say(window, why)
+    return [comment for comment in comments if not refusals[comment.path]]
 
 
-Give = Callable[[Sequence["Comment"]], object]
+class _Sending:
+    """Comments that are given out, first where it is clear who gets them. Lives on the UI thread."""
 
+    def __init__(self, adapter: Adapter, window: sublime.Window, looks: int, *, submits: bool) -> None:
+        self._adapter = adapter
+        self._window = window
+        self._looks = looks
+        self._submits = submits
+        self._found = recipients(adapter.chats, window, waits=looks > 1)
 
-def _targets(adapter: Adapter, window: sublime.Window, agents: set[str], looks: int) -> list[tuple[str, str, Give]]:
-    """Who could be meant: those of the agents if there are any, else all; the one used last alone if that is clear."""
-    running = terminals.running(window)
-    chats = adapter.chats.within(window)
-    own_terminals = [one for one in running if one.family and one.family.name in agents]
-    own_chats = [chat for chat in chats if chat.agent in agents]
-    if own_terminals or own_chats:
-        running, chats = own_terminals, own_chats
-    found: list[tuple[str, str, Give]] = [
-        (f"Send to {one.title}", one.folder, partial(_into_terminal, adapter, window, one, looks))
-        for one in running[:1]
-    ]
-    last = adapter.chats.last(window)
-    for chat in [last] if last and last in chats else chats[:1]:
-        give = partial(_into_chat, adapter, chat)
-        found.append((f"Send to the chat with {chat.agent}", chat.folder, give))
-    return found
-
-
-def _into_chat(adapter: Adapter, chat: ChatView, comments: Sequence[Comment]) -> None:
-    """Add the comments to the chat's prompt, where the person sees them and sends them."""
-    prompt = chat.text.prompt
-    blank = "" if not prompt or prompt.endswith("\n") else "\n"
-    chat.text.write(f"{prompt}{blank}{message(comments, partial(_named, chat.folder, None))}\n")
-    adapter.chats.go_to(chat)
-    adapter.comments.sent(comments)
-
-
-def _into_terminal(
-    adapter: Adapter, window: sublime.Window, target: Terminal, looks: int, comments: Sequence[Comment]
-) -> None:
-    """Paste the comments into the CLI's prompt as one text, if it is empty. The person presses Enter."""
-    if not target.view.is_valid() or not has_empty_prompt(target.view):
-        if looks > 1:
-            sublime.set_timeout(lambda: _into_terminal(adapter, window, target, looks - 1, comments), LOOK)
+    def begin(self, comments: Sequence[Comment]) -> None:
+        """Give comments to the agent of each one's change."""
+        going = told(self._adapter, self._window, comments)
+        if not going:
             return
-        copy(comments)
-        say(window, f"{target.title} shows no empty prompt, so nothing was typed. The comments are in the clipboard.")
-        return
-    launch = target.family.launch if target.family else None
-    text = message(comments, lambda path, lines: mention(path, target.folder, launch, lines) or os.path.basename(path))
-    terminals.send(target, window, text)
-    _when_taken(target, lambda is_taken: _pasted(adapter, window, target, comments, is_taken=is_taken))
+        if not self._found:
+            copy(going)
+            say(self._window, NOBODY)
+            return
+        clear: dict[int, list[Comment]] = {}
+        asked: list[tuple[list[Recipient], list[Comment]]] = []
+        for agent in dict.fromkeys(comment.agent for comment in going):
+            group = [comment for comment in going if comment.agent == agent]
+            choices = meant(self._found, agent)
+            if len(choices) == 1 and (not agent or choices[0].agent in {agent, ""}):
+                clear.setdefault(self._found.index(choices[0]), []).extend(group)
+            else:
+                asked.append((choices, group))
+        for at, group in clear.items():
+            self._give(self._found[at], [comment for comment in going if comment in group])
+        self._ask(asked)
 
+    def _ask(self, asked: Sequence[tuple[list[Recipient], list[Comment]]]) -> None:
+        if not asked:
+            return
+        (choices, comments), *rest = asked
 
-def _pasted(
-    adapter: Adapter, window: sublime.Window, target: Terminal, comments: Sequence[Comment], *, is_taken: bool
-) -> None:
-    if is_taken:
-        adapter.comments.sent(comments)
-        return
-    copy(comments)
-    say(window, f"{target.title} has not taken the comments. They are in the clipboard, and not marked as sent.")
+        def give(recipient: Recipient) -> None:
+            self._give(recipient, comments)
+            self._ask(rest)
 
+        def copied() -> None:
+            copy(comments)
+            say(self._window, IN_CLIPBOARD)
+            self._ask(rest)
 
-def _when_taken(target: Terminal, done: Callable[[bool], object], looks: int = LOOKS) -> None:
-    """Look until the prompt isn't empty any more."""
+        items: list[PanelItem] = [(f"Send to {one.title}", one.folder, partial(give, one)) for one in choices]
+        items.append(("Copy the comments", "", copied))
+        agent = comments[0].agent
+        choose(self._window, items, f"Who gets the comments on {agent}'s changes" if agent else "Who gets the comments")
 
-    def look() -> None:
-        if not target.view.is_valid():
-            done(False)
-        elif not has_empty_prompt(target.view):
-            done(True)
-        elif looks <= 1:
-            done(False)
+    def _give(self, recipient: Recipient, comments: Sequence[Comment]) -> None:
+        target = recipient.target
+        if isinstance(target, Terminal):
+            self._paste(target, recipient.name, comments)
+        elif self._submits:
+            _submit(self._adapter, target, comments, self._looks)
         else:
-            _when_taken(target, done, looks - 1)
+            add_to_prompt(target, _text(target, comments), _excerpts(comments))
+            self._adapter.chats.go_to(target)
+            self._adapter.comments.held(comments, target.agent)
 
-    sublime.set_timeout(look, LOOK)
+    def _paste(self, target: Terminal, name: str, comments: Sequence[Comment]) -> None:
+        launch = target.family.launch if target.family else None
+
+        def shown(path: str, lines: Sequence[tuple[int, int]]) -> str:
+            return mention(path, target.folder, launch, lines) or markdown(os.path.basename(path), lines)
+
+        def done(why: str) -> None:
+            if not why:
+                self._adapter.comments.pasted(comments, name)
+                return
+            copy(comments)
+            say(self._window, f"{why} {IN_CLIPBOARD}")
+
+        text = message(comments, shown)
+        if self._adapter.settings.of(self._window, "tell_undone") != "always":
+            paste(target, self._window, text, done, self._looks)
+            return
+        number = self._window.id()
+
+        def answered(undone: list[str]) -> None:
+            def told(why: str) -> None:
+                done(why)
+                if not why and undone:
+                    self._adapter.ask_later(
+                        self._window, lambda companion: companion.changes.told(number, undone), lambda _: None
+                    )
+
+            paste(target, self._window, text + visible(undone_text(undone)), told, self._looks)
+
+        self._adapter.ask_later(self._window, lambda companion: companion.changes.undone_since(number), answered)
 
 
-def _named(folder: str, launch: None, path: str, lines: Sequence[tuple[int, int]]) -> str:
-    return mention(path, folder, launch, lines) or markdown(os.path.basename(path), lines)
+def _submit(
+    adapter: Adapter, chat: ChatView, comments: Sequence[Comment], looks: int, asked: frozenset[str] | None = None
+) -> None:
+    """Send comments to a chat once one of its questions is answered: into the turn that runs, or as a prompt."""
+    if not chat.view.is_valid():
+        copy(comments)
+        say(sublime.active_window(), f"The chat was closed. {IN_CLIPBOARD}")
+        return
+    asks = frozenset(ask.permission.id for ask in chat.render.asks) if chat.render else frozenset[str]()
+    waits = chat.render is None or bool(asks and (asked is None or asked <= asks))
+    if waits and looks > 1:
+        sublime.set_timeout(lambda: _submit(adapter, chat, comments, looks - 1, asked or asks), _AFTER)
+        return
+    is_running = chat.render is not None and chat.render.status.running is not None
+    adapter.comments.held(comments, chat.agent)
+    if waits:
+        add_to_prompt(chat, _text(chat, comments), _excerpts(comments))
+        say(chat.window, f"The chat with {chat.agent} still asks. The comments are in its prompt.")
+    elif is_running:
+        # A message into a running turn is one text.
+        text = message(comments, lambda path, lines: markdown(below(path, chat.folder), lines))
+        adapter.chats.send(chat, text, mid_turn=True)
+    else:
+        adapter.chats.send(chat, _text(chat, comments), excerpts=_excerpts(comments))
+
+
+def _text(chat: ChatView, comments: Sequence[Comment]) -> str:
+    return "\n\n".join(named(comment, below(comment.path, chat.folder)) for comment in comments)
+
+
+def _excerpts(comments: Sequence[Comment]) -> list[Excerpt]:
+    """The lines of comments, to be embedded; once for all comments on the same lines."""
+    found: dict[tuple[str, str], Excerpt] = {}
+    for comment in comments:
+        text = "\n".join(comment.lines)
+        lines = f"{comment.first}" if comment.first == comment.last else f"{comment.first}-{comment.last}"
+        uri = f"{_uri(comment.path)}#L{lines.replace('-', '-L')}"
+        if text.strip():
+            found[uri, text] = Excerpt(uri, f"{PurePath(comment.path).name}:{lines}", text)
+    return list(found.values())
+
+
+def _uri(path: str) -> str:
+    try:
+        return Path(path).as_uri()
+    except ValueError:  # a path of another system
+        return f"file://{path}"

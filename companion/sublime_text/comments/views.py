@@ -14,11 +14,13 @@ from ..windows import is_code
 
 if TYPE_CHECKING:
     from ...comments.comments import Comments
+    from ..changes.written import WrittenChanges
     from ..diff.diffs import Diffs
 
 KEY = "qwen_companion.comments"
 _REGION = "qwen_companion.comment."
 GONE = "the lines have changed"
+_FLAGS = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
 _STYLE = f"""
 <style>{COLOURS}
 div.comment {{ padding: 0.2rem 0.6rem; background-color: var(--tint); margin: 0.1rem 0; }}
@@ -38,11 +40,18 @@ class CommentTarget:
 class CommentViews:
     """Draws the comments. Lives on the UI thread. `act` is called with edit:ID or delete:ID that was clicked."""
 
-    def __init__(self, comments: Comments, diffs: Diffs, act: Callable[[sublime.View, str], None]) -> None:
+    def __init__(
+        self,
+        comments: Comments,
+        diffs: Diffs,
+        written: WrittenChanges,
+        act: Callable[[sublime.View, str], None],
+    ) -> None:
         self._comments = comments
         self._diffs = diffs
+        self._written = written
         self._act = act
-        self._phantoms: dict[int, sublime.PhantomSet] = {}
+        self._drawn: dict[int, _Drawn] = {}
 
     def place(self, view: sublime.View) -> CommentTarget | None:
         """What a view shows; None if it can't be commented."""
@@ -52,29 +61,39 @@ class CommentViews:
                 diff.review.file_path, "original" if is_original else "proposal", diff.review.owner.cli
             )
         path = view.file_name()
-        return CommentTarget(path, "file") if path and is_code(view) else None
+        return CommentTarget(path, "file", self._written.agent_of(view)) if path and is_code(view) else None
 
     def draw(self, view: sublime.View) -> None:
-        """Show the comments of a view where their lines are now."""
-        place = self.place(view)
-        shown = [comment for comment in self._comments.of_file(place.path) if _belongs(comment, place)] if place else []
-        phantoms = self._phantoms.get(view.id())
-        if phantoms is None:
+        """Show the comments of a view where their lines are now, and take note of that."""
+        place = None if view.is_loading() else self.place(view)
+        shown = (
+            [comment for comment in self._comments.of_file(place.path) if self._shows(place, comment)] if place else []
+        )
+        drawn = self._drawn.get(view.id())
+        if drawn is None:
             if not shown:
                 return
-            phantoms = self._phantoms[view.id()] = sublime.PhantomSet(view, KEY)
-        lines = _lines(view)
-        drawn: list[sublime.Phantom] = []
+            drawn = self._drawn[view.id()] = _Drawn(view)
+        found = _Finder(view)
+        phantoms: list[sublime.Phantom] = []
         for comment in shown:
-            region = self._region(view, comment, lines)
-            view.add_regions(_REGION + comment.id, [region], flags=sublime.RegionFlags.HIDDEN)
-            is_gone = _text(view, region) != comment.lines
+            region, is_gone = found.region(comment)
+            view.add_regions(_REGION + comment.id, [region], flags=_FLAGS)
+            if place and self._settles(place, comment):
+                first = view.rowcol(region.begin())[0] + 1
+                self._comments.move(comment.id, first, has_changed=is_gone)
             at = sublime.Region(view.line(max(region.begin(), region.end() - 1)).end())
             click: Callable[[str], None] = lambda href: self._act(view, href)  # noqa: E731
-            drawn.append(sublime.Phantom(at, self._html(comment, is_gone=is_gone), sublime.PhantomLayout.BLOCK, click))
-        phantoms.update(drawn)
+            phantoms.append(
+                sublime.Phantom(at, self._html(comment, is_gone=is_gone), sublime.PhantomLayout.BLOCK, click)
+            )
+        drawn.show({comment.id for comment in shown}, phantoms)
         if not shown:
-            del self._phantoms[view.id()]
+            del self._drawn[view.id()]
+
+    def shows(self, view: sublime.View) -> bool:
+        """Whether a view shows comments."""
+        return view.id() in self._drawn
 
     def draw_file(self, path: str) -> None:
         """Draw again in all views that show a file or its proposals."""
@@ -83,78 +102,116 @@ class CommentViews:
                 if (place := self.place(view)) and place.path == path:
                     self.draw(view)
 
-    def settle(self, path: str) -> None:
-        """Take note of where the lines of a file's comments are now, in the views that are open."""
-        for window in sublime.windows():
-            for view in window.views():
-                place = self.place(view)
-                if place is None or place.path != path:
-                    continue
-                for comment in self._comments.of_file(path):
-                    regions = view.get_regions(_REGION + comment.id)
-                    if not regions or not _belongs(comment, place):
-                        continue
-                    text = _text(view, regions[0])
-                    first = view.rowcol(regions[0].begin())[0] + 1
-                    if not regions[0].empty() or not comment.lines:
-                        self._comments.move(comment.id, first, text)
-
     def at(self, view: sublime.View, point: int) -> list[Comment]:
         """The comments on the line of a point."""
-        place = self.place(view)
-        if place is None:
-            return []
         line = view.line(point)
-        found: list[Comment] = []
-        for comment in self._comments.of_file(place.path):
-            regions = view.get_regions(_REGION + comment.id) if _belongs(comment, place) else []
-            if any(view.full_line(region).intersects(line) or region.contains(line) for region in regions):
-                found.append(comment)
-        return found
+        return [
+            comment
+            for comment, region in self._regions(view)
+            if view.full_line(region).intersects(line) or view.line(region).contains(line)
+        ]
 
     def points(self, view: sublime.View) -> list[int]:
         """Where the comments of a view begin, from the top."""
-        place = self.place(view)
-        comments = self._comments.of_file(place.path) if place else ()
-        regions = (region for comment in comments for region in view.get_regions(_REGION + comment.id))
-        return sorted(region.begin() for region in regions)
+        return sorted({region.begin() for _, region in self._regions(view)})
+
+    def region(self, view: sublime.View, comment: Comment) -> sublime.Region | None:
+        """Where a comment is in a view; None if that doesn't show it."""
+        return next((region for each, region in self._regions(view) if each.id == comment.id), None)
 
     def forget(self, view: sublime.View) -> None:
         """A view was closed."""
-        self._phantoms.pop(view.id(), None)
+        self._drawn.pop(view.id(), None)
 
     def close(self) -> None:
         """Remove everything from the screen."""
-        for phantoms in self._phantoms.values():
-            phantoms.update([])
-        self._phantoms.clear()
+        for drawn in self._drawn.values():
+            drawn.show(set(), [])
+        self._drawn.clear()
 
-    def _region(self, view: sublime.View, comment: Comment, lines: list[str]) -> sublime.Region:
-        """Where the lines of a comment are: as the editor has moved them, or where they are found."""
-        known = view.get_regions(_REGION + comment.id)
-        if known and (not known[0].empty() or not comment.lines):
-            return known[0]
-        first = find(comment, lines)
-        row = min((first or comment.first) - 1, max(len(lines) - 1, 0))
-        last = min(row + max(len(comment.lines), 1) - 1, max(len(lines) - 1, 0)) if first else row
-        return sublime.Region(view.text_point(row, 0), view.line(view.text_point(last, 0)).end())
+    def _regions(self, view: sublime.View) -> list[tuple[Comment, sublime.Region]]:
+        if (place := self.place(view)) is None or not self.shows(view):
+            return []
+        comments = self._comments.of_file(place.path)
+        return [(each, at[0]) for each in comments if (at := view.get_regions(_REGION + each.id))]
+
+    def _shows(self, place: CommentTarget, comment: Comment) -> bool:
+        """Whether a view shows a comment: a proposal that is written, or was rejected, is the file."""
+        if comment.side == place.side:
+            return True
+        if place.side == "file":
+            return comment.side == "proposal" and not self._is_proposed(place.path)
+        return place.side == "proposal" and comment.side == "file"
+
+    @staticmethod
+    def _settles(place: CommentTarget, comment: Comment) -> bool:
+        """Whether a view decides where a comment's lines are."""
+        return place.side in (comment.side, "file")
+
+    def _is_proposed(self, path: str) -> bool:
+        return any(
+            diff.review.file_path == path for window in sublime.windows() for diff in self._diffs.in_window(window)
+        )
 
     @staticmethod
     def _html(comment: Comment, *, is_gone: bool) -> str:
         words = "<br>".join(safe(line) for line in comment.words.splitlines() or [""])
-        about = [word for word in ("sent" if comment.is_sent else "", GONE if is_gone else "") if word]
-        note = f' <span class="quiet">({", ".join(about)})</span>' if about else ""
+        about = [word for word in (comment.state, GONE if is_gone else "") if word]
+        note = f' <span class="quiet">({safe(", ".join(about))})</span>' if about else ""
         links = f'<a href="edit:{comment.id}">edit</a><a href="delete:{comment.id}">delete</a>'
         return f'<body id="qwen-companion-comment">{_STYLE}<div class="comment">💬 {words}{note} {links}</div></body>'
 
 
-def _belongs(comment: Comment, place: CommentTarget) -> bool:
-    """Whether a view shows a comment: a proposal that is written is the file."""
-    return comment.side == place.side or {comment.side, place.side} == {"file", "proposal"}
+class _Drawn:
+    """What was drawn in a view."""
+
+    def __init__(self, view: sublime.View) -> None:
+        self._view = view
+        self._phantoms = sublime.PhantomSet(view, KEY)
+        self._ids: set[str] = set()
+
+    @property
+    def phantoms(self) -> list[sublime.Phantom]:
+        """The comments on the screen."""
+        return self._phantoms.phantoms
+
+    def show(self, ids: set[str], phantoms: list[sublime.Phantom]) -> None:
+        """Show these instead."""
+        for gone in self._ids - ids:
+            self._view.erase_regions(_REGION + gone)
+        self._ids = ids
+        self._phantoms.update(phantoms)
 
 
-def _lines(view: sublime.View) -> list[str]:
-    return view.substr(sublime.Region(0, view.size())).split("\n")
+class _Finder:
+    """Finds the lines of comments in a view: where the editor has moved them, else where the same text is."""
+
+    def __init__(self, view: sublime.View) -> None:
+        self._view = view
+        self._all: list[str] | None = None
+
+    def region(self, comment: Comment) -> tuple[sublime.Region, bool]:
+        """The lines of a comment, and whether they have changed. Those that are gone have an empty region."""
+        view = self._view
+        known = view.get_regions(_REGION + comment.id)
+        tracked = known[0] if known else None
+        if tracked is not None and _text(view, tracked) == comment.lines:
+            return tracked, False
+        is_there = tracked is not None and not tracked.empty()
+        near = view.rowcol(tracked.begin())[0] + 1 if tracked is not None and is_there else comment.first
+        first = find(comment.moved(near), self._lines)
+        if first is not None:
+            last = min(first + max(len(comment.lines), 1) - 1, len(self._lines))
+            return sublime.Region(view.text_point(first - 1, 0), view.line(view.text_point(last - 1, 0)).end()), False
+        if tracked is not None and is_there:
+            return tracked, True
+        return sublime.Region(view.text_point(min(near, len(self._lines)) - 1, 0)), True
+
+    @property
+    def _lines(self) -> list[str]:
+        if self._all is None:
+            self._all = self._view.substr(sublime.Region(0, self._view.size())).split("\n")
+        return self._all
 
 
 def _text(view: sublime.View, region: sublime.Region) -> tuple[str, ...]:

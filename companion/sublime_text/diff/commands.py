@@ -8,8 +8,6 @@ import sublime
 import sublime_plugin
 
 from .. import package
-from ..panels import changed_file
-from .listing import state_of
 
 if TYPE_CHECKING:
     from .diffs import Diffs
@@ -25,6 +23,10 @@ class _DiffCommand(sublime_plugin.TextCommand):
         if adapter is None:
             return False
         return adapter.diffs.is_awaited(self.view) or adapter.diffs.meant(self.view) is not None
+
+    def is_visible(self) -> bool:
+        """Whether it can do something: a menu has no entry otherwise."""
+        return self.is_enabled()
 
     def run(self, edit: sublime.Edit, *, by_key: bool = False) -> None:
         """Run the command on the diff. `by_key` says that a key or a save did it, perhaps by accident."""
@@ -233,6 +235,13 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
 class QwenCompanionDiffListCommand(sublime_plugin.WindowCommand):
     """Open the list of what waits for a review in the window, which stays open."""
 
+    def is_visible(self) -> bool:
+        """Whether anything waits."""
+        adapter = package.adapter()
+        if adapter is None:
+            return False
+        return bool(adapter.diffs.in_window(self.window) or adapter.written.listing(self.window).rows)
+
     def run(self) -> None:
         """Go to the list."""
         if adapter := package.adapter():
@@ -250,24 +259,3 @@ class QwenCompanionOpenListedDiffCommand(sublime_plugin.TextCommand):
     def is_visible(self) -> bool:
         """It is not shown in menus."""
         return False
-
-
-class QwenCompanionPendingDiffsCommand(_WindowDiffsCommand):
-    """Choose one of the window's diffs from a list."""
-
-    def run(self) -> None:
-        """Show the list, then the chosen diff."""
-        diffs = self._diffs()
-        items = [_item(diff) for diff in diffs]
-        self.window.show_quick_panel(items, lambda index: self._picked(diffs[index]) if index >= 0 else None)
-
-    def _picked(self, diff: DiffView) -> None:
-        adapter = package.adapter()
-        if adapter and diff in self._diffs():
-            adapter.diffs.show(diff)
-
-
-def _item(diff: DiffView) -> sublime.QuickPanelItem:
-    review, counts = diff.review, diff.counts
-    lines = (counts.inserted, counts.deleted) if counts else None
-    return changed_file(review.name, review.file_path, review.owner.cli, counts=lines, state=state_of(diff))

@@ -14,11 +14,12 @@ from .kept import RejectedTexts, open_kept
 from .left_views import LeftViews
 from .leftovers import clear
 from .listing import SETTING as LIST_SETTING
-from .listing import DiffLists, Written
+from .listing import Commented, DiffLists, Written
 from .marks import ANY_GENERATION
 from .view import NUMBER_SETTING, DiffView
 
 if TYPE_CHECKING:
+    from ...comments.comment import Comment
     from ...ids import ReviewId
     from ...review.changes import TextEdit
     from ...review.marks import Marks
@@ -45,7 +46,12 @@ class Diffs:
         tell: Callable[[Callable[[Reviews], object]], None],
         layout: Callable[[sublime.Window], Layout],
         written: Written,
+        *,
+        comments: Callable[[sublime.Window], Sequence[Comment]],
+        open_comment: Callable[[sublime.Window, Comment], object],
+        accepted: Callable[[DiffView], object],
     ) -> None:
+        """`comments` gives those of a window, `open_comment` goes to one. `accepted` hears of each acceptance."""
         self._focus = focus
         self._tell = tell
         self._layout = layout
@@ -53,7 +59,9 @@ class Diffs:
         self._actions: dict[int, ChangeActions] = {}
         self._by_file: dict[str, list[DiffView]] = {}
         """The diffs of each file, by its real path."""
-        self.lists = DiffLists(self.in_window, written, self._open_number, self.accept_all, self.reject_all)
+        commented = Commented(comments, open_comment)
+        self.lists = DiffLists(self.in_window, written, commented, self._open_number, self.accept_all, self.reject_all)
+        self._accepted = accepted
         self.rejected = RejectedTexts()
         self.awaits_reviews = False
         """Whether the reviews from before a reload are not known yet."""
@@ -442,6 +450,7 @@ class Diffs:
 
     def _accept(self, diff: DiffView, text: str) -> None:
         diff.attention.is_answered = True
+        self._accepted(diff)
         self._tell(lambda reviews: reviews.accept(diff.review.number, text))
 
     def _reject_deliberately(self, diff: DiffView) -> None:

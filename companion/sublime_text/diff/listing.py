@@ -15,6 +15,7 @@ from ..style import COLOURS
 
 if TYPE_CHECKING:
     from ...changes.rows import ChangeRow as Change
+    from ...comments.comment import Comment
     from .view import DiffView
 
 PANEL = "QwenCompanion Diffs"
@@ -53,6 +54,13 @@ class Written(Protocol):
         ...
 
 
+class Commented(NamedTuple):
+    """What the list needs of the comments."""
+
+    of_window: Callable[[sublime.Window], Sequence[Comment]]
+    open: Callable[[sublime.Window, Comment], object]
+
+
 class Row(NamedTuple):
     """One file in a list."""
 
@@ -68,6 +76,7 @@ class Row(NamedTuple):
     note: str = ""
     change: Change | None = None
     """What is written already and waits; None for a proposal, and for what is reviewed."""
+    comment: Comment | None = None
 
     @classmethod
     def of(cls, diff: DiffView, answer: str = "") -> Row:
@@ -87,13 +96,21 @@ class Row(NamedTuple):
         name = PurePath(path).name
         return cls(None, name, counts, state, agents, _where(path, window), path, note, change if waits else None)
 
+    @classmethod
+    def of_comment(cls, comment: Comment, window: sublime.Window) -> Row:
+        """The row of a comment."""
+        name = f"{PurePath(comment.path).name}:{comment.first}"
+        where, state = _where(comment.path, window), comment.state or "to send"
+        note = " ".join(comment.words.split())
+        return cls(None, name, None, state, comment.agent or "you", where, comment.path, f"💬 {note}", comment=comment)
+
     @property
     def plain(self) -> dict[str, object]:
         """The row for readers outside."""
         counts = self.counts
         return {
             "path": self.path,
-            "kind": self.change.kind if self.change else "proposal" if self.number is not None else "",
+            "kind": self._kind,
             "agent": self.cli,
             "inserted": counts.inserted if counts else None,
             "deleted": counts.deleted if counts else None,
@@ -101,6 +118,12 @@ class Row(NamedTuple):
             "state": self.state,
             "note": self.note,
         }
+
+    @property
+    def _kind(self) -> str:
+        if self.comment:
+            return "comment"
+        return self.change.kind if self.change else "proposal" if self.number is not None else ""
 
 
 def state_of(diff: DiffView) -> str:
@@ -116,12 +139,14 @@ class DiffList:
         window: sublime.Window,
         waiting: Callable[[], Sequence[DiffView]],
         written: Written,
+        commented: Commented,
         opened: Callable[[int], object],
         act: Callable[[str], None],
     ) -> None:
         self._window = window
         self._waiting = waiting
         self._written = written
+        self._commented = commented
         self._opened = opened
         self._act = act
         self._answered: list[Row] = []
@@ -165,6 +190,8 @@ class DiffList:
             row = view.rowcol(view.sel()[0].b)[0] - 1
             if 0 <= row < len(self._rows) and (number := self._rows[row].number) is not None:
                 self._opened(number)
+            elif comment := self._rows[row].comment if 0 <= row < len(self._rows) else None:
+                self._commented.open(self._window, comment)
             elif change := self.change_at_caret():
                 self._written.open(self._window, change)
 
@@ -188,8 +215,10 @@ class DiffList:
         written = self._written.rows(self._window)
         left = [Row.of_change(change, self._window, state, waits=True) for change, state in written.waiting]
         done = [Row.of_change(change, self._window, state, waits=False) for change, state in written.done]
-        self._rows = [*waiting, *left, *done, *self._answered]
-        text = "\n".join([_title(len(waiting), len(left), len(self._rows)), *_lines(self._rows)])
+        files = [*waiting, *left, *done, *self._answered]
+        comments = [Row.of_comment(comment, self._window) for comment in self._commented.of_window(self._window)]
+        self._rows = [*files, *comments]
+        text = "\n".join([_title(len(waiting), len(left), len(files)), *_lines(self._rows)])
         view.settings().set(JSON_SETTING, json.dumps([row.plain for row in self._rows]))
         if view.substr(sublime.Region(0, view.size())) != text:
             row = view.rowcol(view.sel()[0].b)[0] if len(view.sel()) else 0
@@ -210,12 +239,14 @@ class DiffLists:
         self,
         in_window: Callable[[sublime.Window], Sequence[DiffView]],
         written: Written,
+        commented: Commented,
         opened: Callable[[int], object],
         accept_all: Callable[[sublime.Window], object],
         reject_all: Callable[[sublime.Window], object],
     ) -> None:
         self._in_window = in_window
         self._written = written
+        self._commented = commented
         self._opened = opened
         self._acts = {
             "accept_all": accept_all,
@@ -271,7 +302,7 @@ class DiffLists:
                 self._acts[href](window)
 
             self._lists[window.id()] = DiffList(
-                window, lambda: self._in_window(window), self._written, self._opened, act
+                window, lambda: self._in_window(window), self._written, self._commented, self._opened, act
             )
         return self._lists[window.id()]
 

@@ -39,6 +39,11 @@ class StatusBar:
         else:
             self._draw(window)
 
+    def clis(self, window: sublime.Window) -> tuple[str, ...]:
+        """The names of the CLIs that are connected to a window."""
+        status = self._statuses.get(window.id())
+        return status.clis if status else ()
+
     def want(self, wanted: Wanted) -> None:
         """Apply the setting."""
         self._wanted = wanted
@@ -78,7 +83,9 @@ class StatusBar:
             return ""
         status = self._statuses.get(window.id())
         words = "" if _is_idle(window, status, self._wanted) else status_text(status)
-        others = sum(other.diffs for number, other in self._statuses.items() if number != window.id())
+        # A status may come just after its window has closed.
+        known = [self._statuses.get(other.id()) for other in sublime.windows() if other.id() != window.id()]
+        others = sum(other.diffs for other in known if other)
         elsewhere = "" if status is not None and status.diffs else elsewhere_text(others)
         texts = words, elsewhere, comments_text(self._comments(window)), notices_text(len(NOTICES.open_in(window)))
         return " · ".join(filter(None, texts))

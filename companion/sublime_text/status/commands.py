@@ -44,7 +44,7 @@ class QwenCompanionStatusCommand(sublime_plugin.WindowCommand):
 
 
 class QwenCompanionStatusRemedyCommand(sublime_plugin.TextCommand):
-    """Do what the status report offers for the finding at the caret, or for any of them."""
+    """Do what the status report offers in the line of the caret, or anywhere in it."""
 
     def run(self, edit: sublime.Edit, at_caret: bool = False) -> None:
         """Ask which if there are several."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import sublime
 
@@ -13,7 +13,7 @@ from ..minihtml import safe
 from ..page import Page
 from ..style import COLOURS
 from ..windows import is_in_front, is_visible
-from .remedies import Remedy, remedies
+from .remedies import WITH_THE_REPORT, Remedy, remedies
 from .view import SETTING, TITLE, Show
 
 INTERVAL = 3_000
@@ -53,7 +53,7 @@ class LiveReport:
             self._phantoms.update([])
 
     def at(self, point: int) -> list[Remedy]:
-        """The remedies of the finding in the line of a point."""
+        """The remedies of the finding in the line of a point; in the first line what can be done with the report."""
         line = self.view.line(point)
         return [remedy for start, remedy in self._remedies if line.contains(start)]
 
@@ -103,17 +103,18 @@ class LiveReport:
         shown: list[sublime.Phantom] = []
         for finding in findings(facts):
             found = self.view.find(finding.text, 0, sublime.FindFlags.LITERAL)
-            if found.begin() < 0 or not (offered := remedies(finding)):
-                continue
-            start = len(self._remedies)
-            self._remedies += [(found.begin(), remedy) for remedy in offered]
-            links = " · ".join(
-                f'<a href="{start + at}">{safe(remedy.caption)}</a>' for at, remedy in enumerate(offered)
-            )
-            style = f"<style>{COLOURS} body {{ margin: 0; }}</style>"
-            content = f'<body id="qwen-companion-status">{style}<div>&nbsp;&nbsp;&nbsp;&nbsp;{links}</div></body>'
-            shown.append(sublime.Phantom(found, content, sublime.PhantomLayout.BELOW, self._clicked))
+            if found.begin() >= 0 and (offered := remedies(finding)):
+                shown.append(self._links(found, offered))
+        shown.append(self._links(self.view.line(0), WITH_THE_REPORT))
         self._phantoms.update(shown)
+
+    def _links(self, below: sublime.Region, offered: Sequence[Remedy]) -> sublime.Phantom:
+        start = len(self._remedies)
+        self._remedies += [(below.begin(), remedy) for remedy in offered]
+        links = " · ".join(f'<a href="{start + at}">{safe(remedy.caption)}</a>' for at, remedy in enumerate(offered))
+        style = f"<style>{COLOURS} body {{ margin: 0; }}</style>"
+        content = f'<body id="qwen-companion-status">{style}<div>&nbsp;&nbsp;&nbsp;&nbsp;{links}</div></body>'
+        return sublime.Phantom(below, content, sublime.PhantomLayout.BELOW, self._clicked)
 
     def _clicked(self, href: str) -> None:
         at = int(href)

@@ -40,6 +40,11 @@ def _command(caption: str, name: str, args: dict[str, object] | None = None) -> 
     return Remedy(caption, lambda window: window.run_command(name, args))  # pyright: ignore[reportArgumentType]
 
 
+WITH_THE_REPORT = (
+    _command("Copy Report", "qwen_companion_copy_report"),
+    _command("Check Editor", "qwen_companion_check_editor"),
+)
+"""What can be done with every report."""
 _ENABLE = _copy("/ide enable")
 _TERMINAL = _command("Show Terminal", "qwen_companion_show_terminal")
 _ENVIRONMENT = _command("Copy Terminal Environment…", "qwen_companion_copy_environment")
@@ -56,5 +61,5 @@ _REMEDIES: dict[Kind, tuple[Remedy, ...]] = {
     "old port": (_TERMINAL, _ENVIRONMENT),
     "variables": (_ENVIRONMENT,),
     "approval": (_copy("--approval-mode default"), _TERMINAL),
-    "remote": (_command("Documentation…", "qwen_companion_documentation"), _ENVIRONMENT),
+    "remote": (_command("Connect a CLI Elsewhere…", "qwen_companion_connect_elsewhere"),),
 }

@@ -5,34 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sublime
 import sublime_plugin
 
 from ...clis.families import FAMILIES, CliFamily
-from ...clis.shell import Shell, environment_commands
-from ...ids import WindowId
+from ...clis.shell import Command, Shell, environment_commands
 from .. import package
 from ..answers import expect
-from ..panels import NO_ANSWER, STARTING, choose, say
+from ..panels import NO_ANSWER, STARTING, PanelItem, choose, say
 from ..targets import Menu, missing
 from . import terminals
 from .terminals import Terminal
+
+if TYPE_CHECKING:
+    from ...clis.starting import Start
 
 PATIENCE = 5000
 """Milliseconds to wait for the companion's answer."""
 SHELL_NAMES: dict[Shell, str] = {"sh": "sh, bash, zsh", "fish": "fish", "powershell": "PowerShell"}
 NO_TERMINUS = "Terminus is not installed. A CLI runs in the terminals of that package."
 NO_FOLDER = "Open a folder first: a CLI connects to the window whose folder it runs in."
+OWN_MODE = (
+    "Your own settings of {name} have the approval mode “{mode}”, in which it writes without asking. "
+    "What it writes is listed for a review."
+)
+INSTALL_STEP = 500
+"""Milliseconds between two looks whether Package Control has installed Terminus."""
+INSTALL_LOOKS = 600
+LOADING = 1500
+"""Milliseconds that the editor gets to load it."""
 NO_CLI = "No CLI runs in a terminal of this window. Run one first."
 
 
 class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
-    """Run a CLI in a terminal of the window."""
+    """Run a CLI in a terminal of the window: in a new conversation, or in the last one of the folder."""
 
-    def run(self, cli: str, resume: bool = False, **menu: Any) -> None:
-        """`cli` is "qwen" or "gemini". `resume` continues the folder's last conversation.
+    def run(self, cli: str, resume: bool | None = None, **menu: Any) -> None:
+        """`cli` is "qwen" or "gemini". `resume` continues the folder's last conversation; None asks if there is one.
 
         `menu` is what the side bar's menu gives: the CLI runs in the folder that it was opened on, or in the folder of
         the file.
@@ -46,7 +57,7 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         elif paths and (gone := missing(paths)):
             say(self.window, gone)
         elif not terminals.is_installed():
-            self._without_terminus(family)
+            self._without_terminus(family, here, resume=resume)
         elif here:
             self._run(family, here, resume=resume)
         elif running := [one for one in terminals.running(self.window) if one.family == family]:
@@ -54,19 +65,19 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         else:
             self._run(family, resume=resume)
 
-    def is_visible(self, cli: str = "", resume: bool = False, **menu: Any) -> bool:
+    def is_visible(self, cli: str = "", resume: bool | None = None, **menu: Any) -> bool:
         """In the side bar: whether the menu was opened on one thing, and a terminal could run here."""
         paths = Menu.of(menu).paths
         return paths is None or (len(paths) == 1 and terminals.is_installed())
 
-    def _without_terminus(self, family: CliFamily) -> None:
+    def _without_terminus(self, family: CliFamily, here: str | None, *, resume: bool | None) -> None:
         say(self.window, NO_TERMINUS)
         install = "Have Package Control install it"
         copy = f"To run {family.name} in a terminal outside Sublime Text"
         choose(
             self.window,
             [
-                ("Install Terminus…", install, self._install_terminus),
+                ("Install Terminus…", install, lambda: self._install_terminus(family, here, resume=resume)),
                 (
                     "Copy Terminal Environment…",
                     copy,
@@ -76,20 +87,32 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
             f"{family.name} runs in the package Terminus, which is not installed",
         )
 
-    def _install_terminus(self) -> None:
-        question = "Package Control downloads the package Terminus and installs it."
-        if sublime.ok_cancel_dialog(question, "Install", "Qwen Companion"):
-            self.window.run_command("advanced_install_package", {"packages": ["Terminus"]})
+    def _install_terminus(self, family: CliFamily, here: str | None, *, resume: bool | None) -> None:
+        question = f"Package Control downloads the package Terminus and installs it. {family.name} runs after that."
+        if not sublime.ok_cancel_dialog(question, "Install", "Qwen Companion"):
+            return
+        self.window.run_command("advanced_install_package", {"packages": ["Terminus"]})
+        looks = INSTALL_LOOKS
 
-    def _ask_again(self, family: CliFamily, running: Sequence[Terminal], *, resume: bool) -> None:
+        def look() -> None:
+            nonlocal looks
+            looks -= 1
+            if terminals.is_installed():
+                sublime.set_timeout(lambda: self._run(family, here, resume=resume), LOADING)
+            elif looks and self.window.is_valid():
+                sublime.set_timeout(look, INSTALL_STEP)
+
+        sublime.set_timeout(look, INSTALL_STEP)
+
+    def _ask_again(self, family: CliFamily, running: Sequence[Terminal], *, resume: bool | None) -> None:
         shows = [(f"Show {one.title}", one.folder, partial(terminals.show, one, self.window)) for one in running]
         again = (f"Run Another {family.name}", "", lambda: self._run(family, resume=resume))
         choose(self.window, [*shows, again], f"{family.name} is running in this window")
 
-    def _run(self, family: CliFamily, here: str | None = None, *, resume: bool) -> None:
+    def _run(self, family: CliFamily, here: str | None = None, *, resume: bool | None) -> None:
         def answered(folders: tuple[str, ...], variables: dict[str, str]) -> None:
             def start(folder: str) -> None:
-                self._start(family, folder, variables, resume=resume)
+                self._look(family, folder, variables, resume=resume)
 
             if here and not any(PurePath(here).is_relative_to(folder) for folder in folders):
                 say(self.window, f"{here} is in no folder of this window, so a CLI there would not connect to it.")
@@ -106,23 +129,59 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
 
         _ask(self.window, answered, own_terminal=True)
 
-    def _start(self, family: CliFamily, folder: str, variables: dict[str, str], *, resume: bool) -> None:
+    def _look(self, family: CliFamily, folder: str, variables: dict[str, str], *, resume: bool | None) -> None:
+        """Look at what is there before it is started; ask whether to go on with the last conversation."""
         adapter = package.adapter()
         if adapter is None:
             return
+        setting: Command = adapter.settings.value(f"{family.launch.key}_command")
+
+        def looked(found: Start) -> None:
+            start = partial(self._start, family, folder, variables, setting, found)
+            if resume is None and found.can_resume:
+                last = "The last one in this folder"
+                choices: list[PanelItem] = [
+                    ("New Conversation", "", lambda: start(resume=False)),
+                    ("Resume Conversation", last, lambda: start(resume=True)),
+                ]
+                choose(self.window, choices, f"The conversation to run {family.name} in")
+            else:
+                start(resume=bool(resume))
+
+        adapter.ask_later(self.window, lambda companion: companion.look_at_start(family, setting, folder), looked)
+
+    def _start(
+        self,
+        family: CliFamily,
+        folder: str,
+        variables: dict[str, str],
+        setting: Command,
+        found: Start,
+        *,
+        resume: bool,
+    ) -> None:
+        adapter = package.adapter()
+        if adapter is None:
+            return
+        asks = adapter.settings.of(self.window, "review") == "before"
+        is_decided = not asks or found.approval is not None
         try:
-            setting = adapter.settings.value(f"{family.launch.key}_command")
-            asks = adapter.settings.of(self.window, "review") == "before"
-            command = terminals.command_of(family, setting, resume=resume, asks=asks)
+            command = terminals.command_of(family, setting, resume=resume, is_decided=is_decided)
         except LookupError as missing:
             say(self.window, str(missing))
             return
+        if asks and found.approval is not None and found.approval not in family.habits.asking_modes:
+            say(self.window, OWN_MODE.format(name=family.name, mode=found.approval))
         location = adapter.settings.of(self.window, "terminal_location")
         terminals.open_terminal(self.window, family, folder, variables, command, location)
 
 
 class QwenCompanionShowTerminalCommand(sublime_plugin.WindowCommand):
     """Show the CLI's terminal that had the focus last, or leave it if it has the focus."""
+
+    def is_visible(self) -> bool:
+        """Whether a CLI runs in one; a key offers to run one, too."""
+        return bool(terminals.running(self.window))
 
     def run(self) -> None:
         """Toggle between the terminal and the text."""

@@ -1,11 +1,11 @@
-"""The commands that name files and lines in the prompt of a CLI that runs in a terminal."""
+"""The command that names files and lines in the prompt of a CLI that runs in a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import sublime
 import sublime_plugin
@@ -30,54 +30,48 @@ class _Named(NamedTuple):
     """Empty for the whole file."""
 
 
-class _SendCommand(sublime_plugin.WindowCommand):
-    """Put a mention of the file, and of lines in it, into the prompt of a running CLI. The person presses Enter.
+What = Literal["", "file", "line", "selection"]
+"""What to mention of the active file. Empty: the selected lines if there are any, else the whole file."""
 
-    The CLI reads the file from the disk, so a tab without a file can't be sent and unsaved changes are not included.
-    A message says so.
+
+class QwenCompanionSendCommand(sublime_plugin.WindowCommand):
+    """Mention the selected lines in the prompt of the running CLI, or the file; or what a menu was opened on.
+
+    The person presses Enter. The CLI reads the file from the disk, so a tab without a file can't be sent and unsaved
+    changes are not included. A message says so.
     """
 
-    def run(self) -> None:
-        """Send it to the CLI of the window whose terminal had the focus last."""
-        view = self.view()
+    def run(self, what: What = "", **menu: Any) -> None:
+        """Send it to the CLI of the window whose terminal had the focus last.
+
+        `menu` is what the menu of the side bar or of a tab gives.
+        """
+        on = Menu.of(menu)
+        if on.was_used:
+            self._send_chosen(on.chosen(self.window))
+            return
+        view = self._view()
         path = view.file_name() if view else None
         if view is None or path is None:
             say(self.window, NO_FILE)
             return
-        lines = self.lines(view)
+        lines = _lines(view, what)
         if lines is None:
             say(self.window, "Nothing is selected.")
         else:
             _send_somewhere(self.window, [_Named(path, lines)])
 
-    def is_visible(self) -> bool:
+    def is_visible(self, what: What = "", **menu: Any) -> bool:
         """Whether there is a file with something to send, and a terminal could run here."""
-        view = self.view()
-        has_lines = view is not None and view.file_name() is not None and self.lines(view) is not None
-        return has_lines and terminals.is_installed()
-
-    def view(self) -> sublime.View | None:
-        """The active tab, or the last one of the person's own if a terminal, a diff or a chat is active."""
-        view, adapter = self.window.active_view(), package.adapter()
-        if view and is_code(view):
-            return view
-        return adapter.focus.last_code(self.window) if adapter else None
-
-    def lines(self, view: sublime.View) -> list[Lines] | None:
-        """The lines to name, an empty list for the whole file, None if there is nothing to send."""
-        raise NotImplementedError
-
-
-class QwenCompanionSendFileCommand(_SendCommand):
-    """Mention the file in the prompt of the running CLI, or what a menu was opened on."""
-
-    def run(self, **menu: Any) -> None:
-        """`menu` is what the menu of the side bar or of a tab gives."""
+        if not terminals.is_installed():
+            return False
         on = Menu.of(menu)
-        if not on.was_used:
-            super().run()
-            return
-        chosen = on.chosen(self.window)
+        if on.was_used:
+            return bool(on.chosen(self.window))
+        view = self._view()
+        return view is not None and view.file_name() is not None and _lines(view, what) is not None
+
+    def _send_chosen(self, chosen: Sequence[str]) -> None:
         if gone := missing(chosen):
             say(self.window, gone)
         elif chosen:
@@ -85,43 +79,36 @@ class QwenCompanionSendFileCommand(_SendCommand):
         else:
             say(self.window, NO_FILE)
 
-    def is_visible(self, **menu: Any) -> bool:
-        """Whether there is a file to send, and a terminal could run here."""
-        on = Menu.of(menu)
-        if not on.was_used:
-            return super().is_visible()
-        return bool(on.chosen(self.window)) and terminals.is_installed()
-
-    def lines(self, view: sublime.View) -> list[Lines]:
-        """The whole file."""
-        return []
+    def _view(self) -> sublime.View | None:
+        """The active tab, or the last one of the person's own if a terminal, a diff or a chat is active."""
+        view, adapter = self.window.active_view(), package.adapter()
+        if view and is_code(view):
+            return view
+        return adapter.focus.last_code(self.window) if adapter else None
 
 
-class QwenCompanionSendLineCommand(_SendCommand):
-    """Mention the lines of the carets in the prompt of the running CLI."""
-
-    def lines(self, view: sublime.View) -> list[Lines]:
-        """The lines of the carets, whatever is selected."""
+def _lines(view: sublime.View, what: What) -> list[Lines] | None:
+    """The lines to name, an empty list for the whole file, None if nothing is selected."""
+    if what == "line":
         rows = sorted({view.rowcol(region.b)[0] + 1 for region in view.sel()})
         return [(row, row) for row in rows]
+    selected = [] if what == "file" else _selected_lines(view)
+    return None if what == "selection" and not selected else selected
 
 
-class QwenCompanionSendSelectionCommand(_SendCommand):
-    """Mention the selected lines in the prompt of the running CLI."""
-
-    def lines(self, view: sublime.View) -> list[Lines] | None:
-        """The lines that have selected characters."""
-        found: list[Lines] = []
-        for region in view.sel():
-            if region.empty():
-                continue
-            # A selection up to the beginning of a line does not include that line.
-            first, last = view.rowcol(region.begin())[0] + 1, view.rowcol(region.end() - 1)[0] + 1
-            if found and first <= found[-1][1] + 1:
-                found[-1] = (found[-1][0], max(last, found[-1][1]))
-            else:
-                found.append((first, last))
-        return found or None
+def _selected_lines(view: sublime.View) -> list[Lines]:
+    """The lines that have selected characters."""
+    found: list[Lines] = []
+    for region in view.sel():
+        if region.empty():
+            continue
+        # A selection up to the beginning of a line does not include that line.
+        first, last = view.rowcol(region.begin())[0] + 1, view.rowcol(region.end() - 1)[0] + 1
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            found.append((first, last))
+    return found
 
 
 def _send_somewhere(window: sublime.Window, named: Sequence[_Named]) -> None:

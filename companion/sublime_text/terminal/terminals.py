@@ -19,7 +19,6 @@ import sublime
 
 from ...clis import shell
 from ...clis.families import FAMILIES, CliFamily
-from ...clis.settings import names_approval_mode
 from ...platforms import programs
 from ..windows import is_terminal
 
@@ -215,12 +214,12 @@ def send(terminal: Terminal, window: sublime.Window, text: str) -> None:
     window.run_command("terminus_send_string", {"string": text, "bracketed": True, **tag})
 
 
-def command_of(family: CliFamily, setting: shell.Command, *, resume: bool, asks: bool = True) -> list[str]:
-    """The command that Terminus runs for a family; `asks` if it is to propose changes before it writes them.
+def command_of(family: CliFamily, setting: shell.Command, *, resume: bool, is_decided: bool) -> list[str]:
+    """The command that Terminus runs for a family.
 
-    Raises LookupError with a sentence if the program is missing.
+    Without `is_decided` it is told to propose changes before it writes them. Raises LookupError with a sentence if the
+    program is missing.
     """
-    is_decided = not asks or names_approval_mode(family)
     if sys.platform != "win32":
         login = shell.usual_shell(os.environ)
         return shell.login_command(login, family.launch, setting, resume=resume, is_decided=is_decided)

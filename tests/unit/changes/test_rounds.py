@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from companion.changes import places, rounds
+from companion.changes import looking, places
 from companion.changes.decisions import Decisions
 from companion.changes.rounds import Rounds
 from companion.changes.rows import ChangeRow
@@ -35,10 +36,11 @@ class Work:
     editor: MemoryEditor = field(default_factory=MemoryEditor)
     tasks: set[asyncio.Task[object]] = field(default_factory=set[asyncio.Task[object]])
     errors: list[BaseException] = field(default_factory=list[BaseException])
+    turns: list[tuple[int, str, int]] = field(default_factory=list[tuple[int, str, int]])
 
     def __post_init__(self) -> None:
         self.rounds = Rounds(self.editor, self, self.background, str(self.stores))
-        self.decisions = Decisions(self.rounds)
+        self.decisions = Decisions(self.rounds.roots)
 
     def folders_of(self, window: WindowId) -> list[str]:
         return self.folders
@@ -48,6 +50,9 @@ class Work:
 
     def changes_changed(self) -> None:
         pass
+
+    def turn_written(self, chat: int, turn: str, files: int) -> None:
+        self.turns.append((chat, turn, files))
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)
@@ -79,11 +84,11 @@ class Work:
         self.rounds.clis(WindowId(1), names or (AGENT,))
         await self.until(
             lambda: (
-                self.rounds.window(WindowId(1)).folders
-                and all(folder.has_round for folder in self.rounds.window(WindowId(1)).folders.values())
+                self.rounds.roots.window(1).folders
+                and all(folder.has_round for folder in self.rounds.roots.window(1).folders.values())
             )
         )
-        await self.until(lambda: not self.rounds.window(WindowId(1)).beginning.locked())
+        await self.until(lambda: not self.rounds.roots.window(1).beginning.locked())
 
     async def end(self) -> None:
         self.rounds.close()
@@ -97,8 +102,8 @@ class Work:
 def run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Callable[[Work], Coroutine[Any, Any, None]]], None]:
-    monkeypatch.setattr(rounds, "LOOK", 0.05)
-    monkeypatch.setattr(rounds, "SETTLED", 0.3)
+    monkeypatch.setattr(looking, "LOOK", 0.05)
+    monkeypatch.setattr(looking, "SETTLED", 0.3)
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "a.py").write_text(LINES)
@@ -187,14 +192,15 @@ def test_what_was_changed_while_nobody_was_at_work_is_not_in_the_next_round(run:
 
 def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(run: Any):
     async def test(work: Work) -> None:
-        work.rounds.turn_began(WindowId(1), ChatId(ViewId(7)), "Agent", "turn-1", "make it better")
-        await work.until(lambda: (found := work.rounds.folder(str(work.path))) and found.round.state.checkpoints)
+        work.rounds.turn_began(1, 7, "Agent", "turn-1", "make it better")
+        await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
         (work.path / "a.py").write_text(LINES.replace("line 3\n", "first\n"))
         (work.path / "new.txt").write_text("new\n")
         await work.until(lambda: len(work.rows) == 2)
         (work.path / "a.py").write_text(LINES.replace("line 3\n", "second\n"))
         work.rounds.turn_ended(WindowId(1), ChatId(ViewId(7)), "turn-1")
         await work.until(lambda: work.editor.turns == [(1, "Agent", 2)])
+        assert work.turns == [(7, "turn-1", 2)]
         (work.path / "later.txt").write_text("later\n")
         texts = await work.rounds.turn_texts(WindowId(1), "turn-1")
         assert texts
@@ -208,6 +214,34 @@ def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(r
         work.decisions.restore(WindowId(1), point.root, point.number)
         await work.until(lambda: (work.path / "a.py").read_text() == LINES)
         await work.until(lambda: not (work.path / "new.txt").exists())
+
+    run(test)
+
+
+def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_saves(run: Any):
+    async def test(work: Work) -> None:
+        work.rounds.turn_began(1, 7, "Agent", "turn-1", "make it better")
+        await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
+        (work.path / "a.py").write_text(LINES.replace("line 3\n", "agent\n"))
+        (work.path / "new.txt").write_text("new\n")
+        await work.until(lambda: len(work.rows) == 2)
+        mine = LINES.replace("line 3\n", "agent\n").replace("line 20\n", "mine\n")
+        began = time.time_ns()
+        (work.path / "a.py").write_text(mine)
+        await asyncio.sleep(0.3)  # a look sees it before the editor has told of it
+        work.rounds.saved(str(work.path / "a.py"), None, began)
+        work.rounds.turn_ended(1, 7, "turn-1")
+        await work.until(lambda: work.turns)
+        files = await work.rounds.turn_files(1, "turn-1")
+        assert files == [str(work.path / "a.py"), str(work.path / "new.txt")]
+        assert await work.rounds.turn_files(1, "another") is None
+        assert await work.rounds.restore_turn(1, "turn-1") == (files, [])
+        assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
+        assert not (work.path / "new.txt").exists()
+        await work.until(lambda: not work.rows)
+        work.decisions.redo(1)
+        await work.until(lambda: (work.path / "a.py").read_text() == mine)
+        await work.until(lambda: set(work.rows) == {"a.py", "new.txt"})
 
     run(test)
 
@@ -239,8 +273,8 @@ def test_a_nested_repository_has_a_round_of_its_own(run: Any):
         committed(work.path / "nested")
         before = tree(work.path)
         await work.begun()
-        await work.until(lambda: len(work.rounds.window(WindowId(1)).folders) == 2)
-        await work.until(lambda: all(each.has_round for each in work.rounds.window(WindowId(1)).folders.values()))
+        await work.until(lambda: len(work.rounds.roots.window(1).folders) == 2)
+        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(1).folders.values()))
         (work.path / "nested/x.txt").write_text("agent\n")
         (work.path / "a.py").write_text("agent\n")
         await work.until(lambda: set(work.rows) == {"x.txt", "a.py"})
@@ -284,8 +318,8 @@ def test_a_large_folder_is_asked_about_once(run: Any, monkeypatch: pytest.Monkey
         await asyncio.sleep(0.3)
         assert len(work.editor.confirmed) == 1
         assert (
-            not work.rounds.window(WindowId(1)).folders
-            or not next(iter(work.rounds.window(WindowId(1)).folders.values())).has_round
+            not work.rounds.roots.window(1).folders
+            or not next(iter(work.rounds.roots.window(1).folders.values())).has_round
         )
 
     run(test)
@@ -336,8 +370,8 @@ def test_a_folder_that_vanishes_is_said_once(run: Any):
 def test_two_windows_share_a_folder(run: Any):
     async def test(work: Work) -> None:
         await work.begun()
-        work.rounds.clis(WindowId(2), (AGENT,))
-        await work.until(lambda: work.rounds.window(WindowId(2)).folders)
+        work.rounds.clis(2, (AGENT,))
+        await work.until(lambda: work.rounds.roots.window(2).folders)
         (work.path / "a.py").write_text("agent\n")
         await work.until(lambda: work.rounds.listing(WindowId(1)).rows and work.rounds.listing(WindowId(2)).rows)
         work.rounds.window_closed(WindowId(1))
@@ -355,7 +389,7 @@ def test_forgotten_snapshots_are_gone_and_begin_anew(run: Any):
         await work.until(lambda: "a.py" in work.rows)
         work.rounds.forget(WindowId(1))
         await work.until(lambda: not work.rows)
-        await work.until(lambda: all(each.has_round for each in work.rounds.window(WindowId(1)).folders.values()))
+        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(1).folders.values()))
         (work.path / "a.py").write_text("again\n")
         await work.until(lambda: "a.py" in work.rows)
 

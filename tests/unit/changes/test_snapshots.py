@@ -6,13 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from companion.changes.git import Git, GitError, GitMissingError, program
+from companion.changes.git import Git, GitError, GitMissingError, GitStoppedError, program
 from companion.changes.store import DamagedError
+from companion.platforms import programs
 
 from .folders import Folder, committed, git, tree
 
@@ -385,6 +387,38 @@ def test_a_damaged_store_is_noticed(folder: Folder):
             each.unlink()
     with pytest.raises(DamagedError):
         folder.opened()
+
+
+_ENDS = {
+    "killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+    "full": "import sys; sys.exit('fatal: unable to write new index file: No space left on device')",
+    "missing": None,
+}
+
+
+@pytest.mark.parametrize("command", ["write-tree", "rev-list"])
+@pytest.mark.parametrize("how", _ENDS)
+def test_a_git_that_was_ended_says_nothing_of_the_store(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, command: str, how: str
+):
+    """The editor may end while it looks, and a disk may be full: what is to be reviewed must not go with that."""
+    folder.round.begin()
+    folder.write("a.py", "agent\n")
+    folder.look()
+    rows = folder.round.rows()
+    start = programs.start
+
+    def ended(words: Sequence[str], environment: Mapping[str, str], **more: Any) -> Any:
+        if command in words:
+            words = ["/missing/git"] if _ENDS[how] is None else [sys.executable, "-c", _ENDS[how]]
+        return start(words, environment, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(programs, "start", ended)
+        with pytest.raises(GitStoppedError):
+            folder.opened()
+    folder.reopen()
+    assert folder.round.rows() == rows
 
 
 def test_a_run_that_was_killed_leaves_nothing_in_the_way(folder: Folder):

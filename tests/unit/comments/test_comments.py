@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from companion.comments.comment import Comment, find
 from companion.comments.comments import Comments
-from companion.comments.message import MAX_QUOTED, markdown, message, visible
+from companion.comments.message import MAX_QUOTED, MAX_WIDTH, markdown, message, named, visible
 from companion.comments.store import MAX_SENT, CommentStore
 
 LINES = ("def f():", "    return 1")
@@ -69,6 +69,41 @@ def test_no_quoted_text_ends_its_fence_and_no_control_character_does_anything():
     assert visible("\u202e\t") == "\\u202e\t"
 
 
+def test_a_prompt_with_the_lines_names_them_and_has_the_words_alone():
+    assert named(comment("use g", side="proposal"), "a.py") == "`a.py` lines 3-4 (in the proposed text):\nuse g"
+    gone = comment("why?", path="/p/b`c.py").moved(9, has_changed=True)
+    assert named(gone, gone.path) == "`` /p/b`c.py `` lines 9-10 (the lines have changed since):\nwhy?"
+
+
+def test_a_long_line_is_cut():
+    long = Comment("/p/a", 1, ("x" * (MAX_WIDTH + 1),), "short")
+    assert f"\n{'x' * MAX_WIDTH}…\n" in message([long], markdown)
+
+
+def test_a_comment_says_how_far_it_has_come():
+    comments = Comments(lambda _: None)
+    one = comment()
+    comments.add("/p", one)
+
+    def state() -> tuple[str, bool, bool]:
+        found = comments.find(one.id)
+        assert found is not None
+        assert Comment.of(found.as_data()) == found
+        return found.state, found.is_due, found.is_sent
+
+    assert state() == ("", True, False)
+    comments.hold([one.id], "Codex")
+    assert state() == ("in the prompt of Codex", False, False)
+    comments.release([one.id])
+    assert state() == ("", True, False)
+    comments.sent([one.id], "Codex")
+    assert state() == ("sent to Codex", False, True)
+    comments.sent([one.id], "Qwen Code", is_in_prompt=True)
+    assert state() == ("in the prompt of Qwen Code", False, True)
+    comments.edit(one.id, "other")
+    assert state() == ("", True, False)
+
+
 def test_at_most_some_lines_are_quoted():
     long = Comment("/p/a", 1, tuple(f"l{number}" for number in range(MAX_QUOTED + 2)), "short")
     assert "l19\n… 2 more lines\n```" in message([long], markdown)
@@ -87,10 +122,10 @@ def test_comments_are_listed_by_file_and_line_and_those_that_were_sent_are_left_
     assert [each.is_sent for each in comments.of_file("/p/a.py")] == [True, False]
     comments.edit(first.id, "again")
     assert [each.words for each in comments.unsent(["/p"])] == ["use g", "again", "use g"]
-    comments.move(first.id, 30, ["x"])
+    comments.move(first.id, 30, has_changed=True)
     found = comments.find(first.id)
     assert found is not None
-    assert (found.first, found.lines) == (30, ("x",))
+    assert (found.first, found.lines, found.has_changed) == (30, LINES, True)
     comments.delete([first.id, second.id])
     assert list(comments) == [other]
     assert len(changed) == 7

@@ -26,12 +26,7 @@ from ..memory_editor import MemoryEditor
 from ..wire import LIMIT, Cli
 from . import proactor
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="there the loop is the real one"),
-    # Where a client has reset its connection, the transport fails to shut it down and leaves it to the collector.
-    pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there the loop is the real one")
 
 
 @pytest.fixture
@@ -59,12 +54,13 @@ def test_the_stand_in_keeps_a_listener_at_its_first_port():
         loop.set_exception_handler(lambda _, context: errors.append(str(context.get("exception"))))
 
         async def main() -> None:
-            await loop.create_server(asyncio.Protocol, sock=listener.dup())
+            await loop.create_server(asyncio.Protocol, sock=served)
             for _ in range(5):
                 await asyncio.sleep(0)
 
-        loop.run_until_complete(main())
-        loop.close()
+        with listener.dup() as served:
+            loop.run_until_complete(main())
+            loop.close()
 
     proactor.Proactor.ports.clear()
     with listen() as listener:

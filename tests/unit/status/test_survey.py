@@ -19,7 +19,7 @@ import pytest
 
 from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily, DiscoveryFolder
 from companion.clis.processes import RunningCli, running_clis, started_as
-from companion.clis.settings import names_approval_mode, settings_folder
+from companion.clis.settings import settings_folder
 from companion.editor import WindowStatus
 from companion.ids import WindowId
 from companion.settings import Settings
@@ -258,17 +258,6 @@ def test_where_a_cli_looks_for_editors(home: Path, tmp_path: Path):
 def test_the_approval_mode_of_gemini_cli(home: Path):
     write(home / ".gemini" / "settings.json", {"general": {"defaultApprovalMode": "auto_edit"}})
     assert survey.look_at(cli(GEMINI_CLI, variables=None).running).approval == "auto_edit"
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [(None, False), ({"tools": {}}, False), ({"tools": {"approvalMode": "auto-edit"}}, True), ("{ broken", False)],
-)
-def test_whether_the_person_has_set_an_approval_mode(home: Path, values: object, expected: bool):
-    if values is not None:
-        write(home / ".qwen" / "settings.json", values)
-    assert names_approval_mode(QWEN_CODE) is expected
-    assert not names_approval_mode(GEMINI_CLI)
 
 
 def test_a_version_that_is_none(tmp_path: Path):

@@ -1,0 +1,69 @@
+"""What is told an agent of its changes that were undone: one line for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .hunks import Hunk, Hunks, Pieces
+from .rows import ChangeRow
+
+MAX_NOTES = 50
+"""Lines for one command. The rest is one line with their number."""
+_MAX_QUOTED = 60
+"""Characters of a line of code."""
+_WHOLE = {
+    "created": "the new file was deleted again",
+    "deleted": "the deleted file was brought back",
+    "renamed": "the file was renamed back to {from_}",
+    "mode": "its permissions are as before",
+    "link": "the link is as before",
+}
+
+
+def undone_notes(
+    row: ChangeRow, contents: tuple[bytes, bytes, Hunks] | None, key: str = "", lines: tuple[int, int] | None = None
+) -> list[str]:
+    """The lines for a file, or for one change of it.
+
+    `contents` are the baseline's and the file's, with the changes; `lines` the lines of the file if only some of the
+    change were undone.
+    """
+    if row.kind != "modified" or contents is None or not contents[2].is_text:
+        return [f"{row.path}: {_WHOLE.get(row.kind, 'the file is as before').format(from_=row.renamed_from)}"]
+    old, new = Pieces(contents[0]).lines, Pieces(contents[1]).lines
+    found = [each for each in contents[2].found if key in ("", each.key)]
+    return limited([_of_hunk(row.path, each, lines, old, new) for each in found])
+
+
+def limited(notes: Sequence[str]) -> list[str]:
+    """Not more than `MAX_NOTES`, and a line that says how many more there are."""
+    if len(notes) <= MAX_NOTES:
+        return list(notes)
+    return [*notes[:MAX_NOTES], f"{len(notes) - MAX_NOTES} more changes were undone"]
+
+
+def _of_hunk(path: str, hunk: Hunk, lines: tuple[int, int] | None, old: Sequence[str], new: Sequence[str]) -> str:
+    change = hunk.change
+    if not change.inserted:
+        gone = old[change.old_start : change.old_end]
+        return f"{path}, line {change.new_start + 1}: the removal of {_quoted(gone)} was undone"
+    first, after = change.new_start, change.new_end
+    if lines:
+        first, after = max(first, lines[0]), min(after, lines[1] + 1)
+    written = new[first:after]
+    where = f"line {first + 1}" if after - first < 2 else f"lines {first + 1}–{after}"
+    return f"{path}, {where}: {_quoted(written)} was undone"
+
+
+def _quoted(lines: Sequence[str]) -> str:
+    text = _readable(lines[0]).strip() if lines else ""
+    short = text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"
+    more = f" and {len(lines) - 1} more line{'s' * (len(lines) > 2)}" if len(lines) > 1 else ""
+    return f"“{''.join(each if each.isprintable() else ' ' for each in short)}”{more}"
+
+
+def _readable(line: str) -> str:
+    try:
+        return line.encode("latin-1").decode("utf-8", "replace")  # a piece has a character for each byte
+    except UnicodeEncodeError:
+        return line  # it is UTF-16

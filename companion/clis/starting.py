@@ -1,0 +1,73 @@
+"""What is known of a CLI before it is started: its version, the person's own mode, what it could resume. Blocks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from ..platforms import programs
+from ..small_files import read_settings
+from .families import CliFamily
+from .settings import approval_mode, settings_folder
+from .shell import Command, words_of
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What decides how a CLI is started in a folder."""
+
+    approval: str | None = None
+    """The approval mode in the person's own settings; None if they set none."""
+    can_resume: bool = False
+    """Whether it has a conversation of the folder to go on with."""
+
+
+def look(family: CliFamily, command: Command, folder: str, environment: Mapping[str, str]) -> Start:
+    """Look at the CLI that a command of the settings runs in a folder."""
+    approval = approval_mode(family, read_settings(settings_folder(family, environment) / "settings.json"))
+    program = programs.find(_program(family, command), environment)
+    version = package_version(program, family.launch.npm_package) if program else None
+    is_able = version is None or version >= family.launch.resume_since
+    return Start(approval, is_able and any(map(_has_files, _chats(family, folder, environment))))
+
+
+def package_version(program: str | Path, npm_package: str) -> tuple[int, ...] | None:
+    """The version of the npm package that a program belongs to; None if it can't be told."""
+    for folder in list(Path(os.path.realpath(program)).parents)[:4]:
+        body = read_settings(folder / "package.json")
+        if body.get("name") == npm_package:
+            numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", str(body.get("version")))
+            return tuple(map(int, numbers.groups())) if numbers else None
+    return None
+
+
+def _program(family: CliFamily, command: Command) -> str:
+    words = words_of(command)
+    return words[0] if words else family.launch.key
+
+
+def _chats(family: CliFamily, folder: str, environment: Mapping[str, str]) -> Iterator[Path]:
+    """The folders where a family may keep the conversations of a folder."""
+    home, real = settings_folder(family, environment), os.path.realpath(folder)
+    if family.habits.home_is_folder:
+        named = real.lower() if sys.platform == "win32" else real
+        yield home / "projects" / re.sub(r"[^a-zA-Z0-9]", "-", named) / "chats"
+        return
+    yield home / "tmp" / hashlib.sha256(os.fsencode(real)).hexdigest() / "chats"
+    projects: object = read_settings(home / "projects.json").get("projects")
+    name = cast("dict[str, object]", projects).get(real) if isinstance(projects, dict) else None
+    if isinstance(name, str):
+        yield home / "tmp" / os.path.basename(name) / "chats"
+
+
+def _has_files(folder: Path) -> bool:
+    try:
+        return any(path.suffix in {".json", ".jsonl"} for path in folder.iterdir())
+    except OSError:
+        return False

@@ -1,0 +1,114 @@
+"""Downloads from the registry and from where its agents come from: https alone, bounded in size and time. It blocks."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any, BinaryIO
+from urllib.parse import urlsplit
+
+import truststore
+
+from .entries import is_address
+from .failures import ArchiveError, DownloadError
+
+QUIET = 30.0
+"""Seconds without a byte after which a download is given up."""
+_PIECE = 256 * 1024
+_AGENT = "QwenCompanion"
+
+Progress = Callable[[int, int], object]
+"""Gets the bytes that have come and those that are to come, which is 0 if that isn't known. From any thread."""
+
+
+class _SafeRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect only to an address that could have been in the registry."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """The request to follow."""
+        if not is_address(newurl) or (req.full_url.startswith("https:") and not newurl.startswith("https:")):
+            raise urllib.error.URLError("it sends us to an address that isn't safe")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def fetch(url: str, limit: int, seconds: float, to: BinaryIO, progress: Progress | None = None) -> str:
+    """Write what is at an address into a file, at most `limit` bytes within `seconds`. Returns its SHA-256 in hex.
+
+    Raises:
+        DownloadError: it can't be had, or is too large.
+    """
+    host = urlsplit(url).hostname or ""
+    if not is_address(url):
+        raise DownloadError(host, "the address is not one of https")
+    try:
+        with _open(url) as answer:
+            whole = int(answer.headers.get("Content-Length") or 0)
+            size, digest = _read(
+                answer, to, _Limits(host, limit, seconds), lambda done: progress and progress(done, whole)
+            )
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise DownloadError(host, f"it answers {error.code}") from None
+    except urllib.error.URLError as error:
+        raise DownloadError(host, _plain(error.reason)) from None
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise DownloadError(host, _plain(error)) from None
+    if size < whole:
+        raise DownloadError(host, "the connection was closed before the end")
+    return digest
+
+
+class _Limits:
+    """How much may come, and for how long."""
+
+    def __init__(self, host: str, size: int, seconds: float) -> None:
+        self._host = host
+        self._size = size
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def check(self, size: int) -> None:
+        """Raise DownloadError if this is too much, or too late."""
+        if size > self._size:
+            raise DownloadError(self._host, f"it sends more than {self._size // 1024**2} MB")
+        if time.monotonic() > self._end:
+            raise DownloadError(self._host, f"it isn't done after {self._seconds:.0f} s")
+
+
+def _read(answer: Any, to: BinaryIO, limits: _Limits, progress: Callable[[int], object]) -> tuple[int, str]:
+    """Copy an answer. Returns its size and its SHA-256."""
+    digest, size = hashlib.sha256(), 0
+    while piece := answer.read1(_PIECE):
+        size += len(piece)
+        limits.check(size)
+        digest.update(piece)
+        to.write(piece)
+        progress(size)
+    return size, digest.hexdigest()
+
+
+def check(sha256: str, found: str) -> None:
+    """Raise ArchiveError if a checksum is not the one that the registry has; an empty one matches everything."""
+    if sha256 and sha256 != found:
+        raise ArchiveError(f"its SHA-256 is {found}, and the registry has {sha256}")
+
+
+def _open(url: str) -> Any:
+    opener = urllib.request.build_opener(
+        _SafeRedirects, urllib.request.HTTPSHandler(context=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    )
+    request = urllib.request.Request(url, headers={"User-Agent": _AGENT})  # noqa: S310 - `is_address` was asked
+    return opener.open(request, timeout=QUIET)
+
+
+def _plain(why: object) -> str:
+    """A reason without numbers of errors."""
+    words = why.strerror if isinstance(why, OSError) and why.strerror else str(why)
+    return words.rstrip(".") or type(why).__name__

@@ -1,0 +1,220 @@
+"""Reads the list of agents: docs/protocols/acp.md#registry.
+
+An entry that doesn't fit is left out. Texts have no characters that can't be seen, so that what the person reads is
+what is there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+from urllib.parse import urlsplit
+
+from .failures import DamagedListError
+
+logger = logging.getLogger(__name__)
+
+MOST_AGENTS = 1000
+MOST_WORDS = 100
+"""Arguments, and variables, of one command."""
+SHOWN = 300
+"""Characters of a text that is only shown."""
+_LONGEST = 4000
+_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,63}")
+_NPM = re.compile(r"(?:@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][A-Za-z0-9._~-]*(?:@[0-9A-Za-z][0-9A-Za-z.+-]*)?")
+_PYTHON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._,-]+\])?(?:(?:==|@)[0-9A-Za-z][0-9A-Za-z.!+-]*)?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SYSTEM = re.compile(r"(?:darwin|linux|windows)-(?:aarch64|x86_64)")
+
+Runner = Literal["npx", "uvx"]
+
+
+@dataclass(frozen=True, slots=True)
+class PackageSource:
+    """A package that another program fetches and starts."""
+
+    runner: Runner
+    package: str
+    """With its version."""
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSource:
+    """An archive, or a program by itself, for one system."""
+
+    url: str
+    sha256: str
+    """In lower case; empty if the registry has none."""
+    program: str
+    """Where the program is in the archive: names with slashes between them."""
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryEntry:
+    """One agent of the list."""
+
+    id: str
+    name: str
+    version: str
+    description: str = ""
+    repository: str = ""
+    """An address, https; empty if there is none."""
+    license: str = ""
+    license_url: str = ""
+    archives: Mapping[str, ArchiveSource] = field(default_factory=dict[str, ArchiveSource])
+    """By system, such as "linux-x86_64"."""
+    packages: tuple[PackageSource, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Where its code is, or else where its archives are; without the scheme."""
+        address = self.repository or next((each.url for each in self.archives.values()), "")
+        return address.partition("://")[2].rstrip("/") or next((each.package for each in self.packages), "")
+
+
+def read_entries(data: bytes) -> tuple[RegistryEntry, ...]:
+    """The agents of a list, in the order of their names.
+
+    Raises:
+        DamagedListError: it is no list, or has no agent that can be read.
+    """
+    try:
+        body: object = json.loads(data)
+    except (ValueError, RecursionError):
+        raise DamagedListError("it is no JSON") from None
+    agents = _object(body).get("agents")
+    if not isinstance(agents, list):
+        raise DamagedListError("it has no agents")
+    found: dict[str, RegistryEntry] = {}
+    for value in cast("list[object]", agents)[:MOST_AGENTS]:
+        try:
+            entry = _entry(_object(value))
+        except ValueError as error:
+            logger.info("An agent of the registry is left out: %s", error)
+            continue
+        found.setdefault(entry.id, entry)
+    if agents and not found:
+        raise DamagedListError("no agent in it can be read")
+    return tuple(sorted(found.values(), key=lambda entry: (entry.name.casefold(), entry.id)))
+
+
+def _entry(fields: Mapping[str, Any]) -> RegistryEntry:
+    """An agent. Raises ValueError if its id, its name or its version can't be used, or nothing can be installed."""
+    distribution = _object(fields.get("distribution"))
+    version = _matching(_VERSION, fields.get("version"), "version")
+    archives = {
+        system: archive
+        for system, value in _object(distribution.get("binary")).items()
+        if _SYSTEM.fullmatch(system) and (archive := _archive(_object(value)))
+    }
+    runners: tuple[Runner, ...] = ("npx", "uvx")
+    sources = (_package(runner, _object(distribution.get(runner)), version) for runner in runners)
+    packages = tuple(source for source in sources if source)
+    identifier = _matching(_ID, fields.get("id"), "id")
+    if not archives and not packages:
+        raise ValueError(f"{identifier} has nothing that can be installed")
+    name = _shown(fields.get("name"))[:80]
+    if not name:
+        raise ValueError(f"{identifier} has no name")
+    return RegistryEntry(
+        identifier,
+        name,
+        version,
+        _shown(fields.get("description")),
+        _address(fields.get("repository")) or _address(fields.get("website")),
+        _shown(fields.get("license"))[:80],
+        _address(fields.get("license_url")),
+        archives,
+        packages,
+    )
+
+
+def _package(runner: Runner, fields: Mapping[str, Any], version: str) -> PackageSource | None:
+    name = fields.get("package")
+    pattern = _NPM if runner == "npx" else _PYTHON
+    if not isinstance(name, str) or not pattern.fullmatch(name):
+        return None
+    is_pinned = re.search(r"[^/@]@|==", name)
+    command = _command(fields)
+    return command and PackageSource(runner, name if is_pinned else f"{name}@{version}", *command)
+
+
+def _archive(fields: Mapping[str, Any]) -> ArchiveSource | None:
+    url, sha256, command = fields.get("archive"), fields.get("sha256", ""), _command(fields)
+    program = _program(fields.get("cmd"))
+    if not isinstance(url, str) or not is_address(url) or program is None or command is None:
+        return None
+    if not isinstance(sha256, str) or not (sha256 == "" or _SHA256.fullmatch(sha256.lower())):
+        return None
+    return ArchiveSource(url, sha256.lower(), program, *command)
+
+
+def _program(value: object) -> str | None:
+    """The path of a program inside its archive."""
+    if not isinstance(value, str) or not _is_visible(value) or len(value) > _LONGEST:
+        return None
+    names = [name for name in value.replace("\\", "/").split("/") if name != "."]
+    if not names or any(name in {"", ".."} or ":" in name for name in names):
+        return None
+    return "/".join(names)
+
+
+def _command(fields: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]] | None:
+    """The arguments and the variables; None if one of them is none."""
+    arguments: object = fields.get("args", [])
+    environment: object = fields.get("env", {})
+    if not isinstance(arguments, list) or not isinstance(environment, dict):
+        return None
+    words, variables = cast("list[object]", arguments), cast("dict[str, object]", environment)
+    texts = [*words, *variables.values()]
+    if max(len(words), len(variables)) > MOST_WORDS or not all(map(_VARIABLE.fullmatch, variables)):
+        return None
+    if not all(isinstance(text, str) and _is_visible(text) and len(text) <= _LONGEST for text in texts):
+        return None
+    return tuple(map(str, words)), {name: str(value) for name, value in variables.items()}
+
+
+def is_address(url: str) -> bool:
+    """Whether something may be fetched from an address: https, or this computer."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    if not host or not _is_visible(url) or " " in url or parts.username is not None or len(url) > _LONGEST:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and host in {"127.0.0.1", "::1", "localhost"})
+
+
+def _address(value: object) -> str:
+    return value if isinstance(value, str) and is_address(value) else ""
+
+
+def _matching(pattern: re.Pattern[str], value: object, what: str) -> str:
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise ValueError(f"its {what} is {str(value)[:80]!r}")
+    return value
+
+
+def _shown(value: object) -> str:
+    """A text to be read: one line, without characters that can't be seen."""
+    text = value if isinstance(value, str) else ""
+    return "".join(each for each in " ".join(text.split()) if each.isprintable())[:SHOWN]
+
+
+def _is_visible(text: str) -> bool:
+    return text.isprintable()
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

@@ -1,0 +1,105 @@
+"""What installing an agent would do on this computer, so that the person can say yes to exactly that."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ..platforms import folders
+from .entries import ArchiveSource, PackageSource, RegistryEntry, Runner
+
+_MACHINES = {"arm64": "aarch64", "aarch64": "aarch64", "x86_64": "x86_64", "amd64": "x86_64", "x64": "x86_64"}
+_SYSTEMS = {"win32": "windows", "darwin": "darwin", "linux": "linux"}
+WHERE = {"npx": "Node.js", "uvx": "uv"}
+"""What a person installs to have a runner."""
+
+
+def system(name: str = sys.platform, machine: str = "") -> str:
+    """This computer as the registry calls it, such as "linux-x86_64"; empty if it has no name for it."""
+    kind = _SYSTEMS.get(name)
+    processor = _MACHINES.get((machine or platform.machine()).lower())
+    return f"{kind}-{processor}" if kind and processor else ""
+
+
+def agents_folder() -> str:
+    """The folder of what is installed: one for each agent, in it one for each version."""
+    return os.path.join(folders.data(), "agents")
+
+
+@dataclass(frozen=True, slots=True)
+class InstallPlan:
+    """How one agent would be installed and started."""
+
+    entry: RegistryEntry
+    source: ArchiveSource | PackageSource
+    folder: str
+    """Where an archive is unpacked; for a package, the empty folder that its runner takes for the project's."""
+    command: tuple[str, ...]
+
+    @property
+    def runner(self) -> Runner | None:
+        """The program that fetches and starts it; None for an archive."""
+        return self.source.runner if isinstance(self.source, PackageSource) else None
+
+    @property
+    def words(self) -> str:
+        """All that is done, as lines for the person."""
+        line = shlex.join(self.command)
+        variables = [f"{name}={shlex.quote(value)}" for name, value in self.source.environment.items()]
+        if isinstance(self.source, PackageSource):
+            lines = ["Its command, which downloads it at its first start:", "", f"    {' '.join([*variables, line])}"]
+        else:
+            checked = f"SHA-256 {self.source.sha256}" if self.source.sha256 else "the registry has no checksum of it"
+            lines = [
+                f"It is downloaded from\n\n    {self.source.url}\n    {checked}",
+                f"\nunpacked into\n\n    {self.folder}",
+                f"\nand its command is\n\n    {' '.join([*variables, line])}",
+            ]
+        return "\n".join(lines)
+
+
+def plan(entry: RegistryEntry, there: Collection[str] = ("npx", "uvx"), on: str = "") -> InstallPlan | None:
+    """How an agent is installed here; None if the registry has nothing for this computer.
+
+    Args:
+        entry: the agent.
+        there: the runners that are there. One that isn't is taken only if nothing else is left.
+        on: the name of the system; this computer's if it is empty.
+    """
+    on = on or system()
+    archive = entry.archives.get(on)
+    if archive is None and on == "windows-aarch64":
+        # Windows runs such programs there.
+        archive = entry.archives.get("windows-x86_64")
+    if archive:
+        folder = os.path.join(agents_folder(), entry.id, entry.version)
+        program = os.path.join(folder, *archive.program.split("/"))
+        return InstallPlan(entry, archive, folder, (program, *archive.arguments))
+    if not entry.packages:
+        return None
+    source = next((each for each in entry.packages if each.runner in there), entry.packages[0])
+    folder = os.path.join(agents_folder(), "no-project")
+    return InstallPlan(entry, source, folder, (*_run(source, folder), source.package, *source.arguments))
+
+
+def _run(source: PackageSource, folder: str) -> tuple[str, ...]:
+    """The runner, told to look at nothing of the folder that it is started in.
+
+    npx would run a package of that name in the project's `node_modules`, and fetch from where the project's `.npmrc`
+    says. uvx reads no settings of a project.
+    """
+    return ("npx", "--prefix", folder, "--yes") if source.runner == "npx" else ("uvx",)
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Whether a version comes after another, by the numbers in them."""
+    return _numbers(version) > _numbers(than)
+
+
+def _numbers(version: str) -> tuple[tuple[int, ...], bool]:
+    release, _, rest = version.partition("+")[0].partition("-")
+    return tuple(int(each) for each in release.split(".") if each.isdecimal()), not rest

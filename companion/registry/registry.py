@@ -1,0 +1,207 @@
+"""The registry of agents: the list, kept for a day, and what was installed from it.
+
+Runs on the companion thread; what blocks is done by the executor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import logging
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from dataclasses import dataclass
+
+from ..platforms import folders, programs, quarantine
+from ..platforms.files import is_mine, make_private_folders, rename, write_private
+from . import downloads
+from .archives import unpack
+from .entries import ArchiveSource, RegistryEntry, read_entries
+from .failures import InstallError, RegistryError
+from .plans import WHERE, InstallPlan, agents_folder, plan
+
+logger = logging.getLogger(__name__)
+
+ADDRESS = "https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json"
+DAY = 24 * 3600.0
+LIST_LIMIT = 8 * 1024**2
+"""Bytes of the list."""
+LIST_SECONDS = 30.0
+ARCHIVE_LIMIT = 1024**3
+ARCHIVE_SECONDS = 3600.0
+TELL = 1.0
+"""Seconds between two messages on how far a download is."""
+_KEPT = "registry.json"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentListing:
+    """What the registry has, for this computer."""
+
+    entries: tuple[RegistryEntry, ...]
+    plans: Mapping[str, InstallPlan]
+    """By id; one that is missing can't be installed here."""
+    at: float
+    """When it was downloaded, in Unix seconds; 0 for the copy that came with the package."""
+    why: str = ""
+    """Why it isn't a newer one, a sentence; empty if it is new enough."""
+    there: tuple[str, ...] = ()
+    """The runners that are there."""
+
+
+class AgentRegistry:
+    """Lists agents and installs them."""
+
+    def __init__(
+        self,
+        mention: Callable[[str, int], object],
+        environment: Callable[[], Awaitable[Mapping[str, str]]],
+        address: str = ADDRESS,
+    ) -> None:
+        """`mention` shows how far a download is in a window's status bar; `environment` has the agents' PATH."""
+        self._mention = mention
+        self._environment = environment
+        self._address = address
+        self._at_work: set[str] = set()
+        """The ids of the agents that are being installed or removed."""
+
+    async def look(self, copy: bytes, *, anew: bool = False) -> AgentListing:
+        """The list. It is downloaded if the last one is older than a day, or `anew` is true.
+
+        Args:
+            copy: the list that came with the package.
+            anew: whether a list that isn't old is downloaded again.
+
+        Raises:
+            RegistryError: there is none that can be read.
+        """
+        return await asyncio.to_thread(self._look, copy, await self._environment(), anew)
+
+    def _look(self, copy: bytes, environment: Mapping[str, str], anew: bool) -> AgentListing:
+        kept = os.path.join(folders.cache(), _KEPT)
+        entries, at = _kept(kept)
+        why = ""
+        if anew or not entries or not 0 <= time.time() - at < DAY:
+            try:
+                entries, at = self._download(kept), time.time()
+            except RegistryError as error:
+                why = error.sentence
+                logger.info("The registry's list can't be had: %s", why)
+        if not entries:
+            entries, at = read_entries(copy), 0.0
+        there = tuple(name for name in WHERE if programs.find(name, environment))
+        plans = {entry.id: found for entry in entries if (found := plan(entry, there))}
+        return AgentListing(entries, plans, at, why, there)
+
+    def _download(self, kept: str) -> tuple[RegistryEntry, ...]:
+        data = io.BytesIO()
+        downloads.fetch(self._address, LIST_LIMIT, LIST_SECONDS, data)
+        entries = read_entries(data.getvalue())
+        try:
+            make_private_folders(os.path.dirname(kept))
+            write_private(kept, data.getvalue())
+        except OSError as error:
+            logger.info("The registry's list can't be kept: %s", error)
+        return entries
+
+    async def install(self, wanted: InstallPlan, window: int, keep: str = "") -> None:
+        """Do what a plan says. Other versions of the agent go, but for the folder `keep`, which may be at work.
+
+        Raises:
+            RegistryError: it could not be done, and what was there before is there still.
+        """
+        with self._working(wanted.entry.id):
+            loop = asyncio.get_running_loop()
+            told = 0.0
+
+            def progress(done: int, whole: int) -> None:
+                nonlocal told
+                if time.monotonic() - told > TELL:
+                    told = time.monotonic()
+                    part = f" of {whole / 1e6:.0f}" if whole else ""
+                    words = f"{wanted.entry.name} is being downloaded: {done / 1e6:.0f}{part} MB."
+                    loop.call_soon_threadsafe(self._mention, words, window)
+
+            await asyncio.to_thread(self._install, wanted, progress, keep)
+
+    def _install(self, wanted: InstallPlan, progress: downloads.Progress, keep: str) -> None:
+        try:
+            if isinstance(wanted.source, ArchiveSource):
+                self._unpack(wanted, wanted.source, progress)
+                _remove_versions(os.path.dirname(wanted.folder), {wanted.folder, keep})
+            else:
+                make_private_folders(wanted.folder)
+        except OSError as error:
+            raise InstallError(f"{wanted.entry.name} can't be installed: {error}.") from None
+
+    @staticmethod
+    def _unpack(wanted: InstallPlan, source: ArchiveSource, progress: downloads.Progress) -> None:
+        above = os.path.dirname(wanted.folder)
+        make_private_folders(above)
+        if os.path.islink(above) or not is_mine(os.lstat(above)):
+            raise InstallError(f"{wanted.entry.name} can't be installed: {above} is not a folder of ours.")
+        # The name of a version never begins with a dot.
+        temporary = os.path.join(above, f".{secrets.token_hex(8)}")
+        archive = f"{temporary}.archive"
+        try:
+            with open(archive, "xb") as file:
+                found = downloads.fetch(source.url, ARCHIVE_LIMIT, ARCHIVE_SECONDS, file, progress)
+            downloads.check(source.sha256, found)
+            unpack(archive, temporary, source.program)
+            quarantine.release(temporary)
+            _remove(wanted.folder)
+            rename(temporary, wanted.folder)
+        finally:
+            _remove(temporary)
+            with contextlib.suppress(OSError):
+                os.unlink(archive)
+
+    async def remove(self, identifier: str) -> None:
+        """Remove what was unpacked for an agent.
+
+        Raises:
+            RegistryError: something of it is still there, for example because it runs on Windows.
+        """
+        with self._working(identifier):
+            folder = os.path.join(agents_folder(), identifier)
+            await asyncio.to_thread(_remove, folder)
+            if await asyncio.to_thread(os.path.lexists, folder):
+                raise InstallError(f"A part of {identifier} can't be removed. Close its chats first.", "")
+
+    @contextlib.contextmanager
+    def _working(self, identifier: str) -> Generator[None]:
+        if identifier in self._at_work:
+            raise InstallError(f"{identifier} is being installed or removed already.", "")
+        self._at_work.add(identifier)
+        try:
+            yield
+        finally:
+            self._at_work.discard(identifier)
+
+
+def _kept(path: str) -> tuple[tuple[RegistryEntry, ...], float]:
+    """The list that is kept, and when it was downloaded; an empty one if there is none that can be read."""
+    with contextlib.suppress(OSError, ValueError, RegistryError), open(path, "rb") as file:
+        found = os.fstat(file.fileno())
+        if is_mine(found) and found.st_size <= LIST_LIMIT:
+            return read_entries(file.read(LIST_LIMIT)), found.st_mtime
+    return (), 0.0
+
+
+def _remove_versions(folder: str, kept: set[str]) -> None:
+    for name in os.listdir(folder):
+        if (path := os.path.join(folder, name)) not in kept:
+            _remove(path)
+
+
+def _remove(path: str) -> None:
+    """Remove a folder of ours as far as that is possible; a link is removed itself."""
+    if os.path.islink(path):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+    else:
+        shutil.rmtree(path, ignore_errors=True)

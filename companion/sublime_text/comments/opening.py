@@ -1,0 +1,29 @@
+"""Goes to a comment, wherever it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ...comments.comment import Comment
+
+if TYPE_CHECKING:
+    from .views import CommentViews
+
+
+def go_to(window: sublime.Window, views: CommentViews, comment: Comment) -> None:
+    """Show a comment and put the caret at its lines, in the view that shows it, else in its file."""
+    for view in window.views():
+        if (region := views.region(view, comment)) is not None:
+            window.focus_view(view)
+            put_caret(view, region.begin())
+            return
+    window.open_file(f"{comment.path}:{comment.first}", sublime.NewFileFlags.ENCODED_POSITION)
+
+
+def put_caret(view: sublime.View, point: int) -> None:
+    """Put the caret at a point, and show it."""
+    view.sel().clear()
+    view.sel().add(point)
+    view.show_at_center(point)

@@ -1,0 +1,51 @@
+"""The comments that stand in the prompts of chats: they are sent with the prompt, and not before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ...comments.message import words
+from ..chat.text import prompt_start
+from ..windows import is_chat
+
+if TYPE_CHECKING:
+    from ...comments.comment import Comment
+    from ...comments.comments import Comments
+
+
+class PromptedComments:
+    """Knows them by their words. Lives on the UI thread."""
+
+    def __init__(self, comments: Comments) -> None:
+        self._comments = comments
+
+    def look(self) -> None:
+        """Comments that stand in no prompt any more are to be sent again."""
+        if held := self._find(lambda comment: comment.is_in_prompt and not comment.is_sent):
+            prompts = [_prompt(view) for window in sublime.windows() for view in window.views() if is_chat(view)]
+            gone = [comment.id for comment in held if not any(words(comment) in prompt for prompt in prompts)]
+            self._comments.release(gone)
+
+    def sent(self, agent: str, text: str) -> list[Comment]:
+        """A prompt was sent: so were the comments in it. Returns them."""
+        held = self._find(lambda comment: comment.is_in_prompt and not comment.is_sent and comment.to == agent)
+        found = [comment for comment in held if words(comment) in text]
+        self._comments.sent([comment.id for comment in found], agent)
+        return found
+
+    def returned(self, agent: str, text: str) -> set[str]:
+        """A prompt is back in the chat: so are the comments in it. Returns their files."""
+        gone = self._find(lambda comment: comment.is_sent and not comment.is_in_prompt and comment.to == agent)
+        found = [comment for comment in gone if words(comment) in text]
+        self._comments.hold([comment.id for comment in found], agent)
+        return {comment.path for comment in found}
+
+    def _find(self, wanted: Callable[[Comment], bool]) -> list[Comment]:
+        return [comment for comment in self._comments if wanted(comment)]
+
+
+def _prompt(view: sublime.View) -> str:
+    return view.substr(sublime.Region(prompt_start(view), view.size()))

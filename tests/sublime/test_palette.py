@@ -1,0 +1,124 @@
+"""What the palette and the menus show: what can be used now, and no more than a person reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sublime
+import sublime_plugin
+
+from .changes_case import ChangesCase
+from .chat_case import ChatCase
+from .companion_case import CompanionCase, Steps
+from .terminal_case import Terminus
+from .test_menus import MENUS, entries
+
+IDLE = 30
+MORE = 20
+"""Entries that a diff or a chat may add."""
+
+
+def shown(window: sublime.Window, view: sublime.View) -> set[str]:
+    """The captions of the package's entries that the palette shows while a view has the focus."""
+    palette = sublime.decode_value(sublime.load_resource("Packages/QwenCompanion/Default.sublime-commands"))
+    return {entry["caption"] for entry in palette if can(entry, window, view) == (True, True)}  # type: ignore[index]
+
+
+def can(entry: dict[str, Any], window: sublime.Window, view: sublime.View) -> tuple[bool, bool]:
+    """Whether the command of an entry is enabled, and whether it is visible."""
+    args = entry.get("args", {})
+    command = commands(window, view).get(entry["command"])
+    return (True, True) if command is None else (command.is_enabled_(args), command.is_visible_(args))
+
+
+def commands(window: sublime.Window, view: sublime.View) -> dict[str, Any]:
+    """The package's commands by their names, made for a window and a view."""
+    classes: Any = sublime_plugin
+    found = [cls(view) for cls in classes.text_command_classes if _is_own(cls)]
+    found += [cls(window) for cls in classes.window_command_classes if _is_own(cls)]
+    return {command.name(): command for command in found}
+
+
+def _is_own(cls: type) -> bool:
+    return cls.__name__.startswith("QwenCompanion")
+
+
+class TestIdle(CompanionCase):
+    """A folder, a file and Terminus; the chat is off, and nothing waits."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.terminus = Terminus(self)
+        self.view.sel().clear()
+        self.view.sel().add(sublime.Region(0, 3))
+
+    def test_the_palette_has_at_most_thirty_entries(self) -> Steps:
+        found = shown(self.window, self.view)
+        self.assertLessEqual(len(found), IDLE, sorted(found))
+        self.assertIn("Qwen Companion: Run Qwen Code", found)
+        yield 0
+
+    def test_of_the_chat_it_has_what_turns_it_on(self) -> Steps:
+        found = {caption for caption in shown(self.window, self.view) if "Chat" in caption}
+        self.assertEqual(found, {"Qwen Companion: Chat"})
+        yield 0
+
+    def test_menus_have_no_entry_that_can_do_nothing(self) -> Steps:
+        for menu in MENUS:
+            tree: Any = sublime.decode_value(sublime.load_resource(f"Packages/QwenCompanion/{menu}.sublime-menu"))
+            dead = [e["caption"] for e in entries(tree) if can(e, self.window, self.view) == (False, True)]
+            self.assertEqual(dead, [], menu)
+        yield 0
+
+    def test_no_command_with_an_input_says_by_its_visibility_that_it_can_do_nothing(self) -> Steps:
+        """Its key would be dead (docs/protocols/sublime.md#command-visibility)."""
+        base: Any = sublime_plugin.Command
+        found = [
+            name
+            for name, command in commands(self.window, self.view).items()
+            if type(command).input is not base.input and type(command).is_visible is not base.is_visible
+        ]
+        self.assertEqual(found, [])
+        yield 0
+
+
+class TestInDiff(ChangesCase):
+    """A diff with all that can be in one."""
+
+    def test_the_palette_has_at_most_twenty_entries_more(self) -> Steps:
+        Terminus(self)
+        idle = shown(self.window, self.view)
+        yield from self.open_changes()
+        yield from self.open_diff("other = 1\r\n", self.folder / "b.py")
+        self.proposal.sel().clear()
+        self.proposal.sel().add(0)
+        self.proposal.run_command("qwen_companion_comment", {"text": "why?"})
+        found = shown(self.window, self.proposal)
+        self.assertLessEqual(len(found - idle), MORE, sorted(found - idle))
+        self.assertIn("Qwen Companion: Accept Diff", found)
+        self.assertIn("Qwen Companion: Send Comments", found)
+
+
+class TestInChat(ChatCase):
+    """A chat that works, and one that has done so and asks."""
+
+    def test_the_palette_has_at_most_twenty_entries_more(self) -> Steps:
+        Terminus(self)
+        values = self.view_values
+        self.set_setting("daemon.enabled", False)
+        every: dict[str, Any] = {
+            "models": (values.Choice("m", "M"),),
+            "modes": (values.Choice("default", "Default"),),
+            "efforts": (values.Choice("high", "High"),),
+            "has_earlier": True,
+            "permissions": (self.permission("allow_once", "allow_always", "reject_once"),),
+        }
+        states: list[dict[str, Any]] = [{"running": "turn"}, {"last": "completed"}, {"last": "failed"}]
+        for state in states:
+            self.show(self.message("Done."), **every, **state)
+            found = shown(self.window, self.view)
+            idle = {caption for caption in found if "Chat" not in caption} | {"Qwen Companion: Chat"}
+            self.assertLessEqual(len(found - idle), MORE, sorted(found - idle))
+            self.assertLessEqual(len(idle), IDLE)
+            self.assertIn("Qwen Companion: Chat: Switch Model", found)
+        yield 0

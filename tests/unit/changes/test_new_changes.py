@@ -1,0 +1,163 @@
+"""What is new since comments were sent, what an agent is told of what was undone, and what git itself has moved."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from companion.changes.merging import merge
+from companion.changes.notes import MAX_NOTES, limited
+
+from .folders import AGENT, Folder, committed, git
+
+LINES = "".join(f"line {number}\n" for number in range(1, 31))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    made.write("a.py", LINES)
+    made.write("b.py", LINES)
+    committed(made.path)
+    made.round.begin()
+    return made
+
+
+def new(folder: Folder) -> set[str]:
+    return {row.path for row in folder.round.rows() if row.is_new}
+
+
+def test_what_is_changed_after_comments_were_sent_is_new_and_the_rest_stays(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
+    folder.write("b.py", LINES.replace("line 3\n", "agent\n"))
+    folder.look()
+    assert new(folder) == set()
+    folder.checkpoints.begin_new(AGENT, "3 comments")
+    assert new(folder) == set()
+    folder.write("a.py", LINES.replace("line 3\n", "agent\n").replace("line 20\n", "again\n"))
+    folder.look()
+    assert new(folder) == {"a.py"}
+    assert set(folder.listed()) == {"a.py", "b.py"}
+    contents = folder.round.contents("a.py")
+    assert contents
+    assert list(folder.round.new_changes("a.py", contents[1], contents[2])) == [folder.keys("a.py")[1]]
+    folder.reopen()
+    assert new(folder) == {"a.py"}
+
+
+def test_the_persons_saves_after_comments_were_sent_are_not_new(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
+    folder.look()
+    folder.checkpoints.begin_new(AGENT, "a comment")
+    folder.save("a.py", LINES.replace("line 3\n", "agent\n").replace("line 20\n", "mine\n"))
+    assert set(folder.listed()) == {"a.py"}
+    assert new(folder) == set()
+
+
+def undo(folder: Folder, path: str, key: str = "") -> None:
+    notes = folder.undoing.notes(path, key)
+    writes = folder.undoing.plan(path, key)
+    for write in writes:
+        folder.undoing.write(write)
+    assert folder.undoing.finish("Undo", writes, [AGENT], notes) == []
+
+
+def test_each_undone_change_is_a_line_until_it_is_told_or_taken_back(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "  agent = 1\n").replace("line 20\nline 21\n", ""))
+    folder.write("made.py", "made\n")
+    folder.look()
+    undo(folder, "a.py", folder.keys("a.py")[0])
+    assert folder.undoing.untold() == ["a.py, line 3: “agent = 1” was undone"]
+    undo(folder, "a.py")
+    undo(folder, "made.py")
+    removal = "a.py, line 20: the removal of “line 20” and 1 more line was undone"
+    told = ["a.py, line 3: “agent = 1” was undone", removal, "made.py: the new file was deleted again"]
+    assert folder.undoing.untold() == told
+    folder.reopen()
+    assert folder.undoing.untold() == told
+    folder.redo()
+    assert folder.undoing.untold() == told[:2]
+    folder.undoing.told(told[:1])
+    assert folder.undoing.untold() == told[1:2]
+    folder.reopen()
+    assert folder.undoing.untold() == told[1:2]
+
+
+def test_what_nobody_was_at_work_for_is_told_nobody(folder: Folder):
+    folder.write("a.py", "outside\n")
+    folder.round.look(())
+    assert folder.undoing.notes("a.py") == {}
+
+
+def test_many_lines_are_a_few_and_a_number():
+    lines = limited([str(number) for number in range(MAX_NOTES + 7)])
+    assert len(lines) == MAX_NOTES + 1
+    assert lines[-1] == "7 more changes were undone"
+
+
+def test_a_change_that_a_decision_above_has_moved_is_still_found(folder: Folder):
+    changed = LINES.replace("line 3\n", "x\ny\nz\n").replace("line 20\n", "agent\n")
+    folder.write("a.py", changed)
+    folder.look()
+    first, second = folder.keys("a.py")
+    folder.undo("a.py", first)
+    folder.undo("a.py", second)
+    assert folder.read("a.py").decode() == LINES
+
+
+def test_of_two_changes_with_the_same_lines_none_is_taken_for_the_other(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "x\n").replace("line 10\n", "same\n").replace("line 20\n", "same\n"))
+    folder.write("b.py", LINES.replace("line 3\n", "x\n").replace("line 10\n", "line 10\nsame\n"))
+    folder.look()
+    assert len(set(folder.keys("a.py"))) == 3
+
+
+def moved(folder: Folder) -> tuple[str, ...]:
+    return folder.round.look([AGENT]).by_git
+
+
+def test_files_that_git_has_taken_from_its_index_came_with_git(folder: Folder):
+    folder.write("a.py", "agent\n")
+    folder.write("b.py", "agent\n")
+    assert moved(folder) == ()
+    git(folder.path, "checkout", "-q", "HEAD", "--", "a.py")
+    assert moved(folder) == ("a.py",)
+
+
+def test_what_an_agent_writes_and_adds_to_the_index_is_its_own(folder: Folder):
+    moved(folder)
+    folder.write("a.py", "agent\n")
+    folder.write("new.py", "new\n")
+    git(folder.path, "add", "-A")
+    assert moved(folder) == ()
+    assert folder.listed() == {"a.py": "modified", "new.py": "created"}
+
+
+def test_a_file_that_an_agent_has_named_is_its_own_even_if_head_moves(folder: Folder):
+    git(folder.path, "checkout", "-q", "-b", "other")
+    folder.write("a.py", "other\n")
+    folder.write("b.py", "other\n")
+    git(folder.path, "commit", "-qam", "other")
+    git(folder.path, "checkout", "-q", "main")
+    folder.round.begin()
+    moved(folder)
+    git(folder.path, "checkout", "-q", "other")
+    assert folder.round.look([AGENT], {"a.py": AGENT}).by_git == ("b.py",)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_both_sides_of_a_file_are_merged_byte_for_byte(encoding: str):
+    base = LINES.replace("\n", "\r\n").encode(encoding)
+    ours = LINES.replace("line 3\n", "ours ä\n").replace("\n", "\r\n").encode(encoding)
+    theirs = LINES.replace("line 20\n", "theirs\n").replace("\n", "\r\n").encode(encoding)
+    both = LINES.replace("line 3\n", "ours ä\n").replace("line 20\n", "theirs\n").replace("\n", "\r\n")
+    assert merge(ours, base, theirs) == both.encode(encoding)
+    assert merge(b"x\n", base, theirs) is None
+
+
+def test_without_git_only_one_sided_changes_are_merged(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", os.devnull)
+    assert merge(b"a", b"a", b"b") == b"b"
+    assert merge(b"a\n1\n", b"a\n", b"b\n") is None

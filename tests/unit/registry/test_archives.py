@@ -1,0 +1,198 @@
+"""Archives that are not what they should be: nothing of them is outside their folder, or left in it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from companion.registry import archives
+from companion.registry.archives import unpack
+from companion.registry.failures import ArchiveError
+
+from .serving import PROGRAM, special, tar, zipped
+
+SYMLINK = stat.S_IFLNK | 0o777
+
+
+def refused(data: bytes, tmp_path: Path) -> str:
+    """Why an archive is refused. Nothing may have been written outside its folder."""
+    inside = tmp_path / "inside"
+    inside.mkdir(exist_ok=True)
+    (inside / "archive").write_bytes(data)
+    before = sorted(path for path in tmp_path.rglob("*"))
+    with pytest.raises(ArchiveError) as caught:
+        unpack(str(inside / "archive"), str(inside / "to"), "agent")
+    after = [path for path in tmp_path.rglob("*") if inside / "to" not in [path, *path.parents]]
+    assert sorted(after) == before
+    assert str(caught.value).endswith("Nothing was installed.")
+    return str(caught.value)
+
+
+BAD_NAMES = ["../evil", "a/../../evil", "/evil", "a\\..\\..\\evil", "C:/evil", "a\nb", "x" * 2000]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_name_that_leads_out_is_refused(name: str, tmp_path: Path):
+    refused(tar({"agent": PROGRAM, name: b"evil"}), tmp_path)
+    if "\n" not in name:
+        (tmp_path / "second").mkdir()
+        refused(zipped({"agent": PROGRAM, name: b"evil"}), tmp_path / "second")
+
+
+@pytest.mark.parametrize("target", ["/etc", "../..", "..", "a/../../..", "C:\\", "..\\..", "inner/../../x", ""])
+def test_a_link_that_leads_out_is_refused(target: str, tmp_path: Path):
+    if target != "..":  # that is the folder itself
+        members: dict[str, bytes | tarfile.TarInfo] = {"agent": PROGRAM, "inner/link": special(tarfile.SYMTYPE, target)}
+        if target != "inner/../../x":
+            assert "link" in refused(tar(members), tmp_path)
+    if target:
+        (tmp_path / "second").mkdir()
+        modes = {"link": SYMLINK}
+        assert "link" in refused(zipped({"agent": PROGRAM, "link": target.encode()}, modes), tmp_path / "second")
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path):
+    link = special(tarfile.SYMTYPE, "inner")
+    assert "behind a link" in refused(tar({"agent": PROGRAM, "link": link, "link/file": b"x"}), tmp_path)
+
+
+def test_nothing_is_written_through_a_link_that_another_case_or_accent_names(tmp_path: Path):
+    link = special(tarfile.SYMTYPE, "inner")
+    assert "behind a link" in refused(tar({"agent": PROGRAM, "LIN\u00c9": link, "line\u0301/file": b"x"}), tmp_path)
+
+
+def test_a_link_through_another_link_is_refused(tmp_path: Path):
+    first = special(tarfile.SYMTYPE, "deep/er")
+    second = special(tarfile.SYMTYPE, "first/../../out")
+    assert "goes through" in refused(tar({"agent": PROGRAM, "first": first, "second": second}), tmp_path)
+
+
+@pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.CONTTYPE, b"Z"])
+def test_a_device_or_a_pipe_is_refused(kind: bytes, tmp_path: Path):
+    data = tar({"agent": PROGRAM, "odd": special(kind)})
+    if kind != tarfile.CONTTYPE:  # a file by an old name
+        assert "no file" in refused(data, tmp_path)
+
+
+def test_a_device_in_a_zip_is_refused(tmp_path: Path):
+    assert "no file" in refused(zipped({"agent": PROGRAM, "odd": b""}, {"odd": stat.S_IFCHR | 0o666}), tmp_path)
+
+
+@pytest.mark.parametrize("target", ["../outside", "/etc/passwd", "missing", "later"])
+def test_another_name_of_what_is_not_in_the_archive_is_refused(target: str, tmp_path: Path):
+    same = special(tarfile.LNKTYPE, target)
+    refused(tar({"agent": PROGRAM, "same": same, "later": b"x"}), tmp_path)
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path):
+    assert "twice" in refused(tar({"agent": PROGRAM, "a/File": b"1", "A/file": b"2"}), tmp_path)
+
+
+def test_a_file_that_is_a_folder_as_well_is_refused(tmp_path: Path):
+    refused(tar({"agent": PROGRAM, "agent/inner": b"2"}), tmp_path)
+
+
+def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(archives, "MOST_FILES", 20)
+    many = {"agent": PROGRAM, **{f"f{at}": b"" for at in range(30)}}
+    assert "more than 20 files" in refused(tar(dict(many)), tmp_path)
+    (tmp_path / "second").mkdir()
+    assert "more than 20 files" in refused(zipped(many), tmp_path / "second")
+
+
+@pytest.mark.parametrize("form", ["gz", "bz2", "xz"])
+def test_a_bomb_fills_neither_the_disk_nor_the_memory(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(archives, "MOST_BYTES", 1024**2)
+    assert "unpack" in refused(tar({"agent": PROGRAM, "large": bytes(5 * 1024**2)}, form), tmp_path)
+
+
+def test_a_bomb_in_a_zip_that_lies_about_its_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(archives, "MOST_BYTES", 1024**2)
+    honest = zipped({"agent": PROGRAM, "large": bytes(5 * 1024**2)})
+    assert "unpack" in refused(honest, tmp_path)
+    size = (5 * 1024**2).to_bytes(4, "little")
+    (tmp_path / "second").mkdir()
+    refused(honest.replace(size, (10).to_bytes(4, "little")), tmp_path / "second")
+
+
+def test_a_tar_file_that_says_too_much_about_a_member_is_refused(tmp_path: Path):
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:", format=tarfile.PAX_FORMAT) as archive:
+        info = tarfile.TarInfo("agent")
+        info.pax_headers = {"comment": "x" * 3 * 1024**2}
+        archive.addfile(info, io.BytesIO(b""))
+    assert "says too much" in refused(made.getvalue(), tmp_path)
+
+
+def test_a_zip_with_a_directory_of_another_size_is_refused(tmp_path: Path):
+    data = bytearray(zipped({"agent": PROGRAM}))
+    at = data.rfind(b"PK\x05\x06")
+    data[at + 10 : at + 12] = b"\xff\xff"
+    assert "files" in refused(bytes(data), tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"\x1f\x8bno", b"BZhno", b"\xfd7zXZ\0no", b"no archive at all"])
+def test_what_is_damaged_is_said(data: bytes, tmp_path: Path):
+    refused(data, tmp_path)
+
+
+def test_an_archive_that_ends_too_early_is_refused(tmp_path: Path):
+    whole = tar({"agent": PROGRAM, "large": os.urandom(50_000)})
+    refused(whole[: len(whole) // 2], tmp_path)
+    (tmp_path / "second").mkdir()
+    refused(gzip.compress(gzip.decompress(whole)[:20_000]), tmp_path / "second")
+    (tmp_path / "third").mkdir()
+    inside = zipped({"agent": PROGRAM, "large": os.urandom(50_000)})
+    refused(inside[: len(inside) // 2], tmp_path / "third")
+
+
+def test_an_encrypted_zip_is_refused(tmp_path: Path):
+    data = bytearray(zipped({"agent": PROGRAM}))
+    for mark, offset in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+        data[data.find(mark) + offset] |= 1
+    assert "encrypted" in refused(bytes(data), tmp_path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_links_inside_the_folder_stay(tmp_path: Path):
+    members: dict[str, bytes | tarfile.TarInfo] = {
+        "./": special(tarfile.DIRTYPE),
+        "bin": special(tarfile.DIRTYPE),
+        "lib/real.js": PROGRAM,
+        "lib/also.js": special(tarfile.SYMTYPE, "real.js"),
+        "bin/tool": special(tarfile.SYMTYPE, "../lib/also.js"),
+        "same.js": special(tarfile.LNKTYPE, "lib/real.js"),
+        "agent": special(tarfile.SYMTYPE, "./lib/real.js"),
+    }
+    (tmp_path / "archive").write_bytes(tar(members))
+    unpack(str(tmp_path / "archive"), str(tmp_path / "to"), "agent")
+    for name in ("agent", "bin/tool", "same.js"):
+        assert (tmp_path / "to" / name).read_bytes() == PROGRAM
+    assert os.access(tmp_path / "to" / "agent", os.X_OK)
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("real", PROGRAM)
+        info = zipfile.ZipInfo("agent")
+        info.external_attr = SYMLINK << 16
+        archive.writestr(info, "real")
+    (tmp_path / "archive").write_bytes(data.getvalue())
+    unpack(str(tmp_path / "archive"), str(tmp_path / "zip"), "agent")
+    assert (tmp_path / "zip" / "agent").read_bytes() == PROGRAM
+
+
+def test_a_program_is_never_set_to_another_user(tmp_path: Path):
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        info = tarfile.TarInfo("agent")
+        info.size, info.mode = len(PROGRAM), 0o6777
+        archive.addfile(info, io.BytesIO(PROGRAM))
+    (tmp_path / "archive").write_bytes(made.getvalue())
+    unpack(str(tmp_path / "archive"), str(tmp_path / "to"), "agent")
+    assert stat.S_IMODE((tmp_path / "to" / "agent").stat().st_mode) & 0o6022 == 0

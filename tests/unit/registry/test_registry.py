@@ -1,0 +1,390 @@
+"""The list of agents, and what installing one does."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from companion.platforms import programs
+from companion.registry import registry as module
+from companion.registry.entries import PackageSource, read_entries
+from companion.registry.failures import ArchiveError, DamagedListError, DownloadError, InstallError, RegistryError
+from companion.registry.plans import is_newer, plan, system
+from tests.agent_talk import run
+
+from .serving import PROGRAM, Place, entry, from_archive, listed, tar, zipped
+
+SHIPPED = Path(module.__file__).with_name("registry.json")
+
+
+def ran(
+    words: Sequence[str], environment: Mapping[str, str], folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_list_is_downloaded_once_a_day(place: Place):
+    place.serve(entry())
+
+    async def test():
+        first = await place.look()
+        assert ([each.name for each in first.entries], first.why) == (["Mine"], "")
+        assert (await place.look()).entries == first.entries
+        assert place.served.asked == ["/registry.json"]
+        kept = place.home / "cache" / "registry.json"
+        if os.name != "nt":
+            assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+        old = kept.stat().st_mtime - module.DAY - 1
+        os.utime(kept, (old, old))
+        place.serve(entry(), entry("other"))
+        assert len((await place.look()).entries) == 2
+        await place.look(anew=True)
+        assert len(place.served.asked) == 3
+
+    run(test())
+
+
+def test_nothing_is_downloaded_before_the_list_is_asked_for(place: Place):
+    assert place.served.asked == []
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"<html>", b"[]", b'{"agents": 1}', b'{"agents": [{}]}', b"[" * 99_999])
+def test_a_list_that_can_not_be_had_is_one_sentence_and_the_last_one_stays(place: Place, damage: bytes | None):
+    async def test():
+        if damage is not None:
+            place.served.put("/registry.json", damage)
+        copied = await place.look(SHIPPED.read_bytes())
+        assert (copied.at, len(copied.entries) > 5) == (0.0, True)
+        assert copied.why.count(".") >= 1
+        assert "Traceback" not in copied.why
+        assert not (place.home / "cache" / "registry.json").exists()
+        place.serve(entry())
+        await place.look()
+        place.served.pages = {} if damage is None else {"/registry.json": damage}
+        listing = await place.look(anew=True)
+        assert [each.id for each in listing.entries] == ["mine"]
+        assert listing.why
+
+    run(test())
+
+
+def test_a_list_that_never_ends_is_given_up(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "LIST_LIMIT", 1024**2)
+    place.served.put("/registry.json", b"x" * 100_000)
+    place.served.endless.add("/registry.json")
+
+    async def test():
+        listing = await place.look(listed(entry("copy")))
+        assert listing.why == "127.0.0.1 can't be reached: it sends more than 1 MB."
+        place.served.endless.clear()
+        place.serve(entry())
+        place.served.short.add("/registry.json")
+        assert "closed before the end" in (await place.look(listed(entry("copy")))).why
+
+    run(test())
+
+
+def test_neither_a_list_nor_a_copy_is_an_error(place: Place):
+    with pytest.raises(DamagedListError):
+        run(place.look(b"no"))
+
+
+def test_the_copy_that_ships_can_be_read_and_installs_only_packages():
+    entries = read_entries(SHIPPED.read_bytes())
+    assert len(entries) == len(json.loads(SHIPPED.read_bytes())["agents"])
+    for each in entries:
+        assert each.license
+        assert each.repository.startswith("https://")
+        found = plan(each)
+        assert found
+        assert each.version in " ".join(found.command)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"id": "../mine"},
+        {"id": "Mine"},
+        {"id": "x" * 100},
+        {"version": "../../1"},
+        {"version": 1},
+        {"name": ""},
+        {"name": 3},
+        {"distribution": {}},
+        {"distribution": {"npx": {"package": "--registry=http://evil.example"}}},
+        {"distribution": {"npx": {"package": "https://evil.example/a.tgz"}}},
+        {"distribution": {"npx": {"package": "git+ssh://evil.example/a"}}},
+        {"distribution": {"npx": {"package": "../a"}}},
+        {"distribution": {"npx": {"package": "a@1 b"}}},
+        {"distribution": {"npx": {"package": "a@1", "args": ["a\nb"]}}},
+        {"distribution": {"npx": {"package": "a@1", "args": ["\u202egpj"]}}},
+        {"distribution": {"npx": {"package": "a@1", "args": "--acp"}}},
+        {"distribution": {"npx": {"package": "a@1", "env": {"A B": "1"}}}},
+        {"distribution": {"npx": {"package": "a@1", "env": {"A": 1}}}},
+        {"distribution": {"uvx": {"package": "--with evil"}}},
+        {"distribution": {"uvx": {"package": "a @ https://evil.example/a.whl"}}},
+        {"distribution": {"binary": {system(): {"archive": "http://example.com/a.zip", "cmd": "./a"}}}},
+        {"distribution": {"binary": {system(): {"archive": "file:///etc/passwd", "cmd": "./a"}}}},
+        {"distribution": {"binary": {system(): {"archive": "https://u:p@example.com/a.zip", "cmd": "./a"}}}},
+        {"distribution": {"binary": {system(): {"archive": "https://example.com/a.zip", "cmd": "../../bin/sh"}}}},
+        {"distribution": {"binary": {system(): {"archive": "https://example.com/a.zip", "cmd": "/bin/sh"}}}},
+        {"distribution": {"binary": {system(): {"archive": "https://example.com/a.zip", "cmd": "C:\\a.exe"}}}},
+        {"distribution": {"binary": {system(): {"archive": "https://example.com/a", "cmd": "a", "sha256": "12"}}}},
+        {"distribution": {"binary": {"beos-ppc": {"archive": "https://example.com/a", "cmd": "a"}}}},
+    ],
+)
+def test_an_entry_that_is_not_safe_is_left_out(fields: dict[str, object]):
+    assert [each.id for each in read_entries(listed({**entry("odd"), **fields}, entry()))] == ["mine"]
+
+
+def test_what_is_shown_has_nothing_hidden_in_it():
+    [found] = read_entries(
+        listed(entry(name="Cl\u202eaude\u200b\n  Agent", license="M\x1bIT", repository="javascript:1"))
+    )
+    assert (found.name, found.license, found.repository) == ("Claude Agent", "MIT", "")
+    assert found.source == "@some/mine@1.2.3"
+
+
+def test_a_package_is_pinned_at_the_version_of_the_registry():
+    npx = {"npx": {"package": "@some/mine"}}
+    uvx = {"uvx": {"package": "mine[acp]", "args": ["serve"]}}
+    [one, two] = read_entries(listed(entry("a", distribution=npx), entry("b", distribution=uvx)))
+    assert (one.packages[0].package, two.packages[0].package) == ("@some/mine@1.2.3", "mine[acp]@1.2.3")
+    found = plan(two)
+    assert found
+    assert found.command == ("uvx", "mine[acp]@1.2.3", "serve")
+
+
+def test_the_archive_of_this_system_is_taken_and_else_a_package():
+    target = {"archive": "https://example.com/a.zip", "cmd": "./a"}
+    both = {"binary": {"linux-x86_64": target, "windows-x86_64": target}, "uvx": {"package": "a"}}
+    [found] = read_entries(listed(entry(distribution={**both, "npx": {"package": "a"}})))
+
+    def kind(on: str, *there: str) -> str:
+        made = plan(found, there, on)
+        return "none" if made is None else made.runner or "archive"
+
+    assert kind("linux-x86_64") == kind("windows-x86_64") == kind("windows-aarch64") == "archive"
+    assert kind("darwin-x86_64", "npx", "uvx") == kind("linux-aarch64") == "npx"
+    assert kind("linux-aarch64", "uvx") == "uvx"
+    [alone] = read_entries(listed(entry(distribution={"binary": {"linux-x86_64": target}})))
+    assert plan(alone, on="darwin-aarch64") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "machine", "expected"),
+    [
+        ("linux", "x86_64", "linux-x86_64"),
+        ("linux", "aarch64", "linux-aarch64"),
+        ("darwin", "arm64", "darwin-aarch64"),
+        ("darwin", "x86_64", "darwin-x86_64"),
+        ("win32", "AMD64", "windows-x86_64"),
+        ("win32", "ARM64", "windows-aarch64"),
+        ("linux", "riscv64", ""),
+        ("freebsd14", "amd64", ""),
+    ],
+)
+def test_a_system_has_the_name_of_the_registry(name: str, machine: str, expected: str):
+    assert system(name, machine) == expected
+
+
+def test_a_later_version_is_an_update():
+    assert is_newer("1.10.0", "1.9.3")
+    assert is_newer("2.0.0", "2.0.0-rc.1")
+    assert not is_newer("1.9.3", "1.10.0")
+    assert not is_newer("1.0.0", "1.0.0")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the program is a script of a shell")
+@pytest.mark.parametrize("form", ["zip", "gz", "bz2", "xz", "plain", "program"])
+def test_an_archive_is_unpacked_and_its_program_runs(place: Place, form: str):
+    members = {"./bin/agent": PROGRAM, "lib/text.txt": b"text"}
+    # A zip file that was made on Windows says nothing of what can be run.
+    data = zipped({"bin/agent": PROGRAM, "lib/text.txt": b"text"}) if form == "zip" else PROGRAM
+    if form not in {"zip", "program"}:
+        data = tar(members, "" if form == "plain" else form)
+    place.serve(from_archive(place.served.put("/a", data), data))
+
+    async def test():
+        command = await place.install()
+        program, *arguments = command.command
+        assert (arguments, command.environment) == (["acp"], {"MODE": "acp"})
+        assert Path(program) == place.home / "data" / "agents" / "mine" / "1.2.3" / "bin" / "agent"
+        assert ran([program], {}).stdout == "it runs\n"
+        if form != "program":
+            assert stat.S_IMODE((place.home / "data/agents/mine/1.2.3/lib/text.txt").stat().st_mode) & 0o111 == 0
+        assert os.listdir(place.home / "data" / "agents" / "mine") == ["1.2.3"]
+
+    run(test())
+
+
+def test_an_archive_with_another_checksum_is_refused_and_the_one_before_stays(place: Place):
+    good = tar({"bin/agent": PROGRAM})
+    place.serve(from_archive(place.served.put("/a", good), good))
+
+    async def test():
+        await place.install()
+        place.served.put("/a", tar({"bin/agent": b"#!/bin/sh\necho evil\n"}))
+        with pytest.raises(ArchiveError, match="SHA-256"):
+            await place.install()
+        folder = place.home / "data" / "agents" / "mine"
+        assert os.listdir(folder) == ["1.2.3"]
+        assert (folder / "1.2.3" / "bin" / "agent").read_bytes() == PROGRAM
+
+    run(test())
+
+
+def test_an_update_leaves_the_version_that_may_run_and_removes_the_others(place: Place):
+    data = tar({"bin/agent": PROGRAM})
+    address = place.served.put("/a", data)
+
+    async def test():
+        before = ""
+        for version in ("1.0.0", "1.1.0", "1.2.0"):
+            place.serve(from_archive(address, version=version))
+            plan = (await place.look(anew=True)).plans["mine"]
+            await place.registry.install(plan, 1, before)
+            before = plan.folder
+        folder = place.home / "data" / "agents" / "mine"
+        assert sorted(os.listdir(folder)) == ["1.1.0", "1.2.0"]
+        await place.registry.remove("mine")
+        assert not folder.exists()
+        await place.registry.remove("mine")
+
+    run(test())
+
+
+@pytest.mark.parametrize("trouble", ["missing", "short", "elsewhere", "no program"])
+def test_an_archive_that_can_not_be_had_leaves_nothing(place: Place, trouble: str):
+    data = tar({"bin/other" if trouble == "no program" else "bin/agent": PROGRAM})
+    place.serve(from_archive(place.served.put("/a", data)))
+    if trouble == "missing":
+        del place.served.pages["/a"]
+    elif trouble == "short":
+        place.served.short.add("/a")
+    elif trouble == "elsewhere":
+        place.served.redirects["/a"] = "http://example.invalid/a"
+
+    async def test():
+        with pytest.raises((DownloadError, ArchiveError)):
+            await place.install()
+        assert os.listdir(place.home / "data" / "agents" / "mine") == []
+
+    run(test())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_link_in_place_of_the_folder_is_not_followed(place: Place):
+    data = tar({"bin/agent": PROGRAM})
+    place.serve(from_archive(place.served.put("/a", data)))
+    (place.home / "data" / "agents").mkdir(parents=True)
+    (place.home / "elsewhere").mkdir()
+    (place.home / "elsewhere" / "mine").write_text("mine")
+    (place.home / "data" / "agents" / "mine").symlink_to(place.home / "elsewhere")
+
+    async def test():
+        with pytest.raises(InstallError):
+            await place.install()
+        await place.registry.remove("mine")
+        assert (place.home / "elsewhere" / "mine").read_text() == "mine"
+
+    run(test())
+
+
+def test_two_installs_of_one_agent_at_once_are_refused(place: Place):
+    data = tar({"bin/agent": PROGRAM})
+    place.serve(from_archive(place.served.put("/a", data)))
+
+    async def test():
+        plan = await place.plan()
+        with place.registry._working("mine"), pytest.raises(RegistryError, match="already"):
+            await place.registry.install(plan, 1)
+
+    run(test())
+
+
+def test_what_the_person_says_yes_to_has_the_command_and_the_archive(place: Place):
+    data = tar({"bin/agent": PROGRAM})
+    address = place.served.put("/a", data)
+    place.serve(
+        from_archive(address, data), entry("other", distribution={"uvx": {"package": "o", "env": {"A": "b c"}}})
+    )
+
+    async def test():
+        words = (await place.plan()).words
+        [_, checksum, folder, command] = [line.strip() for line in words.splitlines() if line.startswith("    ")]
+        plan = await place.plan()
+        assert address in words
+        assert checksum.endswith(plan.source.sha256)  # type: ignore[union-attr]
+        assert (folder, command.startswith("MODE=acp ")) == (plan.folder, True)
+        assert "A='b c' uvx o@1.2.3" in (await place.plan("other")).words
+
+    run(test())
+
+
+NPM_AGENT = """#!/usr/bin/env node
+console.log("the registry's", process.cwd(), process.argv.slice(2).join(" "))
+"""
+
+
+def test_npx_runs_the_package_of_the_registry_whatever_the_project_has(place: Place, project: Path):
+    """Npx prefers a package in `node_modules` of the folder that it is started in, and obeys its `.npmrc`."""
+    npx = programs.find("npx", os.environ)
+    if npx is None:
+        pytest.fail("npx is missing: it comes with Node.js")
+    described = {"name": "@some/mine", "version": "1.2.3", "bin": {"mine": "agent.js"}}
+    files = {"package/package.json": json.dumps(described).encode(), "package/agent.js": NPM_AGENT.encode()}
+    tarball = place.served.put("/mine.tgz", tar(files))
+    versions = {"1.2.3": {**described, "dist": {"tarball": tarball}}}
+    about = {"name": "@some/mine", "dist-tags": {"latest": "1.2.3"}, "versions": versions}
+    place.served.put("/@some%2fmine", json.dumps(about).encode())
+    own = project / "node_modules" / "@some" / "mine"
+    own.mkdir(parents=True)
+    (own / "package.json").write_text(json.dumps(described))
+    (own / "agent.js").write_text(NPM_AGENT.replace("the registry's", "the project's"))
+    (project / "package.json").write_text('{"name": "project", "dependencies": {"@some/mine": "1.2.3"}}')
+    (project / ".npmrc").write_text("registry=http://127.0.0.1:1/\n")
+    home = place.home / "own home"
+    home.mkdir()
+    (home / ".npmrc").write_text(f"registry={place.served.address}/\nupdate-notifier=false\n")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "USERPROFILE": str(home)}
+    environment |= {name: os.environ[name] for name in ("SYSTEMROOT", "PATHEXT", "COMSPEC") if name in os.environ}
+
+    real = os.path.realpath(project)
+
+    async def test():
+        place.serve(entry())
+        place.environment = environment
+        command = await place.install()
+        words = programs.resolve(command.command, environment)
+        assert words
+        found = ran(words, environment, project)
+        assert found.stdout.strip() == f"the registry's {real} --acp", found.stderr
+
+    run(test())
+
+
+def test_only_a_runner_that_is_there_counts(place: Place):
+    place.serve(entry(distribution={"npx": {"package": "a"}, "uvx": {"package": "b"}}))
+    name = "uvx.exe" if sys.platform == "win32" else "uvx"
+    path = place.home / "bin" / name
+    path.parent.mkdir()
+    path.write_bytes(PROGRAM)
+    path.chmod(0o755)
+    place.environment = {"PATH": str(path.parent)}
+
+    async def test():
+        listing = await place.look()
+        source = listing.plans["mine"].source
+        assert listing.there == ("uvx",)
+        assert isinstance(source, PackageSource)
+        assert source.runner == "uvx"
+
+    run(test())
