@@ -325,12 +325,12 @@ class Companion:
         endpoint = server.endpoint
         return endpoint.folders, endpoint.terminal_variables if own else endpoint.variables
 
-    def offer_elsewhere(self, window: int, words: str) -> ElsewhereOffer | None:
+    def offer_elsewhere(self, window: WindowId, words: str) -> ElsewhereOffer | None:
         """What CLIs need that run somewhere else to connect to a window; `words` say where they run."""
         server = self._windows.get(window)
         return server.offer_elsewhere(words) if server else None
 
-    def state_elsewhere(self, window: int, words: str) -> ElsewhereState:
+    def state_elsewhere(self, window: WindowId, words: str) -> ElsewhereState:
         """Whether such CLIs have come to a window."""
         server = self._windows.get(window)
         return server.state_elsewhere(words) if server else ElsewhereState()
@@ -401,7 +401,7 @@ class Companion:
                 self.changes.clis(window, status.clis)
                 self._editor.show_status(window, status)
 
-    async def _look_for_silent(self, window: int) -> None:
+    async def _look_for_silent(self, window: WindowId) -> None:
         """A CLI has connected: say once if it is one that never asks."""
         found = await asyncio.to_thread(silent_clis, self.folders_of(window))
         if window not in self._windows:

@@ -88,7 +88,7 @@ class Decisions:
         for folder in self._roots.opened(window):
             self._do(window, folder.root, lambda folder: self._undo_all(window, folder), None, "undone")
 
-    async def _undo_all(self, window: int, folder: Folder) -> None:
+    async def _undo_all(self, window: WindowId, folder: Folder) -> None:
         await folder.call(folder.look, self._roots.at_work(folder), {})
         writes, refused = await folder.call(folder.undo.plan_all)
         notes = await folder.call(folder.undo.notes)
@@ -104,7 +104,7 @@ class Decisions:
         last = max(found, key=lambda folder: folder.round.state.undone[-1].at)
         self._do(window, last.root, lambda folder: self._redo(window, folder), None, "")
 
-    async def _redo(self, window: int, folder: Folder) -> None:
+    async def _redo(self, window: WindowId, folder: Folder) -> None:
         self._say_refused(window, await folder.redo(self._roots.at_work(folder)))
 
     def _do(
@@ -148,7 +148,7 @@ class Decisions:
         """Go back to a checkpoint."""
         self._do(window, root, lambda folder: self._restore(window, folder, number), None, "undone")
 
-    async def _restore(self, window: int, folder: Folder, number: int) -> None:
+    async def _restore(self, window: WindowId, folder: Folder, number: int) -> None:
         await folder.call(folder.look, self._roots.at_work(folder), {})
         _, left = await folder.restore(number, self._roots.at_work(folder))
         self._say_refused(window, left)

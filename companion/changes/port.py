@@ -76,7 +76,7 @@ class ChangeViews(Messages, Protocol):
         """How the editor decodes a file."""
         ...
 
-    async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
+    async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
         """Ask a question with a button for yes; True if the person clicks that.
 
         With `no`, a button of that name answers no, and it is a yes if the question is closed without an answer.

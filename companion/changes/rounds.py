@@ -45,7 +45,7 @@ class Rounds:
         elif len(known.at_work) < len(before):
             self.roots.background(self._leave(window, before))
 
-    def unasking(self, window: int) -> set[str]:
+    def unasking(self, window: WindowId) -> set[str]:
         """The CLIs of a window that change files without asking, as far as that is known. It may be changed."""
         return self.roots.window(window).unasking
 
@@ -61,7 +61,7 @@ class Rounds:
         known.turns[chat] = agent
         self.roots.background(self._begin_turn(window, before, agent, turn, words))
 
-    async def _begin_turn(self, window: int, before: Sequence[str], agent: str, turn: str, words: str) -> None:
+    async def _begin_turn(self, window: WindowId, before: Sequence[str], agent: str, turn: str, words: str) -> None:
         await self._looks.look(window, before)
         await self._begin(window, before)
         self.roots.window(window).turn_files.clear()
@@ -73,7 +73,7 @@ class Rounds:
         if agent := self.roots.window(window).turns.get(chat):
             self.roots.background(self._end_turn(window, chat, agent, turn))
 
-    async def _end_turn(self, window: int, chat: int, agent: str, turn: str) -> None:
+    async def _end_turn(self, window: WindowId, chat: int, agent: str, turn: str) -> None:
         await self._looks.look(window)
         self.roots.window(window).turns.pop(chat, None)
         self._looks.turn_over(agent)
@@ -85,7 +85,7 @@ class Rounds:
             self.roots.work.turn_written(chat, turn, files)
         self._looks.announce(window, agent)
 
-    async def turn_files(self, window: int, turn: str) -> list[str] | None:
+    async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
         """The files that going back to before a turn would write; None if there is no checkpoint of it."""
         found: list[str] | None = None
         for folder in self.roots.opened(window):
@@ -93,7 +93,7 @@ class Rounds:
                 found = [*(found or []), *paths]
         return found
 
-    async def restore_turn(self, window: int, turn: str) -> tuple[list[str], list[str]]:
+    async def restore_turn(self, window: WindowId, turn: str) -> tuple[list[str], list[str]]:
         """Write the files as they were before a turn, with what the person has saved since.
 
         Returns the files that were written, and a sentence for each that was left alone.
@@ -140,7 +140,7 @@ class Rounds:
         self.roots.window(window)
         self.roots.background(self._begin(window, (), anew=True))
 
-    async def _begin(self, window: int, before: Sequence[str], *, anew: bool = False) -> None:
+    async def _begin(self, window: WindowId, before: Sequence[str], *, anew: bool = False) -> None:
         if await self._starts.begin(window, before, anew=anew):
             self._looks.watch(window)
 
@@ -148,7 +148,7 @@ class Rounds:
         """Remove all snapshots. Rounds that are open begin anew."""
         self.roots.background(self._forget(window))
 
-    async def _forget(self, window: int) -> None:
+    async def _forget(self, window: WindowId) -> None:
         folders = list(self.roots.folders.values())
         for folder in folders:
             async with folder.lock:
@@ -160,16 +160,16 @@ class Rounds:
             if self.roots.window(number).at_work:
                 await self._begin(number, ())
 
-    def look(self, window: int) -> None:
+    def look(self, window: WindowId) -> None:
         """Something may have been written: a window got the focus, a file was loaded again."""
         if self.roots.opened(window):
             self.roots.background(self._looks.look(window))
 
-    def checkpoint(self, window: int, words: str, agent: str = "") -> None:
+    def checkpoint(self, window: WindowId, words: str, agent: str = "") -> None:
         """Take a checkpoint in all folders of a window. What is changed later is marked as new."""
         self.roots.background(self._checkpoint(window, words, agent))
 
-    async def _checkpoint(self, window: int, words: str, agent: str) -> None:
+    async def _checkpoint(self, window: WindowId, words: str, agent: str) -> None:
         await self._looks.look(window)
         for folder in self.roots.opened(window):
             async with folder.lock:
@@ -177,12 +177,12 @@ class Rounds:
                 await folder.call(folder.refresh)
             self.roots.publish_all(folder)
 
-    async def undone_since(self, window: int) -> list[str]:
+    async def undone_since(self, window: WindowId) -> list[str]:
         """A line for each change that the person has undone and no agent was told of yet, the oldest first."""
         found = [(folder, await folder.call(folder.undo.untold)) for folder in self.roots.opened(window)]
         return [line for _, lines in found for line in lines]
 
-    async def told(self, window: int, lines: Sequence[str]) -> None:
+    async def told(self, window: WindowId, lines: Sequence[str]) -> None:
         """These lines were sent to an agent."""
         for folder in self.roots.opened(window):
             async with folder.lock:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from ..ids import ChatId
 from .folder import Folder
 from .port import Listing
 from .rows import ChangeRow

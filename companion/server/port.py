@@ -174,23 +174,23 @@ class ToolSource(Protocol):
     Called on the companion thread. Each raises TimeoutError if the editor or one of its packages is busy for too long.
     """
 
-    async def shown_problems(self, window: int, paths: Sequence[str] | None) -> ShownProblems | None:
+    async def shown_problems(self, window: WindowId, paths: Sequence[str] | None) -> ShownProblems | None:
         """The problems of some files of a window, or of all."""
         ...
 
-    async def tabs(self, window: int) -> Sequence[Tab] | None:
+    async def tabs(self, window: WindowId) -> Sequence[Tab] | None:
         """The tabs of a window that show files, in their order."""
         ...
 
-    async def selected(self, window: int, limit: int) -> Selected | None:
+    async def selected(self, window: WindowId, limit: int) -> Selected | None:
         """What the person has selected; `limit` is that of each text. None too if the tab has no file."""
         ...
 
-    async def find_symbols(self, window: int, question: SymbolQuestion) -> SymbolPlaces | None:
+    async def find_symbols(self, window: WindowId, question: SymbolQuestion) -> SymbolPlaces | None:
         """Where a symbol is defined or used."""
         ...
 
-    async def show_place(self, window: int, path: str, line: int, character: int) -> bool:
+    async def show_place(self, window: WindowId, path: str, line: int, character: int) -> bool:
         """Show a place of a file without taking the focus. Returns whether the file is shown."""
         ...
 

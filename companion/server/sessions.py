@@ -11,6 +11,7 @@ from typing import Any
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
+from ..ids import WindowId
 from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable, moved
 from .path_maps import PathMaps
 

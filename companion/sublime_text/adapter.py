@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import sublime
 
 from ..clis.mcp_configuration import renew
+from ..ids import ViewId, WindowId
 from ..log import Log
 from ..review.disk import Encodings
 from ..thread import CompanionThread
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from ..companion import Companion
     from ..conversation.forms import Form, Values
     from ..editor import WindowStatus
-    from ..ids import ChatId, ReviewId, WindowId
+    from ..ids import ChatId, ReviewId
     from ..libraries.guard import Trouble
     from ..problems.shown import ShownProblems
     from ..review.changes import TextEdit
@@ -329,7 +330,7 @@ class Adapter:
         self.comments.views.forget(view)
         self.problems.closed(view)
         number = view.id()
-        self.thread.post(lambda companion: companion.view_closed(number))
+        self.thread.post(lambda companion: companion.view_closed(ViewId(number)))
 
     def saving(self, view: sublime.View) -> None:
         """A view is about to be saved."""
@@ -405,19 +406,19 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(lambda: selection_of(sublime.View(view), limit))
 
-    async def shown_problems(self, window: int, paths: Sequence[str] | None) -> ShownProblems | None:
+    async def shown_problems(self, window: WindowId, paths: Sequence[str] | None) -> ShownProblems | None:
         """See Editor."""
         return await self._bridge.ask(lambda done: self.problems.read(window, paths, done), LIMIT)
 
-    async def tabs(self, window: int) -> Sequence[Tab] | None:
+    async def tabs(self, window: WindowId) -> Sequence[Tab] | None:
         """See Editor."""
         return await self._bridge.call(lambda: tabs.tabs(window, self.focus), LIMIT)
 
-    async def selected(self, window: int, limit: int) -> Selected | None:
+    async def selected(self, window: WindowId, limit: int) -> Selected | None:
         """See Editor."""
         return await self._bridge.call(lambda: tabs.selected(window, self.focus, limit), LIMIT)
 
-    async def find_symbols(self, window: int, question: SymbolQuestion) -> SymbolPlaces | None:
+    async def find_symbols(self, window: WindowId, question: SymbolQuestion) -> SymbolPlaces | None:
         """See Editor."""
         begun: list[SymbolSearch] = []
 
@@ -431,7 +432,7 @@ class Adapter:
             for search in begun:
                 search.cancel()
 
-    async def show_place(self, window: int, path: str, line: int, character: int) -> bool:
+    async def show_place(self, window: WindowId, path: str, line: int, character: int) -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: tabs.show_place(window, self.focus, path, line, character), LIMIT)
 
@@ -459,7 +460,7 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(open_files)
 
-    async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
+    async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: _confirm(question, yes, no))
 
@@ -479,7 +480,7 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(lambda: files.may_touch(agent, path, writes=writes))
 
-    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+    async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
         """See Screen."""
         import asyncio  # noqa: PLC0415 - it would stall the UI thread
 
@@ -574,7 +575,7 @@ class Adapter:
     def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
         if chat := self.chats.take_back(number, draft):
             self.comments.prompt_returned(chat.agent, draft.text)
-            self.say(why, chat.window.id())
+            self.say(why, WindowId(chat.window.id()))
         else:
             self._keep_text(None, "Prompt", draft.text, why)
 
@@ -592,7 +593,7 @@ class Adapter:
     def _comments_went(self, comments: Sequence[Comment], agent: str) -> None:
         """What is changed from now on is new to the person."""
         words = " ".join(" ".join(comment.words for comment in comments).split())[:MAX_WORDS]
-        for window in {window.id() for comment in comments for window in self.comments.windows_of(comment)}:
+        for window in {WindowId(window.id()) for comment in comments for window in self.comments.windows_of(comment)}:
             self.thread.post(lambda companion, number=window: companion.changes.checkpoint(number, words, agent))
 
     def _offer_comments(self, window: sublime.Window, comments: Sequence[Comment]) -> None:
@@ -609,7 +610,7 @@ class Adapter:
         owner = review.owner
         self._visited(owner.window, [Visit(review.file_path, None, owner.cli, "proposal")] if review.is_here else [])
 
-    def _visited(self, window: int, visits: Sequence[Visit]) -> None:
+    def _visited(self, window: WindowId, visits: Sequence[Visit]) -> None:
         if visits and (target := find_window(window)):
             self.following.visited(target, visits)
 
@@ -628,7 +629,7 @@ class Adapter:
 
         self.ask_later(window, lambda companion: companion.changes.file(row.root, row.path), answer)
 
-    def _show_changes(self, window: int, listing: Listing) -> None:
+    def _show_changes(self, window: WindowId, listing: Listing) -> None:
         if target := find_window(window):
             self._follow_written(target, listing)
             self.written.show(target, listing)

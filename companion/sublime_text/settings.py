@@ -34,7 +34,7 @@ class SettingsFile:
         self.installed = self._read_installed()
         """The agents that were installed from the registry, by its ids."""
         self._values = self._read()
-        self._windows: dict[int, tuple[object, Values]] = {}
+        self._windows: dict[WindowId, tuple[object, Values]] = {}
         self._glanced: dict[int, object] = {}
         """What `glance` found in each window."""
 

@@ -12,6 +12,7 @@ import sublime_plugin
 
 from ...clis.families import FAMILIES, CliFamily
 from ...clis.shell import Command, Shell, environment_commands
+from ...ids import WindowId
 from .. import package
 from ..answers import expect
 from ..panels import NO_ANSWER, STARTING, PanelItem, choose, say

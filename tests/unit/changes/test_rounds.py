@@ -84,11 +84,11 @@ class Work:
         self.rounds.clis(WindowId(1), names or (AGENT,))
         await self.until(
             lambda: (
-                self.rounds.roots.window(1).folders
-                and all(folder.has_round for folder in self.rounds.roots.window(1).folders.values())
+                self.rounds.roots.window(WindowId(1)).folders
+                and all(folder.has_round for folder in self.rounds.roots.window(WindowId(1)).folders.values())
             )
         )
-        await self.until(lambda: not self.rounds.roots.window(1).beginning.locked())
+        await self.until(lambda: not self.rounds.roots.window(WindowId(1)).beginning.locked())
 
     async def end(self) -> None:
         self.rounds.close()
@@ -192,7 +192,7 @@ def test_what_was_changed_while_nobody_was_at_work_is_not_in_the_next_round(run:
 
 def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(run: Any):
     async def test(work: Work) -> None:
-        work.rounds.turn_began(1, 7, "Agent", "turn-1", "make it better")
+        work.rounds.turn_began(WindowId(1), ChatId(ViewId(7)), "Agent", "turn-1", "make it better")
         await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
         (work.path / "a.py").write_text(LINES.replace("line 3\n", "first\n"))
         (work.path / "new.txt").write_text("new\n")
@@ -220,7 +220,7 @@ def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(r
 
 def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_saves(run: Any):
     async def test(work: Work) -> None:
-        work.rounds.turn_began(1, 7, "Agent", "turn-1", "make it better")
+        work.rounds.turn_began(WindowId(1), ChatId(ViewId(7)), "Agent", "turn-1", "make it better")
         await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
         (work.path / "a.py").write_text(LINES.replace("line 3\n", "agent\n"))
         (work.path / "new.txt").write_text("new\n")
@@ -230,16 +230,16 @@ def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_saves(run
         (work.path / "a.py").write_text(mine)
         await asyncio.sleep(0.3)  # a look sees it before the editor has told of it
         work.rounds.saved(str(work.path / "a.py"), None, began)
-        work.rounds.turn_ended(1, 7, "turn-1")
+        work.rounds.turn_ended(WindowId(1), ChatId(ViewId(7)), "turn-1")
         await work.until(lambda: work.turns)
-        files = await work.rounds.turn_files(1, "turn-1")
+        files = await work.rounds.turn_files(WindowId(1), "turn-1")
         assert files == [str(work.path / "a.py"), str(work.path / "new.txt")]
-        assert await work.rounds.turn_files(1, "another") is None
-        assert await work.rounds.restore_turn(1, "turn-1") == (files, [])
+        assert await work.rounds.turn_files(WindowId(1), "another") is None
+        assert await work.rounds.restore_turn(WindowId(1), "turn-1") == (files, [])
         assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
         assert not (work.path / "new.txt").exists()
         await work.until(lambda: not work.rows)
-        work.decisions.redo(1)
+        work.decisions.redo(WindowId(1))
         await work.until(lambda: (work.path / "a.py").read_text() == mine)
         await work.until(lambda: set(work.rows) == {"a.py", "new.txt"})
 
@@ -273,8 +273,8 @@ def test_a_nested_repository_has_a_round_of_its_own(run: Any):
         committed(work.path / "nested")
         before = tree(work.path)
         await work.begun()
-        await work.until(lambda: len(work.rounds.roots.window(1).folders) == 2)
-        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(1).folders.values()))
+        await work.until(lambda: len(work.rounds.roots.window(WindowId(1)).folders) == 2)
+        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(WindowId(1)).folders.values()))
         (work.path / "nested/x.txt").write_text("agent\n")
         (work.path / "a.py").write_text("agent\n")
         await work.until(lambda: set(work.rows) == {"x.txt", "a.py"})
@@ -318,8 +318,8 @@ def test_a_large_folder_is_asked_about_once(run: Any, monkeypatch: pytest.Monkey
         await asyncio.sleep(0.3)
         assert len(work.editor.confirmed) == 1
         assert (
-            not work.rounds.roots.window(1).folders
-            or not next(iter(work.rounds.roots.window(1).folders.values())).has_round
+            not work.rounds.roots.window(WindowId(1)).folders
+            or not next(iter(work.rounds.roots.window(WindowId(1)).folders.values())).has_round
         )
 
     run(test)
@@ -370,8 +370,8 @@ def test_a_folder_that_vanishes_is_said_once(run: Any):
 def test_two_windows_share_a_folder(run: Any):
     async def test(work: Work) -> None:
         await work.begun()
-        work.rounds.clis(2, (AGENT,))
-        await work.until(lambda: work.rounds.roots.window(2).folders)
+        work.rounds.clis(WindowId(2), (AGENT,))
+        await work.until(lambda: work.rounds.roots.window(WindowId(2)).folders)
         (work.path / "a.py").write_text("agent\n")
         await work.until(lambda: work.rounds.listing(WindowId(1)).rows and work.rounds.listing(WindowId(2)).rows)
         work.rounds.window_closed(WindowId(1))
@@ -389,7 +389,7 @@ def test_forgotten_snapshots_are_gone_and_begin_anew(run: Any):
         await work.until(lambda: "a.py" in work.rows)
         work.rounds.forget(WindowId(1))
         await work.until(lambda: not work.rows)
-        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(1).folders.values()))
+        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(WindowId(1)).folders.values()))
         (work.path / "a.py").write_text("again\n")
         await work.until(lambda: "a.py" in work.rows)
 

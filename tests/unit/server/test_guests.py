@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from companion.backends.acp.port import OfferedServer
+from companion.ids import WindowId
 from companion.settings import AGENT_TOOLS, DaemonSettings, Settings
 
 from ..chats.chatting import WINDOW
