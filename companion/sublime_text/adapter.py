@@ -157,6 +157,7 @@ class Adapter:
                 self.focus.activated(window, view)
                 self._tell_focus(window, view, _now(), is_active=True)
         self.chats.adopt_visible()
+        self.comments.start()
 
     def _tell_focus(self, window: sublime.Window, view: sublime.View, at: int, *, is_active: bool) -> None:
         identifier, number = window.id(), view.id()
@@ -271,6 +272,7 @@ class Adapter:
         self._bridge.close()
         self.libraries.close()
         self.thread.stop(STOP_LIMIT, hand_over=hand_over)
+        self.comments.kept.close()
         self._log.close()
 
     def unload(self) -> None:
