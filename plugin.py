@@ -130,6 +130,7 @@ from .companion.sublime_text.terminal.commands import (  # noqa: E402
     QwenCompanionTerminalListener,
     QwenCompanionTerminalOpenedCommand,
 )
+from .companion.sublime_text.terminal.elsewhere import QwenCompanionConnectElsewhereCommand  # noqa: E402
 from .companion.sublime_text.terminal.sending import QwenCompanionSendCommand  # noqa: E402
 
 __all__ = (
@@ -176,6 +177,7 @@ __all__ = (
     "QwenCompanionCheckListener",
     "QwenCompanionCloseDiffViewCommand",
     "QwenCompanionCommentCommand",
+    "QwenCompanionConnectElsewhereCommand",
     "QwenCompanionCopyCommentsCommand",
     "QwenCompanionCopyEnvironmentCommand",
     "QwenCompanionCopyReportCommand",

@@ -109,6 +109,8 @@ class Tools:
         try:
             if session.is_agent:
                 return await self._agents.call(session, name, arguments)
+            if isinstance(path := arguments.get("filePath"), str):
+                arguments = {**arguments, "filePath": session.here(path)}
             if name == "openDiff":
                 opened = OpenDiffArguments.model_validate(arguments)
                 if why := await self._refusal(session, opened.file_path):

@@ -102,7 +102,7 @@ class Adapter:
             accepted=self._accepted,
         )
         self.following = Following(self.focus)
-        self.consent = Consent(lambda: self.settings.daemon().agents)
+        self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
         self.chats = ChatViews(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.chats)),
@@ -113,6 +113,8 @@ class Adapter:
             is_starting=lambda: self.is_starting,
             sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
         )
+        self._saving: dict[int, int] = {}
+        """When the editor began to save a view, in nanoseconds of Unix time."""
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
         self.reports: dict[int, LiveReport] = {}
@@ -325,11 +327,15 @@ class Adapter:
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(number))
 
+    def saving(self, view: sublime.View) -> None:
+        """A view is about to be saved."""
+        self._saving[view.id()] = time.time_ns()
+
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""
-        name = view.file_name()
+        name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not self.own_saves.is_own(name):
-            self.thread.post(lambda companion: companion.changes.saved(name))
+            self.thread.post(lambda companion: companion.changes.saved(name, None, since))
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""

@@ -33,6 +33,11 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         if adapter := package.adapter():
             adapter.activated(view)
 
+    def on_pre_save(self, view: sublime.View) -> None:
+        """A view is about to be saved."""
+        if adapter := package.adapter():
+            adapter.saving(view)
+
     def on_post_save(self, view: sublime.View) -> None:
         """A view was saved. What the person has changed in it is not an agent's."""
         if adapter := package.adapter():

@@ -209,6 +209,7 @@ class App:
     def _authenticate(self, headers: Mapping[str, str]) -> str | Response:
         host = headers.get("host", "").lower()
         if host not in self._hosts:
+            self._endpoint.refusals["host"] = time.time()
             return PlainTextResponse("Forbidden: unknown Host", 403)
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"http://{host}":
@@ -216,6 +217,7 @@ class App:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         caller = self._endpoint.caller(token.strip())
         if scheme.lower() != "bearer" or caller is None:
+            self._endpoint.refusals["token"] = time.time()
             return PlainTextResponse("Unauthorized", 401, {"www-authenticate": "Bearer"})
         return caller
 
@@ -268,7 +270,12 @@ class App:
             if message["type"] == "http.response.start" and message["status"] == 200:
                 opened = Headers(raw=message["headers"]).get("mcp-session-id")
                 if session is None and opened:
-                    self._sessions.begin(opened, family, is_agent=family in self._endpoint.guests.values())
+                    self._sessions.begin(
+                        opened,
+                        family,
+                        is_agent=family in self._endpoint.guests.values(),
+                        is_elsewhere=family in self._endpoint.elsewhere.values(),
+                    )
                 elif session and scope["method"] == "DELETE":
                     self._sessions.end(session.identifier)
             await send(message)
