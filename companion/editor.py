@@ -13,7 +13,7 @@ from .changes.port import ChangeViews
 from .chats.port import ChatScreen
 from .libraries.guard import Trouble
 from .review.port import ReviewViews
-from .server.port import ContextSource
+from .server.port import WindowSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class WindowStatus:
     """Those of the connected CLIs that change files without asking, as far as that is known."""
 
 
-class Editor(ContextSource, ReviewViews, ChangeViews, ChatScreen, Protocol):
+class Editor(WindowSource, ReviewViews, ChangeViews, ChatScreen, Protocol):
     """Everything that the companion needs from an editor."""
 
     def listening(self, window: int, port: int) -> None:

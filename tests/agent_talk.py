@@ -20,6 +20,7 @@ from companion.backends.sessions import AgentSession
 from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
+from companion.conversation.forms import Form, Values
 from companion.conversation.snapshot import ChatNotice, Message, Permission, Tool, Turn
 from companion.review.disk import Encodings
 
@@ -80,6 +81,9 @@ class MemoryFiles:
     async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
         self.asked.append((path, writes))
         return self.allows
+
+    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        return None, {}
 
     def say(self, message: str, window: int | None = None) -> None:
         self.said.append(message)

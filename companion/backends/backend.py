@@ -12,12 +12,14 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from ..conversation.events import Envelope
 from ..conversation.failures import MissingFeatureError
+from ..conversation.forms import Values
 from ..conversation.history import EventCursor, Replay
 from ..conversation.snapshot import Locality
 from .parts import (
     Authentication,
     Catalog,
     Edits,
+    Fork,
     Handover,
     History,
     Options,
@@ -72,6 +74,11 @@ class Backend(Protocol):
     @property
     def rewind(self) -> Rewind | None:
         """Other ways on from what was said."""
+        ...
+
+    @property
+    def fork(self) -> Fork | None:
+        """Copies of conversations."""
         ...
 
     @property
@@ -149,7 +156,7 @@ class Backend(Protocol):
         ...
 
     async def answer(
-        self, session: AgentSession, request: str, option: str | None, answers: Mapping[str, str] | None = None
+        self, session: AgentSession, request: str, option: str | None, answers: Values | None = None
     ) -> None:
         """Answer a permission request with the id of an option; None cancels it."""
         ...
@@ -172,6 +179,7 @@ PARTS = (
     "catalog",
     "history",
     "rewind",
+    "fork",
     "tasks",
     "options",
     "queries",

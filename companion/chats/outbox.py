@@ -17,6 +17,7 @@ from ..conversation.snapshot import Unsent
 from . import prompt
 from .mentions import Mention, mentions
 from .prompt import ChatFolder, Draft, Excerpt
+from .undone import UndoneNews, undone_text
 from .uris import path_of
 
 MAX_INJECTED = 16_000
@@ -78,7 +79,7 @@ class Outbox:
     """The drafts of one chat, until the conversation shows them.
 
     `connected` waits for the connection and raises a ChatError if there is none. `conversation` gives the one that is
-    shown. `background` runs the sending, `changed` is called when `unsent` has changed.
+    shown. `background` runs the sending, `changed` is called when `unsent` has changed. `undone` goes with the prompts.
     """
 
     def __init__(
@@ -88,7 +89,9 @@ class Outbox:
         give_back: Callable[[Draft, str], object],
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
         changed: Callable[[], object],
+        undone: UndoneNews,
     ) -> None:
+        self._undone = undone
         self._connected = connected
         self._conversation = conversation
         self._give_back = give_back
@@ -205,6 +208,9 @@ class Outbox:
     async def _send(self, waiting: _Waiting, *, mid_turn: bool) -> None:
         client, session, folder = await self._connected()
         content = await blocks(waiting.draft, client, folder)
+        is_prompt = not mid_turn and not waiting.draft.text.startswith("/")
+        if undone := await self._undone.lines() if is_prompt else []:
+            content.append(prompt.text(undone_text(undone)))
         known = {each.id for each in self._conversation().prompts} | set(self._sent)
         waiting.is_going = True
         self._changed()
@@ -221,6 +227,7 @@ class Outbox:
         self._sent[identifier] = waiting.draft
         for old in list(self._sent)[:-MAX_REMEMBERED]:
             del self._sent[old]
+        await self._undone.told(undone)
 
     async def _arrived(
         self, draft: Draft, content: Iterable[Block], known: Container[str], client: str | None, lost: ChatError

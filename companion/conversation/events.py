@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .forms import Form
 from .snapshot import Choices, Command, ContextWindow, Diff, Location, PermissionOption, Question, Step
 
 # Messages
@@ -82,6 +83,8 @@ class MessageChunk:
     usage: Usage | None = None
     """It ends a call of the model that has used this."""
     aside: Aside | None = None
+    message: str = ""
+    """The agent's id of the message; another one begins a paragraph of its own."""
 
 
 class UserMessageChunk(MessageChunk):
@@ -175,6 +178,9 @@ class PermissionRequest:
     tool_call: ToolCallUpdate
     options: tuple[PermissionOption, ...]
     questions: tuple[Question, ...] = ()
+    form: Form | None = None
+    title: str = ""
+    """What is asked; empty if the tool call's title says it."""
 
 
 @dataclass(frozen=True, slots=True)

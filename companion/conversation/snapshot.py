@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from time import time
 from typing import Any, Literal
 
+from .forms import Form
+
 Speaker = Literal["user", "answer", "thought", "shell"]
 TurnState = Literal["running", "done", "cancelled", "failed", "interrupted"]
 ConnectionState = Literal["connecting", "live", "waiting", "lost", "ended"]
@@ -101,6 +103,8 @@ class Permission:
     kind: str
     options: tuple[PermissionOption, ...]
     questions: tuple[Question, ...] = ()
+    form: Form | None = None
+    """What the person is to fill in, or the page they are to go to."""
     diffs: tuple[Diff, ...] = ()
     """What would be changed; nothing is written yet."""
     input: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -108,6 +112,11 @@ class Permission:
     chosen: PermissionOption | None = None
     voter: str | None = None
     """The client that has answered, if a client has."""
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether the options are answers to choose from, rather than ways to allow something."""
+        return not self.questions and not self.form and sum(each.kind == "allow_once" for each in self.options) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,10 +261,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class ContextWindow:
-    """How full the context window is, in tokens."""
+    """How full the context window is, in tokens, and what the session has cost."""
 
     size: int
     used: int
+    cost: float | None = None
+    """In `currency`; None if the agent doesn't say that."""
+    currency: str = ""
+    """By ISO 4217, such as "USD"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,3 +407,5 @@ class Locality:
     """What the person should know before using it, a sentence."""
     agent: str = DAEMON_AGENT
     """What the agent calls itself."""
+    folders: tuple[str, ...] = ()
+    """The other folders that it works in."""

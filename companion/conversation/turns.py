@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from . import events
+from .forms import Form, FormChoice, FormField
 from .packing import Packer
 from .snapshot import (
     Attachment,
@@ -39,6 +40,8 @@ class _Said:
     aside: str = ""
     """The name of a message of its own, which other pieces don't belong to."""
     shown: Message | None = None
+    message: str = ""
+    """The agent's id of the message, if it has said one."""
 
     def show(self) -> Message:
         if self.shown is None:
@@ -76,10 +79,11 @@ _EXAMPLE: _Content = (
     Cost(1.5, 1000, 1000),
     1e9,
 )
-_PACKER = Packer(
-    (_Said, Attachment, Cost, Diff, Location, Message, ChatNotice, PermissionOption, Permission, Question, Tool),
-    _EXAMPLE,
-)
+_PACKED = (
+    _Said, Attachment, ChatNotice, Cost, Diff, Form, FormChoice, FormField, Location, Message, Permission,
+    PermissionOption, Question, Tool,
+)  # fmt: skip
+_PACKER = Packer(_PACKED, _EXAMPLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +242,13 @@ class TurnBuilder:
         self._unpack()
         self._items.append(ChatNotice(text, is_aside))
 
-    def say(self, speaker: Speaker, text: str, parent: str | None = None, aside: str = "") -> None:
+    def say(self, speaker: Speaker, text: str, parent: str | None = None, aside: str = "", message: str = "") -> None:
         """Append to the last message if it is this speaker's; otherwise begin a new one.
 
-        An `aside` is the name of a message of its own, which doesn't break the one that streams.
+        An `aside` is the name of a message of its own, which doesn't break the one that streams. Another `message`, an
+        id, is another message.
         """
-        said = self._said(speaker, parent, aside)
+        said = self._said(speaker, parent, aside, message)
         said.pieces.append(text)
         said.shown = None
 
@@ -276,12 +281,13 @@ class TurnBuilder:
             request.id,
             self.key,
             tool.id,
-            tool.title,
+            request.title or tool.title,
             tool.kind,
             request.options,
             request.questions,
+            request.form,
             request.tool_call.content.diffs if request.tool_call.content else (),
-            tool.input,
+            {} if request.form else tool.input,
         )
         asked = tuple(each for each in tool.permissions if each.id != permission.id)
         self._tools[tool.id] = replace(tool, permissions=(*asked, permission))
@@ -303,15 +309,17 @@ class TurnBuilder:
         """The turn is over."""
         self.state, self.stop_reason, self.error, self.cancelling = state, sys.intern(stop_reason), error, False
 
-    def _said(self, speaker: Speaker, parent: str | None, aside: str = "") -> _Said:
+    def _said(self, speaker: Speaker, parent: str | None, aside: str = "", message: str = "") -> _Said:
         self._unpack()
         for item in reversed(self._items):
             if isinstance(item, _Said) and (item.speaker, item.parent, item.aside) == (speaker, parent, aside):
+                if message and item.message != message:
+                    break
                 return item
             is_aside = (isinstance(item, _Said) and item.aside) or (isinstance(item, ChatNotice) and item.is_aside)
             if not is_aside:
                 break
-        said = _Said(speaker, parent, aside=aside)
+        said = _Said(speaker, parent, aside=aside, message=message)
         self._items.append(said)
         return said
 

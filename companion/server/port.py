@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..messages import Messages
+from ..problems.shown import ShownProblems
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,27 @@ class WindowState:
     selection: Selection | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ElsewhereOffer:
+    """What a CLI needs that runs somewhere else."""
+
+    port: int
+    folders: tuple[str, ...]
+    """Those of the window, as they are called here."""
+    tokens: Mapping[str, str] = field(repr=False)
+    """By the name of the CLI's family."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElsewhereState:
+    """Whether such a CLI has come."""
+
+    clis: tuple[str, ...] = ()
+    """The names of those that are connected."""
+    refused: str = ""
+    """What was wrong with a request since the offer, "host" or "token"; empty if none was refused."""
+
+
 class ContextSource(Messages, Protocol):
     """What a window shows. An answer of None means that the window or the view is gone.
 
@@ -84,3 +107,92 @@ class ContextSource(Messages, Protocol):
     async def selection(self, view: int, limit: int) -> Selection | None:
         """The caret and the selected text of a view; the first `limit` characters are enough."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A tab of a window that shows a file."""
+
+    path: str
+    language: str = ""
+    """The name of its syntax."""
+    is_active: bool = False
+    """Whether it had the focus last."""
+    is_visible: bool = False
+    has_unsaved_changes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The selections of the tab that had the focus last."""
+
+    path: str
+    parts: tuple[tuple[Selection, Selection, bool], ...]
+    """For each selection its start, which has the text, its end, and whether the text was cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolQuestion:
+    """What is to be looked up: a name, or the symbol at a place. The place counts from 1, in UTF-16 units."""
+
+    name: str = ""
+    path: str = ""
+    line: int = 0
+    character: int = 0
+    wants_references: bool = False
+    """Whether to find where it is used instead of where it is defined."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SymbolPlace:
+    """Where a symbol is. The place counts from 1, in UTF-16 units."""
+
+    path: str
+    line: int
+    character: int
+    name: str = ""
+    kind: str = ""
+    """What it is, such as "function"; empty if nobody says."""
+    container: str = ""
+    """What it is in, such as the name of its class."""
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolPlaces:
+    """What was found, and by whom: "LSP" or "index", which is the editor's own."""
+
+    provider: str
+    places: tuple[SymbolPlace, ...]
+    why_none: str = ""
+    """A sentence, if it could not be looked up."""
+
+
+class ToolSource(Protocol):
+    """What the tools for agents ask an editor. An answer of None means that the window is gone.
+
+    Called on the companion thread. Each raises TimeoutError if the editor or one of its packages is busy for too long.
+    """
+
+    async def shown_problems(self, window: int, paths: Sequence[str] | None) -> ShownProblems | None:
+        """The problems of some files of a window, or of all."""
+        ...
+
+    async def tabs(self, window: int) -> Sequence[Tab] | None:
+        """The tabs of a window that show files, in their order."""
+        ...
+
+    async def selected(self, window: int, limit: int) -> Selected | None:
+        """What the person has selected; `limit` is that of each text. None too if the tab has no file."""
+        ...
+
+    async def find_symbols(self, window: int, question: SymbolQuestion) -> SymbolPlaces | None:
+        """Where a symbol is defined or used."""
+        ...
+
+    async def show_place(self, window: int, path: str, line: int, character: int) -> bool:
+        """Show a place of a file without taking the focus. Returns whether the file is shown."""
+        ...
+
+
+class WindowSource(ContextSource, ToolSource, Protocol):
+    """Everything that a window's server needs."""

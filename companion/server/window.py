@@ -31,7 +31,9 @@ from .endpoint import Endpoint
 from .http.app import App
 from .http.connections import HttpServer
 from .http.resumed import AwaitedSession
-from .port import ContextSource
+from .knowledge import EditorKnowledge
+from .path_maps import PathMaps
+from .port import ElsewhereOffer, ElsewhereState, WindowSource
 from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
 from .tools import AskingBefore, Tools
 
@@ -54,7 +56,7 @@ class WindowServer:
     def __init__(
         self,
         endpoint: Endpoint,
-        editor: ContextSource,
+        editor: WindowSource,
         reviews: Reviews,
         settings: Settings,
         background: Background,
@@ -80,10 +82,16 @@ class WindowServer:
             on_end=self._end,
             on_resumed=self._resumed,
             on_unsendable=self._unsendable,
+            maps=lambda: PathMaps(self.settings.path_maps),
         )
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
-        self._app = App(endpoint, self.sessions, Tools(self.sessions, reviews, self._told_context))
+        knowledge = EditorKnowledge(endpoint.window, editor, lambda: self.settings, lambda: self.endpoint.folders)
+        self._app = App(
+            endpoint,
+            self.sessions,
+            Tools(self.sessions, reviews, self._told_context, lambda: self.settings, knowledge),
+        )
         self._server = HttpServer(self._app, self._app.answer_at_once)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when requests are answered, or with the reason why they can't be."""
@@ -245,6 +253,17 @@ class WindowServer:
     def admit(self, agent: str) -> tuple[str, str]:
         """Let in an agent that a chat has started. Returns the address for it, and its token."""
         return f"http://127.0.0.1:{self.endpoint.port}/mcp", self.endpoint.admit(agent)
+
+    def offer_elsewhere(self, words: str) -> ElsewhereOffer:
+        """Let in CLIs that run somewhere else; `words` say where."""
+        self.endpoint.refusals.clear()
+        return ElsewhereOffer(self.endpoint.port, self.endpoint.folders, self.endpoint.admit_elsewhere(words))
+
+    def state_elsewhere(self, words: str) -> ElsewhereState:
+        """Which of them are connected, and what was wrong with the latest request that was refused."""
+        clis = tuple(one.cli for one in self.sessions if one.stream and one.cli.endswith(f" {words}"))
+        refusals = self.endpoint.refusals
+        return ElsewhereState(clis, max(refusals, key=refusals.__getitem__, default=""))
 
     def dismiss(self, token: str) -> None:
         """Such an agent has ended, and its sessions with it."""

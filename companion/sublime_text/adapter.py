@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
+from ..clis.mcp_configuration import renew
 from ..log import Log
 from ..review.disk import Encodings
 from ..thread import CompanionThread
+from ..visits import Visit
 from .bridge import LIMIT, UiBridge
 from .changes.checkpoints import CheckpointPicker
 from .changes.written import WrittenChanges
@@ -18,6 +20,7 @@ from .chat import files, vim
 from .chat.chats import ChatViews
 from .chat.consent import Consent
 from .chat.context import context_of
+from .chat.forms import ask_form
 from .check.run import EditorCheck
 from .check.scratch import ScratchWindow, close
 from .comments.opening import go_to
@@ -26,9 +29,13 @@ from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
 from .diff.left_views import abandon
+from .follow.following import Following
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .notify import notify
+from .problems import tabs
+from .problems.problems import EditorProblems
+from .problems.symbols import SymbolSearch
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.live import LiveReport
@@ -39,25 +46,32 @@ from .windows import OWN_SAVES, Focus, find_window, is_chat, is_code, open_files
 if TYPE_CHECKING:
     import asyncio
 
-    from ..changes.port import Listing
+    from ..changes.port import FileChanges, Listing
+    from ..changes.rows import ChangeRow
     from ..chats.prompt import Draft, Excerpt
     from ..chats.transcript.render import Render
     from ..comments.comment import Comment
     from ..companion import Companion
+    from ..conversation.forms import Form, Values
     from ..editor import WindowStatus
-    from ..ids import ChatId, ReviewId
+    from ..ids import ChatId, ReviewId, WindowId
     from ..libraries.guard import Trouble
+    from ..problems.shown import ShownProblems
     from ..review.changes import TextEdit
     from ..review.marks import Marks
     from ..review.review import Review
-    from ..server.port import ContextRequest, Selection, WindowState
+    from ..server.port import ContextRequest, Selected, Selection, SymbolPlaces, SymbolQuestion, Tab, WindowState
     from ..settings import Problem
     from .diff.view import DiffView
 
 T = TypeVar("T")
 
+SCRIPT = "Packages/QwenCompanion/companion/clis/mcp_bridge.mjs"
+"""What the CLIs start that have our MCP server in their configuration."""
 FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
+MAX_WORDS = 200
+"""Characters of comments that name a checkpoint."""
 MESSAGES_KEPT = 20
 """How many of the latest messages a status report lists."""
 STOP_LIMIT = 2.5
@@ -79,6 +93,7 @@ class Adapter:
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
         self.written = WrittenChanges(self.focus, self.thread.post, self.ask_later, self._list_changed)
+        self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self.thread.post)
         self.diffs = Diffs(
             self.focus,
@@ -89,7 +104,8 @@ class Adapter:
             open_comment=lambda window, comment: go_to(window, self.comments.views, comment),
             accepted=self._accepted,
         )
-        self.consent = Consent(lambda: self.settings.daemon().agents)
+        self.following = Following(self.focus)
+        self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
         self.chats = ChatViews(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.chats)),
@@ -100,6 +116,8 @@ class Adapter:
             is_starting=lambda: self.is_starting,
             sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
         )
+        self._saving: dict[int, int] = {}
+        """When the editor began to save a view, in nanoseconds of Unix time."""
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
         self.reports: dict[int, LiveReport] = {}
@@ -108,7 +126,13 @@ class Adapter:
             self.settings.value("show_status"), lambda window: len(self.comments.unsent(window))
         )
         self.comments = CommentPanel(
-            self.diffs, self.written, self._on_another_thread, self.say, self._comments_changed, self._offer_comments
+            self.diffs,
+            self.written,
+            self.on_another_thread,
+            self.say,
+            self._comments_changed,
+            self._offer_comments,
+            self._comments_went,
         )
         NOTICES.changed = self.status_bar.draw
         self._problems: set[str] = set()
@@ -138,6 +162,9 @@ class Adapter:
                 self.focus.activated(window, view)
                 self._tell_focus(window, view, _now(), is_active=True)
         self.chats.adopt_visible()
+        if self.settings.value("agents_use_editor"):
+            script = sublime.load_binary_resource(SCRIPT)
+            self.on_another_thread(lambda: renew(script), lambda _: None)
 
     def _tell_focus(self, window: sublime.Window, view: sublime.View, at: int, *, is_active: bool) -> None:
         identifier, number = window.id(), view.id()
@@ -148,6 +175,7 @@ class Adapter:
         settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
         self.thread.post(lambda companion: companion.configure(settings, windows, daemon), "configure")
         self.status_bar.want(self.settings.value("show_status"))
+        self.problems.is_wanted = self.settings.value("agents_use_editor")
         problems = set(map(str, self.settings.problems))
         NOTICES.settled(self._problems - problems)
         self._problems = problems
@@ -236,8 +264,8 @@ class Adapter:
 
         self.thread.post(begin)
 
-    def _on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
-        """Call something that may block, and then `done` with its result on the UI thread."""
+    def on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
+        """Call something that may take a while, and then `done` with its result on the UI thread."""
 
         async def put(_: Companion) -> T:
             import asyncio  # noqa: PLC0415 - it would stall the UI thread
@@ -260,6 +288,7 @@ class Adapter:
         self.settings.close()
         self.status_bar.close()
         self.comments.close()
+        self.following.close()
         for live in list(self.reports.values()):
             live.close()
         self.written.close_all()
@@ -277,6 +306,7 @@ class Adapter:
         self.chats.activated(window, view)
         self.diffs.activated(window, view)
         self.comments.activated(view)
+        self.following.activated(window, view)
         self.written.activated(window, view)
         identifier, number, now = window.id(), view.id(), _now()
         if is_code(view):
@@ -297,14 +327,19 @@ class Adapter:
         self.written.closed(view)
         self.chats.closed(view)
         self.comments.views.forget(view)
+        self.problems.closed(view)
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(number))
 
+    def saving(self, view: sublime.View) -> None:
+        """A view is about to be saved."""
+        self._saving[view.id()] = time.time_ns()
+
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""
-        name = view.file_name()
+        name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not self.own_saves.is_own(name):
-            self.thread.post(lambda companion: companion.changes.saved(name))
+            self.thread.post(lambda companion: companion.changes.saved(name, None, since))
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""
@@ -342,6 +377,7 @@ class Adapter:
         self.diffs.window_closing(window, elsewhere=True)
         self.written.window_closed(window)
         self.focus.forget(window)
+        self.following.forget(window)
         self.settings.forget(window)
         self.status_bar.forget(window)
         NOTICES.forget(window)
@@ -369,9 +405,43 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(lambda: selection_of(sublime.View(view), limit))
 
+    async def shown_problems(self, window: int, paths: Sequence[str] | None) -> ShownProblems | None:
+        """See Editor."""
+        return await self._bridge.ask(lambda done: self.problems.read(window, paths, done), LIMIT)
+
+    async def tabs(self, window: int) -> Sequence[Tab] | None:
+        """See Editor."""
+        return await self._bridge.call(lambda: tabs.tabs(window, self.focus), LIMIT)
+
+    async def selected(self, window: int, limit: int) -> Selected | None:
+        """See Editor."""
+        return await self._bridge.call(lambda: tabs.selected(window, self.focus, limit), LIMIT)
+
+    async def find_symbols(self, window: int, question: SymbolQuestion) -> SymbolPlaces | None:
+        """See Editor."""
+        begun: list[SymbolSearch] = []
+
+        def begin(done: Callable[[SymbolPlaces | None], None]) -> None:
+            begun.append(SymbolSearch(window, question, done))
+            begun[0].begin()
+
+        try:
+            return await self._bridge.ask(begin, LIMIT)
+        finally:
+            for search in begun:
+                search.cancel()
+
+    async def show_place(self, window: int, path: str, line: int, character: int) -> bool:
+        """See Editor."""
+        return await self._bridge.call(lambda: tabs.show_place(window, self.focus, path, line, character), LIMIT)
+
     async def show_review(self, review: Review, marks: Marks | None) -> None:
         """See Editor."""
-        await self._bridge.call(lambda: self.diffs.open(review, marks))
+        await self._bridge.call(lambda: self._show_review(review, marks))
+
+    def show_visits(self, window: WindowId, visits: Sequence[Visit]) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._visited(window, visits))
 
     def show_marks(self, review: Review, marks: Marks, version: int) -> None:
         """See Editor."""
@@ -408,6 +478,21 @@ class Adapter:
     async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: files.may_touch(agent, path, writes=writes))
+
+    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        """See Screen."""
+        import asyncio  # noqa: PLC0415 - it would stall the UI thread
+
+        answer: asyncio.Future[tuple[str | None, Values]] = asyncio.get_running_loop().create_future()
+
+        def answered(option: str | None, values: Values) -> None:
+            self.thread.post(lambda _: answer.done() or answer.set_result((option, values)))
+
+        def ask() -> None:
+            ask_form(sublime.Window(window), agent, message, form, form.defaults, answered, lambda: answered(None, {}))
+
+        self._bridge.post(ask)
+        return await answer
 
     async def encodings(self, path: str) -> Encodings:
         """See Editor."""
@@ -504,6 +589,12 @@ class Adapter:
         for window in sublime.windows():
             self.diffs.lists.changed(window)
 
+    def _comments_went(self, comments: Sequence[Comment], agent: str) -> None:
+        """What is changed from now on is new to the person."""
+        words = " ".join(" ".join(comment.words for comment in comments).split())[:MAX_WORDS]
+        for window in {window.id() for comment in comments for window in self.comments.windows_of(comment)}:
+            self.thread.post(lambda companion, number=window: companion.changes.checkpoint(number, words, agent))
+
     def _offer_comments(self, window: sublime.Window, comments: Sequence[Comment]) -> None:
         many = f"{len(comments)} comments" if len(comments) > 1 else "comment"
         question = f"Send your {many} on what you have accepted as well?"
@@ -513,8 +604,33 @@ class Adapter:
     def _list_changed(self, window: sublime.Window) -> None:
         self.diffs.lists.changed(window)
 
+    def _show_review(self, review: Review, marks: Marks | None) -> None:
+        self.diffs.open(review, marks)
+        owner = review.owner
+        self._visited(owner.window, [Visit(review.file_path, None, owner.cli, "proposal")] if review.is_here else [])
+
+    def _visited(self, window: int, visits: Sequence[Visit]) -> None:
+        if visits and (target := find_window(window)):
+            self.following.visited(target, visits)
+
+    def _follow_written(self, window: sublime.Window, listing: Listing) -> None:
+        """What a CLI has written is known from the files alone; a chat says where it writes."""
+        before = {(row.full_path, row.after) for row in self.written.listing(window).rows}
+        for row in listing.rows:
+            agents = set(row.agents) & set(self.status_bar.clis(window))
+            if agents and row.kind != "deleted" and (row.full_path, row.after) not in before:
+                self._ask_where(window, row, min(agents))
+
+    def _ask_where(self, window: sublime.Window, row: ChangeRow, agent: str) -> None:
+        def answer(changes: FileChanges | None) -> None:
+            line = changes.changes[-1][2] + 1 if changes and changes.changes else None
+            self.following.visited(window, [Visit(row.full_path, line, agent, "written")])
+
+        self.ask_later(window, lambda companion: companion.changes.file(row.root, row.path), answer)
+
     def _show_changes(self, window: int, listing: Listing) -> None:
         if target := find_window(window):
+            self._follow_written(target, listing)
             self.written.show(target, listing)
 
     def _turn_changed(self, window: int, agent: str, files: int) -> None:

@@ -36,6 +36,10 @@ class UiBridge:
         the editor lives. Raises what the function raises, TimeoutError after `limit` seconds, and CancelledError if
         the bridge is closed.
         """
+        return await self.ask(lambda done: done(function()), limit)
+
+    async def ask(self, begin: Callable[[Callable[[T], None]], object], limit: float | None = None) -> T:
+        """Begin something on the UI thread and await what it gives to `done`, on whatever thread; raises as `call`."""
         import asyncio  # noqa: PLC0415 - this module is imported on the UI thread, which asyncio would stall
 
         if self._closed:
@@ -47,16 +51,16 @@ class UiBridge:
             if not future.done():
                 set_result()
 
+        def answer(set_result: Callable[[], None]) -> None:
+            with contextlib.suppress(RuntimeError):  # the companion has stopped in between
+                loop.call_soon_threadsafe(settle, set_result)
+
         def run() -> None:
             try:
-                result = function()
+                begin(lambda result: answer(lambda: future.set_result(result)))
             except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
                 failure = error
-                answer = lambda: future.set_exception(failure)  # noqa: E731
-            else:
-                answer = lambda: future.set_result(result)  # noqa: E731
-            with contextlib.suppress(RuntimeError):  # the companion has stopped in between
-                loop.call_soon_threadsafe(settle, answer)
+                answer(lambda: future.set_exception(failure))
 
         self.post(run)
         async with asyncio.timeout(limit):

@@ -24,20 +24,29 @@ def choose(
     selected: int = -1,
     annotations: Sequence[str] = (),
     stays: bool = False,
+    left: Callable[[], object] | None = None,
 ) -> None:
     """Ask in a quick panel. `annotations` belong to the choices in order; there may be fewer of them.
 
-    The panel closes when it loses the focus, unless it `stays`.
+    The panel closes when it loses the focus, unless it `stays`. `left` is called if nothing is picked.
     """
     items = [
         sublime.QuickPanelItem(caption, safe(details), annotations[at] if at < len(annotations) else "")
         for at, (caption, details, _) in enumerate(choices)
     ]
 
+    is_over = False
+
     def chosen(index: int) -> None:
+        nonlocal is_over
+        if is_over:  # another panel takes the place of one that has been answered
+            return
+        is_over = True
         if index >= 0:
             # Only after the panel has closed and moved the focus: the choice may open a panel or focus a terminal.
             sublime.set_timeout(choices[index][2])
+        elif left:
+            sublime.set_timeout(left)
 
     flags = sublime.QuickPanelFlags.KEEP_OPEN_ON_FOCUS_LOST if stays else sublime.QuickPanelFlags.NONE
     window.show_quick_panel(items, chosen, flags=flags, selected_index=selected, placeholder=placeholder)

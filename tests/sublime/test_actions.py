@@ -93,6 +93,31 @@ class TestActionsInATerminal(TerminalCase):
         self.assertEqual([command.description(index=at) for at in (0, 5)], ["Ask…", "Document"])
         self.assertEqual([command.is_visible(index=at) for at in (5, 6)], [True, False])
 
+    def test_the_problems_of_the_selected_lines_go_with_fix_problems(self) -> Steps:
+        package = loaded("problems.diagnostic")
+        at = lambda line: package.Position(line, 1, 1)  # noqa: E731
+        found = [
+            package.Diagnostic(str(self.file), at(n), at(n), "error", f"wrong {n}", "pyright", "x") for n in (1, 2)
+        ]
+        shown = loaded("problems.shown").ShownProblems("LSP")
+        problems = loaded("sublime_text.package").adapter().problems
+        with (
+            patch.object(type(shown), "diagnostics", lambda *_: found),
+            patch.object(problems, "read", lambda _window, _paths, done: done(shown)),
+        ):
+            self.view.sel().clear()
+            self.view.sel().add(sublime.Region(0, 3))
+            self.action(name="Fix Problems")
+            yield from self.sent()
+        self.assertEqual(
+            self.paste["string"], "Fix these problems in @app.py:\n\n@app.py\n- 1:1 error: wrong 1 (pyright x)"
+        )
+
+    def test_without_problems_nothing_is_sent_and_that_is_said(self) -> Steps:
+        self.action(name="Fix Problems")
+        yield lambda: self.screen.said("app.py has no problems that the editor knows of.")
+        self.assertEqual(self.terminus.sent, [])
+
     def test_an_unknown_name_is_said(self) -> Steps:
         self.action(name="Nothing")
         yield lambda: self.screen.said("There is no action “Nothing”.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,14 +11,33 @@ from typing import Any
 from companion.changes.port import Listing
 from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
+from companion.conversation.forms import Form, Values
 from companion.editor import WindowStatus
 from companion.ids import ReviewId
 from companion.libraries.guard import Trouble
+from companion.problems.formats import of_lsp
+from companion.problems.line_units import LineUnits
+from companion.problems.shown import FileProblems, ShownProblems
 from companion.review.changes import TextEdit
 from companion.review.disk import Encodings
 from companion.review.marks import Marks
 from companion.review.review import Review
-from companion.server.port import ContextRequest, OpenFile, Selection, ServedWindow, WindowState
+from companion.server.port import (
+    ContextRequest,
+    OpenFile,
+    Selected,
+    Selection,
+    ServedWindow,
+    SymbolPlaces,
+    SymbolQuestion,
+    Tab,
+    WindowState,
+)
+from companion.visits import Visit
+
+
+def of_pyright(path: str, row: object, lines: LineUnits) -> Any:
+    return of_lsp(path, row, "pyright", lines)
 
 
 @dataclass
@@ -82,6 +102,7 @@ class MemoryEditor:
     """The renders shown in each window's chat, the latest last."""
     chats: dict[int, str] = field(default_factory=dict)
     """The text of each window's chat."""
+    visits: list[tuple[int, Visit]] = field(default_factory=list)
     returned: list[tuple[int, Draft, str]] = field(default_factory=list)
     chat_fails: list[type[Exception]] = field(default_factory=list)
     """The errors that the next renders raise."""
@@ -91,6 +112,19 @@ class MemoryEditor:
     """Whether the editor answers nothing at the moment."""
     buffers: dict[str, str] = field(default_factory=dict)
     """The unsaved texts of open files, by path."""
+    problems: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """What a language server says of each file that is open."""
+    awaited: set[str] = field(default_factory=set)
+    """The files that the server has not looked at since they were changed."""
+    tabs_shown: list[Tab] = field(default_factory=list)
+    selected_now: Selected | None = None
+    symbols: dict[str, SymbolPlaces] = field(default_factory=dict)
+    """What is known of each symbol's name."""
+    symbols_asked: list[SymbolQuestion] = field(default_factory=list)
+    places: list[tuple[str, int, int]] = field(default_factory=list)
+    """The places that were shown."""
+    is_hung: bool = False
+    """Whether a package that is asked never answers."""
     allows_outside: bool = False
     """Whether the person lets an agent touch files outside its folder."""
 
@@ -119,6 +153,30 @@ class MemoryEditor:
             self.buffers[path] = text
         return path in self.buffers
 
+    async def shown_problems(self, window: int, paths: Sequence[str] | None) -> ShownProblems | None:
+        if self.is_hung:
+            raise TimeoutError
+        wanted = list(self.problems) if paths is None else paths
+        found = [FileProblems(path, self.problems.get(path, ()), of_pyright) for path in wanted]
+        unchecked = [path for path in paths or () if path not in self.problems]
+        awaited = [path for path in self.awaited if paths is None or path in paths]
+        seen = {path: time.time() for path in self.problems if path not in self.awaited}
+        return ShownProblems("LSP", found, self.windows[window], unchecked=unchecked, seen=seen, awaited=awaited)
+
+    async def tabs(self, window: int) -> Sequence[Tab] | None:
+        return self.tabs_shown
+
+    async def selected(self, window: int, limit: int) -> Selected | None:
+        return self.selected_now
+
+    async def find_symbols(self, window: int, question: SymbolQuestion) -> SymbolPlaces | None:
+        self.symbols_asked.append(question)
+        return self.symbols.get(question.name, SymbolPlaces("index", ()))
+
+    async def show_place(self, window: int, path: str, line: int, character: int) -> bool:
+        self.places.append((path, line, character))
+        return True
+
     def show_changes(self, window: int, listing: Listing) -> None:
         self.listings[window] = listing
 
@@ -131,6 +189,9 @@ class MemoryEditor:
 
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         self.turns.append((window, agent, files))
+
+    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        return None, {}
 
     async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
         return self.allows_outside
@@ -187,6 +248,9 @@ class MemoryEditor:
     def reload_review(self, review: Review) -> None:
         if diff := self.diffs.get(review.number):
             diff.original = review.original
+
+    def show_visits(self, window: int, visits: Sequence[Visit]) -> None:
+        self.visits += [(window, visit) for visit in visits]
 
     async def review_text(self, review: Review) -> str | None:
         await self.idle()

@@ -49,7 +49,8 @@ def test_the_schema_says_the_same(root: Path):
         assert told["markdownDescription"].endswith("."), setting.name
         kinds = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
         if setting.choices:
-            assert told["enum"] == [*setting.choices, *([None] if setting.optional else [])], setting.name
+            enum = told["items"]["enum"] if setting.type is list else told["enum"]
+            assert enum == [*setting.choices, *([None] if setting.optional else [])], setting.name
         else:
             types = [kinds[setting.type]]
             types += ["string"] if setting.or_text else []
@@ -57,7 +58,7 @@ def test_the_schema_says_the_same(root: Path):
             assert told["type"] == (types if len(types) > 1 else types[0]), setting.name
         if setting.type is int:
             assert told["minimum"] == setting.minimum, setting.name
-        if setting.type is list:
+        if setting.type is list and not setting.choices:
             assert told["items"] == {"type": "string"}, setting.name
 
 

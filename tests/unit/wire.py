@@ -141,7 +141,7 @@ class Cli:
         self._streams.append(stream := Stream(response))
         return stream
 
-    def tool(self, name: str, **arguments: object) -> dict[str, Any]:
+    def tool(self, name: str, /, **arguments: object) -> dict[str, Any]:
         """The JSON-RPC answer to a call of a tool."""
         answer = self.ask("tools/call", {"name": name, "arguments": arguments})
         assert answer.status_code == 200, answer.text

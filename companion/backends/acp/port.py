@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ...conversation.forms import Form, Values
 from ...review.disk import Encodings
 
 SERVER = "qwen-companion"
@@ -35,6 +36,17 @@ class EditorServer(Protocol):
 
     def dismiss(self, token: str) -> None:
         """That agent has ended."""
+        ...
+
+
+class AgentQuestions(Protocol):
+    """Asks the person what an agent wants to know, called on the companion thread."""
+
+    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        """Have the person fill in a form, or go to a page, while there is no conversation that could show it.
+
+        Returns `accept`, `decline` or None if they did neither, and what they have entered.
+        """
         ...
 
 

@@ -8,14 +8,16 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol
 
+from ...conversation import events
 from ...exclusion import Told
 from ..wire import as_object
 from . import decoder, extensions, proposals, tool_calls
 from .agent_terminals import AgentTerminals
+from .elicitation import CANCELLED, Elicitation, FormError, decode_elicitation, encode_answer
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestError
 from .files import Edited, Files
 from .outputs import Outputs
-from .port import AgentFiles
+from .port import AgentFiles, AgentQuestions
 from .prompts import Prompts
 from .publisher import Publisher
 from .questions import Questions
@@ -34,7 +36,7 @@ NOT_WRITTEN = (
 )
 
 
-class Screen(AgentFiles, Protocol):
+class Screen(AgentFiles, AgentQuestions, Protocol):
     """What a client needs from the editor."""
 
     def say(self, message: str, window: int | None = None) -> None:
@@ -129,12 +131,9 @@ class Services:
         match method:
             case "terminal/create" | "fs/write_text_file" if self._is_cancelling():
                 raise RequestError(INTERNAL_ERROR, "the person has cancelled this")
-            case "session/request_permission":
-                is_ours = params.get("sessionId") == session
-                turn = self._prompts.running
-                call = await self._asked_about(as_object(params.get("toolCall")))
-                is_over = self._is_cancelling() or self._prompts.running != turn
-                return await self.questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
+            case "session/request_permission" | "elicitation/create":
+                ask = self._permitted if method == "session/request_permission" else self._elicited
+                return await ask(params, session)
             case "fs/read_text_file":
                 return await self._files.read(params)
             case "fs/write_text_file":
@@ -149,6 +148,40 @@ class Services:
             case _:
                 logger.debug("%s asks for %s, which isn't known", self._name(), method)
                 raise RequestError(METHOD_NOT_FOUND, f"“{method[:100]}” is not known")
+
+    async def _permitted(self, params: Mapping[str, Any], session: str) -> Mapping[str, Any]:
+        """The answer to a permission request."""
+        is_ours = params.get("sessionId") == session
+        turn = self._prompts.running
+        call = await self._asked_about(as_object(params.get("toolCall")))
+        is_over = self._is_cancelling() or self._prompts.running != turn
+        return await self.questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
+
+    async def _elicited(self, params: Mapping[str, Any], session: str) -> Mapping[str, Any]:
+        """The answer to a form or a page: in the chat, or beside it while no session is open."""
+        elicitation = decode_elicitation(params)
+        if isinstance(elicitation, str):
+            self._publisher.publish(events.Unsupported(f"{elicitation}, which was cancelled"))
+            return CANCELLED
+        if "sessionId" not in params or not session or self._publisher.is_history:
+            return await self._elicited_beside(elicitation)
+        if params.get("sessionId") != session:
+            self._publisher.publish(events.Unsupported("a question of another session, which was cancelled"))
+            return CANCELLED
+        if self._is_cancelling():
+            return CANCELLED
+        return await self.questions.elicit(elicitation, knows_call=self._calls.knows(elicitation.tool_call))
+
+    async def _elicited_beside(self, elicitation: Elicitation) -> Mapping[str, Any]:
+        """The answer to what is asked while there is no conversation, such as during a sign-in."""
+        while True:
+            option, values = await self._editor.elicit(
+                self._window, self._name(), elicitation.message, elicitation.form
+            )
+            try:
+                return encode_answer(elicitation, option, values)
+            except FormError as error:
+                self._editor.say(str(error), self._window)
 
     async def _asked_about(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
         """The tool call of a permission request with all that is known of it, its diffs as whole files."""

@@ -34,6 +34,10 @@ class ToolCalls:
             del self._calls[next(iter(self._calls))]
         return dict(merged)
 
+    def knows(self, identifier: str) -> bool:
+        """Whether a tool call was told of."""
+        return identifier in self._calls
+
     def asked(self, call: Mapping[str, Any]) -> dict[str, Any]:
         """The tool call of a permission request, with what was told of it before.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote
 
 from ...conversation.failures import AlreadyAnsweredError, MissingFeatureError, SessionGoneError
+from ...conversation.forms import Values
 from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Locality
 from ...libraries.loading import loading
@@ -77,7 +78,7 @@ class Client:
         """`is_known`: whether a daemon has answered at the address before."""
         self._routes = routes = Routes(address, is_known=is_known)
         self.sessions = self.catalog = DaemonSessions(routes)
-        self.rewind = DaemonRewind(routes)
+        self.rewind = self.fork = DaemonRewind(routes)
         self.options = DaemonOptions(routes)
         self.queries = DaemonQueries(routes)
         self.steering = DaemonSteering(routes)
@@ -233,7 +234,7 @@ class Client:
         await self._routes.transport.json("POST", path(session, "cancel"), {}, session)
 
     async def answer(
-        self, session: AgentSession, request: str, option: str | None, answers: Mapping[str, str] | None = None
+        self, session: AgentSession, request: str, option: str | None, answers: Values | None = None
     ) -> None:
         """Answer a permission request with the id of an option; None cancels it.
 

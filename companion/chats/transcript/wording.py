@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, cast
 
+from ...conversation.forms import Form
 from ...conversation.snapshot import (
     DAEMON_AGENT,
     Attachment,
@@ -223,9 +224,14 @@ def _proposal(permission: Permission, context: Context) -> Iterable[str]:
         yield flat(question.text)
         for label, description in question.answers:
             yield f"· {flat(label)}" + (f" — {flat(description)}" if description else "")
+    if permission.form:
+        yield from _form(permission.form)
+        return
     if permission.diffs:
         yield from _proposed_changes(permission, context)
         return
+    if permission.is_choice:
+        yield from (f"{at}. {flat(option.name)}" for at, option in enumerate(permission.options, 1))
     if command := _text(permission.input, "command"):
         yield from whole(f"$ {command}")
     for name, value in permission.input.items():
@@ -233,6 +239,21 @@ def _proposal(permission: Permission, context: Context) -> Iterable[str]:
             yield from checklist(value)
         elif name not in {"command", "questions", "description"} and value not in (None, "", False):
             yield from whole(f"{name}: {value if isinstance(value, str) else _json(value)}")
+
+
+def _form(form: Form) -> Iterable[str]:
+    """What a form asks, in full."""
+    if form.page:
+        yield f"It asks you to go to {flat(form.host)}:"
+        yield from whole(form.page)
+    for field in form.fields:
+        yield flat(f"{field.title}{' (required)' if field.is_required else ''}", _LONGEST)
+        if field.description:
+            yield from whole(field.description)
+        for choice in field.choices:
+            yield f"· {flat(choice.name)}" + (f" — {flat(choice.description)}" if choice.description else "")
+    if form.unknown:
+        yield f"It can only be declined: {flat(', '.join(form.unknown))} is of a kind that this version doesn't know."
 
 
 def checklist(plan: str) -> Iterable[str]:
@@ -267,6 +288,10 @@ def _answered(permission: Permission, own_clients: Container[str]) -> str:
     chosen, is_rejected = permission.chosen, _is_rejected(permission)
     if permission.state == "cancelled":
         words = "Cancelled before an answer"
+    elif permission.is_choice and chosen:
+        words = f"{'Rejected' if is_rejected else 'Answered'}: {flat(chosen.name, _SHORT)}"
+    elif permission.form:
+        words = "Declined" if is_rejected else "Went to the page" if permission.form.page else "Answered"
     elif chosen is None or permission.questions:
         words = "Not answered" if is_rejected else "Answered"
     else:

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -28,7 +29,7 @@ from ...clis.families import FAMILIES
 from ...protocol import outcome
 from ..endpoint import Endpoint
 from ..sessions import CliSessions, InFlight, Session, Stream
-from ..tools import AFTER, Tools, listing
+from ..tools import AFTER, TOOLS, Tools
 from . import calls, quick
 from .bodies import MAX_BODY, Bodies
 from .connections import CLOSE, Connection
@@ -38,7 +39,11 @@ logger = logging.getLogger(__name__)
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
-TOOLS = b'"tools/'
+_TOOLS_PATH = re.compile(r"/tools/([\w .()-]{1,40})")
+MODEL = " (MCP)"
+"""Behind the name of a CLI whose model calls the tools."""
+NOT_OFFERED = "The user has not turned on the setting “agents_use_editor” of QwenCompanion in Sublime Text."
+ABOUT_TOOLS = b'"tools/'
 TOO_MUCH = "Too many large requests are being read at the same time. Send it once more."
 FAST = True
 """Whether the requests that CLIs make all the time are answered without the SDK; otherwise it answers all of them, just
@@ -74,8 +79,8 @@ class App:
         caller = self._authenticate(headers)
         if isinstance(caller, Response):
             await caller(scope, receive, send)
-        elif scope["path"] != "/mcp":
-            await PlainTextResponse("Not Found", 404)(scope, receive, send)
+        elif isinstance(named := self._named(caller, scope["path"]), Response):
+            await named(scope, receive, send)
         elif scope["method"] not in METHODS:
             await PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(METHODS)})(scope, receive, send)
         else:
@@ -84,14 +89,25 @@ class App:
                     await PlainTextResponse(TOO_MUCH, 503, {"retry-after": "1"})(scope, receive, send)
                     return
                 with contextlib.nullcontext() if scope["method"] == "GET" else self._requests:
-                    scope, send = await self._resumed.translate(caller, scope, self._last(send))
-                    await self._serve(caller, scope, receive, send)
+                    scope, send = await self._resumed.translate(named, scope, self._last(send))
+                    await self._serve(named, scope, receive, send)
+
+    def _named(self, caller: str, path: str) -> str | Response:
+        """Who calls: a CLI's own connection, or its model by the path that `mcp_bridge.mjs` uses."""
+        if path == "/mcp":
+            return caller
+        others = (*self._endpoint.guests.values(), *self._endpoint.elsewhere.values())  # those have paths of their own
+        if (found := _TOOLS_PATH.fullmatch(path)) is None or caller in others:
+            return PlainTextResponse("Not Found", 404)
+        if not self._tools.are_for_clis:
+            return PlainTextResponse(NOT_OFFERED, 403)
+        return found[1] + MODEL
 
     def answer_at_once(self, headers: Mapping[str, str], body: bytes) -> quick.Answer | quick.Answering | None:
         """The answer to a POST about the tools of a session, or what gives it; None if `__call__` has to."""
         identifier = headers.get("mcp-session-id", "")
         session = self._sessions.find(self._resumed.inward(identifier))
-        if not FAST or session is None or self._sessions.is_left or TOOLS not in body:
+        if not FAST or session is None or self._sessions.is_left or ABOUT_TOOLS not in body:
             return None
         version = headers.get("mcp-protocol-version", DEFAULT_VERSION)
         if self._authenticate(headers) != session.cli or version not in HANDSHAKE_PROTOCOL_VERSIONS:
@@ -117,7 +133,8 @@ class App:
                 begin()
 
     def _listing(self, session: Session) -> bytes:
-        return _listing(is_offered=self._tools.are_offered(session), is_agent=session.is_agent)
+        offered = self._tools.listing(session)
+        return to_json(offered) if session.is_agent else _json_of_clis(has_tools=bool(offered["tools"]))
 
     def session_ids(self) -> dict[str, str]:
         """The sessions that CLIs may continue to use: from the id that the CLI knows to the name of the family."""
@@ -208,6 +225,7 @@ class App:
     def _authenticate(self, headers: Mapping[str, str]) -> str | Response:
         host = headers.get("host", "").lower()
         if host not in self._hosts:
+            self._endpoint.refusals["host"] = time.time()
             return PlainTextResponse("Forbidden: unknown Host", 403)
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"http://{host}":
@@ -215,6 +233,7 @@ class App:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         caller = self._endpoint.caller(token.strip())
         if scheme.lower() != "bearer" or caller is None:
+            self._endpoint.refusals["token"] = time.time()
             return PlainTextResponse("Unauthorized", 401, {"www-authenticate": "Bearer"})
         return caller
 
@@ -267,7 +286,12 @@ class App:
             if message["type"] == "http.response.start" and message["status"] == 200:
                 opened = Headers(raw=message["headers"]).get("mcp-session-id")
                 if session is None and opened:
-                    self._sessions.begin(opened, family, is_agent=family in self._endpoint.guests.values())
+                    self._sessions.begin(
+                        opened,
+                        family,
+                        is_agent=family.endswith(MODEL) or family in self._endpoint.guests.values(),
+                        is_elsewhere=family in self._endpoint.elsewhere.values(),
+                    )
                 elif session and scope["method"] == "DELETE":
                     self._sessions.end(session.identifier)
             await send(message)
@@ -346,8 +370,8 @@ async def _answered(session: Session) -> None:
 
 
 @functools.cache
-def _listing(*, is_offered: bool, is_agent: bool) -> bytes:
-    return to_json(listing(is_offered=is_offered, is_agent=is_agent))
+def _json_of_clis(*, has_tools: bool) -> bytes:
+    return to_json({"tools": TOOLS if has_tools else []})
 
 
 async def _unless_gone(receive: Receive, answering: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any] | None:

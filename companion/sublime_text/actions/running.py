@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -19,9 +19,11 @@ from ..prompts.recipients import Recipient, meant, recipients
 from ..terminal.terminals import Terminal
 from ..windows import is_code
 from .questions import ask
-from .values import PromptValues
+from .values import PromptValues, selected_rows
 
 if TYPE_CHECKING:
+    from ...problems.diagnostic import Diagnostic
+    from ...problems.shown import ShownProblems
     from ..adapter import Adapter
     from ..chat.view import ChatView
 
@@ -44,13 +46,44 @@ def run(adapter: Adapter, window: sublime.Window, action: Action) -> None:
         say(window, NO_VIEW)
     elif path and (why := adapter.refusal(window, [path])):
         say(window, why)
-    elif action.uses("problems"):
-        say(window, NO_PROBLEMS.format(name=PurePath(path or view.name() or "This tab").name))
+    elif not action.uses("problems"):
+        _ask(adapter, window, action, view, ())
     else:
-        _ask(adapter, window, action, view, "")
+
+        def read(problems: Sequence[Diagnostic]) -> None:
+            if problems:
+                _ask(adapter, window, action, view, problems)
+            else:
+                name = PurePath(path).name if path else view.name() or "This tab"
+                say(window, NO_PROBLEMS.format(name=name))
+
+        _problems(adapter, window, view, read)
 
 
-def _ask(adapter: Adapter, window: sublime.Window, action: Action, view: sublime.View, problems: str) -> None:
+def _problems(
+    adapter: Adapter, window: sublime.Window, view: sublime.View, done: Callable[[Sequence[Diagnostic]], object]
+) -> None:
+    """The problems of a file, of the selected lines if there are any."""
+    rows, path = selected_rows(view), view.file_name()
+    if path is None:
+        done(())
+        return
+
+    def shown(found: ShownProblems | None) -> None:
+        if found is None:
+            done(())
+        else:
+            adapter.on_another_thread(found.diagnostics, sorted_out)
+
+    def sorted_out(problems: Sequence[Diagnostic]) -> None:
+        done([each for each in problems if rows is None or each.touches(rows.start, rows.stop - 1)])
+
+    adapter.problems.read(window.id(), [path], shown)
+
+
+def _ask(
+    adapter: Adapter, window: sublime.Window, action: Action, view: sublime.View, problems: Sequence[Diagnostic]
+) -> None:
     """Ask for the question, if there is one, and send."""
 
     def send(question: str = "") -> None:

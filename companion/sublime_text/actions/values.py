@@ -11,6 +11,7 @@ from ...chats import mentions
 from ...clis.shell import below, mention
 from ...comments.comment import Comment
 from ...comments.message import MAX_QUOTED, message
+from ...problems.message import problems_text
 from ..chat.context import excerpt
 from ..terminal.terminals import Terminal
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...chats.prompt import Excerpt
+    from ...problems.diagnostic import Diagnostic
     from ..chat.view import ChatView
 
 
@@ -28,7 +30,7 @@ MAX_UNSAVED = 2_000
 class PromptValues:
     """The variables at one moment."""
 
-    def __init__(self, view: sublime.View, problems: str = "", question: str = "") -> None:
+    def __init__(self, view: sublime.View, problems: Sequence[Diagnostic] = (), question: str = "") -> None:
         self._view = view
         self._problems = problems
         self._question = question
@@ -43,34 +45,36 @@ class PromptValues:
             return mention(path, target.folder, launch, lines) or PurePath(path).name
 
         file = shown(path, []).strip() if path else self._name
+        problems = problems_text(self._problems, shown)
         if self._selected is None:
-            return self._all(file, file)
+            return self._all(file, file, problems)
         quoted = _lines(self._view, self._selected)
         place = quoted if path else Comment(self._name, quoted.first, quoted.lines, "")
         # The CLI reads the file from the disk, if there is one.
         most = MAX_QUOTED if path and not self._view.is_dirty() else MAX_UNSAVED
-        return self._all(file, message([place], shown if path else _plain, most).rstrip())
+        return self._all(file, message([place], shown if path else _plain, most).rstrip(), problems)
 
     def in_chat(self, chat: ChatView) -> tuple[dict[str, str], list[Excerpt]]:
         """The texts for a chat's prompt, and the selection, which is embedded."""
         path = self._view.file_name()
         file = mentions.mention(below(path, chat.folder)) if path else self._name
+        problems = problems_text(self._problems, lambda path, _: below(path, chat.folder))
         if self._selected is None:
-            return self._all(file, file), []
+            return self._all(file, file, problems), []
         embedded = excerpt(self._view, self._selected)
-        return self._all(file, f"`{embedded.name}`"), [embedded]
+        return self._all(file, f"`{embedded.name}`", problems), [embedded]
 
     @property
     def _name(self) -> str:
         name = self._view.name() or "untitled"
         return "".join(character if character.isprintable() else "\ufffd" for character in name)
 
-    def _all(self, file: str, selection: str) -> dict[str, str]:
+    def _all(self, file: str, selection: str, problems: str) -> dict[str, str]:
         return {
             "file": file,
             "selection": selection,
             "symbol": symbol(self._view) or "this",
-            "problems": self._problems,
+            "problems": problems,
             "question": self._question,
         }
 
@@ -82,6 +86,15 @@ def symbol(view: sublime.View) -> str:
     above = [each for each in view.symbol_regions() if each.region.begin() <= line]
     name = above[-1].name if above else view.substr(view.word(point))
     return " ".join(name.split()) if any(character.isalnum() for character in name) else ""
+
+
+def selected_rows(view: sublime.View) -> range | None:
+    """The lines of the selection, from 1; None if nothing is selected."""
+    selected = next((region for region in view.sel() if not region.empty()), None)
+    if selected is None:
+        return None
+    comment = _lines(view, selected)
+    return range(comment.first, comment.last + 1)
 
 
 def _lines(view: sublime.View, region: sublime.Region) -> Comment:

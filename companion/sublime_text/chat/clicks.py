@@ -14,11 +14,13 @@ from ..buffers import edit
 from ..panels import say
 from ..windows import Focus
 from . import html
+from .forms import ask_form
 from .permissions import QuestionForm, pick_option
 
 if TYPE_CHECKING:
     from ...chats.chats import Chats
     from ...chats.transcript.render import Link
+    from ...conversation.forms import Value, Values
     from ...conversation.snapshot import Permission
     from ...ids import ChatId
     from .html import LinkItem
@@ -49,15 +51,26 @@ class Clicks:
         self._focus = focus
         self._tell = tell
         self._reconnect = reconnect
+        self._entered: dict[tuple[ChatId, str], dict[str, Value]] = {}
+        """What was entered in forms that wait, by the ids of the chat and of the question."""
 
     def answer(self, chat: ChatView, kind: str) -> None:
         """Answer the oldest permission with an option of a kind, asking which if there are several."""
         if (permission := waiting(chat)) is None:
             return
-        if permission.questions and kind.startswith("allow"):
-            QuestionForm(chat.window, permission, lambda option, answers: self._vote(chat, permission, option, answers))
+        is_form = permission.form is not None and permission.form.is_asked
+        if (permission.questions or is_form) and kind.startswith("allow"):
+            self._ask(chat, permission)
         else:
             pick_option(chat.window, permission, kind, lambda option: self._vote(chat, permission, option))
+
+    def choose(self, chat: ChatView, number: int) -> None:
+        """Answer the oldest permission with one of the answers that it offers; `number` counts from 1."""
+        permission = waiting(chat)
+        if permission and permission.is_choice and 0 < number <= len(permission.options):
+            self._vote(chat, permission, permission.options[number - 1].id)
+        else:
+            say(chat.window, "That is not among the answers that are offered.")
 
     def follow(self, chat: ChatView, point: int, *, links_only: bool = False) -> bool:
         """Open the file that is named at a point of the transcript, or unfold or fold what begins there."""
@@ -134,7 +147,21 @@ class Clicks:
         if what == "vote":
             self._vote(chat, permission, permission.options[int(index)].id)
         else:
-            QuestionForm(chat.window, permission, lambda option, answers: self._vote(chat, permission, option, answers))
+            self._ask(chat, permission)
+
+    def _ask(self, chat: ChatView, permission: Permission) -> None:
+        """Have the person answer the questions of a permission."""
+
+        def answered(option: str | None, values: Values) -> None:
+            self._vote(chat, permission, option, values)
+
+        if permission.form is None:
+            QuestionForm(chat.window, permission, answered)
+            return
+        asked = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
+        self._entered = {key: values for key, values in self._entered.items() if key[0] != chat.id or key[1] in asked}
+        entered = self._entered.setdefault((chat.id, permission.id), permission.form.defaults)
+        ask_form(chat.window, chat.agent, permission.title, permission.form, entered, answered)
 
     def _insert(self, chat: ChatView, text: str) -> None:
         view = self._focus.last_code(chat.window)
@@ -145,9 +172,7 @@ class Clicks:
         edit(view, [(region.begin(), region.end(), text) for region in regions])
         chat.window.focus_view(view)
 
-    def _vote(
-        self, chat: ChatView, permission: Permission, option: str | None, answers: dict[str, str] | None = None
-    ) -> None:
+    def _vote(self, chat: ChatView, permission: Permission, option: str | None, answers: Values | None = None) -> None:
         chat_id, asked = chat.id, permission.id
         self._tell(lambda chats: chats.vote(chat_id, asked, option, answers))
 

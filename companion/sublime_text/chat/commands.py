@@ -216,14 +216,20 @@ class QwenCompanionChatLinksCommand(_ChatCommand):
 class QwenCompanionChatAnswerCommand(sublime_plugin.WindowCommand):
     """Answer the oldest permission of the chat that has the focus, or had it last; or of one that the person picks."""
 
-    def run(self, kind: str) -> None:
-        """`kind` is that of an option: allow_once, allow_always, reject_once or reject_always."""
+    def run(self, kind: str = "", number: int = 0) -> None:
+        """`kind` is that of an option: allow_once, allow_always, reject_once or reject_always.
+
+        `number` takes one of the answers that are offered, from 1.
+        """
         adapter = package.adapter()
         chat = adapter.chats.of(self.window) if adapter else None
         if adapter is None or chat is None:
             return
         if waiting(chat):
-            adapter.chats.clicks.answer(chat, kind)
+            if number:
+                adapter.chats.clicks.choose(chat, number)
+            else:
+                adapter.chats.clicks.answer(chat, kind)
             return
         # Another chat is never answered without its question being seen.
         choices: list[PanelItem] = [
@@ -233,7 +239,7 @@ class QwenCompanionChatAnswerCommand(sublime_plugin.WindowCommand):
         ]
         choose(self.window, choices, "What other chats of this window ask")
 
-    def is_enabled(self, kind: str = "") -> bool:
+    def is_enabled(self, kind: str = "", number: int = 0) -> bool:
         """Whether one waits."""
         adapter = package.adapter()
         return adapter is not None and any(map(waiting, adapter.chats.within(self.window)))

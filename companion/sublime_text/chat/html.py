@@ -25,6 +25,8 @@ CONTINUED = {"interrupted": "▸ Continue", "failed": "↻ Retry"}
 """The link that continues a turn, by its state."""
 LINE_LENGTH = 80
 """Characters of the options of a question that fit on one line; more of them get a line each."""
+MOST_NUMBERED = 9
+"""Answers that have a key, which is their number."""
 QUEUED_LENGTH = 60
 """Characters that are shown of a prompt that waits or is suggested."""
 USUAL_EFFORT = "default"
@@ -48,10 +50,12 @@ BELOW = f'<a href="to_end" style="text-decoration: none; color: {LINK_COLOUR}">�
 
 
 def meter(window: ContextWindow | None) -> str:
-    """How full the context window is, for example "12 % of 128k"."""
-    if window is None or window.size <= 0:
+    """How full the context window is and what was spent, for example "12 % of 128k · 0.42 USD"."""
+    if window is None:
         return ""
-    return f"{round(100 * window.used / window.size)} % of {_amount(window.size)}"
+    used = f"{round(100 * window.used / window.size)} % of {_amount(window.size)}" if window.size > 0 else ""
+    spent = f"{window.cost:.2f} {window.currency}" if window.cost else ""
+    return " · ".join(filter(None, (used, spent)))
 
 
 def name_of(choices: Sequence[Choice], identifier: str) -> str:
@@ -106,17 +110,23 @@ def bar(render: Render, attached: Sequence[str], folder: str = "", context: str 
 def ask(question: Ask, *, is_first: bool) -> str:
     """The buttons of a permission; the keys answer the first one."""
     permission = question.permission
-    if permission.questions:
+    form = permission.form
+    if permission.questions or (form and form.is_asked):
         options = [option for option in permission.options if option.kind.startswith("reject")][:1]
-        first = link(f"answer:{permission.id}", f"Answer …{' (y)' if is_first else ''}", "allow")
+        words = f"Open {form.host} …" if form and form.page else "Answer …"
+        first = link(f"answer:{permission.id}", f"{words}{' (y)' if is_first else ''}", "allow")
     else:
-        # Options that allow more than once come last.
-        options, first = sorted(permission.options, key=lambda option: option.kind == "allow_always"), ""
+        # Options that allow more than once come last, answers stand as the agent has them.
+        usual = sorted(permission.options, key=lambda option: option.kind == "allow_always")
+        options, first = list(permission.options) if permission.is_choice else usual, ""
     always = sum(option.kind == "allow_always" for option in options)
     buttons = [first] if first else []
     words_of: list[str] = []
-    for option in options:
-        key = KEYS.get(option.kind, "a" if option.kind == "allow_always" and always == 1 else "")
+    for at, option in enumerate(options):
+        if permission.is_choice:
+            key = str(at + 1) if at < MOST_NUMBERED else ""
+        else:
+            key = KEYS.get(option.kind, "a" if option.kind == "allow_always" and always == 1 else "")
         words = f"{option.name} ({key})" if key and is_first else option.name
         words_of.append(words)
         buttons.append(link(f"vote:{permission.options.index(option)}:{permission.id}", words, _kind(option)))

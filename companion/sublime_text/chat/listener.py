@@ -14,7 +14,7 @@ from .. import buffers, package
 from ..minihtml import safe
 from ..panels import say
 from ..windows import CHAT_SETTING, is_chat, is_code
-from .clicks import show_link
+from .clicks import show_link, waiting
 from .prompt import open_command
 from .vim import is_insert, is_normal
 
@@ -250,6 +250,13 @@ _CONTEXTS = {
     f"{CHAT_SETTING}_transcript": lambda chat: not chat.text.is_in_prompt,
     f"{CHAT_SETTING}_types": lambda chat: _has_keys(chat) and not chat.text.is_in_prompt,
     f"{CHAT_SETTING}_ask": lambda chat: _has_keys(chat) and _caret(chat) is not None and chat.attention.is_due,
+    f"{CHAT_SETTING}_choice": lambda chat: (
+        _has_keys(chat)
+        and _caret(chat) is not None
+        and chat.attention.is_due
+        and (asked := waiting(chat)) is not None
+        and asked.is_choice
+    ),
     f"{CHAT_SETTING}_suggestion": lambda chat: _has_keys(chat) and bool(chat.suggestion) and _caret(chat) is not None,
     f"{CHAT_SETTING}_running": lambda chat: (
         not is_insert(chat.view) and chat.render is not None and chat.render.status.running is not None

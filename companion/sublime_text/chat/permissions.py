@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -122,7 +122,7 @@ class QuestionForm:
         self,
         window: sublime.Window,
         permission: Permission,
-        answered: Callable[[str | None, dict[str, str]], object],
+        answered: Callable[[str | None, Mapping[str, str]], object],
     ) -> None:
         self._window = window
         self._permission = permission

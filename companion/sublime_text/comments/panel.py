@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import sublime
@@ -36,16 +37,19 @@ class CommentPanel:
         say: Callable[[str], object],
         changed: Callable[[], object],
         offer: Callable[[sublime.Window, Sequence[Comment]], object],
+        went: Callable[[Sequence[Comment], str], object],
     ) -> None:
         """`changed` is called when the comments may have changed.
 
-        `offer` gets the comments on what the person has accepted, which may go to the agent as well.
+        `offer` gets the comments on what the person has accepted, which may go to the agent as well. `went` hears
+        which comments went to whom.
         """
         self.kept = KeptComments(later, say)
         self.views = CommentViews(self.kept.comments, diffs, written, self._clicked)
         self.prompts = PromptedComments(self.kept.comments)
         self._changed = changed
         self._offer = offer
+        self._went = went
         self._accepted: dict[int, set[str]] = {}
         """The files that were accepted just now, by their windows."""
         self._due: set[int] = set()
@@ -106,6 +110,14 @@ class CommentPanel:
         """All comments of a window, with those that were sent, by file and line."""
         roots = self.kept.roots(window)
         return sorted((each for root in roots for each in self.comments.of_root(root)), key=lambda each: each.order)
+
+    def windows_of(self, comment: Comment) -> list[sublime.Window]:
+        """The windows with a folder that has a comment's file."""
+        return [
+            window
+            for window in sublime.windows()
+            if any(PurePath(comment.path).is_relative_to(folder) for folder in window.folders())
+        ]
 
     def accepted(self, diff: DiffView) -> None:
         """The person has accepted a proposal: its comments may go to the agent as well."""
@@ -185,6 +197,7 @@ class CommentPanel:
         """Comments stand in the prompt of a CLI. What the person does there can't be seen, so they count as sent."""
         self.comments.sent([comment.id for comment in comments], to, is_in_prompt=True)
         self._redraw({comment.path for comment in comments})
+        self._went(comments, to)
 
     def held(self, comments: Sequence[Comment], agent: str) -> None:
         """Comments stand in the prompt of a chat."""
@@ -193,7 +206,9 @@ class CommentPanel:
 
     def prompt_sent(self, agent: str, text: str) -> None:
         """A chat's prompt was sent, perhaps with comments."""
-        self._redraw(self.prompts.sent(agent, text))
+        if comments := self.prompts.sent(agent, text):
+            self._redraw({comment.path for comment in comments})
+            self._went(comments, agent)
 
     def prompt_returned(self, agent: str, text: str) -> None:
         """A chat's prompt could not be sent."""

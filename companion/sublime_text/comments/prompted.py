@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import sublime
@@ -29,26 +29,22 @@ class PromptedComments:
             gone = [comment.id for comment in held if not any(words(comment) in prompt for prompt in prompts)]
             self._comments.release(gone)
 
-    def sent(self, agent: str, text: str) -> set[str]:
-        """A prompt was sent: so were the comments in it. Returns their files."""
+    def sent(self, agent: str, text: str) -> list[Comment]:
+        """A prompt was sent: so were the comments in it. Returns them."""
         held = self._find(lambda comment: comment.is_in_prompt and not comment.is_sent and comment.to == agent)
         found = [comment for comment in held if words(comment) in text]
         self._comments.sent([comment.id for comment in found], agent)
-        return _paths(found)
+        return found
 
     def returned(self, agent: str, text: str) -> set[str]:
         """A prompt is back in the chat: so are the comments in it. Returns their files."""
         gone = self._find(lambda comment: comment.is_sent and not comment.is_in_prompt and comment.to == agent)
         found = [comment for comment in gone if words(comment) in text]
         self._comments.hold([comment.id for comment in found], agent)
-        return _paths(found)
+        return {comment.path for comment in found}
 
     def _find(self, wanted: Callable[[Comment], bool]) -> list[Comment]:
         return [comment for comment in self._comments if wanted(comment)]
-
-
-def _paths(comments: Iterable[Comment]) -> set[str]:
-    return {comment.path for comment in comments}
 
 
 def _prompt(view: sublime.View) -> str:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.prompt import Excerpt
+from ...chats.undone import undone_text
 from ...clis.shell import below, mention
-from ...comments.message import markdown, message, named
+from ...comments.message import markdown, message, named, visible
 from ..panels import PanelItem, choose, say
 from ..prompts.delivery import add_to_prompt, paste
 from ..prompts.recipients import Recipient, meant, recipients
@@ -132,7 +133,23 @@ class _Sending:
             copy(comments)
             say(self._window, f"{why} {IN_CLIPBOARD}")
 
-        paste(target, self._window, message(comments, shown), done, self._looks)
+        text = message(comments, shown)
+        if self._adapter.settings.of(self._window, "tell_undone") != "always":
+            paste(target, self._window, text, done, self._looks)
+            return
+        number = self._window.id()
+
+        def answered(undone: list[str]) -> None:
+            def told(why: str) -> None:
+                done(why)
+                if not why and undone:
+                    self._adapter.ask_later(
+                        self._window, lambda companion: companion.changes.told(number, undone), lambda _: None
+                    )
+
+            paste(target, self._window, text + visible(undone_text(undone)), told, self._looks)
+
+        self._adapter.ask_later(self._window, lambda companion: companion.changes.undone_since(number), answered)
 
 
 def _submit(

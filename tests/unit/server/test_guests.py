@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from companion.backends.acp.port import OfferedServer
-from companion.settings import DaemonSettings, Settings
+from companion.settings import AGENT_TOOLS, DaemonSettings, Settings
 
 from ..chats.chatting import WINDOW
 from ..conftest import Running, until
@@ -69,7 +69,7 @@ def test_it_is_off_unless_the_person_turns_it_on(running: Running):
 
 def test_an_agent_gets_the_outcome_as_the_answer(running: Running, let_in: Callable[..., Guest], project: Path):
     guest = let_in().connect()
-    assert guest.tools() == {"openDiff", "getContext"}
+    assert guest.tools() == set(AGENT_TOOLS)
     answer = guest.propose(project / "a.txt", "two\n")
     diff = running.diff(str(project / "a.txt"))
     assert diff.review.owner.cli == "My Agent (chat)"
@@ -112,7 +112,7 @@ def test_a_token_is_worth_nothing_once_its_agent_has_ended(running: Running, let
     guest, other = let_in().connect(), let_in("Other").connect()
     running.do(lambda companion: companion.dismiss_agent(1, guest.token))
     assert guest.ask("tools/list").status_code == 401
-    assert other.tools() == {"openDiff", "getContext"}
+    assert other.tools() == set(AGENT_TOOLS)
     until(lambda: guest.session not in running.sessions())
 
 
@@ -133,7 +133,7 @@ def test_a_session_of_a_cli_is_not_the_agents(running: Running, let_in: Callable
 
 def test_an_agent_called_as_a_cli_is_told_apart(running: Running, let_in: Callable[..., Guest]):
     guest = let_in("Qwen Code").connect()
-    assert guest.tools() == {"openDiff", "getContext"}
+    assert guest.tools() == set(AGENT_TOOLS)
     assert running.cli().connect().tools() == {"openDiff", "closeDiff"}
 
 

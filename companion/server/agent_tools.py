@@ -1,0 +1,259 @@
+"""The tools of the window's own MCP server, for agents that are offered it (docs/problems.md#tools-for-agents)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
+
+from ..protocol import DiffAccepted, IdeContext, Notification, OpenDiffArguments
+from ..review.reviews import Reviews
+from ..settings import Settings
+from .knowledge import EditorKnowledge, UntoldError, answer_of
+from .new_problems import NewProblems
+from .sessions import Session
+from .tool_schemas import (
+    FindReferencesArguments,
+    FindSymbolArguments,
+    GetContextAnswer,
+    GetDiagnosticsAnswer,
+    GetDiagnosticsArguments,
+    GetOpenFilesAnswer,
+    GetOpenFilesArguments,
+    GetSelectionAnswer,
+    NoArguments,
+    OpenDiffAnswer,
+    OpenFileAnswer,
+    OpenFileArguments,
+    SymbolsAnswer,
+)
+
+logger = logging.getLogger(__name__)
+Arguments = TypeVar("Arguments", bound=BaseModel)
+
+BUSY = "{name}: the editor, a package of it or a disk has not answered in time. Try again."
+
+
+class Refusal(Protocol):
+    """Why no diff of a path opens for a session; empty if it does."""
+
+    async def __call__(self, session: Session, path: str) -> str:
+        """See Refusal."""
+        ...
+
+
+@dataclass(frozen=True)
+class AgentTool:
+    """A tool: what an agent is told of it, and what answers it."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    answer: type[BaseModel]
+    run: Callable[[Session, Any], Awaitable[BaseModel]]
+    may_open_file: bool = False
+
+    @property
+    def listed(self) -> dict[str, Any]:
+        """As tools/list has it."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.arguments.model_json_schema(by_alias=True),
+            "outputSchema": self.answer.model_json_schema(by_alias=True, mode="serialization"),
+            "annotations": {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
+        }
+
+
+class AgentTools:
+    """Answers the calls of one window's agents."""
+
+    def __init__(
+        self,
+        reviews: Reviews,
+        context: Callable[[], Awaitable[IdeContext | None]],
+        settings: Callable[[], Settings],
+        knowledge: EditorKnowledge,
+        refusal: Refusal,
+    ) -> None:
+        """`context` makes the context of the window, as its `settings` allow it."""
+        self._reviews = reviews
+        self._context = context
+        self._settings = settings
+        self._refusal = refusal
+        self.new_problems = NewProblems(knowledge.problems_of)
+        self._tools = {each.name: each for each in self._all(knowledge)}
+        self._listed = {name: each.listed for name, each in self._tools.items()}
+
+    def listing(self) -> list[dict[str, Any]]:
+        """The tools that the settings offer."""
+        settings = self._settings()
+        return [
+            listed
+            for name, listed in self._listed.items()
+            if name in settings.agents_tools and (name != "openDiff" or settings.show_diffs)
+        ]
+
+    def names(self) -> list[str]:
+        """Their names."""
+        return [each["name"] for each in self.listing()]
+
+    async def call(self, session: Session, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The result of tools/call, an error's sentence included. Raises ValidationError."""
+        if name not in self.names():
+            return failed(f"Unknown tool: {name}")
+        tool = self._tools[name]
+        given = tool.arguments.model_validate(arguments)
+        try:
+            answer = await tool.run(session, given)
+        except UntoldError as refused:
+            return failed(str(refused))
+        except ValidationError:
+            raise
+        except ValueError as error:
+            return failed(f"{name}: {error}")
+        except TimeoutError:
+            return failed(BUSY.format(name=name))
+        return _result(answer, await self._news(session) if name != "openDiff" else [])
+
+    async def _news(self, session: Session) -> list[Any]:
+        settings = self._settings()
+        if not settings.agents_new_problems:
+            return []
+        try:
+            return [answer_of(each, settings.told) for each in await self.new_problems.of(session.cli)]
+        except TimeoutError:
+            return []
+
+    async def _open_diff(self, session: Session, opened: OpenDiffArguments) -> OpenDiffAnswer:
+        path = opened.file_path
+        if why := await self._refusal(session, path):
+            raise UntoldError(why)
+        if self._settings().agents_new_problems:
+            self.new_problems.proposed(session.cli, path)
+        asking = _Asking(session)
+        review = self._reviews.open(asking, path, opened.new_content)
+        try:
+            outcome = await asking.outcome
+        finally:
+            if not asking.has_outcome:
+                self._reviews.orphan(review.owner)
+        if outcome["outcome"] == "accepted":
+            self.new_problems.changed(session.cli, path)
+        return OpenDiffAnswer.model_construct(**outcome)
+
+    async def _get_context(self, _session: Session, _arguments: NoArguments) -> GetContextAnswer:
+        context = await self._context()
+        return GetContextAnswer.model_validate(context.message if context else {}, by_alias=True)
+
+    def _all(self, knowledge: EditorKnowledge) -> list[AgentTool]:
+        def of(
+            run: Callable[[Arguments], Awaitable[BaseModel]],
+        ) -> Callable[[Session, Arguments], Awaitable[BaseModel]]:
+            return lambda _session, arguments: run(arguments)
+
+        async def selection(_session: Session, _arguments: NoArguments) -> GetSelectionAnswer:
+            return await knowledge.selection()
+
+        return [
+            AgentTool("openDiff", _OPEN_DIFF, OpenDiffArguments, OpenDiffAnswer, self._open_diff),
+            AgentTool("getContext", _GET_CONTEXT, NoArguments, GetContextAnswer, self._get_context),
+            AgentTool(
+                "getDiagnostics",
+                _GET_DIAGNOSTICS,
+                GetDiagnosticsArguments,
+                GetDiagnosticsAnswer,
+                of(knowledge.diagnostics),
+            ),
+            AgentTool(
+                "getOpenFiles", _GET_OPEN_FILES, GetOpenFilesArguments, GetOpenFilesAnswer, of(knowledge.open_files)
+            ),
+            AgentTool("getSelection", _GET_SELECTION, NoArguments, GetSelectionAnswer, selection),
+            AgentTool("findSymbol", _FIND_SYMBOL, FindSymbolArguments, SymbolsAnswer, of(knowledge.symbol)),
+            AgentTool(
+                "findReferences", _FIND_REFERENCES, FindReferencesArguments, SymbolsAnswer, of(knowledge.references)
+            ),
+            AgentTool("openFile", _OPEN_FILE, OpenFileArguments, OpenFileAnswer, of(knowledge.show)),
+        ]
+
+
+_OPEN_DIFF = (
+    "Show a proposed change of a file in the user's editor, as a diff that the user edits, accepts or rejects. Returns "
+    "as JSON whether it was accepted, and the content as the user wants it. Nothing is written: write exactly that "
+    "content afterwards, then call getDiagnostics."
+)
+_GET_CONTEXT = "Which files the user has open in the editor, where the cursor is, and what is selected."
+_GET_DIAGNOSTICS = (
+    "The errors and warnings that the user's editor shows: those of its language servers or linters. Waits until they "
+    "have looked at the last changes. Call it after you have changed a file."
+)
+_GET_OPEN_FILES = "The files that are open in tabs of the user's editor, and which of them have unsaved changes."
+_GET_SELECTION = "What the user has selected in the editor, or where the cursor is."
+_FIND_SYMBOL = "Where a function, a class or the like of this name is defined in the project."
+_FIND_REFERENCES = "Where a symbol is used in the project. With a path, line and character it is the symbol there."
+_OPEN_FILE = "Show the user a place in a file in the editor. The keyboard focus stays where the user types."
+
+
+def text(words: str, *, is_error: bool = False) -> dict[str, Any]:
+    """A result of tools/call with one text."""
+    return {"content": [{"type": "text", "text": words}], "isError": is_error}
+
+
+def failed(why: str) -> dict[str, Any]:
+    """A result of tools/call that is an error."""
+    return text(why, is_error=True)
+
+
+def _result(answer: BaseModel, news: list[Any]) -> dict[str, Any]:
+    """The answer as JSON in a text, and as an object for clients that know the schema."""
+    # A text that the person has accepted may hold half of a character, which a JSON text can only escape.
+    found = answer.model_dump(by_alias=True, exclude_none=True)
+    if news:
+        found["newProblems"] = [each.model_dump(by_alias=True) for each in news]
+    try:
+        to_json(found)
+    except ValueError:
+        structured = {name: value for name, value in found.items() if name != "content"}
+    else:
+        structured = found
+    return {**text(json.dumps(found)), "structuredContent": structured}
+
+
+class _Asking:
+    """The owner of a diff whose outcome is the answer to a call."""
+
+    def __init__(self, session: Session) -> None:
+        self.window = session.window
+        self.cli = session.cli
+        self.outcome: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+
+    @property
+    def has_outcome(self) -> bool:
+        """Whether the person has answered."""
+        return self.outcome.done() and not self.outcome.cancelled()
+
+    def notify(self, notification: Notification) -> None:
+        """See Owner."""
+        self._answer(notification.params.content if isinstance(notification, DiffAccepted) else None)
+
+    def left(self) -> dict[str, Any]:
+        """See Owner."""
+        loop = asyncio.get_running_loop()
+
+        def answer(content: str | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the client has waited so long that the old instance has ended
+                loop.call_soon_threadsafe(self._answer, content)
+
+        return {"answer": answer}
+
+    def _answer(self, content: str | None) -> None:
+        if not self.outcome.done():
+            accepted = {"outcome": "accepted", "content": content}
+            self.outcome.set_result({"outcome": "rejected"} if content is None else accepted)

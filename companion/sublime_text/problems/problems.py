@@ -1,0 +1,111 @@
+"""Reads the problems that the editor shows: those of LSP if a server runs, else SublimeLinter's, else a build's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import sublime
+
+from ...problems.quiet import LONGEST
+from ...problems.shown import FileProblems, ShownProblems
+from ..windows import find_window
+from . import lsp, sources
+
+MAX_TEXT = 5 * 1024 * 1024
+"""Characters of a file; in a longer one both ways of counting are taken for the same."""
+AGAIN = 0.5
+"""Seconds after which the problems of a file that is being edited are remembered anew."""
+Done = Callable[[ShownProblems | None], object]
+
+
+class EditorProblems:
+    """The problems of the editor's windows. To be used on the UI thread; answers come there too, later."""
+
+    def __init__(self) -> None:
+        self.is_wanted = False
+        """Whether anybody asks for problems right after a change."""
+        self._seen: dict[str, float] = {}
+        self._edited: dict[str, tuple[float, Sequence[FileProblems]]] = {}
+        """When a file was changed whose problems nobody has published anew, and those from before."""
+
+    def has_provider(self, window: sublime.Window) -> bool:
+        """Whether anything could know problems of a window's files."""
+        return lsp.api() is not None or sources.linter_errors() is not None or sources.has_build(window.id())
+
+    def read(self, window: int, paths: Sequence[str] | None, done: Done) -> None:
+        """Read the problems of some files, or of all; `done` gets None if the window is gone."""
+
+        def on_worker() -> None:
+            found = find_window(window)
+            problems = lsp.problems(found, paths) if found else None
+            sublime.set_timeout(lambda: done(self._complete(window, paths, problems)))
+
+        if lsp.api() is None:
+            done(self._complete(window, paths, None))
+        else:
+            sublime.set_timeout_async(on_worker)
+
+    def edited(self, view: sublime.View, *, is_new: bool = False) -> None:
+        """The text of a view has changed, or it `is_new`. To be called on the worker thread, soon after it."""
+        window, path = view.window(), view.file_name()
+        if window is None or path is None or not self.is_wanted:
+            return
+        self._seen[path] = time.time()
+        now = time.monotonic()
+        before = self._edited.get(path)
+        if before and now - before[0] < AGAIN:
+            stored: Sequence[FileProblems] | None = before[1]
+        elif lsp.api() and (is_new or lsp.watches(view, window)):  # its server may begin to look only now
+            stored = lsp.problems(window, [path]) or []
+        else:
+            stored = sources.linter_problems(window, [path])
+        if stored is not None:
+            self._edited[path] = now, stored
+
+    def closed(self, view: sublime.View) -> None:
+        """A view was closed."""
+        if path := view.file_name():
+            self._seen.pop(path, None)
+
+    def _complete(
+        self, window: int, paths: Sequence[str] | None, problems: Sequence[FileProblems] | None
+    ) -> ShownProblems | None:
+        found = find_window(window)
+        if found is None:
+            return None
+        provider = "LSP"
+        if problems is None:
+            problems, provider = sources.linter_problems(found, paths), "SublimeLinter"
+        if problems is None:
+            problems, provider = sources.build_problems(found, paths) or [], "build"
+        open_views = {name: view for view in found.views() if (name := view.file_name())}
+        shown = {file.path for file in problems if file.rows}
+        texts = {
+            path: view.substr(sublime.Region(0, view.size()))
+            for path, view in open_views.items()
+            if path in shown and view.size() <= MAX_TEXT
+        }
+        unchecked = [path for path in paths or () if path not in open_views]
+        awaited = self._awaited(problems, paths)
+        seen = {path: self._seen[path] for path in open_views if path in self._seen}
+        return ShownProblems(provider, problems, tuple(found.folders()), texts, unchecked, seen, awaited)
+
+    def _awaited(self, problems: Sequence[FileProblems], paths: Sequence[str] | None) -> list[str]:
+        """The files that were changed and of which nothing new is known yet."""
+        by_path: dict[str, list[FileProblems]] = {}
+        for each in problems:
+            by_path.setdefault(each.path, []).append(each)
+        now = time.monotonic()
+        for path, (at, before) in list(self._edited.items()):
+            after = by_path.get(path, [])
+            is_known = paths is None or path in paths
+            was_looked_at = any(each.rows or each.published is not None for each in before)
+            if is_known and not was_looked_at and not any(each.rows for each in after):
+                self._edited[path] = at, after  # the server has only just begun to look at the file
+                is_new = False
+            else:
+                is_new = is_known and not (len(before) == len(after) and all(map(FileProblems.is_same, before, after)))
+            if is_new or now - at > LONGEST:
+                self._edited.pop(path, None)
+        return [path for path in self._edited if paths is None or path in paths]

@@ -1,0 +1,220 @@
+"""What an agent asks by `elicitation/create`: forms by their schema, and pages to go to."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.backends.acp.elicitation import FormError
+from companion.conversation.failures import AlreadyAnsweredError
+from companion.conversation.forms import Form, Values
+from tests.agent_talk import AgentTalk, MemoryFiles, notices, run, said, scripted, talking, tools, until
+from tests.parts import has
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Name", "minLength": 2, "maxLength": 4, "default": "Ann"},
+        "mail": {"type": "string", "format": "email"},
+        "code": {"type": "string", "pattern": "^[a-z]+$"},
+        "colour": {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "b", "title": "Blue"}]},
+        "size": {"type": "string", "enum": ["s", "m"], "enumNames": ["Small", "Middle"]},
+        "count": {"type": "integer", "minimum": 1, "maximum": 3},
+        "share": {"type": "number", "minimum": 0.5},
+        "sure": {"type": "boolean", "default": False},
+        "many": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 2,
+            "items": {"anyOf": [{"const": each, "title": each.upper()} for each in "xyz"]},
+        },
+        "odd": {"type": "object"},
+    },
+    "required": ["name", "count"],
+}
+
+
+def asks(request: dict[str, Any], *, before: str = "") -> str:
+    """An agent that asks in each turn, and says the answer."""
+    return f"""
+def session_prompt(params):
+    {before}
+    say(json.dumps(ask("elicitation/create", **json.loads({json.dumps(request)!r}))))
+    return {{"stopReason": "end_turn"}}
+"""
+
+
+def form(**more: Any) -> dict[str, Any]:
+    return {"mode": "form", "message": "Who are you?", "requestedSchema": SCHEMA, **more}
+
+
+async def answered(talk: AgentTalk, key: str) -> dict[str, Any]:
+    return json.loads(said(await talk.done(key)))
+
+
+def test_a_form_is_asked_with_all_its_fields(project: Path, tmp_path: Path):
+    async def test():
+        async with talking(scripted(asks(form()), tmp_path), str(project)) as talk:
+            key = await talk.ask("Go")
+            permission = await talk.asked()
+            asked = has(permission.form)
+            assert permission.title == "Who are you?"
+            assert [(each.name, each.kind, each.title) for each in asked.fields][:2] == [
+                ("name", "string", "Name"),
+                ("mail", "string", "mail"),
+            ]
+            assert [each.name for each in asked.fields if each.is_required] == ["name", "count"]
+            assert asked.defaults == {"name": "Ann", "sure": False}
+            assert [(each.id, each.name) for each in has(asked.field("size")).choices] == [
+                ("s", "Small"),
+                ("m", "Middle"),
+            ]
+            assert asked.field("odd") is None  # of a kind that isn't known, and not required
+            values: Values = {"name": "Bob", "count": 2, "sure": True, "many": ("x", "z"), "share": 0.5, "mail": ""}
+            await talk.client.answer(talk.session, permission.id, "accept", values)
+            content = {"name": "Bob", "count": 2, "share": 0.5, "sure": True, "many": ["x", "z"]}
+            assert await answered(talk, key) == {"action": "accept", "content": content}
+            [tool] = tools(talk.conversation.turns[-1])
+            assert (tool.status, tool.permissions[0].state) == ("completed", "selected")
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"name": "A"}, "Name: Write at least 2 characters."),
+        ({"name": "Annie"}, "Name: Write at most 4 characters."),
+        ({"name": ""}, "Name: It is required."),
+        ({"count": 4}, "count: It must be at most 3."),
+        ({"count": 1.5}, "count: Write a whole number."),
+        ({"count": True}, "count: Write a number."),
+        ({"share": 0.25}, "share: It must be at least 0.5."),
+        ({"mail": "nobody"}, "mail: Write an e-mail address, such as name@example.org."),
+        ({"code": "A1"}, "code: It must match ^[a-z]+$."),
+        ({"colour": "green"}, "colour: Choose one of the answers that are offered."),
+        ({"many": ("x", "y", "z")}, "many: Choose at most 2."),
+        ({"many": ("q",)}, "many: Choose from the answers that are offered."),
+    ],
+)
+def test_a_wrong_value_is_said_and_the_question_stays(project: Path, tmp_path: Path, wrong: Values, problem: str):
+    async def test():
+        async with talking(scripted(asks(form()), tmp_path), str(project)) as talk:
+            key = await talk.ask("Go")
+            permission = await talk.asked()
+            values: Values = {"name": "Ann", "count": 1, **wrong}
+            with pytest.raises(FormError, match=re.escape(problem)):
+                await talk.client.answer(talk.session, permission.id, "accept", values)
+            assert talk.conversation.status.permissions
+            await talk.client.answer(talk.session, permission.id, "decline")
+            assert await answered(talk, key) == {"action": "decline"}
+            with pytest.raises(AlreadyAnsweredError):
+                await talk.client.answer(talk.session, permission.id, "decline")
+
+    run(test())
+
+
+def test_a_turn_that_is_cancelled_cancels_its_form(project: Path, tmp_path: Path):
+    async def test():
+        async with talking(scripted(asks(form()), tmp_path), str(project)) as talk:
+            key = await talk.ask("Go")
+            await talk.asked()
+            await talk.client.cancel(talk.session)
+            assert await answered(talk, key) == {"action": "cancel"}
+            assert not talk.conversation.status.permissions
+
+    run(test())
+
+
+def test_a_form_about_a_tool_call_is_asked_below_that_call(project: Path, tmp_path: Path):
+    call = 'update(sessionUpdate="tool_call", toolCallId="t", title="Ask", kind="other", status="pending")'
+
+    async def test():
+        async with talking(scripted(asks(form(toolCallId="t"), before=call), tmp_path), str(project)) as talk:
+            key = await talk.ask("Go")
+            permission = await talk.asked()
+            assert (permission.tool, permission.title) == ("t", "Who are you?")
+            await talk.client.answer(talk.session, permission.id, "decline")
+            await talk.done(key)
+            assert [(each.id, each.title, each.status) for each in tools(talk.conversation.turns[-1])] == [
+                ("t", "Ask", "pending")
+            ]
+
+    run(test())
+
+
+def test_a_form_with_a_required_field_of_an_unknown_kind_can_only_be_declined(project: Path, tmp_path: Path):
+    schema = {"type": "object", "properties": {"place": {"type": "_map"}}, "required": ["place"]}
+
+    async def test():
+        async with talking(scripted(asks(form(requestedSchema=schema)), tmp_path), str(project)) as talk:
+            key = await talk.ask("Go")
+            permission = await talk.asked()
+            assert has(permission.form).unknown == ("place",)
+            assert [option.id for option in permission.options] == ["decline"]
+            await talk.client.answer(talk.session, permission.id, "decline")
+            assert await answered(talk, key) == {"action": "decline"}
+
+    run(test())
+
+
+def test_a_page_is_asked_for_with_its_host_and_its_end_is_told(project: Path, tmp_path: Path):
+    request = {
+        "mode": "url",
+        "message": "Sign in there",
+        "url": "https://user@bücher.example/x?y",
+        "elicitationId": "e",
+    }
+    completes = 'send(method="elicitation/complete", params={"elicitationId": "e"})'
+    script = asks(request).replace("    return", f"    {completes}\n    return")
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("Go")
+            permission = await talk.asked()
+            assert has(permission.form).host == "xn--bcher-kva.example"
+            await talk.client.answer(talk.session, permission.id, "accept")
+            assert await answered(talk, key) == {"action": "accept"}
+            await until(lambda: "Done: Sign in there" in notices(talk.conversation.turns[-1]))
+
+    run(test())
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "file:///etc/passwd", "https://", "http://a b/", None])
+def test_an_address_that_is_no_page_is_never_offered(project: Path, tmp_path: Path, url: str | None):
+    async def test():
+        request = {"mode": "url", "message": "Go", "url": url, "elicitationId": "e"}
+        async with talking(scripted(asks(request), tmp_path), str(project)) as talk:
+            assert await answered(talk, await talk.ask("Go")) == {"action": "cancel"}
+
+    run(test())
+
+
+def test_what_is_asked_while_a_session_is_opened_is_asked_beside_the_chat(project: Path, tmp_path: Path):
+    script = """
+def session_new(params):
+    global told
+    told = answers[request("elicitation/create", {"requestId": 1, "mode": "url", "message": "Sign in",
+        "url": "https://a.example/", "elicitationId": "e"})].get()
+    return {"sessionId": "s"}
+def session_prompt(params):
+    say(json.dumps(told))
+    return {"stopReason": "end_turn"}
+"""
+
+    class Editor(MemoryFiles):
+        async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+            self.said.append(f"{agent}: {message} {form.host}")
+            return "accept", {}
+
+    async def test():
+        editor = Editor()
+        async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+            assert await answered(talk, await talk.ask("Go")) == {"action": "accept"}
+            assert editor.said == ["Scripted Agent: Sign in a.example"]
+
+    run(test())

@@ -1,0 +1,84 @@
+"""What was read of the editor, and what is new in it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.exclusion import Told
+from companion.problems.message import problems_text
+from companion.problems.quiet import settled
+from companion.problems.shown import FileProblems, ShownProblems, fresh
+
+from ..memory_editor import of_pyright
+
+
+def row(line: int, message: str = "wrong", severity: int = 1) -> dict[str, Any]:
+    place = {"line": line, "character": 0}
+    return {"range": {"start": place, "end": place}, "message": message, "severity": severity}
+
+
+def shown(*rows: dict[str, Any], path: str = "/p/a.py", awaited: tuple[str, ...] = ()) -> ShownProblems:
+    return ShownProblems("LSP", [FileProblems(path, rows, of_pyright)], ("/p",), awaited=awaited)
+
+
+def test_a_file_that_is_never_told_has_no_problems(tmp_path: Path):
+    secret = str(tmp_path / "secrets" / "a.py")
+    assert shown(row(0), path=secret).diagnostics(Told()) == []
+    assert len(shown(row(0), path=secret).diagnostics()) == 1
+
+
+def test_each_problem_is_listed_once_in_the_order_of_the_lines():
+    found = shown(row(5), row(1), row(5)).diagnostics()
+    assert [each.start.line for each in found] == [2, 6]
+
+
+def test_a_problem_whose_line_has_moved_is_not_new():
+    before = shown(row(1, "old"), row(2, "twice")).diagnostics()
+    after = shown(row(8, "old"), row(2, "twice"), row(3, "twice"), row(4, "new")).diagnostics()
+    assert [each.message for each in fresh(before, after)] == ["twice", "new"]
+    assert fresh(after, before) == []
+
+
+def test_what_was_published_once_more_is_not_the_same():
+    first = row(1)
+    assert shown(first).is_same(shown(first))
+    assert not shown(first).is_same(shown(row(1)))
+
+
+def test_a_changed_file_is_waited_for_and_nothing_longer_than_asked():
+    said = [shown(row(1, "old"), awaited=("/p/a.py",))] * 3
+    new = shown(row(1, "new"))
+
+    async def read() -> ShownProblems | None:
+        return said.pop() if said else new
+
+    async def never() -> ShownProblems | None:
+        return shown(row(1), awaited=("/p/a.py",))
+
+    async def both() -> None:
+        assert await settled(read) == (new, True)
+        begun = asyncio.get_running_loop().time()
+        found, is_settled = await settled(never, 0.2)
+        assert found
+        assert not is_settled
+        assert asyncio.get_running_loop().time() - begun < 3
+
+    asyncio.run(both())
+
+
+def test_a_message_can_press_no_key_in_a_terminal():
+    found = shown(row(0, "a\x1b[201~\nb\u202ec" + "x" * 2000)).diagnostics()
+    text = problems_text(found, lambda path, _lines: f"@{path}")
+    assert text.startswith("@/p/a.py\n- 1:1 error: a [201~ b cx")
+    assert not set("\x1b\u202e") & set(text)
+    assert len(text) < 1200
+
+
+@pytest.mark.parametrize(("limit", "tail"), [(1, "… and 2 more"), (3, "- 3:1 error: wrong (pyright)")])
+def test_what_is_beyond_the_limit_is_counted(limit: int, tail: str):
+    found = shown(row(0), row(1), row(2)).diagnostics()
+    assert problems_text(found, lambda path, _lines: path, limit).endswith(tail)

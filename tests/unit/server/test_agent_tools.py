@@ -1,0 +1,260 @@
+"""What the tools tell an agent of the editor, and what they keep back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from companion.server.port import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
+from companion.settings import AGENT_TOOLS, Settings
+
+from ..conftest import Running, until
+from ..problems.test_shown import row
+from ..wire import Cli
+
+ON = Settings(agents_use_editor=True)
+
+
+@pytest.fixture
+def agent(running: Running) -> Iterator[Cli]:
+    """An agent that is let in."""
+
+    def offer(companion: Any) -> tuple[str, str]:
+        companion.configure(ON)
+        return companion._windows[1].admit("My Agent")
+
+    url, token = running.do(offer)
+    with Cli({"port": int(url.split(":")[2].split("/")[0]), "authToken": token}) as cli:
+        yield cli.connect()
+
+
+def configure(running: Running, **settings: Any) -> None:
+    running.do(lambda companion: companion.configure(Settings(agents_use_editor=True, **settings)))
+
+
+def call(agent: Cli, name: str, /, **arguments: Any) -> dict[str, Any]:
+    """The answer of a tool, which is the same twice and as its schema says."""
+    result = agent.tool(name, **arguments)["result"]
+    assert not result["isError"], result
+    [block] = result["content"]
+    assert json.loads(block["text"]) == result["structuredContent"]
+    [tool] = [each for each in listed(agent) if each["name"] == name]
+    jsonschema.validate(result["structuredContent"], tool["outputSchema"])
+    jsonschema.validate(arguments, tool["inputSchema"])
+    return result["structuredContent"]
+
+
+def why_not(agent: Cli, name: str, /, **arguments: Any) -> str:
+    result = agent.tool(name, **arguments)["result"]
+    assert result["isError"]
+    return result["content"][0]["text"]
+
+
+def listed(agent: Cli) -> list[dict[str, Any]]:
+    return agent.ask("tools/list").json()["result"]["tools"]
+
+
+@pytest.fixture
+def file(project: Path) -> str:
+    (project / "a.py").write_text("x = y\n")
+    return str(project / "a.py")
+
+
+def test_each_tool_can_be_switched_off(running: Running, agent: Cli):
+    assert [each["name"] for each in listed(agent)] == list(AGENT_TOOLS)
+    configure(running, agents_tools=("getOpenFiles",))
+    assert [each["name"] for each in listed(agent)] == ["getOpenFiles"]
+    assert "error" in agent.tool("getDiagnostics")
+    configure(running, show_diffs=False)
+    assert [each["name"] for each in listed(agent)] == list(AGENT_TOOLS[1:])
+    assert "Unknown tool" in why_not(agent, "openDiff", filePath="/a", newContent="")
+
+
+def test_the_problems_come_in_pages_with_the_gravest_that_are_wanted(running: Running, agent: Cli, file: str):
+    running.editor.problems[file] = [row(n, f"p{n}", severity=1 + n % 4) for n in range(12)]
+    everything = call(agent, "getDiagnostics", paths=[file])
+    assert everything["total"] == 12
+    assert everything["provider"] == "LSP"
+    assert everything["isSettled"]
+    assert everything["diagnostics"][0] == {
+        "path": file,
+        "start": {"line": 1, "character": 1},
+        "end": {"line": 1, "character": 1},
+        "severity": "error",
+        "source": "pyright",
+        "code": "",
+        "message": "p0",
+    }
+    first = call(agent, "getDiagnostics", severity="warning", limit=4)
+    rest = call(agent, "getDiagnostics", severity="warning", limit=4, cursor=first["nextCursor"])
+    assert [each["message"] for each in first["diagnostics"] + rest["diagnostics"]] == [
+        "p0",
+        "p1",
+        "p4",
+        "p5",
+        "p8",
+        "p9",
+    ]
+    assert "nextCursor" not in rest
+    assert call(agent, "getDiagnostics", paths=[file + "x"])["notOpen"] == [file + "x"]
+
+
+def test_what_is_asked_wrongly_is_said(agent: Cli):
+    assert "severity" in why_not(agent, "getDiagnostics", severity="fatal")
+    assert "limit" in why_not(agent, "getDiagnostics", limit=0)
+    assert "cursor" in why_not(agent, "getOpenFiles", cursor="-1")
+    assert "paths" in why_not(agent, "getDiagnostics", paths=["a.py"])
+    assert "needs a name" in why_not(agent, "findReferences")
+
+
+def test_nothing_of_an_excluded_file_is_told(running: Running, agent: Cli, project: Path):
+    secret, plain = str(project / ".env"), str(project / "a.py")
+    for each in (secret, plain):
+        Path(each).write_text("x\n")
+    running.editor.problems = {secret: [row(0, "secret")], plain: [row(0, "plain")]}
+    running.editor.tabs_shown = [Tab(secret), Tab(plain, "Python", is_active=True)]
+    running.editor.selected_now = Selected(secret, ((Selection(1, 1, "key"), Selection(1, 4), False),))
+    places = (SymbolPlace(secret, 1, 1, "x"), SymbolPlace(plain, 1, 1, "x", "variable"))
+    running.editor.symbols["x"] = SymbolPlaces("index", places)
+    assert [each["message"] for each in call(agent, "getDiagnostics")["diagnostics"]] == ["plain"]
+    assert [each["path"] for each in call(agent, "getOpenFiles")["files"]] == [plain]
+    assert call(agent, "getSelection") == {"selections": []}
+    assert [each["path"] for each in call(agent, "findSymbol", name="x")["places"]] == [plain]
+    assert [each["path"] for each in call(agent, "findReferences", name="x")["places"]] == [plain]
+    for name, arguments in (
+        ("getDiagnostics", {"paths": [secret]}),
+        ("findReferences", {"path": secret, "line": 1, "character": 1}),
+        ("openFile", {"path": secret}),
+    ):
+        assert "context_exclude" in why_not(agent, name, **arguments)
+    assert running.editor.places == []
+    assert all(question.path != secret for question in running.editor.symbols_asked)
+
+
+def test_the_setting_context_keeps_texts_or_everything_back(running: Running, agent: Cli, file: str):
+    running.editor.problems[file] = [row(0, "y is undefined")]
+    running.editor.tabs_shown = [Tab(file)]
+    running.editor.selected_now = Selected(file, ((Selection(1, 1, "x = y"), Selection(1, 6), False),))
+    running.editor.symbols["x"] = SymbolPlaces("LSP", (SymbolPlace(file, 1, 1, "x"),))
+    assert call(agent, "getSelection")["selections"][0]["text"] == "x = y"
+    configure(running, context="files")
+    answers = [call(agent, "getDiagnostics"), call(agent, "getSelection"), call(agent, "findSymbol", name="x")]
+    assert "undefined" not in json.dumps(answers)
+    assert "x = y" not in json.dumps(answers)
+    configure(running, context="off")
+    for name, arguments in (
+        ("getDiagnostics", {}),
+        ("getOpenFiles", {}),
+        ("getSelection", {}),
+        ("findSymbol", {"name": "x"}),
+        ("findReferences", {"name": "x"}),
+    ):
+        assert "“off”" in why_not(agent, name, **arguments)
+
+
+def test_a_symbol_is_found_by_its_name_or_its_place(running: Running, agent: Cli, file: str):
+    running.editor.symbols["f"] = SymbolPlaces("LSP", tuple(SymbolPlace(file, n, 1, "f") for n in range(1, 4)))
+    page = call(agent, "findReferences", name="f", limit=2)
+    assert [each["line"] for each in page["places"]] == [1, 2]
+    assert page["nextCursor"] == "2"
+    call(agent, "findReferences", path=file, line=1, character=5)
+    assert running.editor.symbols_asked[-1] == SymbolQuestion("", file, 1, 5, wants_references=True)
+
+
+def test_only_a_file_that_is_there_is_shown(running: Running, agent: Cli, file: str, project: Path):
+    assert call(agent, "openFile", path=file, line=3)["isShown"]
+    assert running.editor.places == [(file, 3, 1)]
+    assert "no file" in why_not(agent, "openFile", path=str(project / "none.py"))
+    assert "no file" in why_not(agent, "openFile", path=str(project))
+
+
+def test_a_package_that_hangs_is_an_error_for_the_agent_alone(running: Running, agent: Cli):
+    running.editor.is_hung = True
+    assert "in time" in why_not(agent, "getDiagnostics")
+    running.editor.is_hung = False
+    assert call(agent, "getDiagnostics")["total"] == 0
+
+
+def test_the_problems_that_an_accepted_change_makes_come_with_the_next_answer(running: Running, agent: Cli, file: str):
+    running.editor.problems[file] = [row(0, "old")]
+    running.editor.tabs_shown = [Tab(file)]
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(lambda: agent.tool("openDiff", filePath=file, newContent="\nx = z\n"))
+        until(lambda: running.editor.diffs)
+        until(lambda: running.do(lambda companion: _looked(companion, file)))
+        running.editor.awaited = {file}
+        running.accept(file)
+        assert json.loads(answer.result()["result"]["content"][0]["text"])["outcome"] == "accepted"
+    running.editor.problems[file] = [row(1, "old"), row(1, "z is undefined"), row(1, "style", severity=4)]
+    running.editor.awaited = set()
+    told = call(agent, "getOpenFiles")
+    assert [each["message"] for each in told["newProblems"]] == ["z is undefined"]
+    assert "newProblems" not in call(agent, "getOpenFiles")
+
+
+def _looked(companion: Any, path: str) -> bool:
+    before = companion._windows[1]._app._tools._agents.new_problems._before
+    return any(each.done() for (_, known), each in before.items() if known == path)
+
+
+def test_new_problems_can_be_switched_off(running: Running, agent: Cli, file: str):
+    configure(running, agents_new_problems=False)
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(lambda: agent.tool("openDiff", filePath=file, newContent="x\n"))
+        until(lambda: running.editor.diffs)
+        running.accept(file)
+        answer.result()
+    running.editor.problems[file] = [row(1, "new")]
+    assert "newProblems" not in call(agent, "getOpenFiles")
+
+
+class ModelOfCli(Cli):
+    """What `mcp_bridge.mjs` does for a CLI."""
+
+    def send(self, method: str = "POST", path: str = "/mcp", body: object = None, **headers: str | None) -> Any:
+        return super().send(method, "/tools/Claude Code" if path == "/mcp" else path, body, **headers)
+
+
+def test_a_cli_reaches_the_tools_only_if_the_person_wants_it(running: Running, agent: Cli, file: str):
+    running.editor.problems[file] = [row(0)]
+    with ModelOfCli(running.lock()) as model:
+        model.connect()
+        assert model.tools() == set(AGENT_TOOLS)
+        assert call(model, "getDiagnostics")["total"] == 1
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(lambda: model.tool("openDiff", filePath=file, newContent="x\n"))
+            until(lambda: running.editor.diffs)
+            assert running.diff(file).review.owner.cli == "Claude Code (MCP)"
+            running.reject(file)
+            assert answer.result()["result"]["structuredContent"] == {"outcome": "rejected"}
+        assert running.do(lambda companion: companion.status(1)).clis == ()
+        running.do(lambda companion: companion.configure(Settings()))
+        refused = model.ask("tools/list")
+        assert refused.status_code == 403
+        assert "agents_use_editor" in refused.text
+
+
+def test_the_two_ways_in_do_not_mix(running: Running, agent: Cli):
+    with ModelOfCli(running.lock()) as model, running.cli() as cli:
+        model.connect()
+        cli.connect()
+        assert cli.tools() == {"openDiff", "closeDiff"}
+        model.session, cli.session = cli.session, model.session
+        assert model.ask("tools/list").status_code == 404
+        assert cli.ask("tools/list").status_code == 404
+        assert agent.send("POST", "/tools/x", {}).status_code == 404
+        assert cli.send("POST", "/tools/" + "x" * 41, {}).status_code == 404
+
+
+def test_the_page_of_users_lists_the_tools_with_what_they_take(agent: Cli, root: Path):
+    page = (root / "docs" / "problems.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `") and line.count("|") == 4]
+    told = {cells[1].strip(" `"): set(re.findall(r"`(\w+)`", cells[3])) for cells in rows}
+    assert told == {each["name"]: set(each["inputSchema"].get("properties", ())) for each in listed(agent)}
