@@ -24,10 +24,10 @@ Fails = Callable[[OSError, int], list[int]]
 def replacing_fails(monkeypatch: pytest.MonkeyPatch) -> Fails:
     """Makes so many calls fail that replace a file. Returns a list with an item for each call."""
     calls = list[int]()
+    replacing = [(os, "replace", os.replace), (files, "_replace_on_windows", files._replace_on_windows)]
 
     def make(error: OSError, times: int) -> list[int]:
-        for module, name in ((os, "replace"), (files, "_replace_on_windows")):
-            replace = getattr(module, name)
+        for module, name, replace in replacing:
 
             def fail(*given: Any, replace: Callable[..., None] = replace, **named: Any) -> None:
                 calls.append(1)
