@@ -125,8 +125,8 @@ def started(kernel: Kernel) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
     def popen(words: list[str], *, creationflags: int, **more: Any) -> subprocess.Popen[bytes]:
         assert creationflags == 3
-        process = subprocess.Popen(words, start_new_session=True, stdout=subprocess.PIPE, **more)
-        process._handle = process.pid  # pyright: ignore[reportAttributeAccessIssue] - as on Windows
+        process: Any = subprocess.Popen(words, start_new_session=True, stdout=subprocess.PIPE, **more)
+        process._handle = process.pid  # as on Windows
         return process
 
     words = ["/bin/sh", "-c", "sleep 600 & echo $!; sleep 600"]

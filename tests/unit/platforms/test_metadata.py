@@ -119,7 +119,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def error(number: int) -> OSError:
         made = OSError(errno.EACCES, "it failed")
-        made.winerror = number
+        setattr(made, "winerror", number)  # noqa: B010 - only Windows has it
         return made
 
     monkeypatch.setattr(ctypes, "WinDLL", lambda *_, **__: SimpleNamespace(ReplaceFileW=replace), raising=False)
