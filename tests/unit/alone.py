@@ -70,6 +70,9 @@ class QuietEditor:
     def say(self, message: str, window: WindowId | None = None) -> None:
         tell(event="say", message=message)
 
+    def mention(self, message: str, window: int) -> None:
+        tell(event="say", message=message)
+
     def settle(self, message: str) -> None:
         tell(event="settle", message=message)
 
