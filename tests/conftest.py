@@ -65,7 +65,7 @@ def valid_messages(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     from .valid_messages import watched  # noqa: PLC0415 - most tests need no schema
 
-    is_recorded = request.config.getoption("--record-agents")
+    is_recorded = bool(request.config.getoption("--record-agents"))
     with watched(module.Peer, keeps_shapes=is_recorded) as found:
         yield
     if is_recorded:

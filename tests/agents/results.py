@@ -57,7 +57,8 @@ class Results:
     def write(self) -> None:
         """Store them, and bring the page up to date."""
         wire = json.loads(WIRE.read_text("utf-8")) if WIRE.is_file() else {}
-        wire |= {agent: sorted(shapes) for agent, shapes in self._wire.items()}
+        # What came once may come again.
+        wire |= {agent: sorted(shapes.union(wire.get(agent, ()))) for agent, shapes in self._wire.items()}
         WIRE.write_text(json.dumps(wire, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
         self._plain["system"] = self.system = platform.system()
         STORED.write_text(json.dumps(self._plain, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
@@ -94,8 +95,10 @@ def table(results: Results) -> str:
 
 
 def _cell(outcome: str | None, notes: list[str]) -> str:
-    if outcome in {None, "works", "fails"}:
-        return {None: "–", "works": "yes", "fails": "no"}[outcome]
+    if outcome is None:
+        return "–"
+    if outcome in {"works", "fails"}:
+        return "yes" if outcome == "works" else "no"
     if outcome not in notes:
         notes.append(outcome)
     return f"no [{notes.index(outcome) + 1}]"

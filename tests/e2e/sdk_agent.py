@@ -104,7 +104,7 @@ class SdkAgent(Agent):
         await self._client.session_update(session_id, update_agent_message(text_block("As before.")))
         return LoadSessionResponse(modes=self._modes)
 
-    async def fork_session(self, session_id: str, cwd: str, **fields: Any) -> ForkSessionResponse:
+    async def fork_session(self, session_id: str, *args: Any, **fields: Any) -> ForkSessionResponse:
         return ForkSessionResponse(session_id=f"{session_id}, once more")
 
     async def close_session(self, session_id: str, **fields: Any) -> CloseSessionResponse:
