@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import sublime
 
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+ELSEWHERE_SETTING = "qwen_companion.comments_elsewhere"
+"""On a window: the folders of its commented files outside of its own folders. Sublime keeps it over restarts."""
+MOST_ELSEWHERE = 50
+LAST_LIMIT = 1.0
+"""Seconds that the end of the package waits until the last comments are written."""
 Later = Callable[[Callable[[], T], Callable[[T], object]], object]
 """Calls the first function on another thread, and the second one with its result on this one."""
 
@@ -30,8 +35,12 @@ class KeptComments:
         self._later = later
         self._say = say
         self._store = CommentStore(os.path.join(sublime.cache_path(), "QwenCompanion", "comments"))
-        self._saving: set[str] = set()
+        self._due: set[str] = set()
+        """The roots to write."""
+        self._writing: dict[str, Sequence[Comment]] = {}
+        """What is being written."""
         self._asked: set[str] = set()
+        self._loaded: set[str] = set()
         self.comments = Comments(self._changed)
 
     def root(self, window: sublime.Window | None, path: str) -> str:
@@ -41,14 +50,21 @@ class KeptComments:
         return max(above, key=len, default=os.path.dirname(path))
 
     def roots(self, window: sublime.Window) -> list[str]:
-        """The roots of a window: its folders, and those of its files elsewhere that have comments."""
+        """The roots of a window: its folders, those of its files elsewhere, and those that it had comments in."""
         paths = {path for view in window.views() if (path := view.file_name())}
-        elsewhere = {self.root(window, comment.path) for comment in self.comments if comment.path in paths}
-        return [*window.folders(), *sorted(elsewhere - set(window.folders()))]
+        known = {self.root(window, comment.path) for comment in self.comments if comment.path in paths}
+        return [*window.folders(), *sorted((known | set(_elsewhere(window))) - set(window.folders()))]
+
+    def add(self, window: sublime.Window, comment: Comment) -> None:
+        """Keep a comment that was written in a window."""
+        root = self.root(window, comment.path)
+        if root not in window.folders() and root not in _elsewhere(window):
+            window.settings().set(ELSEWHERE_SETTING, [*_elsewhere(window), root][-MOST_ELSEWHERE:])
+        self.comments.add(root, comment)
 
     def load(self, window: sublime.Window, loaded: Callable[[str], object]) -> None:
         """Load the comments of a window's folders that aren't known yet. `loaded` is called with each root."""
-        for root in window.folders():
+        for root in [*window.folders(), *_elsewhere(window)]:
             self.load_root(root, loaded)
 
     def load_root(self, root: str, loaded: Callable[[str], object]) -> None:
@@ -58,40 +74,78 @@ class KeptComments:
         self._asked.add(root)
 
         def done(found: Sequence[Comment] | str) -> None:
-            if not isinstance(found, str):
-                self.comments.loaded(root, found)
-                loaded(root)
+            if isinstance(found, str):
+                self._say(found)
+                return
+            self._loaded.add(root)
+            self.comments.loaded(root, found)
+            loaded(root)
+            self._save(root)
 
-        self._later(lambda: self._store.load(root), done)
+        self._later(lambda: self._read(root), done)
 
     def close(self) -> None:
-        """The package is unloaded: what is to be saved still is."""
-        pending, self._saving = self._saving, set()
-        for root in pending:
-            comments = self.comments.of_root(root)
-            threading.Thread(target=self._store.save, args=(root, comments), name="comments").start()
+        """The package ends: what is to be saved still is, before the next instance reads."""
+        pending, self._due = self._due | set(self._writing), set()
+        if pending:
+            writing = threading.Thread(target=self._write_all, args=(sorted(pending),), name="comments")
+            writing.start()
+            writing.join(LAST_LIMIT)
+
+    def _write_all(self, roots: Sequence[str]) -> None:
+        for root in roots:
+            comments = list(self.comments.of_root(root))
+            if root not in self._loaded:
+                found = self._read(root)
+                if isinstance(found, str):
+                    logger.warning("%s", found)
+                    continue
+                comments[:0] = found
+            if why := self._write(root, comments):
+                logger.warning("%s", why)
 
     def _changed(self, root: str) -> None:
-        if root not in self._saving:
-            self._saving.add(root)
+        if root not in self._due:
+            self._due.add(root)
             # Several changes at once are one write.
             sublime.set_timeout(lambda: self._save(root))
 
     def _save(self, root: str) -> None:
-        if root not in self._saving:
+        if root not in self._due:
             return
-        self._saving.discard(root)
-        comments = self.comments.of_root(root)
-
-        def save() -> str:
-            try:
-                self._store.save(root, comments)
-            except OSError as error:
-                return f"The comments of {root} could not be kept: {error.strerror or error}."
-            return ""
+        if root not in self._loaded:
+            # What was kept must not be written over.
+            self.load_root(root, lambda _: None)
+            return
+        if root in self._writing:
+            return
+        self._due.discard(root)
+        comments = self._writing[root] = self.comments.of_root(root)
 
         def saved(why: Sequence[Comment] | str) -> None:
+            self._writing.pop(root, None)
             if isinstance(why, str) and why:
                 self._say(why)
+            self._save(root)
 
-        self._later(save, saved)
+        self._later(lambda: self._write(root, comments), saved)
+
+    def _read(self, root: str) -> list[Comment] | str:
+        """The comments of a root, or why they can't be read."""
+        try:
+            return self._store.load(root)
+        except OSError as error:
+            return f"The comments of {root} could not be read: {error.strerror or error}."
+
+    def _write(self, root: str, comments: Sequence[Comment]) -> str:
+        """Write the comments of a root. Returns why they can't be written; nothing if they are."""
+        try:
+            self._store.save(root, comments)
+        except OSError as error:
+            return f"The comments of {root} could not be kept: {error.strerror or error}."
+        return ""
+
+
+def _elsewhere(window: sublime.Window) -> list[str]:
+    found: Any = window.settings().get(ELSEWHERE_SETTING)
+    return [each for each in cast("list[Any]", found) if isinstance(each, str)] if isinstance(found, list) else []
