@@ -13,6 +13,7 @@ from ..review.disk import Encodings
 from ..thread import CompanionThread
 from .bridge import LIMIT, UiBridge
 from .changes.checkpoints import CheckpointPicker
+from .changes.unsaved import UnsavedTexts
 from .changes.written import WrittenChanges
 from .chat import files, vim
 from .chat.chats import ChatViews
@@ -86,6 +87,7 @@ class Adapter:
         self.check: EditorCheck | None = None
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
+        self.unsaved = UnsavedTexts(self.on_another_thread, _encodings)
         self.written = WrittenChanges(self.focus, self.thread.post, self.ask_later, self._list_changed)
         self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self.thread.post)
@@ -279,6 +281,7 @@ class Adapter:
         for live in list(self.reports.values()):
             live.close()
         self.written.close_all()
+        self.unsaved.close_all()
         self.chats.close_all()
 
     def activated(self, view: sublime.View) -> None:
@@ -311,6 +314,7 @@ class Adapter:
         """A view was closed."""
         self.diffs.view_closed(view)
         self.written.closed(view)
+        self.unsaved.closed(view)
         self.chats.closed(view)
         self.comments.views.forget(view)
         self.problems.closed(view)
@@ -319,6 +323,7 @@ class Adapter:
 
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""
+        self.unsaved.settled(view)
         name = view.file_name()
         if name and is_code(view) and not self.own_saves.is_own(name):
             self.thread.post(lambda companion: companion.changes.saved(name))
@@ -328,6 +333,7 @@ class Adapter:
         if (window := view.window()) and is_code(view):
             identifier = window.id()
             self.written.loaded(view)
+            self.unsaved.settled(view)
             self.comments.loaded(view)
             self.thread.post(lambda companion: companion.changes.look(identifier), "look")
 
@@ -443,6 +449,10 @@ class Adapter:
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._turn_changed(window, agent, files))
+
+    def written_below(self, window: int, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.unsaved.written_below(path, agents, before))
 
     async def buffer(self, path: str) -> str | None:
         """See Editor."""
