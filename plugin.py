@@ -110,8 +110,16 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionToggleDiffLayoutCommand,
     QwenCompanionToggleLineEndingsCommand,
 )
+from .companion.sublime_text.follow.commands import (  # noqa: E402
+    QwenCompanionFollowCommand,
+    QwenCompanionRecentFilesCommand,
+)
 from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand  # noqa: E402
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
+from .companion.sublime_text.problems.commands import (  # noqa: E402
+    QwenCompanionCopyMcpConfigurationCommand,
+    QwenCompanionSendProblemsCommand,
+)
 from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand  # noqa: E402
 from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionCopyReportCommand,
@@ -127,6 +135,7 @@ from .companion.sublime_text.terminal.commands import (  # noqa: E402
     QwenCompanionTerminalListener,
     QwenCompanionTerminalOpenedCommand,
 )
+from .companion.sublime_text.terminal.elsewhere import QwenCompanionConnectElsewhereCommand  # noqa: E402
 from .companion.sublime_text.terminal.sending import QwenCompanionSendCommand  # noqa: E402
 
 __all__ = (
@@ -173,8 +182,10 @@ __all__ = (
     "QwenCompanionCheckListener",
     "QwenCompanionCloseDiffViewCommand",
     "QwenCompanionCommentCommand",
+    "QwenCompanionConnectElsewhereCommand",
     "QwenCompanionCopyCommentsCommand",
     "QwenCompanionCopyEnvironmentCommand",
+    "QwenCompanionCopyMcpConfigurationCommand",
     "QwenCompanionCopyReportCommand",
     "QwenCompanionDaemonCommand",
     "QwenCompanionDeleteCommentsCommand",
@@ -182,6 +193,7 @@ __all__ = (
     "QwenCompanionDiffWarningsCommand",
     "QwenCompanionDocumentationCommand",
     "QwenCompanionEditCommand",
+    "QwenCompanionFollowCommand",
     "QwenCompanionForgetSnapshotsCommand",
     "QwenCompanionGoToCommentCommand",
     "QwenCompanionGoToDiffCommand",
@@ -194,6 +206,7 @@ __all__ = (
     "QwenCompanionOpenListedDiffCommand",
     "QwenCompanionPendingDiffsCommand",
     "QwenCompanionPreviousChangeCommand",
+    "QwenCompanionRecentFilesCommand",
     "QwenCompanionRedoChangeCommand",
     "QwenCompanionRejectAllCommand",
     "QwenCompanionRejectDiffCommand",
@@ -210,6 +223,7 @@ __all__ = (
     "QwenCompanionSendCommentsCommand",
     "QwenCompanionSendFileCommand",
     "QwenCompanionSendLineCommand",
+    "QwenCompanionSendProblemsCommand",
     "QwenCompanionSendSelectionCommand",
     "QwenCompanionShowLogCommand",
     "QwenCompanionShowTerminalCommand",

@@ -26,11 +26,11 @@ from .clis.shell import Command
 from .clis.starting import Start
 from .editor import Editor, WindowStatus
 from .handover import Inheritance
-from .ids import WindowId
+from .ids import ChatId, ViewId, WindowId
 from .registry.registry import AgentRegistry
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
-from .server.port import ServedWindow
+from .server.port import ElsewhereOffer, ElsewhereState, ServedWindow
 from .server.window import WindowServer
 from .settings import DaemonSettings, Settings
 from .status import overview
@@ -66,6 +66,7 @@ class Companion:
             lambda window: self._settings_of(window).told,
             self._status_changed,
             self.changes,
+            self.folders_of,
         )
         self.registry = AgentRegistry(editor.mention, self.chats.environment)
         self._editor = editor
@@ -130,6 +131,10 @@ class Companion:
     def changes_changed(self) -> None:
         """Something waits for a review, or no longer."""
         self._status_changed()
+
+    def turn_written(self, chat: int, turn: str, files: int) -> None:
+        """So many files were found to be changed in a turn of a chat that has ended."""
+        self.chats.turn_written(ChatId(ViewId(chat)), turn, files)
 
     async def stop(self) -> None:
         """Reject the open diffs, notify the CLIs, and end everything."""
@@ -319,6 +324,16 @@ class Companion:
             return None
         endpoint = server.endpoint
         return endpoint.folders, endpoint.terminal_variables if own else endpoint.variables
+
+    def offer_elsewhere(self, window: int, words: str) -> ElsewhereOffer | None:
+        """What CLIs need that run somewhere else to connect to a window; `words` say where they run."""
+        server = self._windows.get(window)
+        return server.offer_elsewhere(words) if server else None
+
+    def state_elsewhere(self, window: int, words: str) -> ElsewhereState:
+        """Whether such CLIs have come to a window."""
+        server = self._windows.get(window)
+        return server.state_elsewhere(words) if server else ElsewhereState()
 
     async def look_at_start(self, family: CliFamily, command: Command, folder: str) -> Start:
         """What is known of a CLI that is about to be started in a folder."""

@@ -64,6 +64,8 @@ class Inheritance:
     connections: list[OpenConnection] = field(default_factory=list[OpenConnection], repr=False)
     guests: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """From the tokens of the agents that go on to their names."""
+    elsewhere: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """From the tokens of CLIs that run somewhere else to their names."""
     reviews: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
     """The open reviews, and those that were accepted and not written yet (`review.left_reviews`), in their order."""
 

@@ -6,8 +6,8 @@ Field names are camelCase on the wire. A field without a value is left out, neve
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -160,6 +160,19 @@ class DiffRejected(_Outcome):
 
 
 Notification = ContextUpdate | DiffAccepted | DiffRejected
+
+
+def moved(notification: Notification, move: Callable[[str], str]) -> Notification:
+    """A notification with other paths."""
+    if isinstance(notification, ContextUpdate):
+        state = notification.params.workspace_state
+        files = [replace(file, path=move(file.path)) for file in state.open_files]
+        return ContextUpdate(params=IdeContext(workspace_state=replace(state, open_files=files)))
+    path = move(notification.params.file_path)
+    # Made anew: a copy would have the event of the first path.
+    if isinstance(notification, DiffAccepted):
+        return DiffAccepted(params=DiffAcceptedParams(file_path=path, content=notification.params.content))
+    return DiffRejected(params=DiffOutcomeParams(file_path=path))
 
 
 def is_sendable(notification: Notification) -> bool:

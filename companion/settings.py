@@ -5,6 +5,8 @@ A test compares the settings file and its schema with this table. Standard libra
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
@@ -12,7 +14,9 @@ from typing import Any, Literal, cast
 from .actions import read_actions
 from .agents import PRESETS, AgentCommand, read_agents
 from .exclusion import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
+from .mcp_servers import McpServer, read_mcp_servers
 
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 FILE = "QwenCompanion.sublime-settings"
 PROJECT_KEY = "QwenCompanion"
 """The key in a project's `settings` that holds the package's settings for that project."""
@@ -62,6 +66,8 @@ class Settings:
     """How much a CLI or a chat is told by itself."""
     context_exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     """Globs of files of which it is told nothing."""
+    path_maps: tuple[tuple[str, str], ...] = ()
+    """Folders here, each with what it is called where a CLI runs that is somewhere else."""
     agents_use_editor: bool = False
     """Whether agents, and CLIs that have it in their configuration, are offered the window's own MCP server."""
     agents_tools: tuple[str, ...] = AGENT_TOOLS
@@ -91,6 +97,10 @@ class DaemonSettings:
     """The agents that a chat may start, besides the daemon."""
     agents_use_editor: bool = False
     """Whether such an agent is offered the window's own MCP server."""
+    agents_all_folders: bool = True
+    """Whether such an agent gets all folders of the window."""
+    agents_mcp_servers: tuple[McpServer, ...] = ()
+    """The person's own MCP servers, which every such agent gets."""
 
 
 PROJECT = "https://github.com/QwenCompanion/QwenCompanion"
@@ -99,10 +109,16 @@ REPOSITORY = f"{PROJECT}/releases/latest/download/repository.json"
 """What a person adds to Package Control: the package, and the libraries that the default channel lacks."""
 _CONTEXT = "context"
 _EXCLUDE = "context_exclude"
+_MAPS = "path_maps"
 _REVIEW = "review"
 _TOOLS = "agents_tools"
 _AGENTS = "agents"
-_READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {_AGENTS: read_agents, "actions": read_actions}
+_SERVERS = "agents_mcp_servers"
+_READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {
+    _AGENTS: read_agents,
+    _SERVERS: read_mcp_servers,
+    "actions": read_actions,
+}
 """What reads a setting with entries of the person's own, and says what is wrong in each."""
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
@@ -190,6 +206,10 @@ TABLE = (
     Setting("agents", {}, is_secret=True),
     # Never in a project: it lets an agent see what is open.
     Setting("agents_use_editor", _DAEMON.agents_use_editor),
+    # Never in a project: it gives an agent the other folders.
+    Setting("agents_all_folders", _DAEMON.agents_all_folders),
+    # Never in a project: opening a folder must not decide which program runs, or where a token is sent.
+    Setting("agents_mcp_servers", {}, is_secret=True),
     Setting("agents_tools", list(_DEFAULTS.agents_tools), choices=AGENT_TOOLS),
     Setting("agents_new_problems", _DEFAULTS.agents_new_problems),
     # Never in a project: opening a folder must not decide what is asked of an agent.
@@ -203,6 +223,7 @@ TABLE = (
     Setting("chat_notifications", True),
     Setting("show_status", "always", choices=("always", "connected", "never")),
     Setting("debug", False),
+    Setting(_MAPS, {}, in_projects=True),
     # Never in a project, as the other settings of the daemon.
     Setting("daemon.managed", _DAEMON.managed),
     Setting("daemon.token", _DAEMON.token, is_secret=True),
@@ -245,6 +266,7 @@ class Values:
         values: dict[str, Any] = {each.name: self.by_name[each.name] for each in fields(Settings)}
         for name in (_EXCLUDE, _TOOLS):
             values[name] = tuple(values[name])
+        values[_MAPS] = tuple(values[_MAPS].items())
         return Settings(**values)
 
     @property
@@ -259,6 +281,8 @@ class Values:
             command=command if isinstance(command, str) else tuple(command),
             agents=read_agents(self.by_name[_AGENTS], self.installed)[0],
             agents_use_editor=self.by_name["agents_use_editor"],
+            agents_all_folders=self.by_name["agents_all_folders"],
+            agents_mcp_servers=read_mcp_servers(self.by_name[_SERVERS])[0],
         )
 
 
@@ -276,6 +300,8 @@ def read(get: Callable[[str], object], installed: tuple[AgentCommand, ...] = ())
             instead = f"“{setting.if_wrong}” is used" if setting.if_wrong else "the default is used"
             problems.append(Problem(FILE, setting.name, _wrong(setting, value, instead)))
             value = setting.if_wrong
+        elif setting.name == _MAPS:
+            value = _path_maps(cast("dict[str, object]", value or {}), FILE, problems)
         values[setting.name] = setting.default if value is None else value
     return Values(values, tuple(problems), installed)
 
@@ -307,8 +333,21 @@ def overridden(base: Values, project: object, file: str) -> Values:
             why = f"“{name}” can only be made stricter by a project; “{values[name]}” is used, not “{value}”."
             problems.append(Problem(file, name, why))
         else:
-            values[name] = value
+            values[name] = _path_maps(value, file, problems) if name == _MAPS else value
     return Values(values, tuple(problems))
+
+
+def _path_maps(value: Mapping[str, object], file: str, problems: list[Problem]) -> dict[str, str]:
+    """The pairs that can be used: both are absolute, here after a `~` was expanded."""
+    found: dict[str, str] = {}
+    for here, there in value.items():
+        expanded = os.path.expanduser(here)
+        if os.path.isabs(expanded) and isinstance(there, str) and _ABSOLUTE.match(there):
+            found[os.path.normpath(expanded)] = there
+        else:
+            why = f"“{_MAPS}” must have absolute paths on both sides; “{here}” is left out."
+            problems.append(Problem(file, _MAPS, why))
+    return found
 
 
 def _globs(value: object, file: str, problems: list[Problem]) -> list[str]:

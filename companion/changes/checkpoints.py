@@ -55,8 +55,26 @@ class Checkpoints:
 
     def of_turn(self, turn: str) -> list[tuple[ChangeRow, bytes, bytes]] | None:
         """What was changed in a turn of a chat; None if there is no checkpoint of it."""
-        found = next((each for each in reversed(self._round.state.checkpoints) if each.turn == turn), None)
+        found = self.begin_of(turn)
         return self.changed_since(found.number) if found else None
+
+    def begin_of(self, turn: str) -> Checkpoint | None:
+        """The checkpoint at which a turn of a chat began."""
+        return next((each for each in reversed(self._round.state.checkpoints) if each.turn == turn), None)
+
+    def files_of_turn(self, turn: str) -> int:
+        """How many files were changed in a turn that has ended, without what the person has saved meanwhile."""
+        found = self.begin_of(turn)
+        if found is None or found.end is None:
+            return 0
+        start = self._round.with_saves(found.disk, found.saves, found.end_saves)[0]
+        return len(self._store.differences(start, found.end))
+
+    def paths_since(self, point: Checkpoint) -> list[str]:
+        """The files that going back to a checkpoint would write."""
+        target, conflicts = self._round.with_saves(point.disk, point.saves, len(self._round.state.saves))
+        found = self._store.differences(self._round.state.now, target, renames=False)
+        return [each.path for each in found if each.path not in conflicts]
 
     def point(self, number: int) -> Checkpoint:
         """A checkpoint by its number. Raises WriteRefusedError."""

@@ -149,7 +149,8 @@ class Decisions:
 
     async def _restore(self, window: int, folder: Folder, number: int) -> None:
         await folder.call(folder.look, self._roots.at_work(folder), {})
-        self._say_refused(window, await folder.restore(number, self._roots.at_work(folder)))
+        _, left = await folder.restore(number, self._roots.at_work(folder))
+        self._say_refused(window, left)
 
     async def points(self, window: int) -> list[Point]:
         """The checkpoints of a window, the latest first."""

@@ -183,6 +183,12 @@ class Folder:
         files = self.checkpoints.of_turn(turn)
         return None if files is None else [(row.full_path, _lenient(old), _lenient(new)) for row, old, new in files]
 
+    def paths_since_turn(self, turn: str) -> list[str] | None:
+        """The absolute paths that going back to before a turn would write; None if it has no checkpoint."""
+        point = self.checkpoints.begin_of(turn)
+        paths = self.checkpoints.paths_since(point) if point else None
+        return None if paths is None else [os.path.join(self.root, *path.split("/")) for path in paths]
+
     async def apply(
         self, what: str, writes: Sequence[Write], at_work: Sequence[str], notes: Mapping[str, Sequence[str]]
     ) -> tuple[list[Write], list[str]]:
@@ -206,8 +212,8 @@ class Folder:
         await self.call(self.refresh)
         return refused
 
-    async def restore(self, number: int, at_work: Sequence[str]) -> list[str]:
-        """Go back to a checkpoint. Returns a sentence for each file that was left alone."""
+    async def restore(self, number: int, at_work: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Go back to a checkpoint. Returns the files that were written, and a sentence for each that was left alone."""
         writes, base, left = await self.call(self.checkpoints.plan, number)
         done, refused = await self._write(writes)
         paths = {write.path for write in done}
@@ -215,7 +221,8 @@ class Folder:
         kept = {path: entry for path, entry in base.items() if path not in lost}
         failed = await self.call(self.checkpoints.finish_restore, done, kept, at_work)
         await self.call(self.refresh)
-        return [*left, *refused, *(f"{path} is not as it should be" for path in failed)]
+        written = sorted(paths - set(failed))
+        return written, [*left, *refused, *(f"{path} is not as it should be" for path in failed)]
 
     async def _write(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
         """What was written, and a sentence for each file that was not."""

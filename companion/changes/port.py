@@ -108,3 +108,7 @@ class Work(Protocol):
     def changes_changed(self) -> None:
         """Something waits for a review, or no longer."""
         ...
+
+    def turn_written(self, chat: int, turn: str, files: int) -> None:
+        """So many files were found to be changed in a turn of a chat that has ended."""
+        ...

@@ -23,6 +23,8 @@ from .rows import ChangeRow, Rows, is_comparable, is_text
 from .state import RoundState, Save, read_state
 from .store import DamagedError, Store
 
+CLOCK = 20_000_000
+"""Nanoseconds by which the time of a file may be too early: the system takes it from a clock that ticks."""
 FORMATTING = 2.0
 """Seconds after a save in which a change of the same file belongs to the save: a formatter has made it."""
 
@@ -54,6 +56,8 @@ class Round:
         self.state = RoundState(store.root)
         self._excludes = excludes
         self._rows = Rows(store)
+        self._before_look: dict[str, tuple[Entry | None, list[str]]] = {}
+        """The files that the last look has found to be changed: what they were before, and who had changed them."""
         self._looked_at = 0
         """When the last look began, in nanoseconds of Unix time."""
         self._settling: dict[str, float] = {}
@@ -129,6 +133,7 @@ class Round:
         if before == self.state.now:
             return Seen((), "", (), before)
         changed: list[str] = []
+        self._before_look = {}
         for each in self.store.differences(before, self.state.now, renames=False):
             agent = (named or {}).get(each.path)
             if self._settling.get(each.path, 0) > time.monotonic() and not agent:
@@ -136,6 +141,7 @@ class Round:
                 continue
             changed.append(each.path)
             known = self.state.agents.setdefault(each.path, [])
+            self._before_look[each.path] = each.before, list(known)
             known += [name for name in ([agent] if agent else at_work) if name not in known]
         self.save()
         moved_by, by_git = self._moved(head, [path for path in changed if path not in (named or {})], looked_at)
@@ -235,8 +241,13 @@ class Round:
         """How a file differs from the baseline; None if it doesn't."""
         return next((each for each in self.waiting() if path in each.paths), None)
 
-    def saved(self, path: str, at_work: Sequence[str], text: bytes | None = None) -> None:
-        """The person has saved a file; `text` is what they saved, if that is known."""
+    def saved(self, path: str, at_work: Sequence[str], text: bytes | None = None, since: int = 0) -> None:
+        """The person has saved a file; `text` is what they saved, if that is known.
+
+        `since` is when the editor began to write it, in nanoseconds of Unix time.
+        """
+        if since and path in self._before_look and self.store.written_at(path) >= since - CLOCK:
+            self._take_back_look(path)  # which came between the editor's write and this call
         before = self.store.entry(self.state.now, path)
         self._settling = {name: until for name, until in self._settling.items() if until > time.monotonic()}
         self._settling.pop(path, None)
@@ -252,6 +263,15 @@ class Round:
         self._follow(path, before, after)
         self._settling[path] = time.monotonic() + FORMATTING
         self.save()
+
+    def _take_back_look(self, path: str) -> None:
+        """Have the next look find again what the last one has found in a file."""
+        entry, agents = self._before_look.pop(path)
+        self.state.now = self.store.with_entries(self.state.now, {path: entry})
+        if agents:
+            self.state.agents[path] = agents
+        else:
+            self.state.agents.pop(path, None)
 
     def reviewed(self, path: str, before: str | None, text: str) -> bool:
         """The person has accepted a proposal: `text` in place of `before`, None for a new file.

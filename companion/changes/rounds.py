@@ -6,6 +6,7 @@ Everything here runs on the companion thread and touches no file: that is done b
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -75,9 +76,39 @@ class Rounds:
         await self._looks.look(window)
         self.roots.window(window).turns.pop(chat, None)
         self._looks.turn_over(agent)
+        files = 0
         for folder in self.roots.opened(window):
             await folder.call(folder.checkpoints.end, turn)
+            files += await folder.call(folder.checkpoints.files_of_turn, turn)
+        if files:
+            self.roots.work.turn_written(chat, turn, files)
         self._looks.announce(window, agent)
+
+    async def turn_files(self, window: int, turn: str) -> list[str] | None:
+        """The files that going back to before a turn would write; None if there is no checkpoint of it."""
+        found: list[str] | None = None
+        for folder in self.roots.opened(window):
+            if (paths := await folder.call(folder.paths_since_turn, turn)) is not None:
+                found = [*(found or []), *paths]
+        return found
+
+    async def restore_turn(self, window: int, turn: str) -> tuple[list[str], list[str]]:
+        """Write the files as they were before a turn, with what the person has saved since.
+
+        Returns the files that were written, and a sentence for each that was left alone.
+        """
+        written: list[str] = []
+        left: list[str] = []
+        for folder in self.roots.opened(window):
+            async with folder.lock:
+                at_work = self.roots.at_work(folder)
+                await folder.call(folder.look, at_work, {})
+                if point := await folder.call(folder.checkpoints.begin_of, turn):
+                    done, alone = await folder.restore(point.number, at_work)
+                    written += [os.path.join(folder.root, path) for path in done]
+                    left += [f"{sentence[:1].upper()}{sentence[1:]}." for sentence in alone]
+            self.roots.publish_all(folder)
+        return written, left
 
     async def turn_texts(self, window: int, turn: str) -> list[tuple[str, str, str]] | None:
         """What was changed in a turn: path, old and new text of each file; None if no snapshots were taken of it."""
@@ -156,15 +187,18 @@ class Rounds:
             async with folder.lock:
                 await folder.call(folder.undo.told, lines)
 
-    def saved(self, path: str, text: bytes | None = None) -> None:
-        """The person has saved a file; `text` is what they saved, if that is known."""
-        self.roots.background(self._saved(path, text))
+    def saved(self, path: str, text: bytes | None = None, since: int = 0) -> None:
+        """The person has saved a file; `text` is what they saved, if that is known.
 
-    async def _saved(self, path: str, text: bytes | None) -> None:
+        `since` is when the editor began to write it, in nanoseconds of Unix time.
+        """
+        self.roots.background(self._saved(path, text, since))
+
+    async def _saved(self, path: str, text: bytes | None, since: int) -> None:
         folder, name = await self.roots.place_of(path)
         if folder:
             async with folder.lock:
-                await folder.call(folder.round.saved, name, self.roots.at_work(folder), text)
+                await folder.call(folder.round.saved, name, self.roots.at_work(folder), text, since)
                 await folder.call(folder.refresh)
             self.roots.publish_all(folder)
 

@@ -229,6 +229,13 @@ class Store:
                 found = os.lstat(os.path.join(self.root, paths[0]))
                 self._failed[paths[0]] = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode)
 
+    def written_at(self, path: str) -> int:
+        """When a file was written, in nanoseconds of Unix time; 0 if there is none."""
+        try:
+            return os.lstat(os.path.join(self.root, path)).st_mtime_ns
+        except OSError:
+            return 0
+
     def differences(self, before: TreeSnapshot, after: TreeSnapshot, *, renames: bool = True) -> list[Difference]:
         """How two snapshots differ, by path."""
         found: list[Difference] = []

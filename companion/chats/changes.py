@@ -7,19 +7,17 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
 
 from ..conversation.changed import FileChange, changed_files
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Turn
-from ..ids import ChatId, WindowId
+from ..ids import ChatId
 from ..review.changes import changes, lines_of, tally
 from ..review.compare import Change
 from .history import RewindTarget, rewind_targets
 from .registry import Registry
 from .transcript.plain import clean, flat, relative
-from .turn_watch import TurnListener
-from .undone import UndoneChanges
+from .turn_watch import WrittenTurns
 
 CONTEXT = 3
 """Lines that are shown before and after a change."""
@@ -50,6 +48,8 @@ class TurnChanges:
     files: tuple[ChangedFile, ...]
     is_untold: bool = False
     """Whether the daemon knows of changes of more files since this prompt than the tools of the turns have told."""
+    by_tools: bool = False
+    """Whether this is what the agent's tools have told: nobody has looked at the files, or they are not here."""
 
     @property
     def inserted(self) -> int:
@@ -60,14 +60,6 @@ class TurnChanges:
     def deleted(self) -> int:
         """Lines."""
         return sum(file.deleted for file in self.files)
-
-
-class WrittenTurns(TurnListener, UndoneChanges, Protocol):
-    """Who has looked at the files while the turns ran."""
-
-    async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
-        """What was changed in a turn: path, old and new text of each file; None if nobody has looked."""
-        ...
 
 
 class ChatChanges:
@@ -112,7 +104,7 @@ def _changes(
         looked = written.get(turn.key)
         is_untold = looked is None and point is not None and point.count > len(point.files)
         if files := [_file(change, folder) for change in (changed_files([turn]) if looked is None else looked)]:
-            found.append(TurnChanges(turn.key, flat(turn.asked), tuple(files), is_untold))
+            found.append(TurnChanges(turn.key, flat(turn.asked), tuple(files), is_untold, looked is None))
     return found
 
 

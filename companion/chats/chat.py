@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from ..agents import AgentCommand
 from ..backends.acp.client import AgentClient
 from ..backends.acp.port import EditorServer
+from ..backends.acp.surroundings import Surroundings, no_surroundings
 from ..backends.backend import needed
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
@@ -35,6 +36,7 @@ from .prompt import Draft
 from .renderer import Renderer
 from .turn_watch import TurnListener, TurnWatch
 from .undone import UndoneChanges, UndoneNews
+from .visit_watch import VisitWatch
 
 logger = logging.getLogger(__name__)
 
@@ -64,11 +66,13 @@ class Chat:
         questions_changed: Callable[[], object],
         turns: TurnListener | None = None,
         server: EditorServer | None = None,
+        surroundings: Callable[[], Awaitable[Surroundings]] = no_surroundings,
         undone: UndoneChanges | None = None,
     ) -> None:
         """`daemons` are those of its window, `server` is that of its window; `turns` hears of its turns.
 
-        `undone` knows what the person has undone of the changes.
+        `surroundings` is what an agent gets besides the chat's folder; `undone` knows what the person has undone of the
+        changes.
         """
         self.window = window
         self.connector = Connector(settings, daemons, self._agent_client)
@@ -79,6 +83,7 @@ class Chat:
         self._settings = settings
         self._environment = environment
         self._server = server
+        self._surroundings = surroundings
         self._is_open = False
         self._tasks: set[asyncio.Task[object]] = set()
         self._reading: asyncio.Task[object] | None = None
@@ -94,6 +99,7 @@ class Chat:
             UndoneNews(undone, window, lambda: reviews.settings_of(window).tell_undone != "never"),
         )
         self._turn_watch = TurnWatch(chat_id, window, turns) if turns else None
+        self._visit_watch = VisitWatch(chat_id, window, editor, self.path)
         self._agent_name = ""
         self._inherited = Inherited()
         self._approvals = Approvals(self, editor, reviews, self.background, questions_changed)
@@ -319,6 +325,8 @@ class Chat:
         self.connection.seen(snapshot)
         if self._turn_watch and self.is_local:
             self._turn_watch.seen(snapshot, self.agent)
+        if self.is_local:
+            self._visit_watch.seen(snapshot, self.agent)
         if snapshot.status.connection.state == "lost" and self.connector.agent:
             self.outbox.lost(self.agent)
         if snapshot.status.connection.state in {"lost", "ended"}:
@@ -347,7 +355,9 @@ class Chat:
         return next(same, agent)
 
     def _agent_client(self, agent: AgentCommand) -> AgentClient:
-        return AgentClient(agent, self._editor, self.window, self._environment, self._told, self._server)
+        return AgentClient(
+            agent, self._editor, self.window, self._environment, self._told, self._server, self._surroundings
+        )
 
     def _end(self, *, with_queue: bool = True) -> list[Draft]:
         """Stop reading, showing and sending. Returns what was not sent."""
@@ -358,6 +368,11 @@ class Chat:
         self._reading = self._shown = None
         # An agent's process goes with its queue, a daemon keeps it.
         return self.outbox.take(with_queue=with_queue and self.connector.agent is not None)
+
+    def turn_written(self, turn: str, files: int) -> None:
+        """So many files were found to be changed in a turn that has ended."""
+        self._renderer.written = turn, files
+        self.connection.conversation.changed.set()
 
     def _give_back(self, draft: Draft, why: str) -> None:
         self._editor.return_draft(self._id, draft, why)

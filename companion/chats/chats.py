@@ -16,15 +16,17 @@ from typing import Any, Protocol
 from ..agents import AgentCommand
 from ..backends.acp.port import EditorServer, OfferedServer
 from ..backends.acp.process import end_left, has_program
+from ..backends.acp.surroundings import Surroundings
 from ..backends.daemon.process import launch
 from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
 from ..conversation.forms import Values
 from ..exclusion import Told
 from ..ids import ChatId, WindowId
+from ..platforms.files import real_folder
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
-from .changes import ChatChanges, WrittenTurns
+from .changes import ChatChanges
 from .chat import QUICK_STOP_LIMIT, Chat
 from .daemons import Daemons, end_inherited
 from .history import ChatHistory
@@ -36,6 +38,7 @@ from .registry import REACH_LIMIT, Registry
 from .sessions import ChatSessions
 from .sign_in import ChatSignIn
 from .tasks import ChatTasks
+from .turn_watch import WrittenTurns
 
 logger = logging.getLogger(__name__)
 
@@ -71,10 +74,11 @@ class Chats:
         told: Callable[[WindowId], Told],
         changed: Callable[[], object],
         turns: WrittenTurns | None = None,
+        folders: Callable[[WindowId], tuple[str, ...]] = lambda _: (),
     ) -> None:
         """`told` gives what may be told of a window's files; `changed` is called when other questions wait.
 
-        `turns` hears of the turns, and knows what was written in them.
+        `turns` hears of the turns, and knows what was written in them; `folders` gives those of a window.
         """
         self._editor = editor
         self._reviews = reviews
@@ -82,6 +86,7 @@ class Chats:
         self._told = told
         self._changed = changed
         self._turns = turns
+        self._folders = folders
         self._settings = DaemonSettings()
         self._environment = LoginEnvironment()
         self._registry = Registry(editor)
@@ -90,7 +95,7 @@ class Chats:
         self._ending: set[asyncio.Task[None]] = set()
         """The ends of what has closed."""
         self.sessions = ChatSessions(self._registry)
-        self.history = ChatHistory(self._registry)
+        self.history = ChatHistory(self._registry, turns)
         self.changes = ChatChanges(self._registry, turns)
         self.tasks = ChatTasks(self._registry)
         self.options = ChatOptions(self._registry)
@@ -130,6 +135,11 @@ class Chats:
         agents = self._settings.agents
         found = await asyncio.to_thread(lambda: [has_program(agent.command[0], environment) for agent in agents])
         return [agent.name for agent, is_there in zip(agents, found, strict=True) if is_there]
+
+    def turn_written(self, chat_id: ChatId, turn: str, files: int) -> None:
+        """So many files were found to be changed in a turn that has ended."""
+        if chat := self._registry.get(chat_id):
+            chat.turn_written(turn, files)
 
     def close(self, chat_id: ChatId) -> None:
         """The person has closed the chat's view. A private daemon runs until the window closes."""
@@ -297,6 +307,16 @@ class Chats:
         """The MCP server of a window as its chats' agents get it: only if the person wants that."""
         return _Server(self._access, window, lambda: self._settings.agents_use_editor)
 
+    async def _surroundings(self, window: WindowId) -> Surroundings:
+        """What an agent of a window gets besides the folder of its chat."""
+        settings, told, folders = self._settings, self._told(window), self._folders(window)
+        if not settings.agents_all_folders:
+            folders = ()
+        allowed = await asyncio.to_thread(
+            lambda: tuple(real_folder(each) for each in folders if not told.is_excluded(each, folders))
+        )
+        return Surroundings(allowed, settings.agents_mcp_servers)
+
     def _end(self, work: Coroutine[Any, Any, None]) -> None:
         ending = asyncio.get_running_loop().create_task(work)
         self._ending.add(ending)
@@ -328,6 +348,7 @@ class Chats:
                 self._changed,
                 self._turns,
                 self.server(window),
+                lambda: self._surroundings(window),
                 self._turns,
             )
         return self._registry.chats[chat_id]

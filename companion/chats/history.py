@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import TypeVar
@@ -22,6 +22,7 @@ from .mentions import mention
 from .prompt import Draft
 from .registry import REACH_LIMIT, Registry
 from .transcript.plain import relative
+from .turn_watch import WrittenTurns
 from .uris import file_of
 
 T = TypeVar("T")
@@ -34,6 +35,9 @@ IDLE_STEP = 0.1
 """Seconds between two tries."""
 BUSY = "A turn runs: wait until it ends, or cancel it first."
 NOWHERE = "There is no prompt yet to go back to."
+STAYS = "{agent} can't go back itself, and still knows what was said."
+CHECKPOINTS = 20
+"""Prompts that are listed for an agent that can't go back itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,10 @@ class RewindTarget:
     inserted: int = 0
     """Lines that are there since then."""
     deleted: int = 0
+    is_written: bool = False
+    """Whether a checkpoint of the files is what they are undone from."""
+    rewinds: bool = True
+    """Whether the agent can forget what was said since then. Otherwise only the files go back."""
 
 
 def rewind_targets(turns: Sequence[Turn], points: Sequence[RewindPoint], folder: str = "") -> list[RewindTarget]:
@@ -103,8 +111,9 @@ def _from(turns: Sequence[Turn], first: Turn) -> Sequence[Turn]:
 class ChatHistory:
     """Continues conversations, rewinds and forks them, and shows their earlier turns."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, written: WrittenTurns | None = None) -> None:
         self._registry = registry
+        self._written = written
 
     def continue_turn(self, chat_id: ChatId) -> None:
         """Continue the last turn, which was interrupted or has failed; in words where the daemon can't do it."""
@@ -124,24 +133,60 @@ class ChatHistory:
         chat = self._registry[chat_id]
         client, session, folder = await chat.connection.reached(REACH_LIMIT)
         _check_idle(chat)
-        found = rewind_targets(chat.turns, await _rewind(client).points(session), folder.there)
+        points = await client.rewind.points(session) if client.rewind else []
+        targets = rewind_targets(chat.turns, points, folder.there)
+        found = await self._with_checkpoints(chat, targets, folder.there, rewinds=client.rewind is not None)
         if not found:
+            _rewind(client)  # raises if the agent can't at all
             raise ChatError(NOWHERE)
         return found
+
+    async def _with_checkpoints(
+        self, chat: Chat, targets: Sequence[RewindTarget], folder: str, *, rewinds: bool
+    ) -> list[RewindTarget]:
+        """The targets with what their checkpoints say of the files; those of an agent that can't rewind are made."""
+        known = {target.turn: target for target in targets}
+        found: list[RewindTarget] = []
+        for turn in reversed(chat.turns):
+            target = known.get(turn.key)
+            files = await self._files_of(chat, turn) if target or len(found) < CHECKPOINTS else None
+            if files is not None and (target or not rewinds):
+                target = target or RewindTarget("", turn.key, _written(turn, folder), rewinds=False)
+                names = tuple(relative(path, folder) for path in files)
+                target = replace(target, files=names, count=len(names), is_written=True)
+            if target:
+                found.append(target)
+        return found
+
+    async def _files_of(self, chat: Chat, turn: Turn) -> list[str] | None:
+        if self._written is None or not chat.is_local or not turn.asks_model:
+            return None
+        return await self._written.turn_files(chat.window, turn.key)
 
     async def rewind(self, chat_id: ChatId, to: RewindTarget, *, undo_files: bool) -> tuple[str, Draft]:
         """Go back to before an earlier prompt. Returns what happened, a sentence, and the prompt as it was written."""
         chat = self._registry[chat_id]
         client, session, folder = await chat.connection.reached(REACH_LIMIT)
         draft = chat.outbox.draft_of(to.turn, to.text)
-        rewinding = await _once_idle(chat, lambda: _rewind(client).rewind(session, to.point, undo_files=undo_files))
-        return _told(rewinding, folder.there), draft
+        rewinding = Rewinding((), ())
+        if to.rewinds:
+            by_agent = undo_files and not to.is_written
+            rewinding = await _once_idle(chat, lambda: _rewind(client).rewind(session, to.point, undo_files=by_agent))
+        _check_idle(chat)
+        left: list[str] = []
+        if undo_files and to.is_written and self._written:
+            changed, left = await self._written.restore_turn(chat.window, to.turn)
+            rewinding = Rewinding(tuple(changed), ())
+        told = [_told(rewinding, folder.there) if to.rewinds else _undone(rewinding.changed, folder.there)]
+        if not to.rewinds:
+            told.append(STAYS.format(agent=chat.agent))
+        return " ".join([*filter(None, told), *left]), draft
 
     async def fork(self, chat_id: ChatId) -> None:
         """Copy the conversation, and show the copy. The original stays in the list."""
         chat = self._registry[chat_id]
         client, session, _ = await chat.connection.reached(REACH_LIMIT)
-        copier = needed(client.rewind, client, "copy a conversation")
+        copier = needed(client.fork, client, "copy a conversation")
         copy = await _once_idle(chat, lambda: copier.fork(session, chat.status.title))
         await client.detach(copy)
         chat.begin(copy.id)
@@ -180,9 +225,11 @@ async def _once_idle(chat: Chat, ask: Callable[[], Awaitable[T]]) -> T:
 
 
 def _told(rewinding: Rewinding, folder: str) -> str:
-    changed, failed = (
-        ", ".join(relative(path, folder) for path in paths) for paths in (rewinding.changed, rewinding.failed)
-    )
-    if failed:
+    if failed := ", ".join(relative(path, folder) for path in rewinding.failed):
         return f"The conversation was rewound, but these files could not be undone: {failed}."
-    return f"The conversation was rewound. Undone: {changed}." if changed else "The conversation was rewound."
+    return " ".join(filter(None, ("The conversation was rewound.", _undone(rewinding.changed, folder))))
+
+
+def _undone(paths: Sequence[str], folder: str) -> str:
+    """A sentence on the files that were undone; empty without one."""
+    return f"Undone: {', '.join(relative(path, folder) for path in paths)}." if paths else ""

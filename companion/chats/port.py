@@ -9,6 +9,10 @@ from ..ids import ChatId
 from ..messages import Messages
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..ids import WindowId
+    from ..visits import Visit
     from .prompt import Draft
     from .transcript.render import Render
 
@@ -29,4 +33,8 @@ class ChatScreen(Messages, AgentFiles, AgentQuestions, Protocol):
 
     def return_draft(self, chat: ChatId, draft: Draft, why: str) -> None:
         """Put a draft back into the chat's prompt, and say why."""
+        ...
+
+    def show_visits(self, window: WindowId, visits: Sequence[Visit]) -> None:
+        """The agent of a chat reads or writes at these places, in this order."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 
 from ..backends.backend import needed
 from ..conversation.conversation import Conversation
@@ -47,6 +48,8 @@ class Renderer:
         self._connection = connection
         self._outbox = outbox
         self._approvals = approvals
+        self.written: tuple[str, int] | None = None
+        """A turn that has ended, and how many files were found to be changed in it. The tools tell less than that."""
 
     async def run(self, conversation: Conversation, looked: Callable[[Snapshot], object]) -> bool:
         """Show a conversation until cancelled. Returns False when the editor doesn't show the chat any more.
@@ -102,6 +105,8 @@ class Renderer:
 
     async def _render(self, transcript: Transcript, snapshot: Snapshot) -> Render:
         """The text of a snapshot; that of many turns is made on another thread, so that the loop isn't held up."""
+        if self.written and (turns := snapshot.order) and turns[-1] == self.written[0] and not snapshot.status.running:
+            snapshot = replace(snapshot, status=replace(snapshot.status, changed=self.written[1]))
         about = snapshot, self._connector.locality, self._connection.session, self._outbox.unsent
         if len(snapshot.changed) > MANY:
             return await asyncio.to_thread(transcript.update, *about)

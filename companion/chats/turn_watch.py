@@ -6,6 +6,7 @@ from typing import Protocol
 
 from ..conversation.snapshot import Snapshot, Tool, Turn
 from ..ids import ChatId, WindowId
+from .undone import UndoneChanges
 
 MAX_WORDS = 200
 """Characters of a prompt."""
@@ -25,6 +26,25 @@ class TurnListener(Protocol):
 
     def named(self, agent: str, path: str) -> None:
         """An agent says that it writes a file."""
+        ...
+
+
+class WrittenTurns(TurnListener, UndoneChanges, Protocol):
+    """Who has looked at the files while the turns ran."""
+
+    async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
+        """What was changed in a turn: path, old and new text of each file; None if nobody has looked."""
+        ...
+
+    async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
+        """The files that going back to before a turn would write; None if nobody has looked."""
+        ...
+
+    async def restore_turn(self, window: WindowId, turn: str) -> tuple[list[str], list[str]]:
+        """Write the files as they were before a turn, with what the person has saved since.
+
+        Returns the files that were written, and a sentence for each that was left alone.
+        """
         ...
 
 

@@ -243,5 +243,9 @@ TERMINAL_VARIABLES = {"TERM_PROGRAM": "sublime"}
 
 
 def keeps_edits(cli: str) -> bool:
-    """Whether the CLI of that name writes an edited proposal after "yes" in its terminal."""
-    return any(family.keeps_edits for family in FAMILIES if family.name == cli)
+    """Whether the CLI of that name writes an edited proposal after "yes" in its terminal.
+
+    The name of one that runs elsewhere begins with that of its family.
+    """
+    families = (family for family in FAMILIES if cli == family.name or cli.startswith(f"{family.name} "))
+    return any(family.keeps_edits for family in families)

@@ -53,6 +53,10 @@ class Endpoint:
     """Since when each folder has been published, as a Unix time in seconds."""
     guests: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """The tokens of agents that the chats have started, each with the agent's name."""
+    elsewhere: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """The tokens of CLIs that run somewhere else, each with what such a CLI is called here."""
+    refusals: dict[str, float] = field(default_factory=dict[str, float], repr=False)
+    """What was wrong with requests that were refused, "host" or "token", with the Unix time of the latest."""
     port: int = field(init=False)
     """The TCP port on 127.0.0.1."""
     publications: list[DiscoveryFiles] = field(init=False)
@@ -90,6 +94,7 @@ class Endpoint:
                 inherited.connections,
                 folders_since=inherited.folders_since,
                 guests=inherited.guests,
+                elsewhere=inherited.elsewhere,
             )
         try:
             listener = listen(window.port)
@@ -123,6 +128,7 @@ class Endpoint:
             outboxes=self.outboxes,
             connections=self.connections,
             guests=self.guests,
+            elsewhere=self.elsewhere,
         )
 
     @property
@@ -151,7 +157,7 @@ class Endpoint:
         """The name of the family or of the agent that this token belongs to, in the same time whether it is right."""
         family = self.family(token)
         found = family.name if family else None
-        for known, name in self.guests.items():
+        for known, name in (*self.guests.items(), *self.elsewhere.items()):
             if secrets.compare_digest(token.encode(), known.encode()):
                 found = name
         return found
@@ -162,6 +168,16 @@ class Endpoint:
         # No CLI is called that, whatever the agent says that it is called.
         self.guests[token] = f"{agent} (chat)"
         return token
+
+    def admit_elsewhere(self, words: str) -> dict[str, str]:
+        """Let in CLIs that run somewhere else: `words` follow their names. Returns their tokens, by family."""
+        tokens: dict[str, str] = {}
+        for family in FAMILIES:
+            name = f"{family.name} {words}"
+            known = next((token for token, called in self.elsewhere.items() if called == name), None)
+            tokens[family.name] = known or secrets.token_urlsafe(32)
+            self.elsewhere[tokens[family.name]] = name
+        return tokens
 
     def dismiss(self, token: str) -> str | None:
         """Such an agent has ended. Returns the name that it was let in with."""

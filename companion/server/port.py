@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..messages import Messages
@@ -71,6 +71,27 @@ class WindowState:
     folders: tuple[str, ...]
     files: tuple[OpenFile, ...] = ()
     selection: Selection | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ElsewhereOffer:
+    """What a CLI needs that runs somewhere else."""
+
+    port: int
+    folders: tuple[str, ...]
+    """Those of the window, as they are called here."""
+    tokens: Mapping[str, str] = field(repr=False)
+    """By the name of the CLI's family."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElsewhereState:
+    """Whether such a CLI has come."""
+
+    clis: tuple[str, ...] = ()
+    """The names of those that are connected."""
+    refused: str = ""
+    """What was wrong with a request since the offer, "host" or "token"; empty if none was refused."""
 
 
 class ContextSource(Messages, Protocol):

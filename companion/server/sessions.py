@@ -11,12 +11,15 @@ from typing import Any
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
-from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable
+from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable, moved
+from .path_maps import PathMaps
 
 logger = logging.getLogger(__name__)
 
 STREAM_GONE_LIMIT = 10.0
 """Seconds that a session lives without a stream. A CLI reconnects within 3 s and never says that it ends."""
+IDLE_AGENT = 12 * 3600.0
+"""Seconds after which an agent that has said nothing counts as gone."""
 PING_LIMIT = 2.0
 """Seconds that a CLI has to answer a ping."""
 
@@ -63,7 +66,9 @@ class Session:
         on_unsendable: Unsendable,
         *,
         is_agent: bool = False,
+        maps: Callable[[], PathMaps] = PathMaps,
     ) -> None:
+        """`maps` gives the folders as the CLI calls them, if it runs somewhere else."""
         self.identifier = identifier
         self.known_as = identifier
         """The id that the CLI knows, which is another one after a reload."""
@@ -80,6 +85,9 @@ class Session:
         """When the CLI last sent something, as a Unix time in seconds."""
         self.in_sdk = InFlight()
         """Requests that the SDK is answering, apart from streams."""
+        self._maps = maps
+        self._said: dict[str, str] = {}
+        """The paths as the CLI said them, by what they are here."""
         self._peer: ServerSession | None = None
         self._outbox: list[Notification] = []
         """What waits for the stream."""
@@ -106,6 +114,20 @@ class Session:
         self._send()
         if self._outbox:
             self._drained.clear()
+
+    def here(self, path: str) -> str:
+        """What a path that the CLI names is here."""
+        here = self._maps().here(path)
+        if here != path:
+            self._said[here] = path
+        return here
+
+    def _there(self, notification: Notification) -> Notification:
+        """A notification with the paths as the CLI knows them."""
+        maps = self._maps()
+        return (
+            moved(notification, lambda path: self._said.get(path) or maps.there(path)) if maps.pairs else notification
+        )
 
     def left(self) -> dict[str, Any]:
         """See Owner."""
@@ -152,7 +174,7 @@ class Session:
         stream = self.stream
         if self._peer is None or stream is None or stream.closing.is_set():
             return
-        while self._outbox and stream.write(self._outbox[0].event):
+        while self._outbox and stream.write(self._there(self._outbox[0]).event):
             del self._outbox[0]
         if not self._outbox:
             self._drained.set()
@@ -217,7 +239,10 @@ class CliSessions:
         on_end: Callable[[Session], Coroutine[Any, Any, None]],
         on_resumed: Callable[[Session], None],
         on_unsendable: Unsendable,
+        maps: Callable[[], PathMaps] = PathMaps,
     ) -> None:
+        """`maps` gives the folders as CLIs call them that run somewhere else."""
+        self._maps = maps
         self._window = window
         self._background = background
         self._on_stream = on_stream
@@ -241,10 +266,22 @@ class CliSessions:
         """The session of that id."""
         return self._sessions.get(identifier or "")
 
-    def begin(self, identifier: str, cli: str, *, is_agent: bool = False) -> None:
-        """The SDK has opened a session. That of an agent lasts until the agent's token is taken back."""
+    def begin(self, identifier: str, cli: str, *, is_agent: bool = False, is_elsewhere: bool = False) -> None:
+        """The SDK has opened a session. That of an agent lasts until the agent's token is taken back, or it is idle.
+
+        An agent opens another one then.
+        """
+        for other in self if is_agent else ():
+            if other.is_agent and time.time() - other.last_message > IDLE_AGENT:
+                self.end(other.identifier)
         self._sessions[identifier] = Session(
-            identifier, self._window, cli, self._background, self._on_unsendable, is_agent=is_agent
+            identifier,
+            self._window,
+            cli,
+            self._background,
+            self._on_unsendable,
+            is_agent=is_agent,
+            maps=self._maps if is_elsewhere else PathMaps,
         )
         if not is_agent:
             self._end_later(identifier)

@@ -32,7 +32,8 @@ from .http.app import App
 from .http.connections import HttpServer
 from .http.resumed import AwaitedSession
 from .knowledge import EditorKnowledge
-from .port import WindowSource
+from .path_maps import PathMaps
+from .port import ElsewhereOffer, ElsewhereState, WindowSource
 from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
 from .tools import AskingBefore, Tools
 
@@ -81,6 +82,7 @@ class WindowServer:
             on_end=self._end,
             on_resumed=self._resumed,
             on_unsendable=self._unsendable,
+            maps=lambda: PathMaps(self.settings.path_maps),
         )
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
@@ -251,6 +253,17 @@ class WindowServer:
     def admit(self, agent: str) -> tuple[str, str]:
         """Let in an agent that a chat has started. Returns the address for it, and its token."""
         return f"http://127.0.0.1:{self.endpoint.port}/mcp", self.endpoint.admit(agent)
+
+    def offer_elsewhere(self, words: str) -> ElsewhereOffer:
+        """Let in CLIs that run somewhere else; `words` say where."""
+        self.endpoint.refusals.clear()
+        return ElsewhereOffer(self.endpoint.port, self.endpoint.folders, self.endpoint.admit_elsewhere(words))
+
+    def state_elsewhere(self, words: str) -> ElsewhereState:
+        """Which of them are connected, and what was wrong with the latest request that was refused."""
+        clis = tuple(one.cli for one in self.sessions if one.stream and one.cli.endswith(f" {words}"))
+        refusals = self.endpoint.refusals
+        return ElsewhereState(clis, max(refusals, key=refusals.__getitem__, default=""))
 
     def dismiss(self, token: str) -> None:
         """Such an agent has ended, and its sessions with it."""

@@ -71,7 +71,7 @@ def findings(facts: Facts) -> list[Finding]:
         found += verdict.findings
     for remote in facts.remote:
         text = f"{remote.program} (process {remote.pid}) works {remote.where}: a CLI there does not find this editor."
-        found.append(Finding("remote", f"{text} “Qwen Companion: Documentation”, remote.md, says how to connect it."))
+        found.append(Finding("remote", f"{text} “Qwen Companion: Connect a CLI Elsewhere…” connects it."))
     return list(dict.fromkeys(found))
 
 

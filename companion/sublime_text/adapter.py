@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
+from ..clis.mcp_configuration import renew
 from ..log import Log
 from ..review.disk import Encodings
 from ..thread import CompanionThread
+from ..visits import Visit
 from .bridge import LIMIT, UiBridge
 from .changes.checkpoints import CheckpointPicker
 from .changes.unsaved import UnsavedTexts
@@ -28,6 +30,7 @@ from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
 from .diff.left_views import abandon
+from .follow.following import Following
 from .libraries.libraries import Libraries
 from .notices import NOTICES
 from .notify import notify
@@ -44,14 +47,15 @@ from .windows import OWN_SAVES, Focus, find_window, is_chat, is_code, open_files
 if TYPE_CHECKING:
     import asyncio
 
-    from ..changes.port import Listing
+    from ..changes.port import FileChanges, Listing
+    from ..changes.rows import ChangeRow
     from ..chats.prompt import Draft, Excerpt
     from ..chats.transcript.render import Render
     from ..comments.comment import Comment
     from ..companion import Companion
     from ..conversation.forms import Form, Values
     from ..editor import WindowStatus
-    from ..ids import ChatId, ReviewId
+    from ..ids import ChatId, ReviewId, WindowId
     from ..libraries.guard import Trouble
     from ..problems.shown import ShownProblems
     from ..review.changes import TextEdit
@@ -63,6 +67,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+SCRIPT = "Packages/QwenCompanion/companion/clis/mcp_bridge.mjs"
+"""What the CLIs start that have our MCP server in their configuration."""
 FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
 MAX_WORDS = 200
@@ -100,7 +106,8 @@ class Adapter:
             open_comment=lambda window, comment: go_to(window, self.comments.views, comment),
             accepted=self._accepted,
         )
-        self.consent = Consent(lambda: self.settings.daemon().agents)
+        self.following = Following(self.focus)
+        self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
         self.chats = ChatViews(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.chats)),
@@ -111,6 +118,8 @@ class Adapter:
             is_starting=lambda: self.is_starting,
             sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
         )
+        self._saving: dict[int, int] = {}
+        """When the editor began to save a view, in nanoseconds of Unix time."""
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
         self.reports: dict[int, LiveReport] = {}
@@ -155,6 +164,10 @@ class Adapter:
                 self.focus.activated(window, view)
                 self._tell_focus(window, view, _now(), is_active=True)
         self.chats.adopt_visible()
+        self.comments.start()
+        if self.settings.value("agents_use_editor"):
+            script = sublime.load_binary_resource(SCRIPT)
+            self.on_another_thread(lambda: renew(script), lambda _: None)
 
     def _tell_focus(self, window: sublime.Window, view: sublime.View, at: int, *, is_active: bool) -> None:
         identifier, number = window.id(), view.id()
@@ -269,6 +282,7 @@ class Adapter:
         self._bridge.close()
         self.libraries.close()
         self.thread.stop(STOP_LIMIT, hand_over=hand_over)
+        self.comments.kept.close()
         self._log.close()
 
     def unload(self) -> None:
@@ -278,6 +292,7 @@ class Adapter:
         self.settings.close()
         self.status_bar.close()
         self.comments.close()
+        self.following.close()
         for live in list(self.reports.values()):
             live.close()
         self.written.close_all()
@@ -296,6 +311,7 @@ class Adapter:
         self.chats.activated(window, view)
         self.diffs.activated(window, view)
         self.comments.activated(view)
+        self.following.activated(window, view)
         self.written.activated(window, view)
         identifier, number, now = window.id(), view.id(), _now()
         if is_code(view):
@@ -321,12 +337,16 @@ class Adapter:
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(number))
 
+    def saving(self, view: sublime.View) -> None:
+        """A view is about to be saved."""
+        self._saving[view.id()] = time.time_ns()
+
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""
         self.unsaved.settled(view)
-        name = view.file_name()
+        name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not self.own_saves.is_own(name):
-            self.thread.post(lambda companion: companion.changes.saved(name))
+            self.thread.post(lambda companion: companion.changes.saved(name, None, since))
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""
@@ -365,6 +385,7 @@ class Adapter:
         self.diffs.window_closing(window, elsewhere=True)
         self.written.window_closed(window)
         self.focus.forget(window)
+        self.following.forget(window)
         self.settings.forget(window)
         self.status_bar.forget(window)
         NOTICES.forget(window)
@@ -424,7 +445,11 @@ class Adapter:
 
     async def show_review(self, review: Review, marks: Marks | None) -> None:
         """See Editor."""
-        await self._bridge.call(lambda: self.diffs.open(review, marks))
+        await self._bridge.call(lambda: self._show_review(review, marks))
+
+    def show_visits(self, window: WindowId, visits: Sequence[Visit]) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._visited(window, visits))
 
     def show_marks(self, review: Review, marks: Marks, version: int) -> None:
         """See Editor."""
@@ -591,8 +616,33 @@ class Adapter:
     def _list_changed(self, window: sublime.Window) -> None:
         self.diffs.lists.changed(window)
 
+    def _show_review(self, review: Review, marks: Marks | None) -> None:
+        self.diffs.open(review, marks)
+        owner = review.owner
+        self._visited(owner.window, [Visit(review.file_path, None, owner.cli, "proposal")] if review.is_here else [])
+
+    def _visited(self, window: int, visits: Sequence[Visit]) -> None:
+        if visits and (target := find_window(window)):
+            self.following.visited(target, visits)
+
+    def _follow_written(self, window: sublime.Window, listing: Listing) -> None:
+        """What a CLI has written is known from the files alone; a chat says where it writes."""
+        before = {(row.full_path, row.after) for row in self.written.listing(window).rows}
+        for row in listing.rows:
+            agents = set(row.agents) & set(self.status_bar.clis(window))
+            if agents and row.kind != "deleted" and (row.full_path, row.after) not in before:
+                self._ask_where(window, row, min(agents))
+
+    def _ask_where(self, window: sublime.Window, row: ChangeRow, agent: str) -> None:
+        def answer(changes: FileChanges | None) -> None:
+            line = changes.changes[-1][2] + 1 if changes and changes.changes else None
+            self.following.visited(window, [Visit(row.full_path, line, agent, "written")])
+
+        self.ask_later(window, lambda companion: companion.changes.file(row.root, row.path), answer)
+
     def _show_changes(self, window: int, listing: Listing) -> None:
         if target := find_window(window):
+            self._follow_written(target, listing)
             self.written.show(target, listing)
 
     def _turn_changed(self, window: int, agent: str, files: int) -> None:

@@ -33,6 +33,11 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         if adapter := package.adapter():
             adapter.activated(view)
 
+    def on_pre_save(self, view: sublime.View) -> None:
+        """A view is about to be saved."""
+        if adapter := package.adapter():
+            adapter.saving(view)
+
     def on_post_save(self, view: sublime.View) -> None:
         """A view was saved. What the person has changed in it is not an agent's."""
         if adapter := package.adapter():
@@ -51,7 +56,8 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_load_async(self, view: sublime.View) -> None:
         """A file is loaded."""
         self.on_selection_modified_async(view)
-        self.on_modified_async(view)
+        if adapter := package.adapter():
+            adapter.problems.edited(view, is_new=True)
 
     def on_reload_async(self, view: sublime.View) -> None:
         """A file was changed on disk and loaded again."""
@@ -112,6 +118,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         if adapter := package.adapter():
             adapter.diffs.edited(view)
             adapter.comments.edited(view)
+            adapter.following.edited(view)
 
     def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
         """In a proposal, the person's own save accepts it. A save by a package, such as an autosave, does nothing."""

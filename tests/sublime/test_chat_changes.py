@@ -49,6 +49,13 @@ class TestChanges(ChatCase):
         self.assertTrue(page.is_read_only())
         self.assertEqual(page.substr(page.line(page.sel()[0])), "--- two.py")
 
+    def test_what_was_not_looked_at_is_said_to_be_the_tools_words(self) -> Steps:
+        yield from self.list_changes(self.turn("a", "one.py", by_tools=True))
+        self.assertIn("agent's tools", str(self.screen.panels[-1][0][-1].details))
+        self.screen.pick("one.py")
+        yield self.page
+        self.assertTrue(text_of(self.page()).startswith("As the agent's tools have told it"))
+
     def test_all_of_them_begin_at_the_top(self) -> Steps:
         yield from self.list_changes(self.turn("a", "one.py"))
         self.assertEqual(self.items[-1], ("All of them", "1 file, +1 −1"))

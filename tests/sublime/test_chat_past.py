@@ -68,6 +68,18 @@ class TestRewinding(ChatCase):
         yield lambda: len(self.screen.panels) == 2
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Rewind", "Edit this prompt"])
 
+    def test_an_agent_that_can_not_go_back_has_its_files_taken_back(self) -> Steps:
+        yield from self.list_prompts(rewinds=False, is_written=True, inserted=0, deleted=0)
+        self.screen.pick("Make it better")
+        yield lambda: len(self.screen.panels) == 2
+        items = [(item.trigger, item.details) for item in self.screen.panels[-1][0]]
+        undone = "Changed since then: f1.py, f2.py, f3.py, 1 more"
+        self.assertEqual(items, [("Undo 4 files", undone), ("Edit this prompt, and undo 4 files", undone)])
+        self.screen.pick("Edit this prompt, and undo 4 files")
+        yield from self.told("history.rewind")
+        yield lambda: self.prompt == "Make it\nbetter"
+        self.assertEqual(self.chats.of("history.rewind"), [(self.chat.id, self.late, {"undo_files": True})])
+
     def test_why_it_can_not_be_done_is_said(self) -> Steps:
         self.chats.answers["history.targets"] = loaded("backends.daemon.errors").missing_feature("session_rewind")
         self.show(self.message("Yes"), state="done", last="done")
@@ -100,14 +112,14 @@ class TestRewinding(ChatCase):
 
     def test_what_the_agent_can_not_do_is_not_offered(self) -> Steps:
         chat = "sublime_text.chat"
-        rewind = loaded(f"{chat}.history").QwenCompanionChatRewindCommand(self.window)
+        fork = loaded(f"{chat}.history").QwenCompanionChatForkCommand(self.window)
         tasks = loaded(f"{chat}.tasks").QwenCompanionChatTasksCommand(self.window)
         sessions = loaded(f"{chat}.sessions").QwenCompanionChatSessionsCommand(self.window)
         task = self.view_values.Task("1", "agent", "Look", "completed", 0.0)
         self.show(self.message("Yes"), state="done", last="done", tasks=(task,))
-        self.assertEqual([each.is_visible() for each in (rewind, tasks, sessions)], [True, True, True])
+        self.assertEqual([each.is_visible() for each in (fork, tasks, sessions)], [True, True, True])
         self.show(self.message("Yes"), state="done", last="done", lacks=("rewind", "tasks"), tasks=(task,))
-        self.assertEqual([each.is_visible() for each in (rewind, tasks, sessions)], [False, False, True])
+        self.assertEqual([each.is_visible() for each in (fork, tasks, sessions)], [False, False, True])
         yield 1
 
 

@@ -33,6 +33,7 @@ from companion.server.port import (
     Tab,
     WindowState,
 )
+from companion.visits import Visit
 
 
 def of_pyright(path: str, row: object, lines: LineUnits) -> Any:
@@ -103,6 +104,7 @@ class MemoryEditor:
     """The renders shown in each window's chat, the latest last."""
     chats: dict[int, str] = field(default_factory=dict)
     """The text of each window's chat."""
+    visits: list[tuple[int, Visit]] = field(default_factory=list)
     returned: list[tuple[int, Draft, str]] = field(default_factory=list)
     chat_fails: list[type[Exception]] = field(default_factory=list)
     """The errors that the next renders raise."""
@@ -251,6 +253,9 @@ class MemoryEditor:
     def reload_review(self, review: Review) -> None:
         if diff := self.diffs.get(review.number):
             diff.original = review.original
+
+    def show_visits(self, window: int, visits: Sequence[Visit]) -> None:
+        self.visits += [(window, visit) for visit in visits]
 
     async def review_text(self, review: Review) -> str | None:
         await self.idle()

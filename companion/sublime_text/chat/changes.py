@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CHANGES_SETTING = "qwen_companion.changes_of_turn"
 """On the view with the diffs of a turn: the turn's key."""
 MORE = "The daemon knows of changes of more files since this prompt."
+BY_TOOLS = "As the agent's tools have told it: the files were not looked at here."
 
 
 class QwenCompanionChatChangesCommand(_ChatCommand):
@@ -45,7 +46,8 @@ def _list(chat: ChatView, found: Sequence[TurnChanges], at: int) -> None:
         for file in turn.files
     ]
     total = f"{'1 file' if len(turn.files) == 1 else f'{len(turn.files)} files'}, +{turn.inserted} −{turn.deleted}"
-    items.append(sublime.QuickPanelItem("All of them", MORE if turn.is_untold else "", total))
+    told = MORE if turn.is_untold else BY_TOOLS if turn.by_tools else ""
+    items.append(sublime.QuickPanelItem("All of them", told, total))
     if len(found) > 1:
         items.append(sublime.QuickPanelItem("Another turn …"))
 
@@ -78,9 +80,10 @@ def _show(chat: ChatView, turn: TurnChanges, file: ChangedFile | None) -> None:
     page.view.settings().set(CHANGES_SETTING, turn.turn)
     if syntax := next(iter(sublime.find_syntax_by_scope("source.diff")), None):
         page.view.assign_syntax(syntax)
-    page.show("\n".join(each.diff for each in turn.files))
+    about = f"{BY_TOOLS}\n\n" if turn.by_tools else ""
+    page.show(about + "\n".join(each.diff for each in turn.files))
     before = turn.files[: turn.files.index(file)] if file else ()
-    at = sum(len(each.diff) + 1 for each in before)
+    at = len(about) + sum(len(each.diff) + 1 for each in before)
     page.view.sel().clear()
     page.view.sel().add(at)
     page.view.show_at_center(at) if file else page.view.show(0)

@@ -26,9 +26,7 @@ _LENGTH = 100
 
 
 class QwenCompanionChatRewindCommand(_ChatCommand):
-    """Go back to an earlier prompt: forget it and what came of it, or write it anew."""
-
-    needs = "rewind"
+    """Go back to an earlier prompt: forget it and what came of it, or write it anew. The files can go back too."""
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether something was said, and no turn runs."""
@@ -74,11 +72,22 @@ def _ask(adapter: Adapter, chat: ChatView, to: RewindTarget) -> None:
         )
 
     choices: list[PanelItem] = []
-    for caption, edits in (("Rewind", False), ("Edit this prompt", True)):
+    if not to.rewinds and to.count:
+        edit = f"Edit this prompt, and undo {_counted(to)}"
+        choices = [
+            (f"Undo {_counted(to)}", undone(to), lambda: rewind(edits=False, undo_files=True)),
+            (edit, undone(to), lambda: rewind(edits=True, undo_files=True)),
+        ]
+    elif not to.rewinds:
+        choices = [("Edit this prompt", "", lambda: rewind(edits=True, undo_files=False))]
+    for caption, edits in (("Rewind", False), ("Edit this prompt", True)) if to.rewinds else ():
         if to.count:
-            files = "1 file" if to.count == 1 else f"{to.count} files"
             choices += [
-                (f"{caption}, and undo {files}", undone(to), lambda edits=edits: rewind(edits=edits, undo_files=True)),
+                (
+                    f"{caption}, and undo {_counted(to)}",
+                    undone(to),
+                    lambda edits=edits: rewind(edits=edits, undo_files=True),
+                ),
                 (
                     f"{caption}, and leave the files as they are",
                     "",
@@ -97,7 +106,12 @@ def undone(to: RewindTarget) -> str:
     named = list(to.files[:NAMED])
     if others := max(0, to.count - len(named)):
         named.append(f"{others} {'more' if named else 'file' if others == 1 else 'files'}")
-    return f"Changed since then: {', '.join(named)} (+{to.inserted} −{to.deleted})"
+    lines = f" (+{to.inserted} −{to.deleted})" if to.inserted or to.deleted else ""
+    return f"Changed since then: {', '.join(named)}{lines}"
+
+
+def _counted(to: RewindTarget) -> str:
+    return "1 file" if to.count == 1 else f"{to.count} files"
 
 
 def _line(text: str) -> str:
@@ -108,7 +122,7 @@ def _line(text: str) -> str:
 class QwenCompanionChatForkCommand(_ChatCommand):
     """Go on in a copy of the conversation. The original stays as it is."""
 
-    needs = "rewind"
+    needs = "fork"
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether something was said, and no turn runs."""

@@ -39,6 +39,11 @@ class StatusBar:
         else:
             self._draw(window)
 
+    def clis(self, window: sublime.Window) -> tuple[str, ...]:
+        """The names of the CLIs that are connected to a window."""
+        status = self._statuses.get(window.id())
+        return status.clis if status else ()
+
     def want(self, wanted: Wanted) -> None:
         """Apply the setting."""
         self._wanted = wanted

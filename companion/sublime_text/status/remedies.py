@@ -61,5 +61,5 @@ _REMEDIES: dict[Kind, tuple[Remedy, ...]] = {
     "old port": (_TERMINAL, _ENVIRONMENT),
     "variables": (_ENVIRONMENT,),
     "approval": (_copy("--approval-mode default"), _TERMINAL),
-    "remote": (_command("Documentation…", "qwen_companion_documentation"), _ENVIRONMENT),
+    "remote": (_command("Connect a CLI Elsewhere…", "qwen_companion_connect_elsewhere"),),
 }

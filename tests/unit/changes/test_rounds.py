@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,6 +35,7 @@ class Work:
     editor: MemoryEditor = field(default_factory=MemoryEditor)
     tasks: set[asyncio.Task[object]] = field(default_factory=set[asyncio.Task[object]])
     errors: list[BaseException] = field(default_factory=list[BaseException])
+    turns: list[tuple[int, str, int]] = field(default_factory=list[tuple[int, str, int]])
 
     def __post_init__(self) -> None:
         self.rounds = Rounds(self.editor, self, self.background, str(self.stores))
@@ -47,6 +49,9 @@ class Work:
 
     def changes_changed(self) -> None:
         pass
+
+    def turn_written(self, chat: int, turn: str, files: int) -> None:
+        self.turns.append((chat, turn, files))
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)
@@ -194,6 +199,7 @@ def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(r
         (work.path / "a.py").write_text(LINES.replace("line 3\n", "second\n"))
         work.rounds.turn_ended(1, 7, "turn-1")
         await work.until(lambda: work.editor.turns == [(1, "Agent", 2)])
+        assert work.turns == [(7, "turn-1", 2)]
         (work.path / "later.txt").write_text("later\n")
         texts = await work.rounds.turn_texts(1, "turn-1")
         assert texts
@@ -207,6 +213,34 @@ def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(r
         work.decisions.restore(1, point.root, point.number)
         await work.until(lambda: (work.path / "a.py").read_text() == LINES)
         await work.until(lambda: not (work.path / "new.txt").exists())
+
+    run(test)
+
+
+def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_saves(run: Any):
+    async def test(work: Work) -> None:
+        work.rounds.turn_began(1, 7, "Agent", "turn-1", "make it better")
+        await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
+        (work.path / "a.py").write_text(LINES.replace("line 3\n", "agent\n"))
+        (work.path / "new.txt").write_text("new\n")
+        await work.until(lambda: len(work.rows) == 2)
+        mine = LINES.replace("line 3\n", "agent\n").replace("line 20\n", "mine\n")
+        began = time.time_ns()
+        (work.path / "a.py").write_text(mine)
+        await asyncio.sleep(0.3)  # a look sees it before the editor has told of it
+        work.rounds.saved(str(work.path / "a.py"), None, began)
+        work.rounds.turn_ended(1, 7, "turn-1")
+        await work.until(lambda: work.turns)
+        files = await work.rounds.turn_files(1, "turn-1")
+        assert files == [str(work.path / "a.py"), str(work.path / "new.txt")]
+        assert await work.rounds.turn_files(1, "another") is None
+        assert await work.rounds.restore_turn(1, "turn-1") == (files, [])
+        assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
+        assert not (work.path / "new.txt").exists()
+        await work.until(lambda: not work.rows)
+        work.decisions.redo(1)
+        await work.until(lambda: (work.path / "a.py").read_text() == mine)
+        await work.until(lambda: set(work.rows) == {"a.py", "new.txt"})
 
     run(test)
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -550,5 +550,63 @@ def test_a_chat_knows_what_its_agent_can_not_do(project: Path, agent: AgentComma
             await room.state("live")
             assert {"catalog", "rewind", "tasks"} <= set(room.chats._registry[CHAT].status.lacks)
             assert not {"options", "steering", "files", "edits"} & set(room.chats._registry[CHAT].status.lacks)
+
+    run(test())
+
+
+class Written:
+    """Who has looked at the files of a turn."""
+
+    def __init__(self) -> None:
+        self.began: list[str] = []
+        self.restored: list[str] = []
+
+    def turn_began(self, window: int, chat: int, agent: str, turn: str, words: str) -> None:
+        self.began.append(turn)
+
+    def turn_ended(self, window: int, chat: int, turn: str) -> None:
+        pass
+
+    def named(self, agent: str, path: str) -> None:
+        pass
+
+    async def turn_texts(self, window: int, turn: str) -> list[tuple[str, str, str]] | None:
+        return None
+
+    async def turn_files(self, window: int, turn: str) -> list[str] | None:
+        return ["/p/a.py"] if turn in self.began else None
+
+    async def undone_since(self, window: int) -> list[str]:
+        return []
+
+    async def told(self, window: int, lines: Sequence[str]) -> None:
+        pass
+
+    async def restore_turn(self, window: int, turn: str) -> tuple[list[str], list[str]]:
+        self.restored.append(turn)
+        return ["/p/a.py"], ["b.py has your edits in the same lines."]
+
+
+def test_the_files_go_back_also_where_the_agent_can_not(project: Path, agent: AgentCommand):
+    async def test():
+        async with chatting(project, agent) as room:
+            written = Written()
+            await room.state("live")
+            chat = room.chats._registry[CHAT]
+            room.chats.history._written = written
+            room.say("Hello")
+            await room.shows("You said: Hello")
+            await until(lambda: chat.status.running is None)
+            written.began = [turn.key for turn in chat.turns]
+            [target] = await room.chats.history.targets(CHAT)
+            assert (target.text, target.files, target.rewinds) == ("Hello", ("/p/a.py",), False)
+            told, draft = await room.chats.history.rewind(CHAT, target, undo_files=True)
+            assert told.startswith("Undone: /p/a.py. ")
+            assert "still knows" in told
+            assert told.endswith("b.py has your edits in the same lines.")
+            assert draft.text == "Hello"
+            assert written.restored == written.began
+            chat.turn_written(target.turn, 3)
+            await until(lambda: room.render.status.changed == 3)
 
     run(test())

@@ -107,6 +107,18 @@ def test_the_changes_of_a_file_are_one_from_the_first_text_to_the_last():
     assert changed_files([asked("a", 1, wrote("/p/a", "1", "2"), wrote("/p/a", "2", "1"))]) == []
 
 
+def test_parts_of_a_file_that_tools_tell_are_put_together():
+    whole = wrote("/p/a", "one\ntwo\nthree\n", "one\n2\nthree\n")
+    part = wrote("/p/a", "three\n", "3\n")
+    assert changed_files([asked("a", 1, whole, part)]) == [FileChange("/p/a", "one\ntwo\nthree\n", "one\n2\n3\n")]
+    elsewhere = wrote("/p/a", "nine\n", "9\n")
+    assert changed_files([asked("a", 1, part, elsewhere)]) == [FileChange("/p/a", "three\nnine\n", "3\n9\n")]
+    after_an_edit = wrote("/p/a", "one\n2\nthree\nmine\n", "one\n2\n3\nmine\n")
+    assert changed_files([asked("a", 1, whole, after_an_edit)]) == [
+        FileChange("/p/a", "one\ntwo\nthree\n", "one\n2\n3\nmine\n")
+    ]
+
+
 def test_a_diff_with_only_a_name_gets_its_path_and_its_whole_text_from_the_call():
     output = {"originalContent": "one\ntwo\n", "newContent": "one\n2\n"}
     by_place = wrote("a.py", "two", "2", locations=(Location("/p/sub/a.py"),), output=output)

@@ -36,6 +36,12 @@ class Undone:
     async def turn_texts(self, window: WindowId, turn: str) -> None:
         """Nobody has looked."""
 
+    async def turn_files(self, window: WindowId, turn: str) -> None:
+        """Nobody has looked."""
+
+    async def restore_turn(self, window: WindowId, turn: str) -> tuple[list[str], list[str]]:
+        return [], []
+
     async def undone_since(self, window: int) -> list[str]:
         return list(self.lines)
 

@@ -1,0 +1,128 @@
+"""The lines that connect a CLI on another machine, in a container or in WSL to a window of this editor.
+
+What a CLI needs there: docs/protocols/qwen-ide.md#discovery and docs/protocols/gemini-ide.md#discovery.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from .discovery import IDE_INFO, IDE_NAME
+from .families import FAMILIES, TERMINAL_VARIABLES, CliFamily
+
+Place = Literal["ssh", "container", "wsl"]
+PLACES: dict[Place, str] = {"ssh": "Over SSH", "container": "In a container", "wsl": "In WSL"}
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Where a CLI is to run."""
+
+    place: Place
+    host: str = ""
+    """As `ssh` takes it: only for SSH."""
+
+    @property
+    def words(self) -> str:
+        """A phrase to put after the name of a CLI."""
+        host = self.host.rpartition("@")[2]
+        return {"ssh": f"on {host}", "container": "in a container", "wsl": "in WSL"}[self.place]
+
+
+class Instruction(NamedTuple):
+    """What to do on one side."""
+
+    title: str
+    lines: list[str]
+
+
+def steps(where: Elsewhere, port: int, tokens: Mapping[str, str], folders: Mapping[str, str]) -> list[Instruction]:
+    """What to paste, in order.
+
+    Args:
+        where: where the CLI is to run.
+        port: the window's.
+        tokens: for that place, by the name of the family.
+        folders: each folder of the window, and what it is called there.
+    """
+    there = Instruction(_THERE[where.place], [*_lines_there(port, tokens, list(folders.values())), _check(where, port)])
+    match where.place:
+        case "ssh":
+            return [
+                Instruction("Here, in a terminal:", [f"ssh -R {port}:127.0.0.1:{port} {shlex.quote(where.host)}"]),
+                there,
+            ]
+        case "container":
+            # Docker Desktop leads host.docker.internal to this computer; elsewhere the container shares its network.
+            network = "--network host " if sys.platform.startswith("linux") else ""
+            mounts = "".join(f"-v {shlex.quote(f'{here}:{name}')} " for here, name in folders.items())
+            return [Instruction("Here, with your image:", [f"docker run -it {network}{mounts}IMAGE"]), there]
+        case "wsl":
+            network = ["[wsl2]", "networkingMode=mirrored"]
+            return [
+                Instruction("Once, in the file .wslconfig of your home folder; then run: wsl --shutdown", network),
+                there,
+            ]
+
+
+_THERE: dict[Place, str] = {
+    "ssh": "There, in the shell that it opens:",
+    "container": "In the container:",
+    "wsl": "In the shell of WSL:",
+}
+
+
+def _lines_there(port: int, tokens: Mapping[str, str], folders: Sequence[str]) -> list[str]:
+    """Lines for a shell such as sh: the files with a token that only the person can read, and the variables."""
+    named = _named(folders)
+    lines: list[str] = []
+    variables: dict[str, str] = {}
+    for family in FAMILIES:
+        token = tokens[family.name]
+        variables |= _variables(family, named, port, token)
+        if family.token_variable is None:
+            lines.append(_write_lock(family, port, named, token))
+    variables |= TERMINAL_VARIABLES
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    return lines + [f"cd {shlex.quote(folder)}" for folder in folders[:1]]
+
+
+def _named(folders: Sequence[str]) -> str:
+    """The other side is always one with colons between paths."""
+    return json.dumps(list(folders)) if any(":" in folder for folder in folders) else ":".join(folders)
+
+
+def _variables(family: CliFamily, named: str, port: int, token: str) -> dict[str, str]:
+    values = {family.port_variable: str(port), family.workspace_variable: named}
+    if family.token_variable:
+        values[family.token_variable] = token
+    if family.pid_variable:
+        values[family.pid_variable] = str(os.getppid())
+    return values
+
+
+def _write_lock(family: CliFamily, port: int, named: str, token: str) -> str:
+    """Without a process id: the CLI removes the files of those that it can't see."""
+    body = {"port": port, "workspacePath": named, "authToken": token, "ideName": IDE_NAME, "ideInfo": IDE_INFO}
+    folder = f'"${{{family.habits.home_variable}:-$HOME/{family.habits.folder}}}/ide"'
+    return (
+        f"(umask 077; mkdir -p {folder} && "
+        f"printf '%s\\n' {shlex.quote(json.dumps(body, ensure_ascii=False))} > {folder}/{port}.lock)"
+    )
+
+
+def _check(where: Elsewhere, port: int) -> str:
+    """A line that says whether the port leads here. Every CLI comes with Node."""
+    hosts = ["127.0.0.1", "host.docker.internal"] if where.place == "container" else ["127.0.0.1"]
+    script = (
+        f"const n=require('net');let left={len(hosts)};for(const h of {json.dumps(hosts)})"
+        f"n.connect({port},h).on('connect',()=>{{console.log('The editor answers.');process.exit(0)}})"
+        f".on('error',e=>{{if(!--left){{console.log('The editor does not answer: '+e.message);process.exit(1)}}}})"
+    )
+    return f"node -e {shlex.quote(script)}"

@@ -1,0 +1,51 @@
+"""Where agents work: the places in files that they read or write. Pure; standard library alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from .ids import ChatId
+
+MOST = 100
+"""Files that are remembered of a window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """An agent was at a place."""
+
+    path: str
+    """The absolute path on this machine."""
+    line: int | None
+    """From 1; None if nobody knows it."""
+    agent: str
+    """Its name."""
+    what: str
+    """What it did there, in a word: read, edit, delete, move, search, proposal or written."""
+    chat: ChatId | None = None
+    """The chat that it answers; None for a CLI."""
+
+
+class RecentFiles:
+    """The files of the agents of a window, each once, the one visited last first."""
+
+    def __init__(self) -> None:
+        self._visits: dict[str, Visit] = {}
+
+    def add(self, visits: Iterable[Visit]) -> None:
+        """Agents were there, in this order."""
+        for visit in visits:
+            key = os.path.normcase(visit.path)
+            self._visits.pop(key, None)
+            self._visits[key] = visit
+        for key in list(self._visits)[:-MOST]:
+            del self._visits[key]
+
+    def __iter__(self) -> Iterator[Visit]:
+        """The latest first."""
+        return iter(list(self._visits.values())[::-1])
+
+    def __len__(self) -> int:
+        return len(self._visits)

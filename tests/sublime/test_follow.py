@@ -1,0 +1,128 @@
+"""Following an agent: its places are shown beside, and the focus stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sublime
+
+from .chat_case import ChatCase, loaded
+from .companion_case import Steps
+
+LINES = "".join(f"line {number}\n" for number in range(1, 200))
+
+
+class TestFollowing(ChatCase):
+    """A chat that has the focus, beside a file."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.following = self.adapter.following
+        self.addCleanup(self.following.close)
+        for name in ("one.py", "two.py"):
+            (self.folder / name).write_text(LINES)
+        self.window.focus_view(self.view)
+
+    def visit(self, name: str, line: int | None, what: str = "read", chat: Any = None) -> None:
+        visit = loaded("visits").Visit(str(self.folder / name), line, "Qwen Code", what, chat or self.chat.id)
+        self.adapter.show_visits(self.window.id(), [visit])
+
+    def beside(self, name: str) -> Any:
+        view = self.window.find_open_file(str(self.folder / name))
+        return view if view and not view.is_loading() and view.sheet() in self.window.selected_sheets() else None
+
+    def marked(self, name: str) -> int | None:
+        view = self.beside(name)
+        regions = view.get_regions("qwen_companion.followed") if view else []
+        return view.rowcol(regions[0].begin())[0] + 1 if regions else None
+
+    def follow(self) -> None:
+        self.window.run_command("qwen_companion_follow")
+
+    def test_the_place_is_shown_beside_and_the_focus_stays(self) -> Steps:
+        self.follow()
+        self.visit("one.py", 100)
+        yield lambda: self.marked("one.py") == 100
+        self.assertEqual(self.window.active_view(), self.view)
+        self.assertIn(self.view.sheet(), self.window.selected_sheets())
+        self.visit("two.py", 7)
+        yield lambda: self.marked("two.py") == 7
+        self.assertEqual(self.window.active_view(), self.view)
+        self.assertIsNone(self.beside("one.py"))
+
+    def test_nothing_is_shown_unless_it_is_followed_and_the_list_has_it(self) -> Steps:
+        self.visit("one.py", 100)
+        self.visit("two.py", None, "edit")
+        yield lambda: len(self.following.recent(self.window)) == 2
+        self.assertIsNone(self.window.find_open_file(str(self.folder / "one.py")))
+        self.window.run_command("qwen_companion_recent_files")
+        yield lambda: self.screen.panels
+        items, pick = self.screen.panels.pop()
+        self.assertEqual([item.trigger for item in items], ["two.py", "one.py:100"])
+        pick(1)
+        yield lambda: (self.window.active_view() or self.view).file_name() == str(self.folder / "one.py")
+
+    def test_another_chat_is_not_followed(self) -> Steps:
+        self.follow()
+        self.visit("one.py", 5, chat=self.chat.id + 1000)
+        yield 100
+        self.assertIsNone(self.window.find_open_file(str(self.folder / "one.py")))
+        self.assertEqual(len(self.following.recent(self.window)), 1)
+
+    def test_whoever_scrolls_there_is_left_alone(self) -> Steps:
+        self.follow()
+        self.visit("one.py", 100)
+        yield lambda: self.marked("one.py") == 100
+        yield 900  # it looks where the view is
+        self.assertTrue(self.following.follows(self.window))
+        self.beside("one.py").set_viewport_position((0.0, 0.0), animate=False)
+        yield lambda: not self.following.follows(self.window)
+        self.assertIsNone(self.marked("one.py"))
+        self.visit("two.py", 7)
+        yield 100
+        self.assertIsNone(self.window.find_open_file(str(self.folder / "two.py")))
+
+    def test_whoever_types_there_is_left_alone(self) -> Steps:
+        self.follow()
+        self.visit("one.py", 100)
+        yield lambda: self.marked("one.py") == 100
+        view = self.beside("one.py")
+        self.window.focus_view(view)
+        view.run_command("insert", {"characters": "x"})
+        yield lambda: not self.following.follows(self.window)
+        view.set_scratch(True)
+
+    def test_a_file_that_the_person_is_in_is_not_scrolled(self) -> Steps:
+        self.follow()
+        view = self.window.open_file(str(self.folder / "one.py"))
+        yield lambda: not view.is_loading()
+        self.window.focus_view(view)
+        before = view.viewport_position()
+        self.visit("one.py", 150)
+        yield 100
+        self.assertEqual(view.viewport_position(), before)
+
+    def test_the_command_stops_it_too(self) -> Steps:
+        self.follow()
+        self.assertTrue(self.following.follows(self.window))
+        self.follow()
+        self.assertFalse(self.following.follows(self.window))
+        yield 0
+
+    def test_what_a_cli_proposes_is_in_the_list(self) -> Steps:
+        yield from self.open_diff("def greet(name):\n    return name\n")
+        [visit] = self.following.recent(self.window)
+        self.assertEqual((visit.path, visit.agent, visit.what), (str(self.file), "Qwen Code", "proposal"))
+
+
+class TestWithoutAnAgent(ChatCase):
+    def test_both_commands_are_hidden_while_nobody_is_there(self) -> Steps:
+        commands = loaded("sublime_text.follow.commands")
+        sublime.run_command("new_window")
+        window = sublime.active_window()
+        self.assertNotEqual(window, self.window)
+        for name in ("QwenCompanionFollowCommand", "QwenCompanionRecentFilesCommand"):
+            self.assertFalse(getattr(commands, name)(window).is_visible())
+        window.run_command("close_window")
+        self.window.bring_to_front()
+        yield 0

@@ -1,0 +1,58 @@
+"""Where the agent of a chat reads and writes, told to the editor once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from companion.chats.visit_watch import VisitWatch
+from companion.conversation.snapshot import Diff, Location, Message, Snapshot, Status, Tool, Turn
+from companion.visits import MOST, RecentFiles, Visit
+
+from ..memory_editor import MemoryEditor
+from .chatting import CHAT, WINDOW
+
+READ = Tool("t1", "read_file", "Read", "read", "in_progress", locations=(Location("a.py", 3),))
+
+
+def snapshot(*items: Any, running: str | None = "turn") -> Snapshot:
+    turn = Turn("turn", "running" if running else "done", (Message("answer", "x"), *items))
+    return Snapshot(1, ("turn",), (turn,), Status(running=running))
+
+
+def seen(*snapshots: Snapshot) -> list[tuple[str, int | None, str]]:
+    editor = MemoryEditor()
+    watch = VisitWatch(CHAT, WINDOW, editor, lambda path: f"/p/{path}")
+    for each in snapshots:
+        watch.seen(each, "Qwen Code")
+    assert all(window == WINDOW for window, _ in editor.visits)
+    assert {(visit.agent, visit.chat) for _, visit in editor.visits} <= {("Qwen Code", CHAT)}
+    return [(visit.path, visit.line, visit.what) for _, visit in editor.visits]
+
+
+def test_a_place_is_told_once_and_again_when_it_moves():
+    moved = replace(READ, locations=(Location("a.py", 9),))
+    assert seen(snapshot(READ), snapshot(READ), snapshot(moved)) == [("/p/a.py", 3, "read"), ("/p/a.py", 9, "read")]
+
+
+def test_an_edit_is_at_its_first_changed_line_and_told_again_once_it_is_written():
+    diff = Diff("b.py", "1\n2\n3\n", "1\nx\n3\n")
+    edit = Tool("t2", "edit", "Edit", "edit", "pending", diffs=(diff,), locations=(Location("b.py"),))
+    done = replace(edit, status="completed")
+    assert seen(snapshot(edit), snapshot(edit), snapshot(done)) == [("/p/b.py", 2, "edit")] * 2
+    assert seen(snapshot(replace(edit, locations=()))) == [("/p/b.py", 2, "edit")]
+
+
+def test_what_is_no_place_in_a_file_and_what_ran_before_is_not_told():
+    runs = replace(READ, kind="execute")
+    nowhere = replace(READ, locations=(Location(""),))
+    assert seen(snapshot(runs), snapshot(nowhere), snapshot(READ, running=None)) == []
+
+
+def test_each_file_is_listed_once_the_latest_first_and_not_for_ever():
+    recent = RecentFiles()
+    recent.add(Visit(f"/p/{number}", None, "Codex", "read") for number in range(MOST + 2))
+    recent.add([Visit("/p/5", 7, "Codex", "edit")])
+    assert len(recent) == MOST
+    found = list(recent)
+    assert (found[0].path, found[0].line, found[1].path, found[-1].path) == ("/p/5", 7, f"/p/{MOST + 1}", "/p/2")

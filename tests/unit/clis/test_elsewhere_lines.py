@@ -1,0 +1,67 @@
+"""The lines that connect a CLI elsewhere, run by a shell as a person pastes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from companion.clis.elsewhere import Elsewhere, Place, steps
+
+PORT = 40123
+TOKENS = {"Qwen Code": "t'1", "Gemini CLI": "t2"}
+
+
+def test_over_ssh_the_port_leads_back() -> None:
+    here, there = steps(Elsewhere("ssh", "me@buildbox"), PORT, TOKENS, {"/home/me/app": "/srv/app"})
+    assert here.lines == ["ssh -R 40123:127.0.0.1:40123 me@buildbox"]
+    assert there.lines[-2] == "cd /srv/app"
+
+
+def test_a_host_is_one_word_of_the_line() -> None:
+    assert steps(Elsewhere("ssh", "a; rm -rf x"), PORT, TOKENS, {})[0].lines == [
+        "ssh -R 40123:127.0.0.1:40123 'a; rm -rf x'"
+    ]
+
+
+def test_a_container_gets_the_folders_and_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def line(system: str) -> str:
+        monkeypatch.setattr("companion.clis.elsewhere.sys.platform", system)
+        return steps(Elsewhere("container"), PORT, TOKENS, {"/home/me/my app": "/work"})[0].lines[0]
+
+    assert line("linux") == "docker run -it --network host -v '/home/me/my app:/work' IMAGE"
+    assert line("darwin") == "docker run -it -v '/home/me/my app:/work' IMAGE"
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [(Elsewhere("ssh", "me@box"), "on box"), (Elsewhere("container"), "in a container"), (Elsewhere("wsl"), "in WSL")],
+)
+def test_a_place_is_named_in_words(where: Elsewhere, words: str) -> None:
+    assert where.words == words
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of the other side")
+@pytest.mark.parametrize("place", ["ssh", "container", "wsl"])
+def test_the_lines_of_the_other_side_write_the_file_and_the_variables(tmp_path: Path, place: Place) -> None:
+    folder = tmp_path / "it's a $folder"
+    folder.mkdir()
+    home = tmp_path / "home"
+    there = steps(Elsewhere(place, "h"), PORT, TOKENS, {"/here": str(folder), "/b": "/b"})[-1]
+    script = "\n".join([*there.lines[:-1], "pwd", "env"])
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    done = subprocess.run(["/bin/sh"], input=script, env=environment, capture_output=True, text=True, check=True)
+    cwd, *shown = done.stdout.splitlines()
+    variables = {name: value for name, _, value in (line.partition("=") for line in shown)}
+    assert (cwd, done.stderr) == (str(folder), "")
+    assert variables["QWEN_CODE_IDE_SERVER_PORT"] == variables["GEMINI_CLI_IDE_SERVER_PORT"] == str(PORT)
+    assert variables["QWEN_CODE_IDE_WORKSPACE_PATH"] == f"{folder}:/b"
+    assert variables["GEMINI_CLI_IDE_AUTH_TOKEN"] == "t2"
+    lock = home / ".qwen" / "ide" / f"{PORT}.lock"
+    body = json.loads(lock.read_text())
+    assert (body["authToken"], body["workspacePath"], body["port"]) == ("t'1", f"{folder}:/b", PORT)
+    assert "ppid" not in body, "it would be a process of this machine"
+    assert lock.stat().st_mode & 0o077 == 0

@@ -1,0 +1,122 @@
+"""A CLI that runs somewhere else: its folders have other names, which are translated at the server's edge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from companion.server.path_maps import PathMaps
+from companion.server.port import ElsewhereState
+from companion.settings import Settings
+
+from ..conftest import Running
+from ..wire import Cli, Stream
+
+WORDS = "on buildbox"
+THERE = "/srv/app"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "here", "there"),
+    [
+        ((), "/home/me/app/a.py", "/home/me/app/a.py"),
+        ((("/home/me/app", "/srv/app"),), "/home/me/app/a b/ä.py", "/srv/app/a b/ä.py"),
+        ((("/home/me/app", "/srv/app"),), "/home/me/app", "/srv/app"),
+        ((("/home/me/app/", "/srv/app/"),), "/home/me/app/a.py", "/srv/app/a.py"),
+        ((("/home/me/app", "/srv/app"),), "/home/me/apple/a.py", "/home/me/apple/a.py"),
+        ((("/home/me/app", "/"),), "/home/me/app/a.py", "/a.py"),
+        ((("/a", "/x"), ("/a/b", "/y")), "/a/b/c", "/y/c"),
+        ((("/a", "/x"), ("/a/b", "/y")), "/a/c", "/x/c"),
+        (((r"C:\Users\me\app", "/mnt/c/app"),), r"C:\Users\me\app\src\a.py", "/mnt/c/app/src/a.py"),
+        ((("/home/me/app", r"C:\app"),), "/home/me/app/src/a.py", r"C:\app\src\a.py"),
+    ],
+)
+def test_a_path_is_called_otherwise_on_the_other_side_and_back(
+    pairs: tuple[tuple[str, str], ...], here: str, there: str
+) -> None:
+    maps = PathMaps(pairs)
+    assert maps.there(here) == there
+    assert maps.here(there) == here
+
+
+def test_the_spelling_of_a_path_of_windows_does_not_matter() -> None:
+    maps = PathMaps(((r"C:\Users\me\app", "/mnt/c/app"),))
+    assert maps.there("c:/users/ME/app/a.py") == "/mnt/c/app/a.py"
+    assert PathMaps((("/app", r"C:\app"),)).here("c:/APP/x/y.py") == "/app/x/y.py"
+
+
+@pytest.fixture
+def running(start: Callable[..., Running], project: Path) -> Running:
+    return start(Settings(path_maps=((str(project), THERE),)))
+
+
+@pytest.fixture
+def remote(running: Running, files: list[str]) -> Iterator[tuple[Cli, Stream]]:
+    """A connected Qwen Code on another machine, which has got its first context."""
+    running.focus(1, files[0])
+    offer = running.do(lambda companion: companion.offer_elsewhere(1, WORDS))
+    assert offer is not None
+    with Cli({"port": offer.port, "authToken": offer.tokens["Qwen Code"]}) as cli:
+        cli.connect()
+        yield cli, cli.listen()
+
+
+def paths(stream: Stream) -> list[str]:
+    update = stream.take("ide/contextUpdate")
+    return [file["path"] for file in update["workspaceState"]["openFiles"]]
+
+
+def test_the_context_has_the_paths_of_the_other_side(remote: tuple[Cli, Stream]) -> None:
+    assert paths(remote[1]) == [f"{THERE}/a.txt"]
+
+
+def test_a_cli_here_gets_the_paths_of_here(running: Running, remote: tuple[Cli, Stream], files: list[str]) -> None:
+    cli = running.cli().connect()
+    assert paths(cli.listen()) == [files[0]]
+    cli.open_diff(files[1], "here\n")
+    running.accept(files[1])
+
+
+def test_a_diff_opens_for_the_file_here_and_its_outcome_names_the_one_there(
+    running: Running, remote: tuple[Cli, Stream], files: list[str]
+) -> None:
+    cli, stream = remote
+    for said, outcome in ((f"{THERE}/b.txt", "ide/diffAccepted"), (f"{THERE}/./c.txt", "ide/diffRejected")):
+        cli.open_diff(said, "new\n")
+        here = str(files[1]) if outcome == "ide/diffAccepted" else files[0].replace("a.txt", "./c.txt")
+        (running.accept if outcome == "ide/diffAccepted" else running.reject)(here)
+        assert stream.skip_to(outcome)["filePath"] == said
+
+
+def test_a_diff_is_closed_by_the_name_that_it_was_opened_with(
+    running: Running, remote: tuple[Cli, Stream], files: list[str]
+) -> None:
+    cli, _ = remote
+    cli.open_diff(f"{THERE}/b.txt", "new\n")
+    assert running.diff(files[1]).review.owner.cli == "Qwen Code on buildbox"
+    assert cli.close_diff(f"{THERE}/b.txt") == {"content": "new\n"}
+
+
+def test_what_is_known_of_a_cli_that_is_awaited(running: Running, project: Path) -> None:
+    def state() -> ElsewhereState:
+        return running.do(lambda companion: companion.state_elsewhere(1, WORDS))
+
+    offer = running.do(lambda companion: companion.offer_elsewhere(1, WORDS))
+    assert offer is not None
+    assert state() == ElsewhereState()
+    with Cli({"port": offer.port, "authToken": "of yesterday"}) as late:
+        assert late.ask("initialize").status_code == 401
+    assert state() == ElsewhereState(refused="token")
+    with Cli({"port": offer.port, "authToken": offer.tokens["Gemini CLI"]}) as cli:
+        assert cli.ask("initialize", host="buildbox:1").status_code == 403
+        assert state() == ElsewhereState(refused="host")
+        cli.connect()
+        cli.listen().take("ide/contextUpdate")
+        assert state().clis == ("Gemini CLI on buildbox",)
+        assert running.do(lambda companion: companion.state_elsewhere(1, "in WSL")).clis == ()
+    again = running.do(lambda companion: companion.offer_elsewhere(1, WORDS))
+    assert again is not None
+    assert again.tokens == offer.tokens, "what was pasted before goes on"
+    assert offer.folders == (str(project),)
