@@ -13,7 +13,6 @@ from typing import Protocol, TypeVar
 
 import sublime
 
-from ...changes.merging import merge
 from ...review.disk import Encodings, decoded, read_bytes
 from ...review.source_text import SourceText
 from .. import buffers
@@ -38,7 +37,7 @@ _LINKS = """<a class="accept" href="merge">Merge</a>
 <a class="reject" href="take">Take Theirs</a>"""
 
 
-class Elsewhere(Protocol):
+class OffThread(Protocol):
     """Calls something that may block on another thread, and then what takes its result on the UI thread."""
 
     def __call__(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
@@ -64,7 +63,7 @@ class UnsavedTexts:
     `elsewhere` reads files and merges. `encodings` tells how the editor decodes a file.
     """
 
-    def __init__(self, elsewhere: Elsewhere, encodings: Callable[[str], Encodings]) -> None:
+    def __init__(self, elsewhere: OffThread, encodings: Callable[[str], Encodings]) -> None:
         self._elsewhere = elsewhere
         self._encodings = encodings
         self._written: dict[int, _Written] = {}
@@ -209,6 +208,8 @@ def _theirs(path: str, encodings: Encodings) -> str | None:
 
 def _merged(written: _Written, mine: str, encodings: Encodings) -> str | None:
     """The text of a tab and what is on the disk now, merged; None if they conflict. Blocks."""
+    from ...changes.merging import merge  # noqa: PLC0415 - git's module would stall the UI thread
+
     theirs, (before, is_text) = _theirs(written.path, encodings), decoded(written.before, encodings)
     if theirs is None or not is_text:
         return None
