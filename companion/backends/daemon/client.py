@@ -78,7 +78,7 @@ class Client:
         """`is_known`: whether a daemon has answered at the address before."""
         self._routes = routes = Routes(address, is_known=is_known)
         self.sessions = self.catalog = DaemonSessions(routes)
-        self.rewind = DaemonRewind(routes)
+        self.rewind = self.fork = DaemonRewind(routes)
         self.options = DaemonOptions(routes)
         self.queries = DaemonQueries(routes)
         self.steering = DaemonSteering(routes)

@@ -50,10 +50,12 @@ BELOW = f'<a href="to_end" style="text-decoration: none; color: {LINK_COLOUR}">�
 
 
 def meter(window: ContextWindow | None) -> str:
-    """How full the context window is, for example "12 % of 128k"."""
-    if window is None or window.size <= 0:
+    """How full the context window is and what was spent, for example "12 % of 128k · 0.42 USD"."""
+    if window is None:
         return ""
-    return f"{round(100 * window.used / window.size)} % of {_amount(window.size)}"
+    used = f"{round(100 * window.used / window.size)} % of {_amount(window.size)}" if window.size > 0 else ""
+    spent = f"{window.cost:.2f} {window.currency}" if window.cost else ""
+    return " · ".join(filter(None, (used, spent)))
 
 
 def name_of(choices: Sequence[Choice], identifier: str) -> str:
