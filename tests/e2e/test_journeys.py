@@ -57,9 +57,8 @@ def reviewed(editor: Editor, cli: Qwen, path: Path) -> None:
 def told(desk: Desk, editor: Editor) -> dict[str, object]:
     """What Terminus was asked to open."""
     log = desk.home.home / "terminus.jsonl"
-    lines = editor.wait("terminal", lambda: log.exists() and log.read_text(encoding="utf-8").splitlines())
-    assert lines
-    return dict(json.loads(lines[0])[1])
+    editor.wait("terminal", lambda: log.exists() and log.read_text(encoding="utf-8").count("\n"))
+    return dict(json.loads(log.read_text(encoding="utf-8").splitlines()[0])[1])
 
 
 def said(editor: Editor) -> list[str]:
@@ -147,7 +146,7 @@ def test_a_diff_that_waits_in_another_window_is_said_in_the_one_in_front(desk: D
 
 def test_without_a_temporary_folder_qwen_code_connects_all_the_same(desk: Desk) -> None:
     gone = desk.home.root / "gone"
-    variables = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(gone))
+    variables = {name: str(gone) for name in ("TMPDIR", "TMP", "TEMP")}
     desk.editors.append(editor := Editor(desk.home, [desk.home.workspace], variables=variables))
     editor.lock()
     reviewed(editor, desk.qwen(), desk.home.workspace / "greet.py")

@@ -68,8 +68,8 @@ class QuietEditor:
     def say(self, message: str, window: int | None = None) -> None:
         tell(event="say", message=message)
 
-    def mention(self, message: str, window: int | None = None) -> None:
-        tell(event="mention", message=message)
+    def mention(self, message: str, window: int) -> None:
+        tell(event="say", message=message)
 
     def settle(self, message: str) -> None:
         tell(event="settle", message=message)
