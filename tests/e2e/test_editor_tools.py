@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -215,7 +213,8 @@ LINTER = """
 from SublimeLinter.lint import Linter
 
 class Ruff(Linter):
-    cmd = ({ruff!r}, "check", "--no-cache", "--isolated", "--output-format", "concise", "--stdin-filename", "a.py", "-")
+    cmd = ({python!r}, "-m", "ruff", "check", "--no-cache", "--isolated", "--output-format", "concise",
+           "--stdin-filename", "a.py", "-")
     regex = r"^.+?:(?P<line>\\d+):(?P<col>\\d+): (?P<code>[A-Z]+\\d+) (?:\\[\\*\\] )?(?P<message>.+)$"
     error_stream = 1
     multiline = False
@@ -227,8 +226,7 @@ class Ruff(Linter):
 def test_what_sublimelinter_has_found_is_told(home: Home) -> None:
     linter = home.root / "other packages" / "SublimeLinter-ruff"
     linter.mkdir(parents=True)
-    ruff = shutil.which("ruff", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-    (linter / "linter.py").write_text(LINTER.format(ruff=ruff))
+    (linter / "linter.py").write_text(LINTER.format(python=sys.executable))
     path = home.write("wrong.py", "x = '😀' + nobody\n")
     editor = offered(home, unpacked(home, "SublimeLinter"), linter)
     try:
