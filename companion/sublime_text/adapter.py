@@ -162,6 +162,7 @@ class Adapter:
                 self.focus.activated(window, view)
                 self._tell_focus(window, view, _now(), is_active=True)
         self.chats.adopt_visible()
+        self.comments.start()
         if self.settings.value("agents_use_editor"):
             script = sublime.load_binary_resource(SCRIPT)
             self.on_another_thread(lambda: renew(script), lambda _: None)
@@ -279,6 +280,7 @@ class Adapter:
         self._bridge.close()
         self.libraries.close()
         self.thread.stop(STOP_LIMIT, hand_over=hand_over)
+        self.comments.kept.close()
         self._log.close()
 
     def unload(self) -> None:

@@ -148,7 +148,7 @@ class Client:
             capabilities = answers.capabilities(await transport.json("GET", "/capabilities"))
             if capabilities is None:
                 raise TroubleError(HTTPStatus.OK) if transport.is_known else NotADaemonError(self.address.url)
-            found = capabilities.folder(folder)
+            found = await asyncio.to_thread(capabilities.folder, folder)
             # While it boots it names only one of its workspaces.
             if found is not None or capabilities.workspaces or asyncio.get_running_loop().time() > end:
                 break

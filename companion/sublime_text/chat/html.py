@@ -58,6 +58,10 @@ def meter(window: ContextWindow | None) -> str:
     return " · ".join(filter(None, (used, spent)))
 
 
+MOST_ATTACHED = 12
+"""Attachments that the bar names."""
+
+
 def name_of(choices: Sequence[Choice], identifier: str) -> str:
     """What a model or a mode is called."""
     return next((choice.name for choice in choices if choice.id == identifier and choice.name), identifier)
@@ -101,7 +105,9 @@ def bar(render: Render, attached: Sequence[str], folder: str = "", context: str 
         lines.append(f"◐ In the background: {safe(shortened(', '.join(tasks)))} {link('tasks', 'Show')}")
     lines += [_waits("waits", queued, "dequeue") for queued in status.queue]
     lines += [_waits("not sent yet", unsent, "unsend") for unsent in render.unsent if unsent.can_be_removed]
-    lines += [f"with {safe(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
+    lines += [f"with {safe(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached[:MOST_ATTACHED])]
+    if left := len(attached) - MOST_ATTACHED if len(attached) > MOST_ATTACHED else 0:
+        lines.append(f'<span class="quiet">and {left} more</span>')
     if context:
         lines.append(f'with {safe(context)} <span class="quiet">(active)</span> {link("leave_out", "leave out")}')
     return page(f'<div class="bar">{"<br>".join(lines)}</div>')
