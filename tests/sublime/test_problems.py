@@ -111,7 +111,7 @@ class TestProblems(CompanionCase):
 
     def test_a_problem_in_an_open_file_counts_characters_and_utf_16_units(self) -> Steps:
         yield from self.open_view("smile.py", "x = '😀' + y\n")
-        path = self.opened.file_name()
+        path = str(self.folder / "smile.py")
         with linter({path: [{**problem(0, "y"), "start": 10, "offending_text": "y"}]}):
             yield from self.read([path])
         [found] = self.shown.diagnostics()
