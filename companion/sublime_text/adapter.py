@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
+from ..clis.families import FAMILIES
 from ..clis.mcp_configuration import renew
 from ..log import Log
 from ..review.disk import Encodings
@@ -198,7 +199,8 @@ class Adapter:
         def ask(call: Callable[[Companion], object]) -> None:
             self.thread.post(call, ("report", show))
 
-        StatusReport(facts, show, lambda: self.is_starting).begin(ask, self._bridge.post)
+        commands = [self.settings.value(f"{family.launch.key}_command") for family in FAMILIES]
+        StatusReport(facts, show, lambda: self.is_starting, commands).begin(ask, self._bridge.post)
 
     def show_report(self, window: sublime.Window) -> None:
         """Show the status report in a tab and keep it up to date while it is visible."""
