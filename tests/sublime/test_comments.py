@@ -295,6 +295,15 @@ class TestComments(CompanionCase):
             self.assertEqual(is_empty(lines), expected, lines)
         yield 0
 
+    def test_sending_takes_a_checkpoint_in_the_windows_of_the_files(self) -> Steps:
+        taken: list[tuple[int, str, str]] = []
+        self.comment()
+        rounds = loaded("changes.rounds").Rounds
+        with patch.object(rounds, "checkpoint", lambda _, *args: taken.append(args)):
+            self.panel.pasted(self.panel.unsent(self.window), "Qwen Code")
+            yield lambda: taken
+        self.assertEqual(taken, [(self.window.id(), WORDS, "Qwen Code")])
+
     def test_what_was_sent_is_listed_until_the_next_round(self) -> Steps:
         self.comment()
         self.panel.pasted(self.panel.unsent(self.window), "Qwen Code")
