@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
+from ..clis.families import FAMILIES
 from ..clis.mcp_configuration import renew
 from ..ids import ViewId, WindowId
 from ..log import Log
@@ -16,6 +17,7 @@ from ..thread import CompanionThread
 from ..visits import Visit
 from .bridge import LIMIT, UiBridge
 from .changes.checkpoints import CheckpointPicker
+from .changes.unsaved import UnsavedTexts
 from .changes.written import WrittenChanges
 from .chat import files, vim
 from .chat.chats import ChatViews
@@ -93,6 +95,7 @@ class Adapter:
         self.check: EditorCheck | None = None
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
+        self.unsaved = UnsavedTexts(self.on_another_thread, _encodings)
         self.written = WrittenChanges(self.focus, self.thread.post, self.ask_later, self._list_changed)
         self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self.thread.post)
@@ -197,7 +200,8 @@ class Adapter:
         def ask(call: Callable[[Companion], object]) -> None:
             self.thread.post(call, ("report", show))
 
-        StatusReport(facts, show, lambda: self.is_starting).begin(ask, self._bridge.post)
+        commands = [self.settings.value(f"{family.launch.key}_command") for family in FAMILIES]
+        StatusReport(facts, show, lambda: self.is_starting, commands).begin(ask, self._bridge.post)
 
     def show_report(self, window: sublime.Window) -> None:
         """Show the status report in a tab and keep it up to date while it is visible."""
@@ -295,6 +299,7 @@ class Adapter:
         for live in list(self.reports.values()):
             live.close()
         self.written.close_all()
+        self.unsaved.close_all()
         self.chats.close_all()
 
     def activated(self, view: sublime.View) -> None:
@@ -328,6 +333,7 @@ class Adapter:
         """A view was closed."""
         self.diffs.view_closed(view)
         self.written.closed(view)
+        self.unsaved.closed(view)
         self.chats.closed(view)
         self.comments.views.forget(view)
         self.problems.closed(view)
@@ -340,6 +346,7 @@ class Adapter:
 
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""
+        self.unsaved.settled(view)
         name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not self.own_saves.is_own(name):
             self.thread.post(lambda companion: companion.changes.saved(name, None, since))
@@ -349,6 +356,7 @@ class Adapter:
         if (window := view.window()) and is_code(view):
             identifier = WindowId(window.id())
             self.written.loaded(view)
+            self.unsaved.settled(view)
             self.comments.loaded(view)
             self.thread.post(lambda companion: companion.changes.look(identifier), "look")
 
@@ -469,6 +477,10 @@ class Adapter:
     def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._turn_changed(window, agent, files))
+
+    def written_below(self, window: int, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.unsaved.written_below(path, agents, before))
 
     async def buffer(self, path: str) -> str | None:
         """See Editor."""
