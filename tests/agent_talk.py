@@ -189,7 +189,7 @@ async def talking(
     editor = editor or MemoryFiles()
     described = AgentCommand(name, tuple(command), install="npm install -g the-agent")
     known = FixedEnvironment(os.environ if environment is None else environment)
-    client = AgentClient(described, editor, 1, known, server=server, surroundings=around)
+    client = AgentClient(described, editor, WindowId(1), known, server=server, surroundings=around)
     talk = AgentTalk(client, editor, folder)
     try:
         talk.folder = await client.connect(folder)

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Sequence
 
+from ..ids import WindowId
 from ..platforms.reasons import reason_of
 from . import places
 from .folder import Folder

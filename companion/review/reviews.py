@@ -15,7 +15,7 @@ from typing import Any
 
 from ..clis import families
 from ..garbage import no_collection
-from ..ids import ReviewId
+from ..ids import ReviewId, WindowId
 from ..platforms.reasons import reason_of
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings

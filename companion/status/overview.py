@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..clis.shell import Command
+from ..ids import WindowId
 from ..review.reviews import Reviews
 from ..server.endpoint import Endpoint
 from ..server.sessions import Session
@@ -24,7 +25,7 @@ def known(facts: Facts, servers: Mapping[WindowId, WindowServer], reviews: Revie
 
 
 async def complete(
-    facts: Facts, servers: Mapping[int, WindowServer], commands: Sequence[Command], environment: Mapping[str, str]
+    facts: Facts, servers: Mapping[WindowId, WindowServer], commands: Sequence[Command], environment: Mapping[str, str]
 ) -> Facts:
     """Add to the facts of `known` everything else: the disk, the processes and the CLIs' answers.
 
@@ -88,8 +89,8 @@ Looked = tuple[
 
 
 def _look(
-    endpoints: Mapping[int, Endpoint],
-    ports: Mapping[int, int],
+    endpoints: Mapping[WindowId, Endpoint],
+    ports: Mapping[WindowId, int],
     commands: Sequence[Command],
     environment: Mapping[str, str],
 ) -> Looked:

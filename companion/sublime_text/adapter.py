@@ -478,7 +478,7 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._turn_changed(window, agent, files))
 
-    def written_below(self, window: int, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
+    def written_below(self, window: WindowId, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
         """See Editor."""
         self._bridge.post(lambda: self.unsaved.written_below(path, agents, before))
 

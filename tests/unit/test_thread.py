@@ -363,7 +363,7 @@ def test_a_window_without_a_port_is_reported_and_served_when_there_is_one(
     until(lambda: asked[0] > before + 10)
     assert len(editor.said) == 1
     assert "too many open files" in editor.said[0][0]
-    assert running.cli(1).connect().tools()
+    assert running.cli(WindowId(1)).connect().tools()
     is_full = False
     until(lambda: running.do(lambda it: 3 in it._windows))
     assert running.cli(WindowId(3)).connect().tools()

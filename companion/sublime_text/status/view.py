@@ -14,6 +14,7 @@ import sublime
 
 from ... import __version__
 from ...clis.shell import Command
+from ...ids import WindowId
 from ...status.facts import Facts, ShownChat, ShownWindow, TerminalVariables
 from ...status.report import without_secrets
 from ..answers import expect
