@@ -341,7 +341,8 @@ class Adapter:
             identifier = window.id()
             self.written.loaded(view)
             self.comments.loaded(view)
-            self.thread.post(lambda companion: companion.changes.look(identifier), "look")
+            if name := view.file_name():
+                self.thread.post(lambda companion: companion.changes.loaded(identifier, name), ("loaded", name))
 
     def window_opened(self, window: sublime.Window) -> None:
         """A window was opened."""
@@ -456,6 +457,13 @@ class Adapter:
     async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: _confirm(question, yes, no))
+
+    def written_below(self, window: int, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
+        """See Editor."""
+
+    def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._overwritten(window, path, agents, text))
 
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         """See Editor."""
@@ -626,6 +634,10 @@ class Adapter:
         if target := find_window(window):
             self._follow_written(target, listing)
             self.written.show(target, listing)
+
+    def _overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+        if target := find_window(window):
+            self.written.overwritten(target, path, agents, text)
 
     def _turn_changed(self, window: int, agent: str, files: int) -> None:
         if target := find_window(window):

@@ -213,3 +213,38 @@ class TestWritten(ChangesCase):
         self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
         yield from self.waits(meanwhile=("created", 1))
         self.assertEqual(self.path.read_text(), LINES)
+
+    def test_a_file_is_shown_beside_its_baseline_and_alone_again(self) -> Steps:
+        """By the key of a proposal's layout; the right side is a clone of the person's own view."""
+        yield from self.opened_at_first()
+        views = len(self.window.views())
+        self.code.run_command("qwen_companion_toggle_diff_layout")
+        left = [view for view in self.window.views() if view.settings().get("qwen_companion.baseline")]
+        self.assertEqual([text_of(view) for view in left], [LINES])
+        self.assertTrue(left[0].is_read_only() and left[0].is_scratch())
+        right = self.window.active_view()
+        assert right
+        self.assertEqual(right.buffer_id(), self.code.buffer_id())
+        self.assertNotEqual(right, self.code)
+        self.assertEqual(len(self.window.selected_sheets()), 2)
+        yield from self.marked(right, 2)
+        self.put_caret(right, 3)
+        right.run_command("qwen_companion_keep_change")
+        yield {"condition": lambda: "line three\n" in text_of(left[0]), "timeout": 20_000}
+        right.run_command("qwen_companion_toggle_diff_layout")
+        yield lambda: len(self.window.views()) == views
+        self.assertEqual(self.window.active_view(), self.code)
+        self.assertFalse(self.code.is_scratch() or self.code.is_read_only())
+
+    def test_what_a_save_has_overwritten_can_be_compared(self) -> Steps:
+        """The agent's text is beside the file; nothing is lost."""
+        yield from self.opened_at_first()
+        agents = self.path.read_text()
+        self.on_screen.overwritten(self.window, str(self.path), ["Qwen Code"], agents.replace("line 5", "line 5!"))
+        yield lambda: self.screen.phantoms(self.code, "qwen_companion.overwritten")
+        self.screen.click(self.code, "compare")
+        left = lambda: [view for view in self.window.views() if view.settings().get("qwen_companion.baseline")]  # noqa: E731
+        yield left
+        self.assertIn("line 5!", text_of(left()[0]))
+        left()[0].run_command("qwen_companion_toggle_diff_layout")
+        yield lambda: not left()

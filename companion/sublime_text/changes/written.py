@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import sublime
@@ -10,9 +12,12 @@ import sublime
 from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
 from ..diff.listing import WrittenRows
+from ..minihtml import safe
 from ..notices import NOTICES
+from ..style import COLOURS
 from ..windows import Focus, is_code, real_path
 from .ask_later import AskLater
+from .sides import Lines, Sides
 from .view import WrittenView
 
 if TYPE_CHECKING:
@@ -21,6 +26,8 @@ if TYPE_CHECKING:
 NOTHING = "Nothing waits for a review."
 UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
 STALE = "This file is compared again. Try again in a moment."
+
+_OFFER_STYLE = f"<style>{COLOURS} body {{ margin: 0; }} div {{ padding: 0.2rem 0.5rem; }}</style>"
 
 Decision = Literal["keep", "undo"]
 
@@ -48,6 +55,10 @@ class WrittenChanges:
         """The state of the file for which a view's changes were asked."""
         self._going: dict[str, int] = {}
         """The files whose first change, or last for -1, the caret goes to as soon as it is known."""
+        self._offers: dict[int, sublime.PhantomSet] = {}
+        """The offers to compare what a save has overwritten, by view."""
+        self._sides: dict[int, Sides] = {}
+        """What is shown side by side, by window."""
         self.viewed: set[tuple[str, str]] = set()
         """The files that had the focus, with what was on the disk then."""
 
@@ -89,19 +100,55 @@ class WrittenChanges:
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
+        for number, sides in list(self._sides.items()):
+            if view in (sides.left, sides.right):
+                self._close_sides(number)
         self._views.pop(view.id(), None)
         self._asked.pop(view.id(), None)
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window closes."""
         self._listings.pop(window.id(), None)
+        self._sides.pop(window.id(), None)
 
     def close_all(self) -> None:
         """The package is unloaded."""
+        for number in list(self._sides):
+            self._close_sides(number)
         for marked in self._views.values():
             marked.clear()
         self._views.clear()
         self._listings.clear()
+
+    def can_toggle(self, view: sublime.View) -> bool:
+        """Whether a view can be shown beside its baseline, or is."""
+        return view.id() in self._views or any(sides.has(view) for sides in self._sides.values())
+
+    def toggle_layout(self, view: sublime.View) -> None:
+        """Show a file beside its baseline, or alone again."""
+        for number, sides in list(self._sides.items()):
+            if sides.has(view):
+                self._close_sides(number)
+                return
+        if marked := self._views.get(view.id()):
+            at = time.strftime("%H:%M", time.localtime())
+            title = f"{os.path.basename(marked.changes.path)} (before, {at})"
+            self._show_sides(view, marked.changes.baseline, title, _lines_of(marked.changes), is_baseline=True)
+
+    def _show_sides(
+        self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool
+    ) -> None:
+        window = view.window()
+        if window is None:
+            return
+        if window.id() in self._sides:
+            self._close_sides(window.id())
+        self._sides[window.id()] = Sides(view, text, title, changes, is_baseline=is_baseline)
+        self._refresh(self._sides[window.id()].right)
+
+    def _close_sides(self, number: int) -> None:
+        if sides := self._sides.pop(number, None):
+            sides.close()
 
     def _row(self, view: sublime.View) -> ChangeRow | None:
         name = view.file_name()
@@ -145,12 +192,20 @@ class WrittenChanges:
         else:
             number = view.id()
             marked = self._views[number] = WrittenView(view, row, changes, lambda *act: self._clicked(number, *act))
+        for sides in self._sides.values():
+            if sides.right == view and sides.is_baseline:
+                sides.show(changes.baseline, _lines_of(changes))
         if step := self._going.pop(row.full_path, 0):
             marked.go_to_end(step)
 
     def _clear(self, marked: WrittenView) -> None:
         """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
         marked.clear()
+        for number, sides in list(self._sides.items()):
+            if sides.right == marked.view and sides.is_baseline:
+                self._close_sides(number)
+        if not marked.view.is_valid():
+            return
         view, row = marked.view, marked.row
         window, target = view.window(), view.settings().get("git_diff_target", "index")
         # `reset_reference_document` doesn't bring git's own text back (sublimehq/sublime_text#2689).
@@ -282,9 +337,38 @@ class WrittenChanges:
         self._asked.pop(opened.id(), None)
         self._refresh(opened)
 
+    def overwritten(self, window: sublime.Window, path: str, agents: Sequence[str], text: str) -> None:
+        """A save has overwritten what an agent had written: offer once to compare them."""
+        view = window.find_open_file(path)
+        if view is None:
+            return
+        who = ", ".join(agents) or "another program"
+        phantoms = sublime.PhantomSet(view, "qwen_companion.overwritten")
+        compare = '<a href="compare">Compare</a> · <a href="dismiss">Dismiss</a>'
+        words = f"Your save has overwritten what {safe(who)} had written. {compare}"
+        html = f'<body id="qwen-companion-overwritten">{_OFFER_STYLE}<div>{words}</div></body>'
+
+        def compared(changes: Sequence[Lines]) -> None:
+            self._show_sides(view, text, f"{os.path.basename(path)} ({who}, overwritten)", changes, is_baseline=False)
+
+        def clicked(href: str) -> None:
+            phantoms.update([])
+            self._offers.pop(view.id(), None)
+            if href == "compare" and view.is_valid():
+                mine = _text(view)
+                self._ask(window, lambda companion: companion.changes.compared(text, mine), compared)
+
+        phantoms.update([sublime.Phantom(sublime.Region(0), html, sublime.PhantomLayout.BLOCK, clicked)])
+        self._offers[view.id()] = phantoms
+        NOTICES.add(f"Your save of {os.path.basename(path)} has overwritten what {who} had written.", window)
+
     def turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
         """A turn has changed some files: say so once."""
         NOTICES.add(f"{agent}: {files} file{'s' * (files != 1)} changed. Review (F8)", window)
+
+
+def _lines_of(changes: FileChanges) -> list[Lines]:
+    return [each[:4] for each in changes.changes]
 
 
 def _text(view: sublime.View) -> str:
