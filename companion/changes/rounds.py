@@ -14,6 +14,7 @@ from ..review.changes import changes
 from ..review.review import Review
 from . import places
 from .looking import Looks
+from .merging import merge
 from .port import ChangeViews, FileChanges, Listing, Work
 from .roots import Roots
 from .starting import RoundStarts
@@ -215,6 +216,12 @@ class Rounds:
         if folder:
             await folder.call(folder.round.loaded, name)
         await self._looks.look(window)
+
+    async def merged(self, baseline: str, disk: str, mine: str) -> str | None:
+        """The baseline with the unsaved edits of a buffer, `mine`; None if they conflict with an agent's changes."""
+        sides = (text.encode("utf-8", "surrogatepass") for text in (baseline, disk, mine))
+        found = await asyncio.to_thread(merge, *sides)
+        return None if found is None else found.decode("utf-8", "surrogatepass")
 
     async def compared(self, old: str, new: str) -> list[tuple[int, int, int, int]]:
         """The lines that differ between two texts, half-open, from 0."""

@@ -248,3 +248,17 @@ class TestWritten(ChangesCase):
         self.assertIn("line 5!", text_of(left()[0]))
         left()[0].run_command("qwen_companion_toggle_diff_layout")
         yield lambda: not left()
+
+    def test_the_gutter_leaves_out_what_the_person_has_typed(self) -> Steps:
+        """The reference document is the baseline with their unsaved edits."""
+        yield from self.opened_at_first()
+        marked = self.on_screen._views[self.code.id()]
+        referred: list[str] = []
+        before = marked.refer_to
+        marked.refer_to = lambda text: (referred.append(text), before(text))
+        self.put_caret(self.code, 10)
+        self.code.run_command("insert", {"characters": "mine "})
+        yield lambda: referred[-1:] == [LINES.replace("line 10\n", "mine line 10\n")]
+        self.put_caret(self.code, 3)
+        self.code.run_command("insert", {"characters": "both "})
+        yield lambda: referred[-1:] == [LINES]

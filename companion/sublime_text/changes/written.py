@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import sublime
 
 from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
 from ..diff.listing import WrittenRows
-from ..minihtml import safe
 from ..notices import NOTICES
 from ..style import COLOURS
 from ..windows import Focus, is_code, real_path
@@ -27,9 +26,22 @@ NOTHING = "Nothing waits for a review."
 UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
 STALE = "This file is compared again. Try again in a moment."
 
-_OFFER_STYLE = f"<style>{COLOURS} body {{ margin: 0; }} div {{ padding: 0.2rem 0.5rem; }}</style>"
+MERGE_AFTER = 400
+"""Milliseconds after an edit until the gutter leaves it out."""
+_OFFER = (
+    f'<body id="qwen-companion-overwritten"><style>{COLOURS} body {{ margin: 0; }}</style>'
+    'Your save has overwritten what an agent had written. <a href="compare">Compare</a></body>'
+)
 
 Decision = Literal["keep", "undo"]
+
+
+class _Offer(NamedTuple):
+    """What a save has overwritten."""
+
+    phantoms: sublime.PhantomSet
+    text: str
+    who: str
 
 
 class WrittenChanges:
@@ -55,8 +67,10 @@ class WrittenChanges:
         """The state of the file for which a view's changes were asked."""
         self._going: dict[str, int] = {}
         """The files whose first change, or last for -1, the caret goes to as soon as it is known."""
-        self._offers: dict[int, sublime.PhantomSet] = {}
-        """The offers to compare what a save has overwritten, by view."""
+        self._offers: dict[int, _Offer] = {}
+        """The offers to compare what a save has overwritten, by buffer."""
+        self._merging: set[int] = set()
+        """The views whose unsaved edits are about to be merged into their reference documents."""
         self._sides: dict[int, Sides] = {}
         """What is shown side by side, by window."""
         self.viewed: set[tuple[str, str]] = set()
@@ -103,6 +117,7 @@ class WrittenChanges:
         for number, sides in list(self._sides.items()):
             if view in (sides.left, sides.right):
                 self._close_sides(number)
+        self._offers.pop(view.buffer_id(), None)
         self._views.pop(view.id(), None)
         self._asked.pop(view.id(), None)
 
@@ -189,6 +204,8 @@ class WrittenChanges:
             return
         if marked:
             marked.update(row, changes)
+            if view.is_dirty():
+                self.edited(view)
         else:
             number = view.id()
             marked = self._views[number] = WrittenView(view, row, changes, lambda *act: self._clicked(number, *act))
@@ -197,6 +214,28 @@ class WrittenChanges:
                 sides.show(changes.baseline, _lines_of(changes))
         if step := self._going.pop(row.full_path, 0):
             marked.go_to_end(step)
+
+    def edited(self, view: sublime.View) -> None:
+        """A view was edited: the person's unsaved edits are no changes of an agent."""
+        number = view.id()
+        if number not in self._views or number in self._merging:
+            return
+        self._merging.add(number)
+
+        def merge() -> None:
+            self._merging.discard(number)
+            if (marked := self._views.get(number)) and view.is_valid() and (window := view.window()):
+                changes, mine = marked.changes, _text(view)
+
+                def answer(text: str | None) -> None:
+                    if self._views.get(number) is marked and marked.changes is changes:
+                        marked.refer_to(changes.baseline if text is None else text)
+
+                self._ask(
+                    window, lambda companion: companion.changes.merged(changes.baseline, changes.text, mine), answer
+                )
+
+        sublime.set_timeout(merge, MERGE_AFTER)
 
     def _clear(self, marked: WrittenView) -> None:
         """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
@@ -222,6 +261,8 @@ class WrittenChanges:
     def _clicked(self, number: int, what: str, key: str) -> None:
         marked = self._views.get(number)
         match what:
+            case "compare":
+                self.compare_overwritten(sublime.View(number))
             case "keep" | "undo" if marked:
                 self._decide(marked, what, key, None)
             case _:
@@ -342,25 +383,38 @@ class WrittenChanges:
         view = window.find_open_file(path)
         if view is None:
             return
-        who = ", ".join(agents) or "another program"
+        if before := self._offers.pop(view.buffer_id(), None):
+            before.phantoms.update([])
         phantoms = sublime.PhantomSet(view, "qwen_companion.overwritten")
-        compare = '<a href="compare">Compare</a> · <a href="dismiss">Dismiss</a>'
-        words = f"Your save has overwritten what {safe(who)} had written. {compare}"
-        html = f'<body id="qwen-companion-overwritten">{_OFFER_STYLE}<div>{words}</div></body>'
+        number = view.id()
+        phantoms.update(
+            [
+                sublime.Phantom(
+                    sublime.Region(0), _OFFER, sublime.PhantomLayout.BLOCK, lambda href: self._clicked(number, href, "")
+                )
+            ]
+        )
+        who = ", ".join(agents)
+        self._offers[view.buffer_id()] = _Offer(phantoms, text, who)
+        NOTICES.add(f"Your save of {os.path.basename(path)} has overwritten what {who} had written. Compare", window)
 
-        def compared(changes: Sequence[Lines]) -> None:
-            self._show_sides(view, text, f"{os.path.basename(path)} ({who}, overwritten)", changes, is_baseline=False)
+    def has_overwritten(self, view: sublime.View) -> bool:
+        """Whether a save of this file has overwritten something that was not compared yet."""
+        return view.buffer_id() in self._offers
 
-        def clicked(href: str) -> None:
-            phantoms.update([])
-            self._offers.pop(view.id(), None)
-            if href == "compare" and view.is_valid():
-                mine = _text(view)
-                self._ask(window, lambda companion: companion.changes.compared(text, mine), compared)
+    def compare_overwritten(self, view: sublime.View) -> None:
+        """Show what a save has overwritten beside the file."""
+        offer, window = self._offers.pop(view.buffer_id(), None), view.window()
+        if offer is None or window is None:
+            return
+        offer.phantoms.update([])
+        title = f"{os.path.basename(view.file_name() or '')} ({offer.who}, overwritten)"
+        theirs, mine = offer.text, _text(view)
 
-        phantoms.update([sublime.Phantom(sublime.Region(0), html, sublime.PhantomLayout.BLOCK, clicked)])
-        self._offers[view.id()] = phantoms
-        NOTICES.add(f"Your save of {os.path.basename(path)} has overwritten what {who} had written.", window)
+        def answer(changes: Sequence[Lines]) -> None:
+            self._show_sides(view, theirs, title, changes, is_baseline=False)
+
+        self._ask(window, lambda companion: companion.changes.compared(theirs, mine), answer)
 
     def turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
         """A turn has changed some files: say so once."""
