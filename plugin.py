@@ -116,6 +116,10 @@ from .companion.sublime_text.follow.commands import (  # noqa: E402
 )
 from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand  # noqa: E402
 from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
+from .companion.sublime_text.problems.commands import (  # noqa: E402
+    QwenCompanionCopyMcpConfigurationCommand,
+    QwenCompanionSendProblemsCommand,
+)
 from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand  # noqa: E402
 from .companion.sublime_text.status.commands import (  # noqa: E402
     QwenCompanionCopyReportCommand,
@@ -182,6 +186,7 @@ __all__ = (
     "QwenCompanionConnectElsewhereCommand",
     "QwenCompanionCopyCommentsCommand",
     "QwenCompanionCopyEnvironmentCommand",
+    "QwenCompanionCopyMcpConfigurationCommand",
     "QwenCompanionCopyReportCommand",
     "QwenCompanionDaemonCommand",
     "QwenCompanionDeleteCommentsCommand",
@@ -219,6 +224,7 @@ __all__ = (
     "QwenCompanionSendCommentsCommand",
     "QwenCompanionSendFileCommand",
     "QwenCompanionSendLineCommand",
+    "QwenCompanionSendProblemsCommand",
     "QwenCompanionSendSelectionCommand",
     "QwenCompanionShowLogCommand",
     "QwenCompanionShowTerminalCommand",

@@ -66,6 +66,7 @@ class Companion:
             lambda window: self._settings_of(window).told,
             self._status_changed,
             self.changes,
+            self.folders_of,
         )
         self.registry = AgentRegistry(editor.mention, self.chats.environment)
         self._editor = editor

@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 from .actions import read_actions
 from .agents import PRESETS, AgentCommand, read_agents
 from .exclusion import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
+from .mcp_servers import McpServer, read_mcp_servers
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 FILE = "QwenCompanion.sublime-settings"
@@ -96,6 +97,10 @@ class DaemonSettings:
     """The agents that a chat may start, besides the daemon."""
     agents_use_editor: bool = False
     """Whether such an agent is offered the window's own MCP server."""
+    agents_all_folders: bool = True
+    """Whether such an agent gets all folders of the window."""
+    agents_mcp_servers: tuple[McpServer, ...] = ()
+    """The person's own MCP servers, which every such agent gets."""
 
 
 PROJECT = "https://github.com/QwenCompanion/QwenCompanion"
@@ -108,7 +113,12 @@ _MAPS = "path_maps"
 _REVIEW = "review"
 _TOOLS = "agents_tools"
 _AGENTS = "agents"
-_READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {_AGENTS: read_agents, "actions": read_actions}
+_SERVERS = "agents_mcp_servers"
+_READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {
+    _AGENTS: read_agents,
+    _SERVERS: read_mcp_servers,
+    "actions": read_actions,
+}
 """What reads a setting with entries of the person's own, and says what is wrong in each."""
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
@@ -196,6 +206,10 @@ TABLE = (
     Setting("agents", {}, is_secret=True),
     # Never in a project: it lets an agent see what is open.
     Setting("agents_use_editor", _DAEMON.agents_use_editor),
+    # Never in a project: it gives an agent the other folders.
+    Setting("agents_all_folders", _DAEMON.agents_all_folders),
+    # Never in a project: opening a folder must not decide which program runs, or where a token is sent.
+    Setting("agents_mcp_servers", {}, is_secret=True),
     Setting("agents_tools", list(_DEFAULTS.agents_tools), choices=AGENT_TOOLS),
     Setting("agents_new_problems", _DEFAULTS.agents_new_problems),
     # Never in a project: opening a folder must not decide what is asked of an agent.
@@ -267,6 +281,8 @@ class Values:
             command=command if isinstance(command, str) else tuple(command),
             agents=read_agents(self.by_name[_AGENTS], self.installed)[0],
             agents_use_editor=self.by_name["agents_use_editor"],
+            agents_all_folders=self.by_name["agents_all_folders"],
+            agents_mcp_servers=read_mcp_servers(self.by_name[_SERVERS])[0],
         )
 
 

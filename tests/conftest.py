@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
+import sys
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -52,6 +53,20 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 def _sendable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+@pytest.fixture(autouse=True)
+def valid_messages() -> Iterator[None]:
+    """What our client sends to an agent is valid by the schema of the protocol, in every test."""
+    module = sys.modules.get("companion.backends.acp.peer")
+    if module is None:
+        yield
+        return
+    from .valid_messages import watched  # noqa: PLC0415 - most tests need no schema
+
+    with watched(module.Peer) as found:
+        yield
+    assert found.problems == []
 
 
 @pytest.fixture(scope="session")

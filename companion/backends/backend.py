@@ -19,6 +19,7 @@ from .parts import (
     Authentication,
     Catalog,
     Edits,
+    Fork,
     Handover,
     History,
     Options,
@@ -73,6 +74,11 @@ class Backend(Protocol):
     @property
     def rewind(self) -> Rewind | None:
         """Other ways on from what was said."""
+        ...
+
+    @property
+    def fork(self) -> Fork | None:
+        """Copies of conversations."""
         ...
 
     @property
@@ -173,6 +179,7 @@ PARTS = (
     "catalog",
     "history",
     "rewind",
+    "fork",
     "tasks",
     "options",
     "queries",

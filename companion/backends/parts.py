@@ -92,7 +92,7 @@ class Rewinding:
 
 
 class Rewind(Protocol):
-    """Continues a conversation, rewinds it and copies it."""
+    """Continues a conversation and rewinds it."""
 
     async def go_on(self, session: AgentSession) -> str | None:
         """Continue the turn that was interrupted. Returns the id of its prompt; None if there is nothing to."""
@@ -105,6 +105,10 @@ class Rewind(Protocol):
     async def rewind(self, session: AgentSession, point: str, *, undo_files: bool) -> Rewinding:
         """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then."""
         ...
+
+
+class Fork(Protocol):
+    """Copies conversations."""
 
     async def fork(self, session: AgentSession, title: str = ...) -> AgentSession:
         """Copy a session with everything that was said in it. Returns the copy, attached to it."""

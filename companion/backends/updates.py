@@ -181,6 +181,7 @@ class _ChunkMeta(Wire):
 
 class _Chunk(Wire):
     content: _Content
+    message_id: Text = ""
     meta: Annotated[_ChunkMeta, BeforeValidator(as_object), Field(alias="_meta")] = _ChunkMeta()
 
 
@@ -189,7 +190,7 @@ def _message(kind: type[events.MessageChunk], chunk: _Chunk) -> events.MessageCh
     content = _content(chunk.content)
     aside = usage = None
     if used := meta.usage:
-        usage = events.Usage(_number(used.get("inputTokens")), _number(used.get("outputTokens")))
+        usage = events.Usage(decode_count(used.get("inputTokens")), decode_count(used.get("outputTokens")))
     if meta.is_discrete and isinstance(content, events.TextContent):
         aside = _aside(meta)
         if meta.source in _MARKERS:
@@ -201,6 +202,7 @@ def _message(kind: type[events.MessageChunk], chunk: _Chunk) -> events.MessageCh
         meta.parent_tool_call_id,
         usage,
         aside,
+        chunk.message_id,
     )
 
 
@@ -215,7 +217,8 @@ def _aside(meta: _ChunkMeta) -> events.Aside:
     )
 
 
-def _number(value: object) -> int:
+def decode_count(value: object) -> int:
+    """A number of tokens; 0 for anything else."""
     return value if type(value) is int and 0 < value <= MOST else 0
 
 
@@ -249,9 +252,15 @@ class _Commands(Wire):
     available_commands: tuple[_Command, ...]
 
 
+class _Cost(Wire):
+    amount: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+    currency: Annotated[str, Field(pattern=r"^[A-Za-z]{3}$")]
+
+
 class _Usage(Wire):
     size: Count
     used: Count
+    cost: Annotated[_Cost | None, BeforeValidator(lambda value: read(_Cost, value))] = None
 
 
 class _Mode(Wire):
@@ -283,7 +292,14 @@ _UPDATES: Mapping[str, tuple[type[Wire], str, Callable[[Any], object]]] = {
     "usage_update": (
         _Usage,
         "the use of the context window",
-        lambda usage: events.UsageUpdate(ContextWindow(usage.size, usage.used)),
+        lambda usage: events.UsageUpdate(
+            ContextWindow(
+                usage.size,
+                usage.used,
+                usage.cost.amount if usage.cost else None,
+                usage.cost.currency.upper() if usage.cost else "",
+            )
+        ),
     ),
     "current_mode_update": (
         _Mode,

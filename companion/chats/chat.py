@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from ..agents import AgentCommand
 from ..backends.acp.client import AgentClient
 from ..backends.acp.port import EditorServer
+from ..backends.acp.surroundings import Surroundings, no_surroundings
 from ..backends.backend import needed
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
@@ -65,11 +66,13 @@ class Chat:
         questions_changed: Callable[[], object],
         turns: TurnListener | None = None,
         server: EditorServer | None = None,
+        surroundings: Callable[[], Awaitable[Surroundings]] = no_surroundings,
         undone: UndoneChanges | None = None,
     ) -> None:
         """`daemons` are those of its window, `server` is that of its window; `turns` hears of its turns.
 
-        `undone` knows what the person has undone of the changes.
+        `surroundings` is what an agent gets besides the chat's folder; `undone` knows what the person has undone of the
+        changes.
         """
         self.window = window
         self.connector = Connector(settings, daemons, self._agent_client)
@@ -80,6 +83,7 @@ class Chat:
         self._settings = settings
         self._environment = environment
         self._server = server
+        self._surroundings = surroundings
         self._is_open = False
         self._tasks: set[asyncio.Task[object]] = set()
         self._reading: asyncio.Task[object] | None = None
@@ -351,7 +355,9 @@ class Chat:
         return next(same, agent)
 
     def _agent_client(self, agent: AgentCommand) -> AgentClient:
-        return AgentClient(agent, self._editor, self.window, self._environment, self._told, self._server)
+        return AgentClient(
+            agent, self._editor, self.window, self._environment, self._told, self._server, self._surroundings
+        )
 
     def _end(self, *, with_queue: bool = True) -> list[Draft]:
         """Stop reading, showing and sending. Returns what was not sent."""

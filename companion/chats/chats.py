@@ -16,12 +16,14 @@ from typing import Any, Protocol
 from ..agents import AgentCommand
 from ..backends.acp.port import EditorServer, OfferedServer
 from ..backends.acp.process import end_left, has_program
+from ..backends.acp.surroundings import Surroundings
 from ..backends.daemon.process import launch
 from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
 from ..conversation.forms import Values
 from ..exclusion import Told
 from ..ids import ChatId, WindowId
+from ..platforms.files import real_folder
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .changes import ChatChanges
@@ -72,10 +74,11 @@ class Chats:
         told: Callable[[WindowId], Told],
         changed: Callable[[], object],
         turns: WrittenTurns | None = None,
+        folders: Callable[[WindowId], tuple[str, ...]] = lambda _: (),
     ) -> None:
         """`told` gives what may be told of a window's files; `changed` is called when other questions wait.
 
-        `turns` hears of the turns, and knows what was written in them.
+        `turns` hears of the turns, and knows what was written in them; `folders` gives those of a window.
         """
         self._editor = editor
         self._reviews = reviews
@@ -83,6 +86,7 @@ class Chats:
         self._told = told
         self._changed = changed
         self._turns = turns
+        self._folders = folders
         self._settings = DaemonSettings()
         self._environment = LoginEnvironment()
         self._registry = Registry(editor)
@@ -303,6 +307,16 @@ class Chats:
         """The MCP server of a window as its chats' agents get it: only if the person wants that."""
         return _Server(self._access, window, lambda: self._settings.agents_use_editor)
 
+    async def _surroundings(self, window: WindowId) -> Surroundings:
+        """What an agent of a window gets besides the folder of its chat."""
+        settings, told, folders = self._settings, self._told(window), self._folders(window)
+        if not settings.agents_all_folders:
+            folders = ()
+        allowed = await asyncio.to_thread(
+            lambda: tuple(real_folder(each) for each in folders if not told.is_excluded(each, folders))
+        )
+        return Surroundings(allowed, settings.agents_mcp_servers)
+
     def _end(self, work: Coroutine[Any, Any, None]) -> None:
         ending = asyncio.get_running_loop().create_task(work)
         self._ending.add(ending)
@@ -334,6 +348,7 @@ class Chats:
                 self._changed,
                 self._turns,
                 self.server(window),
+                lambda: self._surroundings(window),
                 self._turns,
             )
         return self._registry.chats[chat_id]

@@ -45,7 +45,9 @@ class Connector:
         self._make_agent = agent
         self.folder = ""
         """The chat's, as the editor calls it."""
-        self.locality = Locality()
+        self._where = Locality()
+        self._started: AgentClient | None = None
+        """The agent that was reached last; None if it is a daemon."""
         self.inherited: Mapping[str, Any] | None = None
         """The agent that the instance before this one has left, until it is taken up."""
         self._settings = settings
@@ -53,6 +55,11 @@ class Connector:
         """The addresses at which a daemon has answered."""
         self._daemon: Client | None = None
         """The daemon that was reached last; None if it is an agent."""
+
+    @property
+    def locality(self) -> Locality:
+        """Where what answers is."""
+        return replace(self._where, folders=self._started.folders) if self._started else self._where
 
     @property
     def private(self) -> PrivateDaemon:
@@ -80,7 +87,8 @@ class Connector:
     def begin(self) -> None:
         """Forget where a daemon or an agent was: a conversation begins."""
         known = Locality(folder=self.folder)
-        self.locality = replace(known, agent=self.agent.name) if self.agent else known
+        self._started = None
+        self._where = replace(known, agent=self.agent.name) if self.agent else known
         self.private.may_restart = True
         self._daemon = None
 
@@ -93,7 +101,7 @@ class Connector:
     @property
     def has_moved(self) -> bool:
         """Whether the private daemon has ended, or another chat has started it anew at another address."""
-        return self._daemon is not None and self.locality.is_private and not self.private.runs_at(self._daemon.address)
+        return self._daemon is not None and self._where.is_private and not self.private.runs_at(self._daemon.address)
 
     async def look_again(self) -> None:
         """Ask what is at the address of the daemon, which may be another one by now."""
@@ -143,7 +151,8 @@ class Connector:
 
     def _located(self, client: AgentClient, folder: str) -> None:
         version, name = client.agent.info.version, client.name
-        self.locality = Locality("this computer", folder, version, is_private=True, agent=name)
+        self._started = client
+        self._where = Locality("this computer", folder, version, is_private=True, agent=name)
         self._daemon = None
 
     async def _locate(self, client: Client, folder: str) -> None:
@@ -151,7 +160,8 @@ class Connector:
         address, is_private = client.address, self.private.is_at(client.address)
         known_here = is_private or (address.is_loopback and address.url in self.daemons.here)
         shown_here = known_here or await is_here(client, self.folder)
-        self.locality = where(address, client.capabilities, folder, is_here=shown_here, is_private=is_private)
+        self._started = None
+        self._where = where(address, client.capabilities, folder, is_here=shown_here, is_private=is_private)
 
     async def _address(self, conversation: Conversation) -> Address:
         """The daemon to use; a private one is started if none runs, and ended if it isn't wanted."""

@@ -186,7 +186,7 @@ class ChatHistory:
         """Copy the conversation, and show the copy. The original stays in the list."""
         chat = self._registry[chat_id]
         client, session, _ = await chat.connection.reached(REACH_LIMIT)
-        copier = needed(client.rewind, client, "copy a conversation")
+        copier = needed(client.fork, client, "copy a conversation")
         copy = await _once_idle(chat, lambda: copier.fork(session, chat.status.title))
         await client.detach(copy)
         chat.begin(copy.id)

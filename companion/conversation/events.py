@@ -83,6 +83,8 @@ class MessageChunk:
     usage: Usage | None = None
     """It ends a call of the model that has used this."""
     aside: Aside | None = None
+    message: str = ""
+    """The agent's id of the message; another one begins a paragraph of its own."""
 
 
 class UserMessageChunk(MessageChunk):

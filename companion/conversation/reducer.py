@@ -56,7 +56,7 @@ class Reducer:
                 self._aside(envelope, speaker, text, chunk.aside, parent)
             case events.TextContent(text=text):
                 if text:
-                    turn_for(envelope).say(speaker, text, parent)
+                    turn_for(envelope).say(speaker, text, parent, message="" if speaker == "user" else chunk.message)
             case events.ResourceLink(uri=uri, name=name):
                 turn = turn_for(envelope)
                 if speaker == "user":

@@ -261,10 +261,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class ContextWindow:
-    """How full the context window is, in tokens."""
+    """How full the context window is, in tokens, and what the session has cost."""
 
     size: int
     used: int
+    cost: float | None = None
+    """In `currency`; None if the agent doesn't say that."""
+    currency: str = ""
+    """By ISO 4217, such as "USD"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,3 +407,5 @@ class Locality:
     """What the person should know before using it, a sentence."""
     agent: str = DAEMON_AGENT
     """What the agent calls itself."""
+    folders: tuple[str, ...] = ()
+    """The other folders that it works in."""

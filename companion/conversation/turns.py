@@ -40,6 +40,8 @@ class _Said:
     aside: str = ""
     """The name of a message of its own, which other pieces don't belong to."""
     shown: Message | None = None
+    message: str = ""
+    """The agent's id of the message, if it has said one."""
 
     def show(self) -> Message:
         if self.shown is None:
@@ -240,12 +242,13 @@ class TurnBuilder:
         self._unpack()
         self._items.append(ChatNotice(text, is_aside))
 
-    def say(self, speaker: Speaker, text: str, parent: str | None = None, aside: str = "") -> None:
+    def say(self, speaker: Speaker, text: str, parent: str | None = None, aside: str = "", message: str = "") -> None:
         """Append to the last message if it is this speaker's; otherwise begin a new one.
 
-        An `aside` is the name of a message of its own, which doesn't break the one that streams.
+        An `aside` is the name of a message of its own, which doesn't break the one that streams. Another `message`, an
+        id, is another message.
         """
-        said = self._said(speaker, parent, aside)
+        said = self._said(speaker, parent, aside, message)
         said.pieces.append(text)
         said.shown = None
 
@@ -306,15 +309,17 @@ class TurnBuilder:
         """The turn is over."""
         self.state, self.stop_reason, self.error, self.cancelling = state, sys.intern(stop_reason), error, False
 
-    def _said(self, speaker: Speaker, parent: str | None, aside: str = "") -> _Said:
+    def _said(self, speaker: Speaker, parent: str | None, aside: str = "", message: str = "") -> _Said:
         self._unpack()
         for item in reversed(self._items):
             if isinstance(item, _Said) and (item.speaker, item.parent, item.aside) == (speaker, parent, aside):
+                if message and item.message != message:
+                    break
                 return item
             is_aside = (isinstance(item, _Said) and item.aside) or (isinstance(item, ChatNotice) and item.is_aside)
             if not is_aside:
                 break
-        said = _Said(speaker, parent, aside=aside)
+        said = _Said(speaker, parent, aside=aside, message=message)
         self._items.append(said)
         return said
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from .processes import user_id
 
@@ -28,6 +28,10 @@ BUSY_LOOK = 0.05
 """Seconds between two tries."""
 _BUSY = {5, 32, 33}
 """ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION and ERROR_LOCK_VIOLATION of Windows."""
+_NOT_REPLACED = {1, 50, 1175, 1176, 1177}
+"""What ReplaceFileW says where a file system lacks it, and if it could not do it: both files are as they were."""
+_ACL_AND_ATTRIBUTES = 1 << 0 | 1 << 2
+"""COPYFILE_ACL and COPYFILE_XATTR of macOS' <copyfile.h>."""
 _NO_NEW_NAME = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV}
 """What a folder that can't be written to says, and a file that is the target of a mount."""
 _STEP = getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY)) | getattr(os, "O_DIRECTORY", 0)
@@ -36,7 +40,6 @@ _AS_IT_IS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getatt
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IT_IS
 _HAS_DESCRIPTORS = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
-_HAS_ATTRIBUTES = hasattr(os, "listxattr")
 
 
 class _NotReplacedError(Exception):
@@ -58,9 +61,9 @@ class FolderEntry:
     def replace(self, content: bytes, *, is_private: bool = False) -> None:
         """Write the file: a reader sees the old content or the new.
 
-        The mode, the owner, hard links and attributes stay. Where that needs the old file itself, or the folder takes
-        no new one, it is written in place; its old content is kept in the temporary folder until the new one was read
-        back. A private file is readable by this user only, and a link in its place is replaced.
+        The mode, the owner, hard links, access lists and attributes stay. Where that needs the old file itself, or the
+        folder takes no new one, it is written in place; its old content is kept in the temporary folder until the new
+        one was read back. A private file is readable by this user only, and a link in its place is replaced.
 
         Raises:
             OSError: it could not be written, and is what it was. If even that failed, the message says where its old
@@ -108,13 +111,18 @@ class FolderEntry:
                 file.write(content)
                 if like and sys.platform != "win32":
                     self._liken(file.fileno(), like)
-            _patiently(
-                lambda: os.replace(temporary, self._at(self._name), src_dir_fd=self._folder, dst_dir_fd=self._folder)
-            )
+            _patiently(lambda: self._take_place(temporary, is_like=like is not None))
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=self._folder)
             raise
+
+    def _take_place(self, temporary: str, *, is_like: bool) -> None:
+        name = self._at(self._name)
+        if is_like and sys.platform == "win32":
+            _replace_on_windows(name, temporary)
+        else:
+            os.replace(temporary, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
     def _liken(self, descriptor: int, like: os.stat_result) -> None:
         if sys.platform == "win32":
@@ -125,13 +133,13 @@ class FolderEntry:
                 os.fchown(descriptor, like.st_uid, like.st_gid)
             except OSError:
                 raise _NotReplacedError from None
-        if _HAS_ATTRIBUTES and sys.platform == "linux":
-            old = self.open()
-            try:
-                if set(os.listxattr(old)) - set(os.listxattr(descriptor)):
-                    raise _NotReplacedError
-            finally:
-                os.close(old)
+        old = self.open()
+        try:
+            is_alike = _likened_on_macos(old, descriptor) if sys.platform == "darwin" else _is_alike(old, descriptor)
+        finally:
+            os.close(old)
+        if not is_alike:
+            raise _NotReplacedError
         os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
 
     def _write_in_place(self, content: bytes) -> None:
@@ -286,9 +294,44 @@ def _entered(folder: int, name: str, *, makes_folders: bool) -> int:
     return os.open(name, flags, dir_fd=folder)
 
 
+def _is_alike(old: int, new: int) -> bool:
+    """Whether two files have the same access lists and other attributes. A folder may give a new one others."""
+    if sys.platform != "linux":
+        return True
+    try:
+        first, second = ({name: os.getxattr(each, name) for name in os.listxattr(each)} for each in (old, new))
+    except OSError as error:
+        return error.errno == errno.ENOTSUP  # the file system has none
+    return first == second
+
+
+def _likened_on_macos(old: int, new: int) -> bool:
+    """Copy the access list and the attributes of a file; False if that is impossible, or flags differ."""
+    import ctypes  # noqa: PLC0415 - nobody else needs it
+
+    library: Any = ctypes.CDLL(None, use_errno=True)
+    library.fcopyfile.argtypes = ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32
+    if library.fcopyfile(old, new, None, _ACL_AND_ATTRIBUTES) != 0:
+        return False
+    first, second = (getattr(os.fstat(each), "st_flags", 0) for each in (old, new))
+    return first == second
+
+
+def _replace_on_windows(name: str, temporary: str) -> None:
+    """Replace a file by another one that gets its access list, attributes, streams and time of creation."""
+    import ctypes  # noqa: PLC0415 - nobody else needs it
+
+    windows: Any = ctypes
+    kernel = windows.WinDLL("kernel32", use_last_error=True)
+    pointer, text = ctypes.c_void_p, ctypes.c_wchar_p
+    kernel.ReplaceFileW.argtypes = text, text, text, ctypes.c_uint32, pointer, pointer
+    if not kernel.ReplaceFileW(name, temporary, None, 0, None, None):
+        raise windows.WinError(windows.get_last_error())
+
+
 def _may_be_written(error: Exception, found: os.stat_result, *, is_private: bool) -> bool:
     """Whether the old file is to be written because no new one can take its place."""
-    is_busy = getattr(error, "winerror", None) in _BUSY
+    is_busy = getattr(error, "winerror", None) in _BUSY | _NOT_REPLACED
     if is_private:
         # Nobody else may have it open, or own it.
         return is_busy and stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and is_mine(found)

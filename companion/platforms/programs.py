@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import shims
+from . import jobs, shims
 from .files import is_network
 
 Words = Sequence[str]
@@ -97,6 +97,7 @@ def start(
     *,
     folder: str | None = None,
     kind: Any = None,
+    is_bound: bool = False,
     **streams: Any,
 ) -> Any:
     """Start a program in a session of its own, so that no key of a terminal reaches it, and without a console window.
@@ -106,6 +107,7 @@ def start(
         environment: all that it gets, as `safe_environment` makes it.
         folder: where it runs; an absolute path.
         kind: a class like `subprocess.Popen`, which is used without one.
+        is_bound: whether on Windows all that it starts ends with it (`jobs`); elsewhere its group does.
         streams: `stdin`, `stdout`, `stderr` and `bufsize`, as `Popen` has them.
 
     Raises:
@@ -122,9 +124,12 @@ def start(
     if sys.platform == "win32":
         flags = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
     command = words if is_line else _command(words, environment)
-    return (kind or subprocess.Popen)(
+    process: Any = (kind or subprocess.Popen)(
         command, shell=is_line, cwd=folder, env=safe_environment(environment), **flags, **streams
     )
+    if is_bound and sys.platform == "win32":
+        jobs.bind(process.pid, int(process._handle))  # noqa: SLF001 - Python tells it in no other way
+    return process
 
 
 def run(words: Words, environment: Mapping[str, str], limit: float) -> subprocess.CompletedProcess[bytes]:

@@ -11,7 +11,7 @@ LONGEST = 5.0
 """Seconds that anything waits for a server."""
 STEP = 0.1
 """Seconds between two looks."""
-QUIET = 0.4
+QUIET = 0.7
 """Seconds without anything new after which a server has said what it has to say."""
 
 

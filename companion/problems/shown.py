@@ -21,10 +21,12 @@ class FileProblems:
     path: str
     rows: Sequence[Any]
     convert: Convert
+    published: object = None
+    """Another object whenever the file's problems were published, the same ones included; None if nobody says."""
 
     def is_same(self, other: FileProblems) -> bool:
         """Whether nobody has published anything in between, the same once more included."""
-        if self.path != other.path or len(self.rows) != len(other.rows):
+        if self.path != other.path or self.published is not other.published or len(self.rows) != len(other.rows):
             return False
         return all(one is another for one, another in zip(self.rows, other.rows, strict=True))
 

@@ -18,6 +18,8 @@ logger = logging.getLogger(__name__)
 
 STREAM_GONE_LIMIT = 10.0
 """Seconds that a session lives without a stream. A CLI reconnects within 3 s and never says that it ends."""
+IDLE_AGENT = 12 * 3600.0
+"""Seconds after which an agent that has said nothing counts as gone."""
 PING_LIMIT = 2.0
 """Seconds that a CLI has to answer a ping."""
 
@@ -265,7 +267,13 @@ class CliSessions:
         return self._sessions.get(identifier or "")
 
     def begin(self, identifier: str, cli: str, *, is_agent: bool = False, is_elsewhere: bool = False) -> None:
-        """The SDK has opened a session. That of an agent lasts until the agent's token is taken back."""
+        """The SDK has opened a session. That of an agent lasts until the agent's token is taken back, or it is idle.
+
+        An agent opens another one then.
+        """
+        for other in self if is_agent else ():
+            if other.is_agent and time.time() - other.last_message > IDLE_AGENT:
+                self.end(other.identifier)
         self._sessions[identifier] = Session(
             identifier,
             self._window,

@@ -73,6 +73,7 @@ class Tools:
         """`context` makes the context of the window, as its `settings` allow it."""
         self._sessions = sessions
         self._reviews = reviews
+        self._settings = settings
         self._agents = AgentTools(reviews, context, settings, knowledge, self._refusal)
 
     def server(self) -> Server[Any]:
@@ -90,6 +91,11 @@ class Tools:
     async def _initialized(self, context: Context, _params: NotificationParams) -> None:
         if session := self._session(context):
             session.initialized(context.session)
+
+    @property
+    def are_for_clis(self) -> bool:
+        """Whether the model of a CLI may use the tools for agents."""
+        return self._settings().agents_use_editor
 
     def listing(self, session: Session | None) -> dict[str, Any]:
         """The result of tools/list. A CLI that isn't offered both tools asks only in its terminal."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
+from ..clis.mcp_configuration import renew
 from ..log import Log
 from ..review.disk import Encodings
 from ..thread import CompanionThread
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+SCRIPT = "Packages/QwenCompanion/companion/clis/mcp_bridge.mjs"
+"""What the CLIs start that have our MCP server in their configuration."""
 FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
 MAX_WORDS = 200
@@ -102,7 +105,7 @@ class Adapter:
             accepted=self._accepted,
         )
         self.following = Following(self.focus)
-        self.consent = Consent(lambda: self.settings.daemon().agents)
+        self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
         self.chats = ChatViews(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.chats)),
@@ -159,6 +162,10 @@ class Adapter:
                 self.focus.activated(window, view)
                 self._tell_focus(window, view, _now(), is_active=True)
         self.chats.adopt_visible()
+        self.comments.start()
+        if self.settings.value("agents_use_editor"):
+            script = sublime.load_binary_resource(SCRIPT)
+            self.on_another_thread(lambda: renew(script), lambda _: None)
 
     def _tell_focus(self, window: sublime.Window, view: sublime.View, at: int, *, is_active: bool) -> None:
         identifier, number = window.id(), view.id()
@@ -273,6 +280,7 @@ class Adapter:
         self._bridge.close()
         self.libraries.close()
         self.thread.stop(STOP_LIMIT, hand_over=hand_over)
+        self.comments.kept.close()
         self._log.close()
 
     def unload(self) -> None:

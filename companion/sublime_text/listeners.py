@@ -56,7 +56,8 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_load_async(self, view: sublime.View) -> None:
         """A file is loaded."""
         self.on_selection_modified_async(view)
-        self.on_modified_async(view)
+        if adapter := package.adapter():
+            adapter.problems.edited(view, is_new=True)
 
     def on_reload_async(self, view: sublime.View) -> None:
         """A file was changed on disk and loaded again."""

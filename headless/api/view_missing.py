@@ -46,14 +46,6 @@ class ViewMissing:
         """Not offered."""
         raise not_offered("View.extract_completions")
 
-    def find_all_results(self) -> list[tuple[str, int, int]]:
-        """Not offered."""
-        raise not_offered("View.find_all_results")
-
-    def find_all_results_with_text(self) -> list[tuple[str, int, int, str]]:
-        """Not offered."""
-        raise not_offered("View.find_all_results_with_text")
-
     def show_popup_menu(self, items: list[str], on_done: Callable[[int], None], flags: int = 0) -> None:
         """Not offered."""
         raise not_offered("View.show_popup_menu")

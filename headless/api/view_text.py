@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from headless import classify, scopes, search, syntaxes
+from headless import classify, results, scopes, search, symbols, syntaxes
 from headless.api.flags import KIND_FUNCTION, KIND_TYPE, FindFlags, PointClassification, SymbolType
 from headless.api.items import SymbolRegion
 from headless.api.region import Region
@@ -15,8 +15,6 @@ from headless.changes import Span
 from headless.host import locked, not_offered
 from headless.syntaxes import syntax_by_path
 from headless.window import ViewState
-
-_SYMBOL = re.compile(r"^[ \t]*(?:async\s+)?(class|def|fn|func|function)\s+(\w+)", re.MULTILINE)
 
 
 def span_of(x: Region | Point) -> Span:
@@ -281,10 +279,25 @@ class ViewText:
         kinds = {"class": KIND_TYPE}
         return [
             SymbolRegion(
-                found[2], Region(*found.span(2)), "", SymbolType.DEFINITION, kinds.get(found[1], KIND_FUNCTION)
+                found.name,
+                Region(found.start, found.end),
+                "",
+                SymbolType.DEFINITION,
+                kinds.get(found.word, KIND_FUNCTION),
             )
-            for found in _SYMBOL.finditer(self._text)
+            for found in symbols.definitions(self._text)
         ]
+
+    def find_all_results(self) -> list[tuple[str, int, int]]:
+        """As `find_all_results_with_text`, without the texts."""
+        return [result[:3] for result in self.find_all_results_with_text()]
+
+    @locked
+    def find_all_results_with_text(self) -> list[results.Result]:
+        """What the settings `result_file_regex`, `result_line_regex` and `result_base_dir` find in the text."""
+        settings = self._state().settings
+        file, line, base = (settings.get(f"result_{key}") or "" for key in ("file_regex", "line_regex", "base_dir"))
+        return list(results.results(self._text, file, line, base))
 
     @locked
     def expand_to_scope(self, pt: Point, selector: str) -> Region | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from headless import jsonc
+from headless import jsonc, symbols
 from headless.api.flags import (
+    KIND_FUNCTION,
+    KIND_TYPE,
     KindId,
     SymbolSource,
     SymbolType,
@@ -81,6 +83,7 @@ class WindowProject(WindowIdentity):
         """Not offered."""
         raise not_offered("Window.file_history")
 
+    @locked
     def symbol_locations(
         self,
         sym: str,
@@ -89,24 +92,44 @@ class WindowProject(WindowIdentity):
         kind_id: KindId = KindId.AMBIGUOUS,
         kind_letter: str = "",
     ) -> list[SymbolLocation]:
-        """Not offered: nothing is indexed."""
-        raise not_offered("Window.symbol_locations")
+        """Where a symbol is: in the texts of the open files, and in the other files of the folders."""
+        state = self._state()
+        opened = {path: view.buffer.text for view in state.views() if (path := view.buffer.file_name)}
+        texts = dict(opened) if source != SymbolSource.INDEX else {}
+        if source != SymbolSource.OPEN_FILES:
+            texts |= {path: text for path, text in symbols.files(state.folders) if path not in opened}
+        found: list[SymbolLocation] = []
+        for path, text in texts.items():
+            defined = [each for each in symbols.definitions(text) if each.name == sym]
+            used = symbols.references(text, sym) if type != SymbolType.DEFINITION else []
+            if type != SymbolType.REFERENCE:
+                found += [_location(path, text, each, SymbolType.DEFINITION) for each in defined]
+            found += [_location(path, text, each, SymbolType.REFERENCE) for each in used]
+        kinds = (kind_id, kind_letter)
+        return [each for each in found if kinds == (KindId.AMBIGUOUS, "") or kinds == tuple(each.kind[:2])]
 
     def lookup_symbol_in_index(self, symbol: str) -> list[SymbolLocation]:
-        """Not offered."""
-        raise not_offered("Window.lookup_symbol_in_index")
+        """As `symbol_locations`, of definitions in the index."""
+        return self.symbol_locations(symbol, SymbolSource.INDEX, SymbolType.DEFINITION)
 
     def lookup_symbol_in_open_files(self, symbol: str) -> list[SymbolLocation]:
-        """Not offered."""
-        raise not_offered("Window.lookup_symbol_in_open_files")
+        """As `symbol_locations`, of definitions in open files."""
+        return self.symbol_locations(symbol, SymbolSource.OPEN_FILES, SymbolType.DEFINITION)
 
     def lookup_references_in_index(self, symbol: str) -> list[SymbolLocation]:
-        """Not offered."""
-        raise not_offered("Window.lookup_references_in_index")
+        """As `symbol_locations`, of references in the index."""
+        return self.symbol_locations(symbol, SymbolSource.INDEX, SymbolType.REFERENCE)
 
     def lookup_references_in_open_files(self, symbol: str) -> list[SymbolLocation]:
-        """Not offered."""
-        raise not_offered("Window.lookup_references_in_open_files")
+        """As `symbol_locations`, of references in open files."""
+        return self.symbol_locations(symbol, SymbolSource.OPEN_FILES, SymbolType.REFERENCE)
+
+
+def _location(path: str, text: str, found: symbols.Found, type: SymbolType) -> SymbolLocation:
+    row = text.count("\n", 0, found.start) + 1
+    column = found.start - (text.rfind("\n", 0, found.start) + 1) + 1
+    kind = KIND_TYPE if found.word == "class" else KIND_FUNCTION
+    return SymbolLocation(path, found.name, row, column, "", type, kind)
 
 
 class Window(WindowProject, WindowSheets, WindowPanels):

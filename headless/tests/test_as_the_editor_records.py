@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,3 +156,33 @@ def test_what_the_editor_asks_of_an_input_handler():
         [],
         {"initial_text": "", "initial_selection": [], "placeholder_text": "", "type": "text"},
     )
+
+
+def test_a_build_s_results_have_the_file_above_where_their_line_names_none(window: Any):
+    """Sublime's documentation, Build Systems: file_regex and line_regex are read with up to four groups."""
+    panel = window.create_output_panel("exec")
+    panel.settings().set("result_file_regex", r"^(?:File: )?([^ :]+\.c)(?::(\d+):(\d+): (.*))?$")
+    panel.settings().set("result_line_regex", r"^  line (\d+)(): (.*)$")
+    panel.settings().set("result_base_dir", "/build")
+    panel.run_command("append", {"characters": "a.c:3:5: error: no\nFile: b.c\n  line 7: what\nmade\n"})
+    at = os.path.normpath("/build/a.c"), os.path.normpath("/build/b.c")
+    found = panel.find_all_results_with_text()
+    assert found[0] == (at[0], 3, 5, "error: no")
+    assert found[-1] == (at[1], 7, 0, "what")
+    assert panel.find_all_results()[0] == (at[0], 3, 5)
+
+
+def test_a_symbol_is_looked_for_in_open_texts_and_in_the_folders(window: Any, tmp_path: Path):
+    """API Reference, Window.symbol_locations: rows and columns from 1, by source and by type."""
+    (tmp_path / "a.py").write_text("class Money:\n    pass\n\nMoney()\n")
+    (tmp_path / "b.py").write_text("def pay():\n    return 0\nx = Money()\n")
+    window.set_project_data({"folders": [{"path": str(tmp_path)}]})
+    [defined] = window.symbol_locations("Money", type=sublime.SymbolType.DEFINITION)
+    assert (os.path.basename(defined.path), defined.row, defined.col) == ("a.py", 1, 7)
+    used = window.symbol_locations("Money", type=sublime.SymbolType.REFERENCE)
+    places = sorted((os.path.basename(each.path), each.row, each.col) for each in used)
+    assert places == [("a.py", 4, 1), ("b.py", 3, 5)]
+    assert len(window.symbol_locations("Money")) == 3
+    assert window.symbol_locations("Money", sublime.SymbolSource.OPEN_FILES) == []
+    assert window.lookup_symbol_in_index("Money")
+    assert not window.lookup_references_in_open_files("Money")

@@ -309,8 +309,8 @@ def test_values_and_variables(window: Any):
     assert sublime.expand_variables({"a": ["$x ${y:z} \\$"]}, {"x": "1"}) == {"a": ["1 z $"]}
     sublime.set_clipboard("clip")
     assert sublime.get_clipboard() == "clip"
-    with pytest.raises(NotImplementedError, match=r"Window\.symbol_locations"):
-        window.symbol_locations("x")
+    with pytest.raises(NotImplementedError, match=r"Window\.file_history"):
+        window.file_history()
 
 
 def test_a_panel_may_have_the_focus(window: Any, package: Callable[..., Any]):

@@ -198,6 +198,43 @@ def test_comments_arrive_in_the_prompt_as_one_text_that_the_person_sends(
         cli.close()
 
 
+@pytest.mark.parametrize(("key", "started"), [("qwen", StartedQwen), ("gemini", StartedGemini)])
+def test_a_rejection_takes_its_comments_into_the_prompt_that_follows(
+    terminus: TerminusEditor, key: str, started: Callable[[Model, Terminal], StartedQwen | StartedGemini]
+) -> None:
+    """Nothing is pasted into the question; once the CLI has its answer, its prompt gets the comments."""
+    terminus.editor.do("command", name="qwen_companion_run", args={"cli": key})
+    cli = started(terminus.model, terminus.terminal(terminus.told("open")))
+    path = terminus.home.workspace / "greet.py"
+    before = path.read_bytes()
+    try:
+        cli.wait_ready()
+        cli.wait_connected()
+        cli.wait_idle()
+        cli.ask_to_write(path, GREET_BETTER)
+        proposal = terminus.editor.wait_diff(path)["id"]
+        cli.wait_question()
+        terminus.editor.do("command", name="terminus_show_screen", args={"text": cli.terminal.text()})
+        script = terminus.model.script()
+        words = f"not like this {script.tag}"
+        terminus.editor.do("command", name="qwen_companion_comment", args={"text": words}, view=proposal)
+        terminus.editor.do("command", name="qwen_companion_reject_with_comments", view=proposal)
+        cli.wait_idle()
+        assert "send" not in (terminus.home.home / "terminus.jsonl").read_text(encoding="utf-8")
+        terminus.editor.do("command", name="terminus_show_screen", args={"text": cli.terminal.text()})
+        sent = terminus.told("send")
+        assert words in sent["string"]
+        cli.terminal.press(PASTE.format(sent["string"]))
+        cli.terminal.wait("paste in the prompt", lambda: "Type your message" not in cli.terminal.text())
+        time.sleep(1)
+        cli.terminal.press("\r")
+        cli.wait_done(script)
+        assert words in terminus.model.requests_of(script)[0].last_user_text()
+        assert path.read_bytes() == before
+    finally:
+        cli.close()
+
+
 def test_gemini_cli_connects_without_its_discovery_file(terminus: TerminusEditor) -> None:
     """The variables of the terminal are enough, although Terminus sets TERM_PROGRAM to its own name."""
     terminus.editor.do("command", name="qwen_companion_run", args={"cli": "gemini"})

@@ -32,7 +32,7 @@ MUST_SHIP = {
     "sublime-package.json",
 }
 MAY_SHIP = re.compile(
-    r"docs/[a-z-]+\.md|companion/.*\.(py|css|html)|companion/registry/registry\.json|messages/[0-9.]+\.txt|[^/]+\.(sublime-[a-z-]+|hidden-[a-z]+)"
+    r"docs/[a-z-]+\.md|companion/.*\.(py|css|html)|companion/registry/registry\.json|companion/clis/mcp_bridge\.mjs|messages/[0-9.]+\.txt|[^/]+\.(sublime-[a-z-]+|hidden-[a-z]+)"
 )
 """Which pages of docs/ ship is looked at below."""
 

@@ -11,6 +11,7 @@ import sublime
 from .chat_case import ChatCase
 from .companion_case import CompanionCase, Steps, loaded, text_of
 from .terminal_case import Terminus
+from .test_review_reload import ReloadCase
 
 WORDS = "use the helper in money.py"
 
@@ -244,6 +245,29 @@ class TestComments(CompanionCase):
             yield lambda: "and a test" in sublime.get_clipboard()
         self.assertEqual(asked, ["Send your comment on what you have accepted as well?"])
 
+    def test_the_focus_stays_if_the_prompt_is_empty_only_later(self) -> Steps:
+        terminus = Terminus(self)
+        yield from self.open_diff("def greet(name):\n    return name\n")
+        self.comment("not so", self.proposal)
+        self.window.run_command("qwen_companion_run", {"cli": "qwen"})
+        yield lambda: terminus.views
+        yield lambda: terminus.views[0].settings().has("qwen_companion.terminal")
+        self.window.focus_view(self.proposal)
+        self.proposal.run_command("qwen_companion_reject_with_comments")
+        yield from self.closed()
+        self.window.focus_view(self.view)
+        terminus.views[0].run_command("append", {"characters": "> Type your message or @path/to/file\n"})
+        yield lambda: terminus.sent
+        self.assertIn("not so", terminus.sent[0]["string"])
+        self.assertEqual(self.window.active_view(), self.view)
+
+    def test_what_was_sent_is_listed_until_the_next_round(self) -> Steps:
+        self.comment()
+        self.panel.pasted(self.panel.unsent(self.window), "Qwen Code")
+        self.assertEqual(len(self.panel.of_window(self.window)), 1)
+        self.window.run_command("qwen_companion_begin_round")
+        yield lambda: not self.panel.of_window(self.window)
+
     def test_an_excluded_file_stays_here_and_the_others_go(self) -> Steps:
         self.comment("of app")
         yield from self.open_view("other.py")
@@ -284,6 +308,36 @@ class TestComments(CompanionCase):
         self.view.run_command("qwen_companion_go_to_comment", {"forward": False})
         self.assertEqual(self.view.rowcol(self.view.sel()[0].b)[0], 1)
         yield 0
+
+
+class TestCommentsOverAReload(ReloadCase):
+    """A comment that was written just before the package is loaded again."""
+
+    def panel(self) -> Any:
+        return loaded("sublime_text.package").adapter().comments
+
+    def test_it_is_drawn_and_counted_by_the_next_instance_with_those_from_before(self) -> Steps:
+        self.addCleanup(lambda: self.panel().delete(list(self.panel().comments)))
+        self.view.run_command("qwen_companion_comment", {"text": "one"})
+        yield from self.reload()
+        yield lambda: [each.words for each in self.panel().unsent(self.window)] == ["one"]
+        self.view.run_command("qwen_companion_comment", {"text": "two"})
+        yield from self.reload()
+        yield lambda: [each.words for each in self.panel().unsent(self.window)] == ["one", "two"]
+        yield lambda: self.panel().views.shows(self.view)
+        yield lambda: "2 comments to send" in self.view.get_status("zz_qwen_companion")
+
+    def test_a_comment_written_before_the_others_are_read_loses_none(self) -> Steps:
+        self.addCleanup(lambda: self.panel().delete(list(self.panel().comments)))
+        self.view.run_command("qwen_companion_comment", {"text": "one"})
+        self.unload()
+        yield 1
+        loaded("sublime_text.package").load()
+        self.view.run_command("qwen_companion_comment", {"text": "two"})
+        yield from self.taken_up()
+        yield lambda: [each.words for each in self.panel().unsent(self.window)] == ["one", "two"]
+        store = self.panel().kept._store
+        yield lambda: [each.words for each in store.load(str(self.folder))] == ["one", "two"]
 
 
 class TestCommentsInAChat(ChatCase):

@@ -68,6 +68,9 @@ class QuietEditor:
     def say(self, message: str, window: int | None = None) -> None:
         tell(event="say", message=message)
 
+    def mention(self, message: str, window: int) -> None:
+        tell(event="say", message=message)
+
     def settle(self, message: str) -> None:
         tell(event="settle", message=message)
 

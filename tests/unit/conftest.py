@@ -25,6 +25,7 @@ from companion.server import window as window_module
 from companion.settings import Settings
 from companion.thread import CompanionThread
 
+from . import loop_files
 from .memory_editor import Diff, MemoryEditor
 from .wire import LIMIT, Cli, Stream
 
@@ -45,6 +46,21 @@ def nothing_is_frozen() -> Iterator[None]:
     """Keep the companion from freezing the objects of all tests. Hypothesis, for one, looks for its referrers."""
     with patch("gc.freeze"):
         yield
+
+
+@pytest.fixture(scope="session")
+def looks_on_loops() -> Iterator[list[str]]:
+    """Where the package has looked at a file on an event loop."""
+    with loop_files.noticed() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def no_file_is_looked_at_on_a_loop(looks_on_loops: list[str]) -> Iterator[None]:
+    """A disk that hangs would stop all sessions. Those of other threads, which a test has left, count as well."""
+    looks_on_loops.clear()
+    yield
+    assert looks_on_loops == []
 
 
 ALONE = Path(__file__).with_name("alone.py")

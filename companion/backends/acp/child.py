@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from ...platforms import programs
+from ...platforms import jobs, programs
+from ..starting import begun
 
 if sys.platform == "win32":
     # Its pipes can be read by the loop, those of `subprocess` can't.
@@ -172,7 +173,8 @@ class Child:
         return await asyncio.shield(self._ended)
 
     def close(self) -> None:
-        """Let go of the pipes."""
+        """Let go of the pipes, and of what it has left behind."""
+        jobs.release(self.pid)
         self.output.close()
         self.errors.close()
         self.close_input()
@@ -235,17 +237,21 @@ async def start(
     Raises:
         OSError: it can't be run.
     """
-    process: Any = programs.start(
-        command,
-        environment,
-        folder=folder,
-        kind=Popen,
-        stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT if joins_errors else subprocess.PIPE,
-        bufsize=0,
-    )
-    return await _connected(Child(process))
+
+    def begin() -> Popen[bytes]:
+        return programs.start(
+            command,
+            environment,
+            folder=folder,
+            kind=Popen,
+            is_bound=True,
+            stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if joins_errors else subprocess.PIPE,
+            bufsize=0,
+        )
+
+    return await _connected(Child(await begun(begin, _end)))
 
 
 async def take_over(left: Mapping[str, Any]) -> Child:
@@ -256,10 +262,23 @@ async def take_over(left: Mapping[str, Any]) -> Child:
 def close_left(left: Mapping[str, Any]) -> int:
     """Close the pipes of a process that nobody takes over. Returns its number. From any thread."""
     process: Popen[bytes] = left["process"]
+    _close_pipes(process)
+    return process.pid
+
+
+def _close_pipes(process: Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe:
             pipe.close()
-    return process.pid
+
+
+def _end(process: Popen[bytes]) -> None:
+    """End a process that nobody wants any more. Blocks for a moment."""
+    with contextlib.suppress(OSError):
+        process.kill()
+    jobs.end(process.pid)
+    _close_pipes(process)
+    process.wait()
 
 
 async def _connected(child: Child) -> Child:

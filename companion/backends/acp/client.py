@@ -42,6 +42,7 @@ from .session import OpenSession
 from .sessions import AgentSessions
 from .steering import AgentSteering
 from .stream import EventQueue
+from .surroundings import Surroundings, no_surroundings
 
 logger = logging.getLogger(__name__)
 
@@ -66,10 +67,11 @@ class AgentClient:
         environment: LoginEnvironment,
         told: Callable[[], Told] = Told,
         server: EditorServer | None = None,
+        surroundings: Callable[[], Awaitable[Surroundings]] = no_surroundings,
     ) -> None:
         """`told` is what may be told of the window's files.
 
-        `server` offers the editor's own MCP server to the agent.
+        `server` offers the editor's own MCP server to the agent; `surroundings` is what a session gets besides.
         """
         self.folder = ""
         """The one that it works in."""
@@ -90,9 +92,18 @@ class AgentClient:
         self._sessions = AgentSessions(self._requests)
         self.options = AgentOptions(self._requests, self._publisher.publish)
         self._session = OpenSession(
-            self._requests, self._peer, self._publisher, self._stream, self.options, server, self._hide
+            self._requests,
+            self._peer,
+            self._publisher,
+            self._stream,
+            self.options,
+            server,
+            self._hide,
+            surroundings,
+            environment.get,
+            lambda sentence: editor.say(sentence, window),
         )
-        self.steering = AgentSteering(self._prompts)
+        self.steering = AgentSteering(self._prompts, self._requests, lambda: self._session.id)
         self.authentication = AgentAuthentication(self._requests, self._peer)
         self.files = AgentFolder(lambda: self.folder)
 
@@ -100,6 +111,11 @@ class AgentClient:
     def sessions(self) -> AgentSessions | None:
         """The list of sessions, if the agent can list them."""
         return self._sessions if self._requests.has("list") else None
+
+    @property
+    def fork(self) -> OpenSession | None:
+        """Copies of the conversation, if the agent can make one and take it up."""
+        return self._session if self._requests.has("fork") and self._requests.has("load") else None
 
     @property
     def edits(self) -> Services | None:
@@ -121,6 +137,11 @@ class AgentClient:
         return self._requests.missing(what)
 
     # The agent
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The other folders that its session was given."""
+        return self._session.folders
 
     @property
     def name(self) -> str:
@@ -219,7 +240,7 @@ class AgentClient:
 
     async def detach(self, session: AgentSession) -> None:
         """Leave the session; its history stays."""
-        await self._session.detach()
+        await self._session.detach(session.id)
 
     @contextlib.asynccontextmanager
     async def events(self, session: AgentSession, cursor: EventCursor | None) -> AsyncGenerator[EventQueue]:
@@ -236,7 +257,14 @@ class AgentClient:
 
     async def _ask(self, blocks: Sequence[Block]) -> str:
         params = {"sessionId": self._session.id, "prompt": list(blocks)}
-        return await _stop_reason(self._requests.call_signed_in("session/prompt", params, None))
+        return await self._stop_reason(self._requests.call_signed_in("session/prompt", params, None))
+
+    async def _stop_reason(self, answer: Awaitable[Mapping[str, Any]] | None) -> str:
+        """Why a turn has stopped, from the answer to `session/prompt`; nothing if that was lost."""
+        ended = read(schema.Ended, await answer) if answer else None
+        if ended and (used := decoder.decode_usage(ended.usage)):
+            self._publisher.publish(used)
+        return ended.stop_reason if ended else ""
 
     async def answer(
         self,
@@ -392,15 +420,9 @@ class AgentClient:
         self._process = await process.take_over(left["process"])
         self._peer.agent = self._process.agent = self.name
         answer = self._peer.go_on(left["peer"], "session/prompt")
-        self._prompts.take_over(left["prompts"], lambda: _stop_reason(answer))
+        self._prompts.take_over(left["prompts"], lambda: self._stop_reason(answer))
         self._reading = asyncio.create_task(self._read(self._process))
         self._peer.repeat(left["peer"])
         if left["is_cancelling"] and self._prompts.running:
             self._cancellation.watch(self._prompts.running)
         return session
-
-
-async def _stop_reason(answer: Awaitable[Mapping[str, Any]] | None) -> str:
-    """Why a turn has stopped, from the answer to `session/prompt`; nothing if that was lost."""
-    ended = read(schema.Ended, await answer) if answer else None
-    return ended.stop_reason if ended else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 from ...conversation import events
-from ..updates import decode_update
+from ..updates import decode_count, decode_update
 from ..wire import as_object, read
 from . import extensions
 from .schema import OptionsUpdate, SessionSettings
@@ -83,6 +83,14 @@ def with_terminals(call: Mapping[str, Any], output: Output) -> Mapping[str, Any]
             words = f"…\n{found.text[-MAX_SHOWN:]}" if is_cut else found.text
             shown.append({"type": "content", "content": {"type": "text", "text": words}})
     return {**call, "content": shown, RUNNING: running}
+
+
+def decode_usage(usage: Mapping[str, Any]) -> events.Event | None:
+    """The tokens of a turn, from the answer to its prompt; None if they aren't told."""
+    total, read, written = (decode_count(usage.get(name)) for name in ("totalTokens", "inputTokens", "outputTokens"))
+    # What was read from a cache is not among the input tokens of some agents.
+    used = events.Usage(max(read, total - written), written)
+    return events.AgentMessageChunk(events.TextContent(""), usage=used) if used.read or used.written else None
 
 
 def _plan(plan: object) -> events.Event:

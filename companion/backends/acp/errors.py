@@ -16,6 +16,8 @@ NOT_FOUND = -32002
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
+REQUEST_CANCELLED = -32800
+"""The protocol's code for a request that whoever made it has cancelled."""
 
 
 class AgentError(ChatError):

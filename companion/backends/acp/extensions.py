@@ -10,13 +10,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..wire import as_object
-from .schema import AuthMethod, texts
+from .schema import Agent, AuthMethod, texts
 
 DRAIN = "craft/drainMidTurnQueue"
 """Qwen Code asks between two steps of a turn for messages that the person has sent into it."""
+STEERING = "_session/steering"
+"""Takes a message into the turn that runs: Claude Agent 0.101.0 (`dist/acp-agent.js`) and Codex 2.6.0 have it."""
 _SPEAKS = {"--acp", "--experimental-acp", "acp", "--stdio"}
 """The words of a command that have an agent speak the protocol."""
 _CONTEXT = ("<session_context>", "</session_context>")
+
+
+def can_steer(agent: Agent) -> bool:
+    """Whether an agent takes messages into the turn that runs, by `STEERING`."""
+    return as_object(agent.meta.get("steering")).get("supported") is True
+
+
+def steering(session: str, message: str) -> Mapping[str, Any]:
+    """The parameters of `STEERING`. Where no turn runs, the agent is to leave the message to us."""
+    prompt = [{"type": "text", "text": message}]
+    return {"sessionId": session, "prompt": prompt, "_meta": {"steering": {"idleBehavior": "promptRequired"}}}
 
 
 def drained(messages: Sequence[str]) -> Mapping[str, Any]:

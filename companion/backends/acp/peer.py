@@ -9,11 +9,20 @@ import asyncio
 import json
 import logging
 import re
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from ..wire import as_object
-from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, AgentError, AnswerError, RequestError, SilentError
+from .errors import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    REQUEST_CANCELLED,
+    AgentError,
+    AnswerError,
+    RequestError,
+    SilentError,
+)
 from .lines import TooLong
 
 logger = logging.getLogger(__name__)
@@ -21,6 +30,12 @@ logger = logging.getLogger(__name__)
 MAX_REQUESTS = 64
 """Requests of the agent that are at work at once; more are refused."""
 _TOO_MANY = -32005
+CANCEL = "$/cancel_request"
+"""The notification with which either side takes back a request."""
+_HAS_OWN_CANCEL = "session/prompt"
+"""`session/cancel` ends it; and after a reload the next instance waits for its answer."""
+_CANCELLABLE = {"session/request_permission", "elicitation/create", "terminal/wait_for_exit"}
+"""The requests of an agent that change nothing while they wait. The others are answered, as the protocol allows."""
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[\w-]{1,64}")')
 _METHOD = re.compile(rb'"method"\s*:\s*"')
 
@@ -59,6 +74,9 @@ class Peer:
         """Calls up to this number were made by another instance, which nobody waits for any more."""
         self._answering: dict[asyncio.Task[None], tuple[object, str, Params]] = {}
         self._end: AgentError | None = None
+        self._is_left = False
+        self._taken_back: deque[int] = deque(maxlen=MAX_REQUESTS)
+        """The calls whose answer nobody waits for any more."""
 
     async def call(self, method: str, params: Params, limit: float | None) -> Mapping[str, Any]:
         """Send a request and wait for its answer, at most `limit` seconds. An answer that is no object is empty.
@@ -92,6 +110,7 @@ class Peer:
 
     async def leave(self, limit: float) -> dict[str, Any]:
         """Answer what can be answered within `limit` seconds, and stop. Returns what the next instance needs."""
+        self._is_left = True
         if self._answering:
             await asyncio.wait(list(self._answering), timeout=limit)
         left = {
@@ -115,11 +134,21 @@ class Peer:
             async with asyncio.timeout(limit):
                 answer: object = await future
         except TimeoutError:
+            self._take_back(number)
             raise SilentError(self.agent, limit or 0) from None
+        except asyncio.CancelledError:
+            self._take_back(number)
+            raise
         finally:
             self._waiting.pop(number, None)
             self._methods.pop(number, None)
         return as_object(answer)
+
+    def _take_back(self, number: int) -> None:
+        """Tell the agent that nobody waits for an answer any more."""
+        if not self._is_left and self._methods.get(number) not in {None, _HAS_OWN_CANCEL}:
+            self._taken_back.append(number)
+            self.notify(CANCEL, {"requestId": number})
 
     def notify(self, method: str, params: Params) -> None:
         """Send a notification."""
@@ -159,14 +188,16 @@ class Peer:
         params = as_object(message.get("params"))
         if isinstance(method, str) and "id" in message:
             self._requested(number, method, params)
+        elif method == CANCEL:
+            self._cancelled(params.get("requestId"))
         elif isinstance(method, str):
             self._on_notification(method, params)
         elif not ("result" in message or "error" in message):
             self._on_junk("a message of no known form")
         elif type(number) is int and number in self._waiting:
             self._answered(self._waiting[number], message)
-        elif type(number) is int and 0 < number <= self._abandoned:
-            logger.debug("%s answers what another instance has asked", self.agent)
+        elif type(number) is int and (0 < number <= self._abandoned or number in self._taken_back):
+            logger.debug("%s answers what nobody waits for any more", self.agent)
         else:
             self._on_junk("an answer to what was not asked")
 
@@ -188,11 +219,21 @@ class Peer:
         self._answering[task] = number, method, params
         task.add_done_callback(self._answering.pop)
 
+    def _cancelled(self, number: object) -> None:
+        """The agent has taken back a request."""
+        for task, (asked, method, _) in self._answering.items():
+            if asked == number and type(asked) is type(number) and method in _CANCELLABLE:
+                task.cancel(CANCEL)
+
     async def _answer(self, number: object, method: str, params: Params) -> None:
         try:
             result = await self._on_request(method, params)
         except RequestError as error:
             self._refuse(number, error.code, str(error))
+        except asyncio.CancelledError as cancelled:
+            if cancelled.args != (CANCEL,):
+                raise
+            self._refuse(number, REQUEST_CANCELLED, "it was cancelled")
         except Exception:
             logger.exception("The request %s could not be answered", method)
             self._refuse(number, INTERNAL_ERROR, "the editor could not do it")
@@ -224,5 +265,6 @@ def _words(error: Mapping[str, Any]) -> str:
     """What an error says. The data often say more than the message, which may be “Internal error” alone."""
     message, data = error.get("message"), error.get("data")
     words = message if isinstance(message, str) else ""
-    details = as_object(data).get("details", data)
+    fields = as_object(data)
+    details = fields.get("details", fields.get("message", data))
     return f"{words}: {details}" if words and isinstance(details, str) and details else words

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from ...platforms import programs
+from ...platforms import jobs, programs
 from ...platforms.processes import kill_group
 from ..daemon.process import records, tree
 from . import child
@@ -287,6 +287,7 @@ def end_group(pid: int, started: float | None, limit: float) -> None:
     """End a process that has a group of its own, and what is in that, even if the process has ended. Blocks."""
     # As long as something is in the group, no other process gets its number.
     if tree.is_anothers(pid, started):
+        jobs.end(pid)  # what is in there is of the one that has had the number
         return
     tree.end(pid, started, limit)
     # What its children have left behind is in its group.

@@ -82,6 +82,11 @@ class Prompts:
         self._wait(key := self._key(), _Waiting([{"type": "text", "text": message}], is_for_turn=True))
         return key
 
+    def injected(self, message: str, turn: str) -> str:
+        """The agent has taken a message into a turn. Returns the message's id."""
+        self._stream.publish(events.MessagesInjected((message,)), turn)
+        return self._key()
+
     def note(self, message: str) -> None:
         """Tell the agent something, in this turn if it asks, else with the next prompt."""
         self._notes.append(message)

@@ -31,7 +31,7 @@ class Requests:
         return self.agent.info.title or self.agent.info.name or self.command.name
 
     def has(self, feature: str) -> bool:
-        """Whether the agent has a feature: load, list, delete, image, embedded, http."""
+        """Whether the agent has a feature: load, list, delete, fork, folders, image, embedded, http."""
         abilities = self.agent.abilities
         return {
             "load": abilities.load_session or abilities.session_capabilities.resume,
@@ -39,6 +39,8 @@ class Requests:
             "delete": abilities.session_capabilities.delete,
             "image": abilities.prompt_capabilities.image,
             "embedded": abilities.prompt_capabilities.embedded_context,
+            "fork": abilities.session_capabilities.fork,
+            "folders": abilities.session_capabilities.additional_directories,
             "http": abilities.mcp_capabilities.http,
         }.get(feature, False)
 

@@ -78,6 +78,8 @@ class _Sessions(Wire):
     resume: Able = False
     delete: Able = False
     close: Able = False
+    fork: Able = False
+    additional_directories: Able = False
 
 
 class _Servers(Wire):
@@ -130,6 +132,7 @@ class Agent(Wire):
         Field(alias="agentCapabilities"),
     ] = _Abilities()
     auth_methods: Annotated[tuple[AuthMethod, ...], BeforeValidator(_several(AuthMethod))] = ()
+    meta: Object = Field(default_factory=dict, alias="_meta")
 
 
 class _Models(Wire):
@@ -208,6 +211,8 @@ class Ended(Wire):
     """The answer to `session/prompt`."""
 
     stop_reason: Text = ""
+    usage: Object = Field(default_factory=dict)
+    """The tokens of the turn, in a draft that some agents follow."""
     meta: Object = Field(default_factory=dict, alias="_meta")
 
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from ...conversation.failures import SessionGoneError
@@ -21,6 +21,7 @@ from .port import EditorServer, OfferedServer
 from .publisher import Publisher
 from .requests import Requests
 from .stream import OURS, EventQueue
+from .surroundings import Surroundings, offered
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,10 @@ class OpenSession:
         stream: the events of the session.
         options: get what the session begins with.
         server: offers the editor's own MCP server to the agent.
-        hide: is told the secret with which the agent comes to that server.
+        hide: is told the secret with which the agent comes to that server, and those of the person's servers.
+        surroundings: what a session gets besides its folder.
+        environment: has the secrets of the person's servers.
+        say: shows a sentence on a server that can't be offered.
     """
 
     def __init__(
@@ -52,8 +56,16 @@ class OpenSession:
         options: AgentOptions,
         server: EditorServer | None,
         hide: Callable[[str], object],
+        surroundings: Callable[[], Awaitable[Surroundings]],
+        environment: Callable[[], Awaitable[Mapping[str, str]]],
+        say: Callable[[str], object],
     ) -> None:
         self.id = ""
+        self.folders: tuple[str, ...] = ()
+        """The other folders that the agent was given."""
+        self._surroundings = surroundings
+        self._environment = environment
+        self._say = say
         self._begun = 0.0
         """As a Unix time in seconds; 0 if that isn't known."""
         self._requests = requests
@@ -67,7 +79,7 @@ class OpenSession:
 
     async def create(self, folder: str) -> AgentSession:
         """See AgentClient."""
-        opened = await self._opened("session/new", {"cwd": folder, "mcpServers": self._servers()})
+        opened = await self._opened("session/new", {"cwd": folder, **await self._around(folder)})
         if not opened.session_id:
             raise AnswerError(self._requests.name, 0, "it has opened no session")
         self.id, self._begun = opened.session_id, time.time()
@@ -84,7 +96,8 @@ class OpenSession:
         self.id, self._begun = session.id, session.begun
         self._publisher.begin_history(session.id)
         method = "session/load" if requests.agent.abilities.load_session else "session/resume"
-        params = {"sessionId": session.id, "cwd": session.folder or folder, "mcpServers": self._servers()}
+        cwd = session.folder or folder
+        params = {"sessionId": session.id, "cwd": cwd, **await self._around(cwd)}
         try:
             await self._opened(method, params)
         except AnswerError as error:
@@ -101,11 +114,41 @@ class OpenSession:
         self._options.settings = schema.SessionSettings.of(opened)
         return opened
 
-    async def detach(self) -> None:
-        """Leave the session; its history stays."""
+    async def fork(self, session: AgentSession, title: str = "") -> AgentSession:
+        """Copy the session with everything that was said in it. The agent names the copy."""
+        folder = session.folder
+        params = {"sessionId": session.id, "cwd": folder, **await self._around(folder)}
+        answer = await self._requests.call_signed_in("session/fork", params, SESSION_LIMIT)
+        forked = read(schema.Opened, answer) or schema.Opened()
+        if not forked.session_id:
+            raise AnswerError(self._requests.name, 0, "it has copied nothing")
+        return AgentSession.known(forked.session_id, folder, OURS, time.time())
+
+    async def detach(self, session: str) -> None:
+        """Leave a session; its history stays."""
         if self._requests.agent.abilities.session_capabilities.close:
             with contextlib.suppress(AgentError):
-                await self._peer.call("session/close", {"sessionId": self.id}, DETACH_LIMIT)
+                await self._peer.call("session/close", {"sessionId": session or self.id}, DETACH_LIMIT)
+
+    async def _around(self, folder: str) -> dict[str, Any]:
+        """What a session gets besides its folder: MCP servers, and the other folders of the window."""
+        around = await self._surroundings()
+        others = [each for each in around.folders if each != folder] if self._requests.has("folders") else []
+        self.folders = tuple(others)
+        more = {"additionalDirectories": others} if others else {}
+        return {"mcpServers": [*self._servers(), *await self._own_servers(around)], **more}
+
+    async def _own_servers(self, around: Surroundings) -> list[Mapping[str, Any]]:
+        """The person's own MCP servers. What can't be offered is said."""
+        if not around.servers:
+            return []
+        environment, has_http = await self._environment(), self._requests.has("http")
+        entries, missing = await asyncio.to_thread(
+            lambda: offered(around.servers, environment, has_http=has_http, hide=self._hide)
+        )
+        for sentence in missing:
+            self._say(sentence)
+        return entries
 
     def _servers(self) -> list[Mapping[str, Any]]:
         """The MCP servers that the agent is offered, as the protocol has them."""
@@ -122,17 +165,19 @@ class OpenSession:
 
     def leave(self) -> dict[str, Any]:
         """What `take_over` needs."""
-        offered = (self._offered.url, self._offered.token) if self._offered else None
+        server = (self._offered.url, self._offered.token) if self._offered else None
         return {
             "session": self.id,
             "begun": self._begun,
             "settings": self._options.settings.leave(),
-            "offered": offered,
+            "offered": server,
+            "folders": self.folders,
         }
 
     def take_over(self, left: Mapping[str, Any], folder: str) -> AgentSession:
         """Go on with what `leave` has left."""
         self.id, self._begun = left["session"], left.get("begun", 0.0)
+        self.folders = tuple(left.get("folders", ()))
         self._options.settings = schema.SessionSettings.left(left["settings"])
         self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
         return AgentSession.known(self.id, folder, OURS, self._begun)

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...conversation.snapshot import Queued
 from ..sessions import AgentSession
+from . import extensions
+from .errors import AnswerError
 from .prompts import Prompts
+from .requests import Requests
 
 
 class AgentSteering:
     """Steers the prompts of an agent's one session."""
 
-    def __init__(self, prompts: Prompts) -> None:
+    def __init__(self, prompts: Prompts, requests: Requests, session: Callable[[], str]) -> None:
+        """`session` is the id of the open one, as the agent has it."""
         self._prompts = prompts
+        self._requests = requests
+        self._session = session
 
     async def inject(self, session: AgentSession, message: str) -> str | None:
         """Send a message into the turn that runs. Returns its id; None if no turn runs, or the agent takes none."""
-        return self._prompts.inject(message)
+        running = self._prompts.running
+        if running is None or not extensions.can_steer(self._requests.agent):
+            return self._prompts.inject(message)
+        try:
+            answer = await self._requests.call(extensions.STEERING, extensions.steering(self._session(), message))
+        except AnswerError:
+            # It is sent as a prompt of its own then.
+            return None
+        return self._prompts.injected(message, running) if answer.get("outcome") == "injected" else None
 
     async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:
         """The prompts that run or wait, each with its state: running or queued."""

@@ -78,7 +78,7 @@ class Client:
         """`is_known`: whether a daemon has answered at the address before."""
         self._routes = routes = Routes(address, is_known=is_known)
         self.sessions = self.catalog = DaemonSessions(routes)
-        self.rewind = DaemonRewind(routes)
+        self.rewind = self.fork = DaemonRewind(routes)
         self.options = DaemonOptions(routes)
         self.queries = DaemonQueries(routes)
         self.steering = DaemonSteering(routes)
@@ -148,7 +148,7 @@ class Client:
             capabilities = answers.capabilities(await transport.json("GET", "/capabilities"))
             if capabilities is None:
                 raise TroubleError(HTTPStatus.OK) if transport.is_known else NotADaemonError(self.address.url)
-            found = capabilities.folder(folder)
+            found = await asyncio.to_thread(capabilities.folder, folder)
             # While it boots it names only one of its workspaces.
             if found is not None or capabilities.workspaces or asyncio.get_running_loop().time() > end:
                 break

@@ -67,6 +67,8 @@ def header(locality: Locality) -> str:
     host = f" {'on' if locality.is_known else 'at'} {flat(locality.host)}" if locality.host else ""
     folder = f", in {flat(locality.folder)}" if locality.folder else ""
     lines = [program + host + folder]
+    if locality.folders:
+        lines.append(f"It works in the window’s other folders, too: {', '.join(map(flat, locality.folders))}")
     if locality.host and locality.is_local:
         lines.append(f"Files, commands and keys are those of {flat(locality.host)}.")
     elif locality.host and not locality.is_known:

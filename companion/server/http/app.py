@@ -10,6 +10,7 @@ import contextlib
 import functools
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -38,6 +39,10 @@ logger = logging.getLogger(__name__)
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
+_TOOLS_PATH = re.compile(r"/tools/([\w .()-]{1,40})")
+MODEL = " (MCP)"
+"""Behind the name of a CLI whose model calls the tools."""
+NOT_OFFERED = "The user has not turned on the setting “agents_use_editor” of QwenCompanion in Sublime Text."
 ABOUT_TOOLS = b'"tools/'
 TOO_MUCH = "Too many large requests are being read at the same time. Send it once more."
 FAST = True
@@ -74,8 +79,8 @@ class App:
         caller = self._authenticate(headers)
         if isinstance(caller, Response):
             await caller(scope, receive, send)
-        elif scope["path"] != "/mcp":
-            await PlainTextResponse("Not Found", 404)(scope, receive, send)
+        elif isinstance(named := self._named(caller, scope["path"]), Response):
+            await named(scope, receive, send)
         elif scope["method"] not in METHODS:
             await PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(METHODS)})(scope, receive, send)
         else:
@@ -84,8 +89,19 @@ class App:
                     await PlainTextResponse(TOO_MUCH, 503, {"retry-after": "1"})(scope, receive, send)
                     return
                 with contextlib.nullcontext() if scope["method"] == "GET" else self._requests:
-                    scope, send = await self._resumed.translate(caller, scope, self._last(send))
-                    await self._serve(caller, scope, receive, send)
+                    scope, send = await self._resumed.translate(named, scope, self._last(send))
+                    await self._serve(named, scope, receive, send)
+
+    def _named(self, caller: str, path: str) -> str | Response:
+        """Who calls: a CLI's own connection, or its model by the path that `mcp_bridge.mjs` uses."""
+        if path == "/mcp":
+            return caller
+        others = (*self._endpoint.guests.values(), *self._endpoint.elsewhere.values())  # those have paths of their own
+        if (found := _TOOLS_PATH.fullmatch(path)) is None or caller in others:
+            return PlainTextResponse("Not Found", 404)
+        if not self._tools.are_for_clis:
+            return PlainTextResponse(NOT_OFFERED, 403)
+        return found[1] + MODEL
 
     def answer_at_once(self, headers: Mapping[str, str], body: bytes) -> quick.Answer | quick.Answering | None:
         """The answer to a POST about the tools of a session, or what gives it; None if `__call__` has to."""
@@ -273,7 +289,7 @@ class App:
                     self._sessions.begin(
                         opened,
                         family,
-                        is_agent=family in self._endpoint.guests.values(),
+                        is_agent=family.endswith(MODEL) or family in self._endpoint.guests.values(),
                         is_elsewhere=family in self._endpoint.elsewhere.values(),
                     )
                 elif session and scope["method"] == "DELETE":

@@ -174,6 +174,7 @@ class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
         if not files or sublime.ok_cancel_dialog(question, "Begin Anew"):
             number = self.window.id()
             adapter.thread.post(lambda companion: companion.changes.begin(number))
+            adapter.comments.forget_sent(self.window)
 
 
 class QwenCompanionRestoreCheckpointCommand(sublime_plugin.WindowCommand):

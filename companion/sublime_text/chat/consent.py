@@ -12,16 +12,24 @@ from ...conversation.snapshot import DAEMON_AGENT
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
+    from ...mcp_servers import McpServer
 
 FILE = "QwenCompanion Agents.sublime-settings"
 """Keeps what the person has said yes to and what they have installed, in their own Packages/User."""
+
+_SERVERS = "allowed_servers"
+"""There: the MCP servers that the person has said yes to."""
 
 
 class Consent:
     """The agents that the person has allowed, each with its command. A new command is asked about again."""
 
-    def __init__(self, agents: Callable[[], tuple[AgentCommand, ...]]) -> None:
+    def __init__(
+        self, agents: Callable[[], tuple[AgentCommand, ...]], servers: Callable[[], tuple[McpServer, ...]]
+    ) -> None:
+        """`servers` are the MCP servers that every agent gets."""
         self._agents = agents
+        self._servers = servers
 
     def find(self, name: str) -> AgentCommand | None:
         """The agent of a name, as the settings have it now."""
@@ -35,7 +43,8 @@ class Consent:
     def allows(self, name: str) -> bool:
         """Whether the person has said yes to an agent with its command of now."""
         agent = self.find(name)
-        return agent is not None and self._allowed().get(name) == list(agent.command)
+        allowed = agent is not None and self._allowed().get(name) == list(agent.command)
+        return allowed and self._words == sublime.load_settings(FILE).get(_SERVERS, [])
 
     def renew(self, name: str, then: Callable[[AgentCommand | None], object]) -> None:
         """Call `then` with the agent of a name, which may have another command now, if the person allows that one.
@@ -50,15 +59,25 @@ class Consent:
         """Ask if that hasn't been done yet. Returns whether the agent may be started."""
         if self.allows(agent.name):
             return True
+        words = self._words
+        servers = (
+            "Like every agent, it gets these MCP servers:\n\n    {}\n\n".format("\n    ".join(words)) if words else ""
+        )
         question = (
-            f"Start {agent.name} for this chat?\n\n    {shlex.join(agent.command)}\n\n"
+            f"Start {agent.name} for this chat?\n\n    {shlex.join(agent.command)}\n\n{servers}"
             "It runs on this computer with your rights, in the folder of the chat, and ends with the chat. "
             "What you allow it to change is written by the editor."
         )
         if not sublime.ok_cancel_dialog(question, "Start", "Qwen Companion"):
             return False
+        sublime.load_settings(FILE).set(_SERVERS, words)
         self.allow(agent)
         return True
+
+    @property
+    def _words(self) -> list[str]:
+        """The MCP servers, each as the person sees it."""
+        return [server.words for server in self._servers()]
 
     def allow(self, agent: AgentCommand) -> None:
         """The person has said yes to the command of an agent."""

@@ -122,7 +122,7 @@ def _line(text: str) -> str:
 class QwenCompanionChatForkCommand(_ChatCommand):
     """Go on in a copy of the conversation. The original stays as it is."""
 
-    needs = "rewind"
+    needs = "fork"
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether something was said, and no turn runs."""

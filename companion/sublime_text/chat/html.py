@@ -50,10 +50,16 @@ BELOW = f'<a href="to_end" style="text-decoration: none; color: {LINK_COLOUR}">�
 
 
 def meter(window: ContextWindow | None) -> str:
-    """How full the context window is, for example "12 % of 128k"."""
-    if window is None or window.size <= 0:
+    """How full the context window is and what was spent, for example "12 % of 128k · 0.42 USD"."""
+    if window is None:
         return ""
-    return f"{round(100 * window.used / window.size)} % of {_amount(window.size)}"
+    used = f"{round(100 * window.used / window.size)} % of {_amount(window.size)}" if window.size > 0 else ""
+    spent = f"{window.cost:.2f} {window.currency}" if window.cost else ""
+    return " · ".join(filter(None, (used, spent)))
+
+
+MOST_ATTACHED = 12
+"""Attachments that the bar names."""
 
 
 def name_of(choices: Sequence[Choice], identifier: str) -> str:
@@ -99,7 +105,9 @@ def bar(render: Render, attached: Sequence[str], folder: str = "", context: str 
         lines.append(f"◐ In the background: {safe(shortened(', '.join(tasks)))} {link('tasks', 'Show')}")
     lines += [_waits("waits", queued, "dequeue") for queued in status.queue]
     lines += [_waits("not sent yet", unsent, "unsend") for unsent in render.unsent if unsent.can_be_removed]
-    lines += [f"with {safe(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached)]
+    lines += [f"with {safe(name)} {link(f'detach:{at}', 'remove')}" for at, name in enumerate(attached[:MOST_ATTACHED])]
+    if left := len(attached) - MOST_ATTACHED if len(attached) > MOST_ATTACHED else 0:
+        lines.append(f'<span class="quiet">and {left} more</span>')
     if context:
         lines.append(f'with {safe(context)} <span class="quiet">(active)</span> {link("leave_out", "leave out")}')
     return page(f'<div class="bar">{"<br>".join(lines)}</div>')

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+LAST_LIMIT = 1.0
+"""Seconds that the end of the package waits until the last comments are written."""
 Later = Callable[[Callable[[], T], Callable[[T], object]], object]
 """Calls the first function on another thread, and the second one with its result on this one."""
 
@@ -30,8 +32,12 @@ class KeptComments:
         self._later = later
         self._say = say
         self._store = CommentStore(os.path.join(sublime.cache_path(), "QwenCompanion", "comments"))
-        self._saving: set[str] = set()
+        self._due: set[str] = set()
+        """The roots to write."""
+        self._writing: dict[str, Sequence[Comment]] = {}
+        """What is being written."""
         self._asked: set[str] = set()
+        self._loaded: set[str] = set()
         self.comments = Comments(self._changed)
 
     def root(self, window: sublime.Window | None, path: str) -> str:
@@ -58,40 +64,73 @@ class KeptComments:
         self._asked.add(root)
 
         def done(found: Sequence[Comment] | str) -> None:
-            if not isinstance(found, str):
-                self.comments.loaded(root, found)
-                loaded(root)
+            if isinstance(found, str):
+                self._say(found)
+                return
+            self._loaded.add(root)
+            self.comments.loaded(root, found)
+            loaded(root)
+            self._save(root)
 
-        self._later(lambda: self._store.load(root), done)
+        self._later(lambda: self._read(root), done)
 
     def close(self) -> None:
-        """The package is unloaded: what is to be saved still is."""
-        pending, self._saving = self._saving, set()
-        for root in pending:
-            comments = self.comments.of_root(root)
-            threading.Thread(target=self._store.save, args=(root, comments), name="comments").start()
+        """The package ends: what is to be saved still is, before the next instance reads."""
+        pending, self._due = self._due | set(self._writing), set()
+        if pending:
+            writing = threading.Thread(target=self._write_all, args=(sorted(pending),), name="comments")
+            writing.start()
+            writing.join(LAST_LIMIT)
+
+    def _write_all(self, roots: Sequence[str]) -> None:
+        for root in roots:
+            comments = list(self.comments.of_root(root))
+            if root not in self._loaded:
+                found = self._read(root)
+                if isinstance(found, str):
+                    logger.warning("%s", found)
+                    continue
+                comments[:0] = found
+            if why := self._write(root, comments):
+                logger.warning("%s", why)
 
     def _changed(self, root: str) -> None:
-        if root not in self._saving:
-            self._saving.add(root)
+        if root not in self._due:
+            self._due.add(root)
             # Several changes at once are one write.
             sublime.set_timeout(lambda: self._save(root))
 
     def _save(self, root: str) -> None:
-        if root not in self._saving:
+        if root not in self._due:
             return
-        self._saving.discard(root)
-        comments = self.comments.of_root(root)
-
-        def save() -> str:
-            try:
-                self._store.save(root, comments)
-            except OSError as error:
-                return f"The comments of {root} could not be kept: {error.strerror or error}."
-            return ""
+        if root not in self._loaded:
+            # What was kept must not be written over.
+            self.load_root(root, lambda _: None)
+            return
+        if root in self._writing:
+            return
+        self._due.discard(root)
+        comments = self._writing[root] = self.comments.of_root(root)
 
         def saved(why: Sequence[Comment] | str) -> None:
+            self._writing.pop(root, None)
             if isinstance(why, str) and why:
                 self._say(why)
+            self._save(root)
 
-        self._later(save, saved)
+        self._later(lambda: self._write(root, comments), saved)
+
+    def _read(self, root: str) -> list[Comment] | str:
+        """The comments of a root, or why they can't be read."""
+        try:
+            return self._store.load(root)
+        except OSError as error:
+            return f"The comments of {root} could not be read: {error.strerror or error}."
+
+    def _write(self, root: str, comments: Sequence[Comment]) -> str:
+        """Write the comments of a root. Returns why they can't be written; nothing if they are."""
+        try:
+            self._store.save(root, comments)
+        except OSError as error:
+            return f"The comments of {root} could not be kept: {error.strerror or error}."
+        return ""

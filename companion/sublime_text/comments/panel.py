@@ -10,6 +10,7 @@ import sublime
 
 from ...comments.comment import Comment
 from ...comments.comments import Line
+from ..windows import is_visible
 from .kept import KeptComments, Later
 from .prompted import PromptedComments
 from .views import CommentTarget, CommentViews, selected_lines
@@ -59,6 +60,18 @@ class CommentPanel:
     def comments(self) -> Comments:
         """All comments."""
         return self.kept.comments
+
+    def start(self) -> None:
+        """The package is loaded: the comments of all windows are shown."""
+        for window in sublime.windows():
+            self.kept.load(window, self._loaded)
+            for view in window.views():
+                if is_visible(view):
+                    self.activated(view)
+
+    def forget_sent(self, window: sublime.Window) -> None:
+        """A round begins: what was sent before belongs to another one."""
+        self.delete(comment for comment in self.of_window(window) if comment.is_sent)
 
     def activated(self, view: sublime.View) -> None:
         """A view got the focus: its comments are shown."""
@@ -215,9 +228,8 @@ class CommentPanel:
         self._redraw(self.prompts.returned(agent, text))
 
     def close(self) -> None:
-        """The package is unloaded."""
+        """The package is unloaded: nothing of it stays on the screen."""
         self.views.close()
-        self.kept.close()
 
     def _add(
         self, window: sublime.Window, place: CommentTarget, first: int, lines: tuple[str, ...], words: str

@@ -81,7 +81,8 @@ class CommentViews:
             view.add_regions(_REGION + comment.id, [region], flags=_FLAGS)
             if place and self._settles(place, comment):
                 first = view.rowcol(region.begin())[0] + 1
-                self._comments.move(comment.id, first, has_changed=is_gone)
+                if (first, is_gone) != (comment.first, comment.has_changed):
+                    self._comments.move(comment.id, first, has_changed=is_gone)
             at = sublime.Region(view.line(max(region.begin(), region.end() - 1)).end())
             click: Callable[[str], None] = lambda href: self._act(view, href)  # noqa: E731
             phantoms.append(

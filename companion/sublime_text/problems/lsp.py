@@ -50,7 +50,8 @@ def problems(window: sublime.Window, paths: Sequence[str] | None) -> list[FilePr
     for session in running:
         try:
             convert = partial(_of_server, str(session.config.name))
-            found += [FileProblems(path, rows, convert) for path, rows in _stored(module, session, paths)]
+            for path, rows in _stored(module, session, paths):
+                found.append(FileProblems(path, rows, convert, _published(module, session, path)))
         except Exception:
             logger.debug("A session of LSP gives no problems", exc_info=True)
     return found
@@ -66,6 +67,25 @@ def _stored(module: Any, session: Any, paths: Sequence[str] | None) -> Iterator[
         scheme, path = module.parse_uri(uri)
         if scheme == "file":
             yield path, rows
+
+
+def _published(module: Any, session: Any, path: str) -> object:
+    """The list that LSP makes anew when a server has looked at an open file; None where it has none."""
+    try:
+        buffer = session.get_session_buffer_for_uri_async(module.filename_to_uri(path))
+    except Exception:
+        logger.debug("LSP does not say when problems were published", exc_info=True)
+        return None
+    return getattr(buffer, "diagnostics", None)
+
+
+def watches(view: sublime.View, window: sublime.Window) -> bool:
+    """Whether a language server looks at a view. To be called on the worker thread."""
+    try:
+        return any(session.session_view_for_view_async(view) for session in sessions(window))
+    except Exception:
+        logger.debug("LSP does not say who looks at a view", exc_info=True)
+        return True
 
 
 def _of_server(server: str, path: str, row: Any, lines: Any) -> Any:
@@ -130,5 +150,6 @@ class LspRequest:
 def _has(session: Any, capability: str) -> bool:
     try:
         return bool(session.has_capability(capability, check_views=True))
-    except Exception:  # noqa: BLE001 - another package's code, of any version
+    except Exception:
+        logger.debug("LSP does not say what a server can do", exc_info=True)
         return False

@@ -46,8 +46,8 @@ class EditorProblems:
         else:
             sublime.set_timeout_async(on_worker)
 
-    def edited(self, view: sublime.View) -> None:
-        """The text of a view has changed. To be called on the worker thread, soon after it."""
+    def edited(self, view: sublime.View, *, is_new: bool = False) -> None:
+        """The text of a view has changed, or it `is_new`. To be called on the worker thread, soon after it."""
         window, path = view.window(), view.file_name()
         if window is None or path is None or not self.is_wanted:
             return
@@ -56,9 +56,11 @@ class EditorProblems:
         before = self._edited.get(path)
         if before and now - before[0] < AGAIN:
             stored: Sequence[FileProblems] | None = before[1]
+        elif lsp.api() and (is_new or lsp.watches(view, window)):  # its server may begin to look only now
+            stored = lsp.problems(window, [path]) or []
         else:
-            stored = lsp.problems(window, [path]) or sources.linter_problems(window, [path])
-        if stored:
+            stored = sources.linter_problems(window, [path])
+        if stored is not None:
             self._edited[path] = now, stored
 
     def closed(self, view: sublime.View) -> None:
@@ -98,7 +100,12 @@ class EditorProblems:
         for path, (at, before) in list(self._edited.items()):
             after = by_path.get(path, [])
             is_known = paths is None or path in paths
-            is_new = is_known and not (len(before) == len(after) and all(map(FileProblems.is_same, before, after)))
+            was_looked_at = any(each.rows or each.published is not None for each in before)
+            if is_known and not was_looked_at and not any(each.rows for each in after):
+                self._edited[path] = at, after  # the server has only just begun to look at the file
+                is_new = False
+            else:
+                is_new = is_known and not (len(before) == len(after) and all(map(FileProblems.is_same, before, after)))
             if is_new or now - at > LONGEST:
                 self._edited.pop(path, None)
         return [path for path in self._edited if paths is None or path in paths]

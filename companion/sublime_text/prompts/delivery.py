@@ -29,16 +29,19 @@ def paste(
     text: str,
     done: Callable[[str], object],
     looks: int = 1,
+    *,
+    focuses: bool = True,
 ) -> None:
     """Paste a text into a CLI's prompt once that is empty; there are as many looks at it.
 
-    `done` gets a sentence if that fails, and nothing if the prompt has the text.
+    `done` gets a sentence if that fails, and nothing if the prompt has the text. The terminal gets the focus if its
+    prompt is empty at once: later the person may be typing elsewhere.
     """
     if target.view.is_valid() and has_empty_prompt(target.view):
-        terminals.send(target, window, text)
+        terminals.send(target, window, text, focuses=focuses)
         _when_taken(target, done)
     elif target.view.is_valid() and looks > 1:
-        sublime.set_timeout(lambda: paste(target, window, text, done, looks - 1), LOOK)
+        sublime.set_timeout(lambda: paste(target, window, text, done, looks - 1, focuses=False), LOOK)
     else:
         done(NO_PROMPT.format(title=target.title))
 

@@ -206,9 +206,13 @@ def leave(terminal: Terminal, window: sublime.Window, code: sublime.View | None)
         window.focus_view(code)
 
 
-def send(terminal: Terminal, window: sublime.Window, text: str) -> None:
-    """Paste a text into the prompt of the program in a terminal, and give the terminal the focus."""
-    show(terminal, window)
+def send(terminal: Terminal, window: sublime.Window, text: str, *, focuses: bool = True) -> None:
+    """Paste a text into the prompt of the program in a terminal, and give the terminal the focus.
+
+    A terminal that the person has opened gets it in any case.
+    """
+    if focuses or not terminal.tag:
+        show(terminal, window)
     # Without a tag Terminus sends it to the terminal with the focus.
     tag = {"tag": terminal.tag} if terminal.tag else {}
     window.run_command("terminus_send_string", {"string": text, "bracketed": True, **tag})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -212,3 +213,48 @@ def test_new_problems_can_be_switched_off(running: Running, agent: Cli, file: st
         answer.result()
     running.editor.problems[file] = [row(1, "new")]
     assert "newProblems" not in call(agent, "getOpenFiles")
+
+
+class ModelOfCli(Cli):
+    """What `mcp_bridge.mjs` does for a CLI."""
+
+    def send(self, method: str = "POST", path: str = "/mcp", body: object = None, **headers: str | None) -> Any:
+        return super().send(method, "/tools/Claude Code" if path == "/mcp" else path, body, **headers)
+
+
+def test_a_cli_reaches_the_tools_only_if_the_person_wants_it(running: Running, agent: Cli, file: str):
+    running.editor.problems[file] = [row(0)]
+    with ModelOfCli(running.lock()) as model:
+        model.connect()
+        assert model.tools() == set(AGENT_TOOLS)
+        assert call(model, "getDiagnostics")["total"] == 1
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(lambda: model.tool("openDiff", filePath=file, newContent="x\n"))
+            until(lambda: running.editor.diffs)
+            assert running.diff(file).review.owner.cli == "Claude Code (MCP)"
+            running.reject(file)
+            assert answer.result()["result"]["structuredContent"] == {"outcome": "rejected"}
+        assert running.do(lambda companion: companion.status(1)).clis == ()
+        running.do(lambda companion: companion.configure(Settings()))
+        refused = model.ask("tools/list")
+        assert refused.status_code == 403
+        assert "agents_use_editor" in refused.text
+
+
+def test_the_two_ways_in_do_not_mix(running: Running, agent: Cli):
+    with ModelOfCli(running.lock()) as model, running.cli() as cli:
+        model.connect()
+        cli.connect()
+        assert cli.tools() == {"openDiff", "closeDiff"}
+        model.session, cli.session = cli.session, model.session
+        assert model.ask("tools/list").status_code == 404
+        assert cli.ask("tools/list").status_code == 404
+        assert agent.send("POST", "/tools/x", {}).status_code == 404
+        assert cli.send("POST", "/tools/" + "x" * 41, {}).status_code == 404
+
+
+def test_the_page_of_users_lists_the_tools_with_what_they_take(agent: Cli, root: Path):
+    page = (root / "docs" / "problems.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `") and line.count("|") == 4]
+    told = {cells[1].strip(" `"): set(re.findall(r"`(\w+)`", cells[3])) for cells in rows}
+    assert told == {each["name"]: set(each["inputSchema"].get("properties", ())) for each in listed(agent)}

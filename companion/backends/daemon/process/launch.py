@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import psutil
 
@@ -21,6 +22,7 @@ from ....clis.environment import without_editors
 from ....clis.shell import usual_shell, words_of
 from ....platforms import programs
 from ....platforms.files import real_folder
+from ...starting import begun
 from ..address import TOKEN_VARIABLE, Address, Token
 from ..errors import (
     DaemonStartError,
@@ -111,28 +113,18 @@ async def start(
     Raises:
         NoQwenError, NodeTooOldError, DaemonStartError, NotListeningError: it doesn't.
     """
-    folder = real_folder(folder)
     token = Token(secrets.token_hex(32))
     mine = without_editors(environment) | {TOKEN_VARIABLE: token.reveal()}
-    # A pipe would break when the plugin is reloaded, and the daemon with it.
-    output, path = tempfile.mkstemp(prefix="qwen-serve-", suffix=".log")
+    begin = partial(_begin, command, folder, mine)
+    process, real, path = await begun(begin, lambda made: _give_up(made[0].pid, made[2]))
     try:
-        with os.fdopen(output, "wb") as printed:
-            process = _spawn(command, folder, mine, printed.fileno())
-        try:
-            # Before it listens, for it outlives an editor that is killed meanwhile.
-            with contextlib.suppress(psutil.Error):
-                records.write(process.pid, psutil.Process(process.pid).create_time())
-            url = await _listening(process, path, limit, command, environment)
-            started = psutil.Process(process.pid).create_time()
-        except BaseException:
-            await asyncio.shield(asyncio.to_thread(_end, process.pid, None, 0))
-            raise
-        return Daemon(process.pid, started, folder, Address(url, token))
-    finally:
-        # Where the file is in use it can't be removed; it holds a few lines.
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+        url = await _listening(process, path, limit, command, environment)
+        started = psutil.Process(process.pid).create_time()
+    except BaseException:
+        await asyncio.shield(asyncio.to_thread(_give_up, process.pid, path))
+        raise
+    await asyncio.shield(asyncio.to_thread(_remove, path))
+    return Daemon(process.pid, started, real, Address(url, token))
 
 
 def is_running(daemon: Daemon) -> bool:
@@ -141,7 +133,7 @@ def is_running(daemon: Daemon) -> bool:
 
 
 def serves(daemon: Daemon, folder: str) -> bool:
-    """Whether a daemon was started for a folder, however its path is spelled."""
+    """Whether a daemon was started for a folder, however its path is spelled. Blocks."""
     return daemon.folder == real_folder(folder)
 
 
@@ -171,6 +163,36 @@ def end_leftovers() -> list[int]:
     return ended
 
 
+def _begin(
+    command: Sequence[str], folder: str, environment: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], str, str]:
+    """Start it. Returns its process, its folder and the file with what it prints. Blocks."""
+    folder = real_folder(folder)
+    # A pipe would break when the plugin is reloaded, and the daemon with it.
+    output, path = tempfile.mkstemp(prefix="qwen-serve-", suffix=".log")
+    try:
+        with os.fdopen(output, "wb") as printed:
+            process = _spawn(command, folder, environment, printed.fileno())
+    except BaseException:
+        _remove(path)
+        raise
+    # Before it listens, for it outlives an editor that is killed meanwhile.
+    with contextlib.suppress(psutil.Error):
+        records.write(process.pid, psutil.Process(process.pid).create_time())
+    return process, folder, path
+
+
+def _give_up(pid: int, path: str) -> None:
+    _end(pid, None, 0)
+    _remove(path)
+
+
+def _remove(path: str) -> None:
+    """Remove what it has printed. Where the file is in use it can't be removed; it holds a few lines."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
 def _spawn(command: Sequence[str], folder: str, environment: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
     line = [*command, "serve", "--hostname", "127.0.0.1", "--port", "0", "--workspace", folder, "--no-web"]
     try:
@@ -178,6 +200,7 @@ def _spawn(command: Sequence[str], folder: str, environment: Mapping[str, str], 
             [*line, "--require-auth"],
             environment,
             folder=folder,
+            is_bound=True,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -201,8 +224,7 @@ async def _listening(
     while True:
         # Before the look at what it has printed, so that its last words are seen.
         has_ended = process.poll() is not None
-        with open(path, "rb") as file:  # noqa: ASYNC230 - a few lines in a file that was just written
-            printed = file.read()
+        printed = await asyncio.to_thread(_read, path)
         if listening := _LISTENING.search(printed):
             return listening[1].decode("ascii", "replace")
         if has_ended:
@@ -222,12 +244,17 @@ async def _listening(
         await asyncio.sleep(LOOK)
 
 
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
 async def _old_node(command: Sequence[str], environment: Mapping[str, str], words: str) -> str | None:
     """The version of a Node.js that is too old, if that may be why the daemon has ended."""
     if not _NODE_WORDS.search(words):
         return None
     is_node = os.path.basename(command[0]).partition(".")[0] == "node"
-    node = command[0] if is_node else programs.find("node", environment)
+    node = command[0] if is_node else await asyncio.to_thread(programs.find, "node", environment)
     if node is None:
         return None
     version = (await _printed([node, "--version"], environment)).strip().removeprefix("v")

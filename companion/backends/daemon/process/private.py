@@ -52,10 +52,11 @@ class PrivateDaemon:
             return await self._address(folder, command, connecting)
 
     async def _address(self, folder: str, command: str | Sequence[str], connecting: Callable[[str], object]) -> Address:
+        is_its = self.daemon is not None and await asyncio.to_thread(launch.serves, self.daemon, folder)
         daemon, self.daemon = self.daemon, None
         is_running = daemon is not None and launch.is_running(daemon)
         is_same = self._command is None or self._command == command
-        if daemon and is_running and launch.serves(daemon, folder) and is_same:
+        if daemon and is_running and is_its and is_same:
             self.daemon = daemon
             connecting(CONNECTING)
             return daemon.address

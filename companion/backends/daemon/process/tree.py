@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 import psutil
 
+from ....platforms import jobs
+
 CHILDREN_LIMIT = 0.5
 """Seconds that what a process has started has to end after it."""
 KILLED_LIMIT = 0.2
@@ -56,6 +58,7 @@ def end(pid: int, started: float | None, limit: float) -> None:
     for left in tree:
         with contextlib.suppress(psutil.Error):
             left.kill()
+    jobs.end(pid)
     _await(tree, KILLED_LIMIT)
 
 

@@ -49,7 +49,7 @@ gate = threading.Event()
 def session_prompt(params):
     text = params["prompt"][0]["text"]
     if text == "one":
-        while not any(each.get("method") == "go" for each in seen): time.sleep(0.001)
+        while not any(each.get("method") == "_go" for each in seen): time.sleep(0.001)
     say(text)
     return {"stopReason": "end_turn"}
 """
@@ -61,7 +61,7 @@ def session_prompt(params):
             assert [each.text for each in talk.conversation.status.queue] == ["two", "three"]
             assert await talk.client.steering.dequeue(talk.session, two)
             assert not await talk.client.steering.dequeue(talk.session, two)
-            talk.client._peer.notify("go", {})
+            talk.client._peer.notify("_go", {})
             assert said(await talk.done(one)) == "one"
             assert said(await talk.done(three)) == "three"
             assert talk.turn(two) is None

@@ -106,7 +106,7 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
         conversation = Conversation()
         sent: list[bytes] = []
         client._peer._write = sent.append
-        calls = [asyncio.create_task(client._peer.call("x", {}, None)) for _ in range(2)]
+        calls = [asyncio.create_task(client._peer.call("_x", {}, None)) for _ in range(2)]
         try:
             await asyncio.sleep(0)
             for line in printed:

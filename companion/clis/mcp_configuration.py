@@ -1,0 +1,89 @@
+"""What a person adds to a CLI so that its model may use the editor's tools: the text for each CLI.
+
+Each starts `mcp_bridge.mjs` with Node, which finds the window of the CLI's folder by itself, so that the text holds no
+port and no token and stays right when the editor is started again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..platforms import folders
+from ..platforms.files import make_private_folders, write_private
+
+SERVER = "sublime-text"
+"""What the CLIs call the server."""
+BRIDGE = "mcp_bridge.mjs"
+
+
+@dataclass(frozen=True, slots=True)
+class McpClient:
+    """A CLI that can use MCP servers."""
+
+    key: str
+    name: str
+    file: str
+    """Where the text goes, in words."""
+    form: Literal["json", "toml"] = "json"
+    hook_event: str = ""
+    """The hook that runs after a tool of it; empty if it has none that may tell the model something."""
+    hook_matcher: str = ""
+    """Which tools change files, as its hooks name them."""
+    hook_seconds: int = 10
+    hook_unit: int = 1
+    """How many of its units of time are a second."""
+
+
+CLIENTS = (
+    McpClient("qwen", "Qwen Code", "~/.qwen/settings.json", "json", "PostToolUse", "edit|write_file", 10, 1000),
+    McpClient("gemini", "Gemini CLI", "~/.gemini/settings.json", "json", "AfterTool", "replace|write_file", 10, 1000),
+    McpClient("claude", "Claude Code", ".mcp.json of the project", "json"),
+    McpClient("codex", "Codex", "~/.codex/config.toml", "toml"),
+)
+
+
+def bridge_file() -> str:
+    """Where the script is kept: the path stays, so that what was copied stays right."""
+    return os.path.join(folders.data(), BRIDGE)
+
+
+def install(script: bytes) -> str:
+    """Write the script, and return its path. Raises OSError. May block."""
+    path = bridge_file()
+    make_private_folders(os.path.dirname(path))
+    write_private(path, script)
+    return path
+
+
+def renew(script: bytes) -> None:
+    """Write the script of this version where one of another version is. May block."""
+    with contextlib.suppress(OSError):
+        with open(bridge_file(), "rb") as file:
+            is_old = file.read() != script
+        if is_old:
+            install(script)
+
+
+def configuration(client: McpClient, bridge: str, *, with_hook: bool = False) -> str:
+    """The text to add to a CLI's configuration; `bridge` is the path of the script.
+
+    With the hook, what the editor shows of a file goes to the model with the answer of the tool that has changed it.
+    """
+    args = [bridge, client.name]
+    if client.form == "toml":
+        rows = [f"[mcp_servers.{SERVER}]", 'command = "node"', f"args = {json.dumps(args)}", ""]
+        return "\n".join(rows)
+    server: dict[str, Any] = {"command": "node", "args": args}
+    if client.key == "claude":
+        server = {"type": "stdio", **server}
+    found: dict[str, Any] = {"mcpServers": {SERVER: server}}
+    if with_hook and client.hook_event:
+        command = f"node {json.dumps(bridge)} --hook"
+        timeout = client.hook_seconds * client.hook_unit
+        entry = {"matcher": client.hook_matcher, "hooks": [{"type": "command", "command": command, "timeout": timeout}]}
+        found["hooks"] = {client.hook_event: [entry]}
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"

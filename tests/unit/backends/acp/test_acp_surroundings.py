@@ -1,0 +1,408 @@
+"""What a session gets besides its folder, and the newer parts of the protocol: taking back, steering, copies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from companion.agents import AgentCommand
+from companion.backends.acp import session as session_module
+from companion.backends.acp.client import AgentClient
+from companion.backends.acp.surroundings import Surroundings
+from companion.conversation.snapshot import Message
+from companion.mcp_servers import McpServer, read_mcp_servers
+from tests.agent_talk import AgentTalk, FixedEnvironment, MemoryFiles, run, said, scripted, talking, until
+from tests.parts import has
+
+REMEMBERS = """
+import json
+def answer_of(method):
+    return [each for each in seen if each.get("method") == method]
+def session_prompt(params):
+    say(json.dumps([each for each in seen if each.get("method", "").startswith(("session/", "_", "$"))]))
+    return {"stopReason": "end_turn"}
+"""
+CAPABLE = """
+def initialize(params):
+    sessions = {"additionalDirectories": {}, "fork": {}, "close": {}, "list": {}}
+    able = {"loadSession": True, "sessionCapabilities": sessions, "mcpCapabilities": {"http": True}}
+    return {"protocolVersion": 1, "agentCapabilities": able, "_meta": {"steering": {"supported": True}}}
+"""
+
+
+def surrounded(talk: AgentTalk, surroundings: Surroundings, environment: dict[str, str] | None = None) -> None:
+    """Have the sessions that are opened from now on get something besides."""
+
+    async def around() -> Surroundings:
+        return surroundings
+
+    talk.client._session._surroundings = around
+    if environment is not None:
+        talk.client._session._environment = FixedEnvironment(environment).get
+
+
+async def told(talk: AgentTalk) -> list[dict[str, object]]:
+    """What the agent has got of us."""
+    return json.loads(said(await talk.done(await talk.ask("What have you seen?"))))
+
+
+def test_an_agent_gets_the_other_folders_of_the_window_if_it_takes_them(project: Path, tmp_path: Path):
+    others = tuple(str(tmp_path / name) for name in ("one", "two"))
+
+    async def test():
+        async with talking(scripted(REMEMBERS + CAPABLE, tmp_path), str(project), session=None) as talk:
+            surrounded(talk, Surroundings((talk.folder, *others)))
+            await talk.open()
+            [opened] = [each for each in await told(talk) if each["method"] == "session/new"]
+            assert opened["params"] == {"cwd": talk.folder, "mcpServers": [], "additionalDirectories": list(others)}
+            assert talk.client.folders == others
+        async with talking(scripted(REMEMBERS, tmp_path), str(project), session=None) as talk:
+            surrounded(talk, Surroundings((talk.folder, *others)))
+            await talk.open()
+            [opened] = [each for each in await told(talk) if each["method"] == "session/new"]
+            assert opened["params"] == {"cwd": talk.folder, "mcpServers": []}
+            assert talk.client.folders == ()
+
+    run(test())
+
+
+def test_a_loaded_session_gets_them_again(project: Path, tmp_path: Path):
+    async def test():
+        async with talking(scripted(REMEMBERS + CAPABLE, tmp_path), str(project), session=None) as talk:
+            surrounded(talk, Surroundings((str(tmp_path),)))
+            await talk.open("s")
+            [opened] = [each for each in await told(talk) if each["method"] == "session/load"]
+            params = opened["params"]
+            assert isinstance(params, dict)
+            assert params["additionalDirectories"] == [str(tmp_path)]
+
+    run(test())
+
+
+SERVERS = {
+    "issues": {"command": ["{program}", "--stdio"], "environment": {"MODE": "read", "TOKEN": "${ISSUES}"}},
+    "docs": {"url": "https://docs.example/mcp", "headers": {"Authorization": "Bearer ${DOCS}"}},
+    "gone": {"command": ["no-such-program"]},
+    "empty": {"command": ["{program}"], "environment": {"A_TOKEN": "${MISSING}"}},
+}
+
+
+@pytest.mark.parametrize("has_http", [True, False])
+def test_every_agent_gets_the_servers_of_the_person(project: Path, tmp_path: Path, has_http: bool):
+    program = tmp_path / "bin" / "server.exe"
+    program.parent.mkdir()
+    program.write_text("")
+    program.chmod(0o755)
+    plain = json.loads(json.dumps(SERVERS).replace("{program}", str(program).replace("\\", "\\\\\\\\")))
+    servers, wrong = read_mcp_servers(plain)
+    assert wrong == []
+    environment = {"PATH": "", "ISSUES": "the-secret-one", "DOCS": "the-secret-two"}
+    script = REMEMBERS + (CAPABLE if has_http else "")
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project), session=None) as talk:
+            surrounded(talk, Surroundings((), servers), environment)
+            await talk.open()
+            [opened] = [each for each in await told(talk) if each["method"] == "session/new"]
+            params = opened["params"]
+            assert isinstance(params, dict)
+            variables = [{"name": "MODE", "value": "read"}, {"name": "TOKEN", "value": "the-secret-one"}]
+            process = {"name": "issues", "command": str(program), "args": ["--stdio"], "env": variables}
+            headers = [{"name": "Authorization", "value": "Bearer the-secret-two"}]
+            web = {"type": "http", "name": "docs", "url": "https://docs.example/mcp", "headers": headers}
+            assert params["mcpServers"] == ([process, web] if has_http else [process])
+            left_out = " ".join(talk.editor.said)
+            for part in ("no program “no-such-program”", "no variable MISSING"):
+                assert part in left_out
+            assert ("takes none by HTTP" in left_out) is not has_http
+            process_of_agent = has(talk.client._process)
+            assert {"the-secret-one", "Bearer the-secret-two"} & set(process_of_agent._secrets)
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ({}, "needs either"),
+        ({"command": ["a"], "url": "https://a.example"}, "needs either"),
+        ({"command": "a"}, "a list of a program"),
+        ({"command": ["a"], "headers": {}}, "without a “url”"),
+        ({"url": "http://a.example"}, "https"),
+        ({"url": "https://user:word@a.example"}, "https"),
+        ({"url": "https://a.example", "environment": {}}, "without a “command”"),
+        ({"command": ["a"], "environment": {"GITHUB_TOKEN": "ghp_literal"}}, "has a secret in “GITHUB_TOKEN”"),
+        ({"url": "https://a.example", "headers": {"Authorization": "Bearer literal"}}, "has a secret"),
+        ({"command": ["a"], "environment": {"A": 1}}, "values that are not texts"),
+        ({"command": ["a"], "more": 1}, "unknown key “more”"),
+    ],
+)
+def test_a_server_that_can_not_be_used_is_said(entry: object, why: str):
+    found, [sentence] = read_mcp_servers({"it": entry})
+    assert found == ()
+    assert sentence.startswith("“agents_mcp_servers”: “it” ")
+    assert why in sentence
+    assert "literal" not in sentence
+
+
+def test_what_the_person_says_yes_to_names_the_program_and_no_secret():
+    server = McpServer("issues", ("issues-mcp", "a b"), values={"TOKEN": "${ISSUES}"})
+    assert server.words == "issues: issues-mcp 'a b' with TOKEN"
+
+
+# Taking back
+
+
+def test_a_question_that_the_agent_takes_back_is_no_longer_asked(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+    call = {"toolCallId": "t", "title": "Write"}
+    number = request("session/request_permission", {"sessionId": "s", "toolCall": call, "options": options})
+    while not any(each.get("method") == "_asked" for each in seen): time.sleep(0.001)
+    send(method="$/cancel_request", params={"requestId": number})
+    answer = answers[number].get()
+    say(str(answer.get("code")))
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("Go")
+            await talk.asked()
+            talk.client._peer.notify("_asked", {})
+            assert said(await talk.done(key)) == "-32800"
+            assert not talk.conversation.status.permissions
+
+    run(test())
+
+
+def test_a_write_that_the_agent_takes_back_is_done_and_said_to_be(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    number = request("fs/write_text_file", {"sessionId": "s", "path": os.path.join(FOLDER, "a.txt"), "content": "x"})
+    send(method="$/cancel_request", params={"requestId": number})
+    say(str(answers[number].get()))
+    return {"stopReason": "end_turn"}
+""".replace("FOLDER", repr(str(project.resolve())))
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            assert said(await talk.done(await talk.ask("Go"))) == "{}"
+            assert (project / "a.txt").read_text() == "x"
+
+    run(test())
+
+
+def test_a_call_that_nobody_waits_for_any_more_is_taken_back(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(session_module, "SESSION_LIMIT", 0.3)
+    script = """
+def session_load(params):
+    while not any(each.get("method") == "$/cancel_request" for each in seen): time.sleep(0.001)
+    raise Failure(-32800, "cancelled")
+"""
+
+    async def test():
+        async with talking(scripted(REMEMBERS + script, tmp_path), str(project)) as talk:
+            with pytest.raises(Exception, match="didn't answer"):
+                await talk.client._session.load(talk.session, talk.folder)
+            talk.client._session.id = "s"
+            messages = await told(talk)
+            [load] = [each for each in messages if each["method"] == "session/load"]
+            [taken] = [each for each in messages if each["method"] == "$/cancel_request"]
+            assert taken["params"] == {"requestId": load["id"]}
+            # The late answer is nobody's, and no news either.
+            assert "was not asked" not in str(talk.conversation.turns)
+
+    run(test())
+
+
+def test_a_prompt_is_never_taken_back_over_a_reload(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    while not any(each.get("method") == "_go" for each in seen): time.sleep(0.001)
+    say(str([each["method"] for each in seen if each.get("method") == "$/cancel_request"]))
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("Go")
+            await until(lambda: talk.client._peer.waits_for("session/prompt"))
+            left = await talk.client.leave()
+            if left is None:
+                return  # Windows starts it again
+            follower = AgentClient(AgentCommand("The agent", ("x",)), MemoryFiles(), 1, FixedEnvironment({}))
+            await follower.take_over(left)
+            follower._peer.notify("_go", {})
+            await until(lambda: "text='[]'" in str(follower.unread))
+            assert key in str(follower.unread)
+            await follower.close()
+
+    run(test())
+
+
+# Into a turn that runs
+
+
+def test_a_message_goes_into_the_turn_of_an_agent_that_takes_one(project: Path, tmp_path: Path):
+    script = """
+steered = queue.Queue()
+def _session_steering(params):
+    steered.put(params)
+    return {"outcome": "injected"}
+def session_prompt(params):
+    got = steered.get()
+    say(got["prompt"][0]["text"] + " " + got["_meta"]["steering"]["idleBehavior"])
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(CAPABLE + script, tmp_path), str(project)) as talk:
+            key = await talk.ask("Go")
+            await until(lambda: talk.turn(key))
+            assert await talk.client.steering.inject(talk.session, "Faster!")
+            turn = await talk.done(key)
+            assert said(turn) == "Faster! promptRequired"
+            assert "Faster!" in said(turn, "user")
+            assert len(talk.conversation.turns) == 1
+            assert await talk.client.steering.inject(talk.session, "Too late") is None
+
+    run(test())
+
+
+@pytest.mark.parametrize("answer", ['{"outcome": "promptRequired"}', "{}", "None"])
+def test_a_message_that_no_turn_takes_becomes_a_prompt(project: Path, tmp_path: Path, answer: str):
+    script = f"""
+def _session_steering(params):
+    if {answer} is None: raise Failure(-32603, "no")
+    return {answer}
+def session_prompt(params):
+    while not any(each.get("method") == "_go" for each in seen): time.sleep(0.001)
+    return {{"stopReason": "end_turn"}}
+"""
+
+    async def test():
+        async with talking(scripted(CAPABLE + script, tmp_path), str(project)) as talk:
+            key = await talk.ask("Go")
+            await until(lambda: talk.turn(key))
+            assert await talk.client.steering.inject(talk.session, "Faster!") is None
+            talk.client._peer.notify("_go", {})
+            assert "Faster!" not in said(await talk.done(key), "user")
+
+    run(test())
+
+
+# Copies, paragraphs, costs
+
+
+def test_a_conversation_is_copied_by_an_agent_that_can(project: Path, tmp_path: Path):
+    script = """
+def session_fork(params):
+    return {"sessionId": "copy-of-" + params["sessionId"]}
+def session_close(params):
+    return {}
+"""
+
+    async def test():
+        async with talking(scripted(REMEMBERS + CAPABLE + script, tmp_path), str(project)) as talk:
+            copy = await has(talk.client.fork).fork(talk.session)
+            assert (copy.id, copy.folder) == ("copy-of-s", talk.folder)
+            await talk.client.detach(copy)
+            [closed] = [each for each in await told(talk) if each["method"] == "session/close"]
+            assert closed["params"] == {"sessionId": "copy-of-s"}
+        async with talking(scripted("", tmp_path), str(project)) as talk:
+            assert talk.client.fork is None
+
+    run(test())
+
+
+def test_another_message_is_a_paragraph_of_its_own(project: Path, tmp_path: Path):
+    script = """
+def chunk(text, message=None, kind="agent_message_chunk"):
+    more = {"messageId": message} if message else {}
+    update(sessionUpdate=kind, content={"type": "text", "text": text}, **more)
+def session_prompt(params):
+    chunk("One "); chunk("answer.")
+    chunk("**Warning:** ", "m1"); chunk("two", "m1"); chunk(" words", None)
+    chunk("Three", "m2")
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("Go"))
+            answers = [item.text for item in turn.items if isinstance(item, Message) and item.speaker == "answer"]
+            assert answers == ["One answer.", "**Warning:** two words", "Three"]
+
+    run(test())
+
+
+def test_tokens_and_costs_are_told(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    update(sessionUpdate="usage_update", size=1000, used=10, cost={"amount": 0.125, "currency": "usd"})
+    say("Done")
+    return {"stopReason": "end_turn", "usage": {"totalTokens": 130, "inputTokens": 20, "outputTokens": 30}}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("Go"))
+            assert (turn.cost.read, turn.cost.written) == (100, 30)
+            window = has(talk.conversation.status.window)
+            assert (window.cost, window.currency) == (0.125, "USD")
+
+    run(test())
+
+
+@pytest.mark.parametrize("cost", ["1", '{"amount": -1, "currency": "USD"}', '{"amount": 1, "currency": "<b>"}', "{}"])
+def test_a_cost_that_is_none_hides_nothing(project: Path, tmp_path: Path, cost: str):
+    script = f"""
+def session_prompt(params):
+    update(sessionUpdate="usage_update", size=1000, used=10, cost={cost})
+    return {{"stopReason": "end_turn", "usage": {{"totalTokens": "many"}}}}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("Go"))
+            window = has(talk.conversation.status.window)
+            assert (window.used, window.cost, turn.cost.read) == (10, None, 0)
+
+    run(test())
+
+
+def test_the_words_of_an_error_are_those_of_its_data(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    number = [each["id"] for each in seen if each.get("method") == "session/prompt"][-1]
+    send(id=number, error={"code": -32603, "message": "Internal error", "data": {"message": "the model is away"}})
+    return "silence"
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            turn = await talk.done(await talk.ask("Go"))
+            assert "the model is away" in turn.error
+
+    run(test())
+
+
+@pytest.mark.parametrize("version", [2, 99, "two"])
+def test_an_agent_that_answers_with_another_version_gets_one_sentence(project: Path, tmp_path: Path, version: object):
+    script = f"""
+def initialize(params):
+    return {{"protocolVersion": {version!r}}}
+"""
+
+    async def test():
+        with pytest.raises(Exception, match="only version 1 is known"):
+            async with talking(scripted(script, tmp_path), str(project)):
+                pass
+
+    run(test())
