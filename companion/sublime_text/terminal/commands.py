@@ -254,7 +254,9 @@ class QwenCompanionCopyEnvironmentCommand(sublime_plugin.WindowCommand):
         def answered(folders: tuple[str, ...], variables: dict[str, str]) -> None:
             sublime.set_clipboard(environment_commands(variables, kind))
             where = f" a folder of this window ({PurePath(folders[0]).name})" if folders else " the terminal"
-            say(self.window, f"Copied for {SHELL_NAMES[kind]}. Paste it into a terminal, and start the CLI in{where}.")
+            starts = " or ".join(" ".join([each.launch.key, *each.launch.ask]) for each in FAMILIES)
+            start = f"start the CLI in{where}, so that it asks before it changes a file: {starts}"
+            say(self.window, f"Copied for {SHELL_NAMES[kind]}. Paste it into a terminal, and {start}.")
 
         _ask(self.window, answered)
 
