@@ -95,7 +95,13 @@ class Adapter:
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
         self.unsaved = UnsavedTexts(self.on_another_thread, _encodings)
-        self.written = WrittenChanges(self.focus, self.thread.post, self.ask_later, self._list_changed)
+        self.written = WrittenChanges(
+            self.focus,
+            self.thread.post,
+            self.ask_later,
+            self._list_changed,
+            lambda: bool(self.settings.value("open_first_change")),
+        )
         self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self.thread.post)
         self.diffs = Diffs(
@@ -194,7 +200,9 @@ class Adapter:
 
     def report(self, window: sublime.Window, show: Show) -> None:
         """Make a status report. `show` gets the facts so far, and whether they are complete."""
-        facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT), self.chats.shown)
+        facts = editor_facts(
+            window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT), self.chats.shown, self.written.facts
+        )
 
         def ask(call: Callable[[Companion], object]) -> None:
             self.thread.post(call, ("report", show))

@@ -262,3 +262,44 @@ class TestWritten(ChangesCase):
         self.put_caret(self.code, 3)
         self.code.run_command("insert", {"characters": "both "})
         yield lambda: referred[-1:] == [LINES]
+
+    def test_the_first_change_opens_by_itself_only_if_that_is_wanted_and_nothing_is_typed(self) -> Steps:
+        """Otherwise the focus stays."""
+        written = self.on_screen
+        self.addCleanup(setattr, written, "_opens_first", written._opens_first)
+        written._typed_at = -100.0
+        self.window.focus_view(self.view)
+        written.turn_changed(self.window, "Qwen Code", 1)
+        self.assertEqual(self.window.active_view(), self.view)
+        written._opens_first = lambda: True
+        self.view.run_command("insert", {"characters": "x"})
+        self.view.run_command("undo")
+        written.turn_changed(self.window, "Qwen Code", 1)
+        self.assertEqual(self.window.active_view(), self.view)
+        written._typed_at = -100.0
+        written.turn_changed(self.window, "Qwen Code", 1)
+        yield lambda: (view := self.window.active_view()) and view.file_name() == str(self.path)
+
+    def test_the_status_report_has_the_list(self) -> Steps:
+        """A row for each file."""
+        facts = self.on_screen.facts(self.window)
+        self.assertEqual(facts, ("code.txt: modified, +1 −2, Qwen Code, waits",))
+        yield 1
+
+    def test_a_save_over_an_agents_change_loses_nothing(self) -> Steps:
+        """What was overwritten is beside the file after Compare."""
+        yield from self.opened_at_first()
+        self.put_caret(self.code, 10)
+        self.code.run_command("insert", {"characters": "mine "})
+        agents = LINES.replace("line 25\n", "line 25, the agent's\n")
+        self.path.write_text(agents, newline="")
+        yield from self.waits(code=("modified", 1))
+        yield 300
+        self.code.run_command("save")
+        yield lambda: "mine" in self.path.read_text()
+        yield lambda: self.on_screen.has_overwritten(self.code)
+        self.code.run_command("qwen_companion_compare_overwritten")
+        left = lambda: [view for view in self.window.views() if view.settings().get("qwen_companion.baseline")]  # noqa: E731
+        yield left
+        self.assertEqual(text_of(left()[0]), agents)
+        self.assertFalse(self.on_screen.has_overwritten(self.code))

@@ -26,6 +26,10 @@ NOTHING = "Nothing waits for a review."
 UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
 STALE = "This file is compared again. Try again in a moment."
 
+IDLE = 5.0
+"""Seconds without an edit after which a change may be opened by itself."""
+IN_STATUS = 50
+"""Files in the status report."""
 MERGE_AFTER = 400
 """Milliseconds after an edit until the gutter leaves it out."""
 _OFFER = (
@@ -56,11 +60,16 @@ class WrittenChanges:
         tell: Callable[[Callable[[Companion], object]], None],
         ask: AskLater,
         changed: Callable[[sublime.Window], object],
+        opens_first: Callable[[], bool],
     ) -> None:
+        """`opens_first` says whether the first change is opened by itself after a turn."""
         self._focus = focus
         self._tell = tell
         self._ask = ask
         self._changed = changed
+        self._opens_first = opens_first
+        self._typed_at = -IDLE
+        """When a tab with code was edited last, by the monotonic clock."""
         self._listings: dict[int, Listing] = {}
         self._views: dict[int, WrittenView] = {}
         self._asked: dict[int, str] = {}
@@ -218,6 +227,8 @@ class WrittenChanges:
     def edited(self, view: sublime.View) -> None:
         """A view was edited: the person's unsaved edits are no changes of an agent."""
         number = view.id()
+        if is_code(view):
+            self._typed_at = time.monotonic()
         if number not in self._views or number in self._merging:
             return
         self._merging.add(number)
@@ -419,6 +430,20 @@ class WrittenChanges:
     def turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
         """A turn has changed some files: say so once."""
         NOTICES.add(f"{agent}: {files} file{'s' * (files != 1)} changed. Review (F8)", window)
+        view = window.active_view()
+        is_idle = view is not None and is_code(view) and time.monotonic() - self._typed_at >= IDLE
+        if is_idle and self._opens_first():
+            self.go(window, None)
+
+    def facts(self, window: sublime.Window) -> tuple[str, ...]:
+        """What waits in a window, a line for each file, for the status report."""
+        rows = self.listing(window).rows
+        lines = [
+            f"{row.path}: {row.kind}, +{row.inserted} −{row.deleted}, "
+            f"{', '.join(row.agents) or 'changed outside'}, {self._state(row)}"
+            for row in rows[:IN_STATUS]
+        ]
+        return (*lines, *([f"and {len(rows) - IN_STATUS} more"] if len(rows) > IN_STATUS else []))
 
 
 def _lines_of(changes: FileChanges) -> list[Lines]:
