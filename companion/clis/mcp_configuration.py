@@ -41,7 +41,7 @@ class McpClient:
 CLIENTS = (
     McpClient("qwen", "Qwen Code", "~/.qwen/settings.json", "json", "PostToolUse", "edit|write_file", 10, 1000),
     McpClient("gemini", "Gemini CLI", "~/.gemini/settings.json", "json", "AfterTool", "replace|write_file", 10, 1000),
-    McpClient("claude", "Claude Code", ".mcp.json of the project", "json"),
+    McpClient("claude", "Claude Code", "~/.claude.json", "json"),
     McpClient("codex", "Codex", "~/.codex/config.toml", "toml"),
 )
 

@@ -178,6 +178,7 @@ class Qwen(Cli):
         inside: whether the terminal is one inside the editor (`Terminal`).
         more: further environment variables.
         approval: the approval mode in its settings; empty for the CLI's own default.
+        also: what the person has added to its settings.
     """
 
     def __init__(
@@ -190,8 +191,10 @@ class Qwen(Cli):
         cwd: Path | None = None,
         inside: bool = False,
         more: Mapping[str, str] | None = None,
+        also: Mapping[str, object] | None = None,
     ) -> None:
-        (home.qwen_home / "settings.json").write_text(json.dumps(settings(approval)), encoding="utf-8")
+        written = {**settings(approval), **(also or {})}
+        (home.qwen_home / "settings.json").write_text(json.dumps(written), encoding="utf-8")
         command = pinned_command() if command is None else command
         environment = home.environment(
             TERM="xterm-256color",

@@ -42,6 +42,14 @@ def write(editor: Editor, home: Home, tag: str, window: int) -> list[tuple[str, 
     return list(zip(said, [LINES[0], LINES[1], "note 1"], strict=True))
 
 
+def starts(text: str) -> list[int]:
+    """Where the lines of a text begin."""
+    found = [0]
+    for line in text.splitlines(keepends=True)[:-1]:
+        found.append(found[-1] + len(line))
+    return found
+
+
 def arrive(chat: Chatting, room: DaemonRoom | AgentRoom, script: Script, comments: Sequence[tuple[str, str]]) -> None:
     """The person sees the comments in the prompt; the model gets each word and each line after Enter."""
     chat.editor.wait("comments in the prompt", lambda: script.tag in chat.prompt)
@@ -62,6 +70,25 @@ def test_they_reach_the_model_through_qwen_serve_byte_for_byte(room: DaemonRoom,
     comments = write(chat.editor, room.home, script.tag, chat.window)
     chat.command("send_comments")
     arrive(chat, room, script, comments)
+
+
+def test_two_hundred_at_once_reach_the_model(room: DaemonRoom, chat: Chatting):
+    path = room.home.write("long.py", "".join(f"line = {number}\n" for number in range(200)))
+    script = room.model.script()
+    view = chat.editor.open_file(path, window=chat.window)
+    for number, start in enumerate(starts(path.read_text(encoding="utf-8"))):
+        chat.editor.do("select", view=view, regions=[[start, start]])
+        words = f"comment {number} {script.tag if number == 199 else ''}"
+        chat.editor.do("command", name="qwen_companion_comment", args={"text": words}, view=view)
+    chat.command("send_comments")
+    chat.editor.wait("comments in the prompt", lambda: script.tag in chat.prompt)
+    assert "and 188 more" in chat.bars
+    chat.press("enter")
+    chat.wait_text(script.done)
+    chat.wait_idle()
+    prompt = room.model.requests_of(script)[0].last_user_text()
+    assert [number for number in range(200) if f"comment {number}" not in prompt] == []
+    assert [number for number in range(200) if f"line = {number}" not in prompt] == []
 
 
 def test_they_reach_the_model_through_an_agent_byte_for_byte(agent_room: AgentRoom):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -260,6 +262,47 @@ class TestComments(CompanionCase):
         yield lambda: terminus.sent
         self.assertIn("not so", terminus.sent[0]["string"])
         self.assertEqual(self.window.active_view(), self.view)
+
+    def test_a_comment_on_a_file_elsewhere_outlives_its_closed_tab(self) -> Steps:
+        elsewhere = Path(tempfile.mkdtemp(prefix="elsewhere-")).resolve()
+        self.addCleanup(shutil.rmtree, elsewhere, ignore_errors=True)
+        (elsewhere / "b.py").write_text("x = 1\n")
+        view = self.window.open_file(str(elsewhere / "b.py"))
+        yield lambda: not view.is_loading()
+        self.comment("far away", view)
+        view.close()
+        yield lambda: not view.is_valid()
+        self.assertEqual([each.words for each in self.panel.unsent(self.window)], ["far away"])
+        self.window.focus_view(self.view)
+        self.view.run_command("qwen_companion_go_to_comment")
+        yield lambda: (self.window.active_view() or self.view).file_name() == str(elsewhere / "b.py")
+
+    def test_a_cli_s_empty_prompt_is_told_from_what_looks_like_one(self) -> Steps:
+        is_empty = loaded("sublime_text.prompts.screen").is_empty_prompt
+        prompt = "> Type your message or @path/to/file"
+        for lines, expected in (
+            ([prompt], True),
+            (["hi", "╭───╮", f"│ {prompt} │", "╰───╯", "~/p (main*)  no sandbox  (100% context left)"], True),
+            (["* Type your message or @path/to/file"], True),
+            (["! Type your message or @path/to/file"], False),
+            (["it says: Type your message or @path/to/file"], False),
+            ([prompt, "Apply this change?", "● 1. Yes", "  2. No"], False),
+            ([prompt, "Remove it? [y/N]"], False),
+            ([prompt, *["a line"] * 11], False),
+            (["> a question that I have begun"], False),
+            ([], False),
+        ):
+            self.assertEqual(is_empty(lines), expected, lines)
+        yield 0
+
+    def test_sending_takes_a_checkpoint_in_the_windows_of_the_files(self) -> Steps:
+        taken: list[tuple[int, str, str]] = []
+        self.comment()
+        rounds = loaded("changes.rounds").Rounds
+        with patch.object(rounds, "checkpoint", lambda _, *args: taken.append(args)):
+            self.panel.pasted(self.panel.unsent(self.window), "Qwen Code")
+            yield lambda: taken
+        self.assertEqual(taken, [(self.window.id(), WORDS, "Qwen Code")])
 
     def test_what_was_sent_is_listed_until_the_next_round(self) -> Steps:
         self.comment()

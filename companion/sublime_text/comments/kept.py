@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import sublime
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+ELSEWHERE_SETTING = "qwen_companion.comments_elsewhere"
+"""On a window: the folders of its commented files outside of its own folders. Sublime keeps it over restarts."""
+MOST_ELSEWHERE = 50
 LAST_LIMIT = 1.0
 """Seconds that the end of the package waits until the last comments are written."""
 Later = Callable[[Callable[[], T], Callable[[T], object]], object]
@@ -47,14 +50,21 @@ class KeptComments:
         return max(above, key=len, default=os.path.dirname(path))
 
     def roots(self, window: sublime.Window) -> list[str]:
-        """The roots of a window: its folders, and those of its files elsewhere that have comments."""
+        """The roots of a window: its folders, those of its files elsewhere, and those that it had comments in."""
         paths = {path for view in window.views() if (path := view.file_name())}
-        elsewhere = {self.root(window, comment.path) for comment in self.comments if comment.path in paths}
-        return [*window.folders(), *sorted(elsewhere - set(window.folders()))]
+        known = {self.root(window, comment.path) for comment in self.comments if comment.path in paths}
+        return [*window.folders(), *sorted((known | set(_elsewhere(window))) - set(window.folders()))]
+
+    def add(self, window: sublime.Window, comment: Comment) -> None:
+        """Keep a comment that was written in a window."""
+        root = self.root(window, comment.path)
+        if root not in window.folders() and root not in _elsewhere(window):
+            window.settings().set(ELSEWHERE_SETTING, [*_elsewhere(window), root][-MOST_ELSEWHERE:])
+        self.comments.add(root, comment)
 
     def load(self, window: sublime.Window, loaded: Callable[[str], object]) -> None:
         """Load the comments of a window's folders that aren't known yet. `loaded` is called with each root."""
-        for root in window.folders():
+        for root in [*window.folders(), *_elsewhere(window)]:
             self.load_root(root, loaded)
 
     def load_root(self, root: str, loaded: Callable[[str], object]) -> None:
@@ -134,3 +144,8 @@ class KeptComments:
         except OSError as error:
             return f"The comments of {root} could not be kept: {error.strerror or error}."
         return ""
+
+
+def _elsewhere(window: sublime.Window) -> list[str]:
+    found: Any = window.settings().get(ELSEWHERE_SETTING)
+    return [each for each in cast("list[Any]", found) if isinstance(each, str)] if isinstance(found, list) else []

@@ -237,7 +237,7 @@ class CommentPanel:
         if not words.strip():
             return
         comment = Comment(place.path, first, lines, words, place.side, place.agent)
-        self.comments.add(self.kept.root(window, place.path), comment)
+        self.kept.add(window, comment)
         self._redraw([place.path])
 
     def _ask(

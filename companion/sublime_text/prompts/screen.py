@@ -9,7 +9,10 @@ import sublime
 
 _PROMPT = re.compile(r"^[\s│┃|▌▐]*[>❯›*]\s+Type your message\b")
 """An empty prompt, with the edge of its box. After a "!" it would be a command of the shell."""
-_ANSWER = re.compile(r"^[\s│┃|▌▐]*(?:[●○◉❯›>]\s*)?(?:\d{1,2}[.)]\s+\S|[●○◉]\s+\S)|[\[(][yY]\s*/\s*[nN][\])]")
+_ANSWER = re.compile(
+    r"^[\s│┃|▌▐]*(?:[●○◉❯›>]\s*)?(?:\d{1,2}[.)]\s+\S|[●○◉]\s+(?:yes|no|allow)\b)|[\[(][yY]\s*/\s*[nN][\])]",
+    re.IGNORECASE,
+)
 """A line of a question that takes a key for an answer."""
 _BELOW = 10
 """Lines that may be below the prompt: the rest of its box, and the footer."""

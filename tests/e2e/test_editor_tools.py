@@ -1,0 +1,284 @@
+"""What the editor knows reaches a model: the real packages LSP and SublimeLinter, a real language server, real CLIs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp.client.session import ClientSession
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from companion.clis.mcp_configuration import CLIENTS, configuration
+from companion.settings import AGENT_TOOLS
+
+from . import gemini
+from .cli import STEP
+from .clis import pinned
+from .editor import Editor
+from .language_server import archive, offered, unpacked, with_lsp
+from .model import Call, Model, Script
+from .qwen import PROJECT, Home, Qwen, node, node_modules, pinned_command
+
+BRIDGE = PROJECT / "companion" / "clis" / "mcp_bridge.mjs"
+RIGHT = 'def greet(name):\n    print(f"hi {name}")\n\n\ngreet("Ada")\n'
+WRONG = RIGHT.replace("{name}", "{nobody}")
+needs_lsp = pytest.mark.skipif(not archive("LSP").is_file(), reason="the archive of LSP is kept beside the project")
+needs_linter = pytest.mark.skipif(
+    not archive("SublimeLinter").is_file(), reason="the archive of SublimeLinter is kept beside the project"
+)
+pytestmark = pytest.mark.usefixtures("programs")
+CLIENT = {client.key: client for client in CLIENTS}
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    home = Home.make()
+    home.write("greet.py", RIGHT)
+    yield home
+    home.remove()
+
+
+@pytest.fixture
+def watched(home: Home) -> Iterator[Editor]:
+    """An editor with LSP and pyright, which has greet.py open."""
+    editor = with_lsp(home)
+    try:
+        editor.lock()
+        editor.open_file(home.workspace / "greet.py")
+        yield editor
+    finally:
+        editor.kill()
+
+
+@pytest.fixture
+def plain(home: Home) -> Iterator[Editor]:
+    """An editor without such packages."""
+    editor = offered(home)
+    try:
+        editor.lock()
+        editor.open_file(home.workspace / "greet.py")
+        yield editor
+    finally:
+        editor.kill()
+
+
+def environment(home: Home) -> dict[str, str]:
+    """For a program that starts the bridge as "node"."""
+    return home.environment(PATH=f"{node().parent}:/usr/bin:/bin", NODE_MODULES=str(node_modules()))
+
+
+def copied(cli: str, *, hook: bool = False) -> dict[str, Any]:
+    """What *Copy MCP Configuration* copies for a CLI whose settings are JSON."""
+    return json.loads(configuration(CLIENT[cli], str(BRIDGE), with_hook=hook))
+
+
+def asked(home: Home, *calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    """What the Node SDK's client gets from the bridge."""
+    command = [str(node()), str(Path(__file__).with_name("stdio_client.mjs")), str(node()), str(BRIDGE), "Node"]
+    done = subprocess.run(
+        command,
+        input=json.dumps(calls) + "\n",
+        capture_output=True,
+        text=True,
+        cwd=home.workspace,
+        env=environment(home),
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def every_call(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """A call of each tool but openDiff, which waits for the person."""
+    return [
+        ("getContext", {}),
+        ("getDiagnostics", {"paths": [str(path)]}),
+        ("getOpenFiles", {"limit": 1}),
+        ("getSelection", {}),
+        ("findSymbol", {"name": "greet"}),
+        ("findReferences", {"name": "greet"}),
+        ("openFile", {"path": str(path), "line": 5}),
+    ]
+
+
+def test_the_node_client_lists_and_calls_every_tool(plain: Editor, home: Home) -> None:
+    path = home.workspace / "greet.py"
+    found = asked(home, *every_call(path))
+    assert found["tools"] == list(AGENT_TOOLS)
+    answers = {name: answer["structuredContent"] for name, answer in found["answers"].items()}
+    assert answers["getOpenFiles"]["files"][0]["path"] == str(path)
+    assert answers["getContext"]["workspaceState"]["openFiles"][0]["path"] == str(path)
+    assert answers["getSelection"]["path"] == str(path)
+    assert answers["findSymbol"] == {
+        "places": [
+            {"path": str(path), "line": 1, "character": 5, "name": "greet", "kind": "", "container": ""},
+        ],
+        "total": 1,
+        "provider": "index",
+    }
+    assert [place["line"] for place in answers["findReferences"]["places"]] == [5]
+    assert answers["openFile"] == {"isShown": True}
+
+
+def test_the_python_client_lists_and_calls_every_tool(plain: Editor, home: Home) -> None:
+    server = StdioServerParameters(
+        command=str(node()), args=[str(BRIDGE), "Python"], env=environment(home), cwd=home.workspace
+    )
+    answers: dict[str, types.CallToolResult] = {}
+
+    async def run() -> list[str]:
+        async with stdio_client(server) as (reader, writer), ClientSession(reader, writer) as session:
+            await session.initialize()
+            tools = await session.list_tools()
+            for name, arguments in every_call(home.workspace / "greet.py"):
+                result = await session.call_tool(name, arguments)
+                assert isinstance(result, types.CallToolResult)
+                answers[name] = result
+            return [tool.name for tool in tools.tools]
+
+    assert asyncio.run(run()) == list(AGENT_TOOLS)
+    assert [name for name, answer in answers.items() if answer.is_error] == []
+
+
+def test_the_tools_are_there_whenever_the_editor_is(home: Home) -> None:
+    assert asked(home)["tools"] == []
+    answer = asked(home, ("getOpenFiles", {}))["answers"]["getOpenFiles"]
+    assert answer["isError"]
+    assert "No window of Sublime Text" in answer["content"][0]["text"]
+    for _ in range(2):
+        editor = offered(home)
+        try:
+            editor.lock()
+            assert asked(home)["tools"] == list(AGENT_TOOLS)
+        finally:
+            editor.kill()
+
+
+@needs_lsp
+def test_an_error_made_by_an_accepted_change_reaches_the_model_in_the_same_turn(watched: Editor, home: Home) -> None:
+    """With the hook that is copied: nobody asks for the problems."""
+    with_model(watched, home, asks=False)
+
+
+@needs_lsp
+def test_the_model_of_qwen_code_asks_for_the_problems(watched: Editor, home: Home) -> None:
+    with_model(watched, home, asks=True)
+
+
+def with_model(editor: Editor, home: Home, *, asks: bool) -> None:
+    """Qwen Code makes a change that is accepted and has an error, of which the model is told."""
+    path = home.workspace / "greet.py"
+    model = Model()
+    qwen = Qwen(home, model, more={"PATH": environment(home)["PATH"]}, also=copied("qwen", hook=not asks))
+    try:
+        qwen.wait_ready()
+        qwen.wait_connected()
+        name = "mcp__sublime-text__getDiagnostics"
+        more = [
+            [Call("tool_search", {"query": f"select:{name}"})],
+            [Call("tool_call", {"name": name, "arguments": {"paths": [str(path)], "severity": "error"}})],
+        ]
+        edit = Call("edit", {"file_path": str(path), "old_string": "{name}", "new_string": "{nobody}"})
+        rounds = [[Call("read_file", {"file_path": str(path)})], [edit], *(more if asks else [])]
+        script = qwen.ask("Edit greet.py", *rounds)
+        editor.accept(editor.wait_diff(path))
+        qwen.terminal.wait("end of the turn", lambda: _goes_on(qwen, script), 2 * STEP)
+        assert path.read_text() == WRONG
+        told = json.dumps([each.body for each in model.requests_of(script)])
+        assert "nobody" in told
+        assert "is not defined" in told
+    finally:
+        qwen.close()
+        model.close()
+
+
+def _goes_on(qwen: Qwen, script: Script) -> bool:
+    """Whether the turn is over. The person allows each tool of the editor once."""
+    screen = qwen.terminal.text()
+    if "Yes, allow once" in screen and "getdiagnostics" in screen.lower() and qwen.terminal.quiet_for() > 0.3:
+        qwen.terminal.press("\r")
+    return script.done in screen
+
+
+LINTER = """
+from SublimeLinter.lint import Linter
+
+class Ruff(Linter):
+    cmd = ({python!r}, "-m", "ruff", "check", "--no-cache", "--isolated", "--output-format", "concise",
+           "--stdin-filename", "a.py", "-")
+    regex = r"^.+?:(?P<line>\\d+):(?P<col>\\d+): (?P<code>[A-Z]+\\d+) (?:\\[\\*\\] )?(?P<message>.+)$"
+    error_stream = 1
+    multiline = False
+    defaults = {{"selector": "source.python"}}
+"""
+
+
+@needs_linter
+def test_what_sublimelinter_has_found_is_told(home: Home) -> None:
+    linter = home.root / "other packages" / "SublimeLinter-ruff"
+    linter.mkdir(parents=True)
+    (linter / "linter.py").write_text(LINTER.format(python=sys.executable))
+    path = home.write("wrong.py", "x = '😀' + nobody\n")
+    editor = offered(home, unpacked(home, "SublimeLinter"), linter)
+    try:
+        editor.lock()
+        editor.open_file(path)
+
+        def told() -> dict[str, Any] | None:
+            answer = asked(home, ("getDiagnostics", {"paths": [str(path)]}))["answers"]["getDiagnostics"]
+            return answer["structuredContent"] if answer["structuredContent"]["total"] else None
+
+        found = editor.wait("problems of the linter", told)
+        assert found
+        assert found["provider"] == "SublimeLinter"
+        [problem] = found["diagnostics"]
+        assert problem["source"] == "ruff"
+        assert problem["code"] == "F821"
+        assert problem["start"] == {"line": 1, "character": 12}
+    finally:
+        editor.kill()
+
+
+@pytest.mark.parametrize("cli", ["qwen", "gemini", "claude"])
+def test_each_cli_takes_what_is_copied_for_it(plain: Editor, home: Home, cli: str) -> None:
+    """Each has a command that starts its MCP servers and says whether they answer; none needs an account for it."""
+    command = command_of(cli)
+    text = configuration(CLIENT[cli], str(BRIDGE), with_hook=True)
+    file = home.home / (".claude.json" if cli == "claude" else f".{cli}/settings.json")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [*command, "mcp", "list"],
+        capture_output=True,
+        text=True,
+        cwd=home.workspace,
+        env={**environment(home), "GEMINI_CLI_TRUST_WORKSPACE": "true"},
+        timeout=120,
+        check=False,
+    )
+    [line] = [line for line in (done.stdout + done.stderr).splitlines() if "sublime-text" in line and "node" in line]
+    assert "Connected" in line, done.stdout + done.stderr
+
+
+def command_of(cli: str) -> list[str]:
+    if cli == "qwen":
+        return pinned_command()
+    if cli == "gemini":
+        return pinned("gemini", gemini.NEWEST)
+    [program] = (PROJECT / "tests" / "npm" / "agents").glob("claude-agent-acp/node_modules/@anthropic-ai/*/claude*")
+    return [str(program)]
+
+
+def test_what_is_copied_for_codex_starts_the_tools(plain: Editor, home: Home) -> None:
+    """Codex itself is not pinned here: its file is read as TOML and its command run as it says."""
+    server = tomllib.loads(configuration(CLIENT["codex"], str(BRIDGE)))["mcp_servers"]["sublime-text"]
+    assert server == {"command": "node", "args": [str(BRIDGE), "Codex"]}
