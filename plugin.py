@@ -33,6 +33,7 @@ from .companion.sublime_text.changes.commands import (  # noqa: E402
     QwenCompanionUndoAllChangesCommand,
     QwenCompanionUndoChangeCommand,
     QwenCompanionUndoFileCommand,
+    QwenCompanionUnsavedTextCommand,
 )
 from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand  # noqa: E402
 from .companion.sublime_text.chat.commands import (  # noqa: E402
@@ -235,6 +236,7 @@ __all__ = (
     "QwenCompanionUndoAllChangesCommand",
     "QwenCompanionUndoChangeCommand",
     "QwenCompanionUndoFileCommand",
+    "QwenCompanionUnsavedTextCommand",
     "plugin_loaded",
     "plugin_unloaded",
 )

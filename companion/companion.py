@@ -20,6 +20,7 @@ from .changes.rounds import Rounds
 from .chats.chats import Chats
 from .clis import starting
 from .clis.discovery import EnvironmentVariables, clear_leftovers
+from .clis.environment import LoginEnvironment
 from .clis.families import FAMILIES, CliFamily
 from .clis.processes import wrote
 from .clis.shell import Command
@@ -27,6 +28,7 @@ from .clis.starting import Start
 from .editor import Editor, WindowStatus
 from .handover import Inheritance
 from .ids import ChatId, ViewId, WindowId
+from .platforms.reasons import reason_of
 from .registry.registry import AgentRegistry
 from .review.review import Review
 from .review.reviews import Reviews
@@ -73,6 +75,7 @@ class Companion:
         )
         self.registry = AgentRegistry(editor.mention, self.chats.environment)
         self._editor = editor
+        self._login = LoginEnvironment()
         self._settings = settings
         self._window_settings: Mapping[int, Settings] = {}
         self._statuses: dict[int, WindowStatus] = {}
@@ -197,7 +200,7 @@ class Companion:
             try:
                 endpoint = Endpoint.open(window)
             except OSError as error:
-                self._try_again(window, str(error))
+                self._try_again(window, reason_of(error))
                 return
             endpoint.legacy_files = self._settings.legacy_discovery_files
             self._editor.listening(window.id, endpoint.port)
@@ -342,13 +345,17 @@ class Companion:
         """What is known of a CLI that is about to be started in a folder."""
         return await asyncio.to_thread(starting.look, family, command, folder, os.environ)
 
-    def look_around(self, facts: Facts, tell: Callable[[Facts], object]) -> None:
-        """Complete the facts of a status report. `tell` gets them twice: what is known at once, and everything."""
+    def look_around(self, facts: Facts, tell: Callable[[Facts], object], commands: Sequence[Command] = ()) -> None:
+        """Complete the facts of a status report. `tell` gets them twice: what is known at once, and everything.
+
+        `commands` are those that run the CLIs by the settings; without any, they count as installed.
+        """
         first = overview.known(facts, self._windows, self.reviews)
         tell(first)
 
         async def rest() -> None:
-            tell(await overview.complete(first, self._windows))
+            environment = await self._login.get() if commands else {}
+            tell(await overview.complete(first, self._windows, commands, environment))
 
         self._background(rest())
 

@@ -16,6 +16,7 @@ from typing import Any
 from ..clis import families
 from ..garbage import no_collection
 from ..ids import ReviewId
+from ..platforms.reasons import reason_of
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
 from .changes import TextEdit
@@ -273,7 +274,7 @@ class Reviews:
         try:
             disk = await asyncio.to_thread(read_file, review.file_path, review.encodings)
         except OSError as error:
-            self._editor.say(f"{review.name} can't be read: {error}.", review.owner.window)
+            self._editor.say(f"{review.name} can't be read: {reason_of(error)}.", review.owner.window)
             return
         if self.find(review.number) is review:
             review.disk, review.disk_state, review.seen = disk, "same", disk.stamp
@@ -304,7 +305,7 @@ class Reviews:
         except Exception as error:
             logger.exception("Can't show the diff of %s", review.name)
             then = ". Answer in the chat" if review.request else " and was rejected"
-            then += f": {error}" if isinstance(error, OSError) else ""
+            then += f": {reason_of(error)}" if isinstance(error, OSError) else ""
             self._editor.say(f"The diff of {review.name} could not be shown{then}.", review.owner.window)
             if self.find(review.number) is review:
                 if review.request:

@@ -177,3 +177,17 @@ class QwenCompanionForgetSnapshotsCommand(sublime_plugin.WindowCommand):
         if (adapter := package.adapter()) and sublime.ok_cancel_dialog(question, "Forget Snapshots"):
             number = self.window.id()
             adapter.thread.post(lambda companion: companion.changes.forget(number))
+
+
+class QwenCompanionUnsavedTextCommand(sublime_plugin.TextCommand):
+    """Merge, keep or drop unsaved text of a file that an agent has written meanwhile."""
+
+    def run(self, edit: sublime.Edit) -> None:
+        """Ask which."""
+        if (adapter := package.adapter()) and (window := self.view.window()):
+            adapter.unsaved.ask(window, self.view)
+
+    def is_visible(self) -> bool:
+        """Whether there is something to decide."""
+        adapter = package.adapter()
+        return adapter is not None and adapter.unsaved.waits(self.view)
