@@ -95,7 +95,13 @@ class Adapter:
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
         self.unsaved = UnsavedTexts(self.on_another_thread, _encodings)
-        self.written = WrittenChanges(self.focus, self.thread.post, self.ask_later, self._list_changed)
+        self.written = WrittenChanges(
+            self.focus,
+            self.thread.post,
+            self.ask_later,
+            self._list_changed,
+            lambda: bool(self.settings.value("open_first_change")),
+        )
         self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self.thread.post)
         self.diffs = Diffs(
@@ -194,7 +200,9 @@ class Adapter:
 
     def report(self, window: sublime.Window, show: Show) -> None:
         """Make a status report. `show` gets the facts so far, and whether they are complete."""
-        facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT), self.chats.shown)
+        facts = editor_facts(
+            window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT), self.chats.shown, self.written.facts
+        )
 
         def ask(call: Callable[[Companion], object]) -> None:
             self.thread.post(call, ("report", show))
@@ -357,7 +365,8 @@ class Adapter:
             self.written.loaded(view)
             self.unsaved.settled(view)
             self.comments.loaded(view)
-            self.thread.post(lambda companion: companion.changes.look(identifier), "look")
+            if name := view.file_name():
+                self.thread.post(lambda companion: companion.changes.loaded(identifier, name), ("loaded", name))
 
     def window_opened(self, window: sublime.Window) -> None:
         """A window was opened."""
@@ -472,6 +481,10 @@ class Adapter:
     async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: _confirm(question, yes, no))
+
+    def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._overwritten(window, path, agents, text))
 
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         """See Editor."""
@@ -646,6 +659,10 @@ class Adapter:
         if target := find_window(window):
             self._follow_written(target, listing)
             self.written.show(target, listing)
+
+    def _overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+        if target := find_window(window):
+            self.written.overwritten(target, path, agents, text)
 
     def _turn_changed(self, window: int, agent: str, files: int) -> None:
         if target := find_window(window):
