@@ -23,6 +23,7 @@ from .companion.sublime_text.aliases import (  # noqa: E402
 from .companion.sublime_text.buffers import QwenCompanionEditCommand  # noqa: E402
 from .companion.sublime_text.changes.commands import (  # noqa: E402
     QwenCompanionBeginRoundCommand,
+    QwenCompanionCompareOverwrittenCommand,
     QwenCompanionForgetSnapshotsCommand,
     QwenCompanionKeepAllChangesCommand,
     QwenCompanionKeepChangeCommand,
@@ -33,6 +34,7 @@ from .companion.sublime_text.changes.commands import (  # noqa: E402
     QwenCompanionUndoAllChangesCommand,
     QwenCompanionUndoChangeCommand,
     QwenCompanionUndoFileCommand,
+    QwenCompanionUnsavedTextCommand,
 )
 from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand  # noqa: E402
 from .companion.sublime_text.chat.commands import (  # noqa: E402
@@ -181,6 +183,7 @@ __all__ = (
     "QwenCompanionCheckListener",
     "QwenCompanionCloseDiffViewCommand",
     "QwenCompanionCommentCommand",
+    "QwenCompanionCompareOverwrittenCommand",
     "QwenCompanionConnectElsewhereCommand",
     "QwenCompanionCopyCommentsCommand",
     "QwenCompanionCopyEnvironmentCommand",
@@ -235,6 +238,7 @@ __all__ = (
     "QwenCompanionUndoAllChangesCommand",
     "QwenCompanionUndoChangeCommand",
     "QwenCompanionUndoFileCommand",
+    "QwenCompanionUnsavedTextCommand",
     "plugin_loaded",
     "plugin_unloaded",
 )

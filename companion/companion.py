@@ -20,6 +20,7 @@ from .changes.rounds import Rounds
 from .chats.chats import Chats
 from .clis import starting
 from .clis.discovery import EnvironmentVariables, clear_leftovers
+from .clis.environment import LoginEnvironment
 from .clis.families import FAMILIES, CliFamily
 from .clis.processes import wrote
 from .clis.shell import Command
@@ -27,7 +28,9 @@ from .clis.starting import Start
 from .editor import Editor, WindowStatus
 from .handover import Inheritance
 from .ids import ChatId, ViewId, WindowId
+from .platforms.reasons import reason_of
 from .registry.registry import AgentRegistry
+from .review.review import Review
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
 from .server.port import ElsewhereOffer, ElsewhereState, ServedWindow
@@ -58,7 +61,9 @@ class Companion:
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
         self.changes = Rounds(editor, self, self._background)
         self.decisions = Decisions(self.changes.roots)
-        self.reviews = Reviews(editor, self._background, self._settings_of, self._status_changed, self.changes.written)
+        self.reviews = Reviews(
+            editor, self._background, self._settings_of, self._status_changed, self._written, self._opened
+        )
         self.chats = Chats(
             editor,
             self.reviews,
@@ -70,6 +75,7 @@ class Companion:
         )
         self.registry = AgentRegistry(editor.mention, self.chats.environment)
         self._editor = editor
+        self._login = LoginEnvironment()
         self._settings = settings
         self._window_settings: Mapping[int, Settings] = {}
         self._statuses: dict[int, WindowStatus] = {}
@@ -194,7 +200,7 @@ class Companion:
             try:
                 endpoint = Endpoint.open(window)
             except OSError as error:
-                self._try_again(window, str(error))
+                self._try_again(window, reason_of(error))
                 return
             endpoint.legacy_files = self._settings.legacy_discovery_files
             self._editor.listening(window.id, endpoint.port)
@@ -339,13 +345,17 @@ class Companion:
         """What is known of a CLI that is about to be started in a folder."""
         return await asyncio.to_thread(starting.look, family, command, folder, os.environ)
 
-    def look_around(self, facts: Facts, tell: Callable[[Facts], object]) -> None:
-        """Complete the facts of a status report. `tell` gets them twice: what is known at once, and everything."""
+    def look_around(self, facts: Facts, tell: Callable[[Facts], object], commands: Sequence[Command] = ()) -> None:
+        """Complete the facts of a status report. `tell` gets them twice: what is known at once, and everything.
+
+        `commands` are those that run the CLIs by the settings; without any, they count as installed.
+        """
         first = overview.known(facts, self._windows, self.reviews)
         tell(first)
 
         async def rest() -> None:
-            tell(await overview.complete(first, self._windows))
+            environment = await self._login.get() if commands else {}
+            tell(await overview.complete(first, self._windows, commands, environment))
 
         self._background(rest())
 
@@ -412,6 +422,17 @@ class Companion:
             after = UNSEEN if self._settings_of(window).review == "off" else REVIEWED
             self._editor.mention(SILENT.format(name=name, why=found[name], after=after), window)
             self._status_changed()
+
+    def _opened(self, review: Review) -> None:
+        """An agent proposes a change."""
+        if (server := self._windows.get(review.owner.window)) and server.tells_news:
+            server.news.proposed(review.owner.cli, review.file_path)
+
+    def _written(self, review: Review, text: str) -> None:
+        """A proposal that was accepted is on the disk."""
+        self.changes.written(review, text)
+        if (server := self._windows.get(review.owner.window)) and server.tells_news:
+            server.news.changed(review.owner.cli, review.file_path)
 
     async def _await_start(self, window: ServedWindow, server: WindowServer) -> None:
         try:

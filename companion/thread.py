@@ -22,6 +22,7 @@ from .garbage import thaw
 from .libraries import failures, guard, lazy
 from .libraries.guard import LibraryError
 from .libraries.loading import loading
+from .platforms.reasons import reason_of
 from .server.endpoint import Endpoint
 from .server.port import ServedWindow
 from .settings import Settings
@@ -272,7 +273,8 @@ class CompanionThread:
             self._told.append(trouble.sentence())
             self._editor.libraries_wrong(trouble)
         elif not self._told:
-            self._told.append(f"No CLI can find this editor: {error}. The companion tries again.")
+            why = reason_of(error) if isinstance(error, OSError) else str(error) or "there is no memory left"
+            self._told.append(f"No CLI can find this editor: {why}. The companion tries again.")
             self._editor.say(self._told[-1], None)
         logger.debug("The companion can't start", exc_info=error)
         while not self._stopping.wait(RETRY):

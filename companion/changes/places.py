@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 
 from ..platforms import folders
 from ..platforms.files import close_to_others, is_mine, lock, make_private_folders
+from ..platforms.reasons import reason_of
 from .git import program
 
 DAYS = 30
@@ -59,7 +60,7 @@ def prepare(folder: str) -> None:
         make_private_folders(folder)
         found = os.lstat(folder)
     except OSError as error:
-        raise PlaceError(f"there is no place for snapshots: {error}") from error
+        raise PlaceError(f"there is no place for snapshots: {folder}: {reason_of(error)}") from error
     if stat.S_ISLNK(found.st_mode) or not stat.S_ISDIR(found.st_mode):
         raise PlaceError(f"there is no place for snapshots: {folder} is no folder")
     if not is_mine(found):

@@ -82,6 +82,17 @@ class ChangeViews(Messages, Protocol):
         """
         ...
 
+    def written_below(self, window: int, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
+        """Agents have written a file of which a tab has unsaved text. `path` is absolute.
+
+        `before` and `after` are what was on the disk at the looks before and after that.
+        """
+        ...
+
+    def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+        """A save of the person has overwritten what agents had written in a file: the text that was lost there."""
+        ...
+
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         """A turn is over, or a CLI has been quiet for a while, and this many files have changed in it."""
         ...

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Sequence
 
+from ..platforms.reasons import reason_of
 from . import places
 from .folder import Folder
 from .git import GitMissingError
@@ -63,7 +64,7 @@ class RoundStarts:
             return  # the person was asked
         except OSError as error:
             logger.warning("No snapshot of %s: %s", root, error)
-            self._roots.say_once(f"What agents write in {name} can't be reviewed: {error}.", window)
+            self._roots.say_once(f"What agents write in {name} can't be reviewed: {reason_of(error)}.", window)
             return
         if during:
             names = ", ".join(during[:3]) + (", …" if len(during) > 3 else "")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from ..platforms import files
+from ..platforms.reasons import reason_of
 from ..small_files import read_own
 from .families import CliFamily, DiscoveryFolder, DiscoveryName
 
@@ -117,8 +118,8 @@ class DiscoveryFiles:
                 write_file(path, text)
             except (OSError, ValueError) as error:
                 if path not in self.failed and not name.legacy:
-                    problems.append(self._problem(path, _reason(error)))
-                self.failed.setdefault(path, _reason(error))
+                    problems.append(self._problem(path, reason_of(error)))
+                self.failed.setdefault(path, reason_of(error))
             else:
                 if (reason := self.failed.pop(path, None)) and not name.legacy:
                     self.settled.append(self._problem(path, reason))
@@ -182,12 +183,6 @@ def clear_leftovers(families: Iterable[CliFamily], lives: Lives) -> list[Path]:
                     path.unlink()
                     removed.append(path)
     return removed
-
-
-def _reason(error: OSError | ValueError) -> str:
-    """What the system says, in plain words."""
-    words = getattr(error, "strerror", None) or str(error)
-    return words[:1].lower() + words[1:] if words[1:2].islower() else words
 
 
 def is_pid(value: object) -> TypeGuard[int]:

@@ -103,8 +103,6 @@ class Permission:
     kind: str
     options: tuple[PermissionOption, ...]
     questions: tuple[Question, ...] = ()
-    form: Form | None = None
-    """What the person is to fill in, or the page they are to go to."""
     diffs: tuple[Diff, ...] = ()
     """What would be changed; nothing is written yet."""
     input: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -112,6 +110,8 @@ class Permission:
     chosen: PermissionOption | None = None
     voter: str | None = None
     """The client that has answered, if a client has."""
+    form: Form | None = None
+    """What the person is to fill in, or the page they are to go to."""
 
     @property
     def is_choice(self) -> bool:

@@ -285,9 +285,9 @@ class TurnBuilder:
             tool.kind,
             request.options,
             request.questions,
-            request.form,
             request.tool_call.content.diffs if request.tool_call.content else (),
             {} if request.form else tool.input,
+            form=request.form,
         )
         asked = tuple(each for each in tool.permissions if each.id != permission.id)
         self._tools[tool.id] = replace(tool, permissions=(*asked, permission))

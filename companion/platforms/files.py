@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator
 from typing import Any, BinaryIO, TypeVar
 
 from .processes import user_id
+from .reasons import reason_of
 
 T = TypeVar("T")
 
@@ -152,7 +153,7 @@ class FolderEntry:
                 try:
                     _overwrite(file, before)
                 except OSError:
-                    why = f"it could not be written ({error}); its old content is in {kept}"
+                    why = f"it could not be written ({reason_of(error)}); its old content is in {kept}"
                     raise OSError(errno.EIO, why, self.path) from None
                 os.unlink(kept)
                 raise

@@ -16,6 +16,7 @@ from typing import Any
 from ..clis import families
 from ..garbage import no_collection
 from ..ids import ReviewId
+from ..platforms.reasons import reason_of
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
 from .changes import TextEdit
@@ -52,14 +53,16 @@ class Reviews:
         settings_of: Callable[[int], Settings],
         changed: Callable[[], object],
         written: Callable[[Review, str], object],
+        opened: Callable[[Review], object],
     ) -> None:
         """`settings_of` gives the settings of a window.
 
         `changed` is called when a review was opened or has its outcome, `written` with each accepted proposal and its
-        text.
+        text, `opened` with each new proposal.
         """
         self.settings_of = settings_of
         self._changed = changed
+        self._opened = opened
         self._written = written
         self._editor = editor
         self._background = background
@@ -87,6 +90,7 @@ class Reviews:
         review = self._open[owner, file_path] = Review(owner, file_path, SourceText(content), number, request=request)
         logger.debug("%s opens a diff of %s", owner.cli, file_path)
         self._changed()
+        self._opened(review)
         self._background(self._show(review))
         return review
 
@@ -270,7 +274,7 @@ class Reviews:
         try:
             disk = await asyncio.to_thread(read_file, review.file_path, review.encodings)
         except OSError as error:
-            self._editor.say(f"{review.name} can't be read: {error}.", review.owner.window)
+            self._editor.say(f"{review.name} can't be read: {reason_of(error)}.", review.owner.window)
             return
         if self.find(review.number) is review:
             review.disk, review.disk_state, review.seen = disk, "same", disk.stamp
@@ -301,7 +305,7 @@ class Reviews:
         except Exception as error:
             logger.exception("Can't show the diff of %s", review.name)
             then = ". Answer in the chat" if review.request else " and was rejected"
-            then += f": {error}" if isinstance(error, OSError) else ""
+            then += f": {reason_of(error)}" if isinstance(error, OSError) else ""
             self._editor.say(f"The diff of {review.name} could not be shown{then}.", review.owner.window)
             if self.find(review.number) is review:
                 if review.request:

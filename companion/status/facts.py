@@ -48,6 +48,8 @@ class PublishedFolder:
     """The path without links."""
     since: float
     """Since when it has been published, as a Unix time in seconds."""
+    is_there: bool = True
+    """Whether it is on the disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ class ShownWindow:
     folders: tuple[str, ...]
     terminals: tuple[TerminalVariables, ...] = ()
     chats: tuple[ShownChat, ...] = ()
+    written: tuple[str, ...] = ()
+    """The written changes that wait, a line for each file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,10 @@ class Facts:
     """None if nobody has looked yet."""
     remote: tuple[Remote, ...] = ()
     """Programs behind which a CLI may run that cannot be seen here."""
+    full: tuple[str, ...] = ()
+    """Folders on whose disk there is no room."""
+    has_cli: bool = True
+    """Whether a CLI is installed, as far as can be told."""
     libraries: tuple[tuple[str, str], ...] = ()
     settings: tuple[str, ...] = ()
     """The problems in the settings."""

@@ -19,14 +19,17 @@ from .facts import Cli, Facts, PublishedFolder, Served, ShownWindow
 CLOCK = 1.5
 """Seconds by which a process may seem older than it is: the system rounds the boot time to seconds."""
 
+INSTALL = f"npm install -g {FAMILIES[0].launch.npm_package}"
 Kind = Literal[
     "above",
     "approval",
     "before",
+    "disk",
     "elsewhere",
     "folder refused",
     "hidden",
     "ide mode",
+    "no cli",
     "no folder",
     "not connected",
     "not served",
@@ -65,6 +68,7 @@ def verdicts(facts: Facts) -> list[Verdict]:
 def findings(facts: Facts) -> list[Finding]:
     """Everything that is wrong."""
     found = [Finding("setting", text) for text in facts.settings]
+    found += _of_machine(facts)
     for window in facts.windows:
         found += _of_window(window, facts)
     for verdict in verdicts(facts):
@@ -73,6 +77,17 @@ def findings(facts: Facts) -> list[Finding]:
         text = f"{remote.program} (process {remote.pid}) works {remote.where}: a CLI there does not find this editor."
         found.append(Finding("remote", f"{text} “Qwen Companion: Connect a CLI Elsewhere…” connects it."))
     return list(dict.fromkeys(found))
+
+
+def _of_machine(facts: Facts) -> Iterator[Finding]:
+    for folder in facts.full:
+        text = f"There is no room on the disk of {folder}. What is accepted or kept there can't be written."
+        yield Finding("disk", f"{text} Make room.")
+    is_used = facts.clis or any(one.sessions for one in facts.served.values())
+    if facts.clis is not None and not facts.has_cli and not is_used:
+        programs = " nor ".join(f"“{family.launch.key}”" for family in FAMILIES)
+        text = f"No CLI is installed: neither {programs} was found."
+        yield Finding("no cli", f"{text} Install one, such as with: {INSTALL}")
 
 
 def _of_window(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
@@ -106,6 +121,9 @@ def _of_files(served: Served) -> Iterator[Finding]:
             text = f"{file.cli} can't find this editor through {PurePath(file.path).parent}: {file.failed}."
             yield Finding("folder refused", f"{text} The companion tries again every few seconds.")
     for folder in served.folders:
+        if not folder.is_there:
+            text = f"{printable(folder.path)} is not on the disk, so no CLI can run in it."
+            yield Finding("no folder", f"{text} Remove it: Project → Remove Folder.")
         if unable := [family.name for family in FAMILIES if not family.can_name(folder.path)]:
             why = f"contains “{os.pathsep}”" if is_encodable(folder.path) else "is not UTF-8"
             text = (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..clis.shell import Command
 from ..review.reviews import Reviews
 from ..server.endpoint import Endpoint
 from ..server.sessions import Session
@@ -22,22 +23,36 @@ def known(facts: Facts, servers: Mapping[int, WindowServer], reviews: Reviews) -
     return replace(facts, at=time.time(), served=served)
 
 
-async def complete(facts: Facts, servers: Mapping[int, WindowServer]) -> Facts:
-    """Add to the facts of `known` everything else: the disk, the processes and the CLIs' answers."""
+async def complete(
+    facts: Facts, servers: Mapping[int, WindowServer], commands: Sequence[Command], environment: Mapping[str, str]
+) -> Facts:
+    """Add to the facts of `known` everything else: the disk, the processes and the CLIs' answers.
+
+    `commands` are those that run the CLIs by the settings, `environment` is that of the person's terminals.
+    """
     endpoints = {number: server.endpoint for number, server in servers.items() if number in facts.served}
     ports = {number: facts.served[number].port for number in endpoints}  # a window may close meanwhile
     looked, answers = await asyncio.gather(
-        asyncio.to_thread(_look, endpoints, ports),
+        asyncio.to_thread(_look, endpoints, ports, commands, environment),
         asyncio.gather(*(_answers(servers[number]) for number in endpoints)),
     )
-    windows, clis, libraries, remote = looked
+    windows, clis, full, has_cli, libraries, remote = looked
     served = dict(facts.served)
     for number, sessions in zip(endpoints, answers, strict=True):
         folders, files, rivals = windows[number]
         served[number] = replace(
             facts.served[number], port=ports[number], folders=folders, files=files, sessions=sessions, rivals=rivals
         )
-    return replace(facts, at=time.time(), served=served, clis=clis, libraries=libraries, remote=remote)
+    return replace(
+        facts,
+        at=time.time(),
+        served=served,
+        clis=clis,
+        full=full,
+        has_cli=has_cli,
+        libraries=libraries,
+        remote=remote,
+    )
 
 
 def _served(server: WindowServer, reviews: Reviews) -> Served:
@@ -65,12 +80,19 @@ def _session(session: Session, round_trip: float | None) -> ConnectedCli:
 Looked = tuple[
     dict[int, tuple[tuple[PublishedFolder, ...], tuple[survey.DiscoveryFile, ...], tuple[survey.Rival, ...]]],
     tuple[Cli, ...],
+    tuple[str, ...],
+    bool,
     tuple[tuple[str, str], ...],
     tuple[Remote, ...],
 ]
 
 
-def _look(endpoints: Mapping[int, Endpoint], ports: Mapping[int, int]) -> Looked:
+def _look(
+    endpoints: Mapping[int, Endpoint],
+    ports: Mapping[int, int],
+    commands: Sequence[Command],
+    environment: Mapping[str, str],
+) -> Looked:
     windows = {
         number: (
             survey.published_folders(endpoint),
@@ -79,4 +101,12 @@ def _look(endpoints: Mapping[int, Endpoint], ports: Mapping[int, int]) -> Looked
         )
         for number, endpoint in endpoints.items()
     }
-    return windows, survey.clis(), survey.library_versions(), survey.remote_programs()
+    folders = [folder for endpoint in endpoints.values() for folder in endpoint.folders]
+    return (
+        windows,
+        survey.clis(),
+        survey.full_disks(folders),
+        survey.has_cli(commands, environment),
+        survey.library_versions(),
+        survey.remote_programs(),
+    )

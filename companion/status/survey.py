@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
 import re
+import shutil
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import cast
 
@@ -15,7 +17,9 @@ from ..clis.discovery import DiscoveryFiles, is_pid
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
 from ..clis.settings import approval_mode, setting, settings_folder
+from ..clis.shell import Command, words_of
 from ..clis.starting import package_version
+from ..platforms import programs
 from ..platforms.files import is_mine
 from ..server.endpoint import Endpoint
 from ..small_files import read_own, read_settings
@@ -23,6 +27,8 @@ from .facts import Cli, DiscoveryFile, PublishedFolder, Rival
 from .findings import is_inside
 from .remote import Remote, leads_to
 
+ROOM = 1024 * 1024
+"""Free bytes of a disk with less than which there is no room."""
 LIBRARIES = ("mcp", "mcp-types", "pydantic", "pydantic-core", "starlette", "uvicorn", "anyio", "h11", "psutil")
 """The libraries whose versions may explain a problem."""
 
@@ -35,7 +41,10 @@ def library_versions() -> tuple[tuple[str, str], ...]:
 def published_folders(endpoint: Endpoint) -> tuple[PublishedFolder, ...]:
     """An endpoint's folders, with the time since when each has been published."""
     since = endpoint.folders_since
-    return tuple(PublishedFolder(path, os.path.realpath(path), since.get(path, 0.0)) for path in endpoint.folders)
+    return tuple(
+        PublishedFolder(path, os.path.realpath(path), since.get(path, 0.0), os.path.isdir(path))
+        for path in endpoint.folders
+    )
 
 
 def discovery_files(endpoint: Endpoint) -> tuple[DiscoveryFile, ...]:
@@ -67,6 +76,28 @@ def rivals(folders: Sequence[str], port: int, ours: Sequence[int]) -> tuple[Riva
 def clis(families: Sequence[CliFamily] = FAMILIES) -> tuple[Cli, ...]:
     """The running CLIs, with what their files say."""
     return tuple(look_at(running) for running in running_clis(families))
+
+
+def full_disks(folders: Sequence[str]) -> tuple[str, ...]:
+    """The folders on whose disk there is no room, with those where CLIs look for an editor; one for each disk."""
+    found: dict[int, str] = {}
+    for folder in [str(qwen_home()), str(temporary_folder()), *folders]:
+        with contextlib.suppress(OSError):
+            if shutil.disk_usage(folder).free < ROOM:
+                found.setdefault(os.stat(folder).st_dev, folder)
+    return tuple(found.values())
+
+
+def has_cli(commands: Sequence[Command], environment: Mapping[str, str]) -> bool:
+    """Whether one of the commands of the settings can be run. A line for the shell counts as if it could."""
+    if not commands:
+        return True
+    for command in commands:
+        words = words_of(command)
+        is_line = isinstance(command, str) and len(words) > 1
+        if is_line or (words and programs.find(words[0], environment)):
+            return True
+    return False
 
 
 def remote_programs() -> tuple[Remote, ...]:

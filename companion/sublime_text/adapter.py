@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
+from ..clis.families import FAMILIES
 from ..clis.mcp_configuration import renew
 from ..log import Log
 from ..review.disk import Encodings
@@ -16,6 +17,7 @@ from ..thread import CompanionThread
 from ..visits import Visit
 from .bridge import LIMIT, UiBridge
 from .changes.checkpoints import CheckpointPicker
+from .changes.unsaved import UnsavedTexts
 from .changes.written import WrittenChanges
 from .chat import files, vim
 from .chat.chats import ChatViews
@@ -93,7 +95,14 @@ class Adapter:
         self.check: EditorCheck | None = None
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
-        self.written = WrittenChanges(self.focus, self.thread.post, self.ask_later, self._list_changed)
+        self.unsaved = UnsavedTexts(self.on_another_thread, _encodings)
+        self.written = WrittenChanges(
+            self.focus,
+            self.thread.post,
+            self.ask_later,
+            self._list_changed,
+            lambda: bool(self.settings.value("open_first_change")),
+        )
         self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self.thread.post)
         self.diffs = Diffs(
@@ -192,12 +201,15 @@ class Adapter:
 
     def report(self, window: sublime.Window, show: Show) -> None:
         """Make a status report. `show` gets the facts so far, and whether they are complete."""
-        facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT), self.chats.shown)
+        facts = editor_facts(
+            window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT), self.chats.shown, self.written.facts
+        )
 
         def ask(call: Callable[[Companion], object]) -> None:
             self.thread.post(call, ("report", show))
 
-        StatusReport(facts, show, lambda: self.is_starting).begin(ask, self._bridge.post)
+        commands = [self.settings.value(f"{family.launch.key}_command") for family in FAMILIES]
+        StatusReport(facts, show, lambda: self.is_starting, commands).begin(ask, self._bridge.post)
 
     def show_report(self, window: sublime.Window) -> None:
         """Show the status report in a tab and keep it up to date while it is visible."""
@@ -295,6 +307,7 @@ class Adapter:
         for live in list(self.reports.values()):
             live.close()
         self.written.close_all()
+        self.unsaved.close_all()
         self.chats.close_all()
 
     def activated(self, view: sublime.View) -> None:
@@ -328,6 +341,7 @@ class Adapter:
         """A view was closed."""
         self.diffs.view_closed(view)
         self.written.closed(view)
+        self.unsaved.closed(view)
         self.chats.closed(view)
         self.comments.views.forget(view)
         self.problems.closed(view)
@@ -340,6 +354,7 @@ class Adapter:
 
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""
+        self.unsaved.settled(view)
         name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not self.own_saves.is_own(name):
             self.thread.post(lambda companion: companion.changes.saved(name, None, since))
@@ -349,8 +364,10 @@ class Adapter:
         if (window := view.window()) and is_code(view):
             identifier = window.id()
             self.written.loaded(view)
+            self.unsaved.settled(view)
             self.comments.loaded(view)
-            self.thread.post(lambda companion: companion.changes.look(identifier), "look")
+            if name := view.file_name():
+                self.thread.post(lambda companion: companion.changes.loaded(identifier, name), ("loaded", name))
 
     def window_opened(self, window: sublime.Window) -> None:
         """A window was opened."""
@@ -466,9 +483,17 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(lambda: _confirm(question, yes, no))
 
+    def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._overwritten(window, path, agents, text))
+
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._turn_changed(window, agent, files))
+
+    def written_below(self, window: int, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self.unsaved.written_below(path, agents, before))
 
     async def buffer(self, path: str) -> str | None:
         """See Editor."""
@@ -637,6 +662,10 @@ class Adapter:
         if target := find_window(window):
             self._follow_written(target, listing)
             self.written.show(target, listing)
+
+    def _overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+        if target := find_window(window):
+            self.written.overwritten(target, path, agents, text)
 
     def _turn_changed(self, window: int, agent: str, files: int) -> None:
         if target := find_window(window):

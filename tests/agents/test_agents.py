@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
 
+from companion.backends.acp.surroundings import Surroundings, no_surroundings
 from companion.conversation.snapshot import Diff, Permission
 from tests.agent_talk import AgentTalk, MemoryFiles, run, said, talking, tools, until
 from tests.e2e.model import Model, Script
@@ -39,10 +40,17 @@ class Place:
         return self.home.workspace
 
     @contextlib.asynccontextmanager
-    async def talk(self, session: str = "", editor: MemoryFiles | None = None) -> AsyncGenerator[AgentTalk]:
+    async def talk(
+        self,
+        session: str = "",
+        editor: MemoryFiles | None = None,
+        around: Callable[[], Awaitable[Surroundings]] = no_surroundings,
+    ) -> AsyncGenerator[AgentTalk]:
         environment = self.agent.prepare(self.model.base_url.removesuffix("/v1"), self.home)
         folder = str(folder_of(self.home))
-        async with talking(self.agent.command(), folder, environment, session=session, editor=editor) as talk:
+        async with talking(
+            self.agent.command(), folder, environment, session=session, editor=editor, around=around
+        ) as talk:
             if self.agent.asks:
                 await talk.client.options.switch_mode(talk.session, self.agent.asks)
             yield talk

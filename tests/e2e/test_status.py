@@ -49,8 +49,9 @@ class Report:
         return lines[at + 1].rpartition(": ")[2] if lines[at + 1].count(": ") == 1 else lines[at + 1]
 
     def others(self) -> list[str]:
-        """The findings about the editor."""
-        return [finding for finding in self.findings if "(process " not in finding]
+        """The findings about the editor. On this machine no CLI need be installed where a terminal finds it."""
+        others = [finding for finding in self.findings if "(process " not in finding]
+        return [finding for finding in others if not finding.startswith("No CLI is installed")]
 
 
 def _pids(cli: Cli | Sequence[int]) -> Sequence[int]:

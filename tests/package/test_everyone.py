@@ -25,9 +25,12 @@ COMMANDS = {
     "delete": "qwen_companion_delete_comments",
     # What is written already
     "keep": "qwen_companion_keep_change",
+    "compare": "qwen_companion_compare_overwritten",
     "undo": "qwen_companion_undo_change",
     "keep_all": "qwen_companion_keep_all_changes",
     "undo_all": "qwen_companion_undo_all_changes",
+    "merge": "qwen_companion_unsaved_text",
+    "take": "qwen_companion_unsaved_text",
     # A chat; "Chat: Use a Link" has all of them, and the most frequent ones have a command of their own.
     "cancel": "qwen_companion_chat_cancel",
     "sign_in": "qwen_companion_chat_sign_in",

@@ -403,6 +403,20 @@ class TestReload(TabsCase):
         self.assertEqual(text_of(self.second.view), before)
 
 
+class TestTitles(TabsCase):
+    def test_a_title_that_the_agent_has_forgotten_stays_with_its_session(self) -> Steps:
+        yield 1
+        self.about(self.first)
+        self.show(title="About cats", session="one")
+        self.assertIn("About cats", self.first.view.name())
+        self.show(replaces_all=True, session="one")
+        self.assertIn("About cats", self.first.view.name())
+        self.show(replaces_all=True, session="two")
+        self.assertNotIn("About cats", self.first.view.name())
+        self.show(replaces_all=True, title="About dogs", session="two")
+        self.assertIn("About dogs", self.first.view.name())
+
+
 class TestStatus(TabsCase):
     def test_the_report_lists_each_with_its_agent_its_state_and_its_folder(self) -> Steps:
         self.about(self.first)

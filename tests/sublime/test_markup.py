@@ -14,10 +14,12 @@ from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
 
 PLACES = {
     "diff.header:Header.show": "test_the_headers_of_a_diff",
+    "changes.unsaved:UnsavedTexts._draw": "test_the_question_about_unsaved_text",
     "diff.marks:SideMarks._add_lines": "test_the_marks_of_a_diff",
     "diff.marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
     "diff.marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
     "changes.view:WrittenView._draw": "",
+    "changes.written:WrittenChanges.overwritten": "",
     "panels:changed_file": "test_the_list_of_what_a_turn_has_changed",
     "comments.views:CommentViews.draw": "test_the_comments_of_a_file",
     "chat.changes:_list": "test_the_list_of_what_a_turn_has_changed",
@@ -140,6 +142,12 @@ class TestDiffs(Checks):
         self.addCleanup(panel.delete, list(panel.comments))
         self.is_harmless(f"{HOSTILE}1", f"{HOSTILE}2")
         yield 0
+
+    def test_the_question_about_unsaved_text(self) -> Steps:
+        self.view.run_command("insert", {"characters": "mine"})
+        loaded("sublime_text.package").adapter().unsaved.written_below(str(self.file), [HOSTILE], b"")
+        self.is_harmless(f"{HOSTILE} has written", "Merge")
+        yield 1
 
     def test_the_marks_of_a_diff(self) -> Steps:
         self.file.write_text(f"a\n{HOSTILE}1\nb\n{HOSTILE}2\nc\n")

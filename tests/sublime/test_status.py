@@ -87,6 +87,8 @@ class TestStatusBar(CompanionCase):
         self.assertEqual(module.status_text(None), "Qwen Companion: off")
         self.assertEqual(module.status_text(status((), 2)), "Qwen Companion: waiting · 2 diffs (F8)")
         self.assertEqual(module.status_text(status(("A", "B", "A"), 1)), "A ×2, B · 1 diff (F8)")
+        silent = status(("A", "B", "A"), unasking=("A",))
+        self.assertEqual(module.status_text(silent), "A ×2 · doesn't ask, B")
 
 
 class TestMessages(CompanionCase):

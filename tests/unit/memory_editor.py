@@ -76,12 +76,16 @@ class MemoryEditor:
     """The reviews whose answer was refused."""
     orphaned: list[int] = field(default_factory=list)
     kept: list[tuple[int, str, str, str]] = field(default_factory=list)
+    below: list[tuple[str, tuple[str, ...], bytes, bytes]] = field(default_factory=list)
+    """The files with unsaved text that agents have written: path, agents, before and after."""
     said: list[tuple[str, int | None]] = field(default_factory=list)
     settled: list[str] = field(default_factory=list)
     """The problems that are over."""
     mentioned: list[tuple[str, int]] = field(default_factory=list)
     statuses: dict[int, list[WindowStatus]] = field(default_factory=dict)
     """The statuses shown for each window, the latest last."""
+    lost: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
+    """What a save has overwritten."""
     listings: dict[int, Listing] = field(default_factory=dict)
     """What waits for a review in each window, after it was written."""
     unsaved: set[str] = field(default_factory=set)
@@ -177,6 +181,9 @@ class MemoryEditor:
         self.places.append((path, line, character))
         return True
 
+    def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+        self.lost.append((path, tuple(agents), text))
+
     def show_changes(self, window: int, listing: Listing) -> None:
         self.listings[window] = listing
 
@@ -192,6 +199,9 @@ class MemoryEditor:
 
     async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
         return None, {}
+
+    def written_below(self, window: int, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
+        self.below.append((path, tuple(agents), before, after))
 
     async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
         return self.allows_outside

@@ -361,7 +361,7 @@ def test_a_window_without_a_port_is_reported_and_served_when_there_is_one(
     before = asked[0]
     until(lambda: asked[0] > before + 10)
     assert len(editor.said) == 1
-    assert "Too many open files" in editor.said[0][0]
+    assert "too many open files" in editor.said[0][0]
     assert running.cli(1).connect().tools()
     is_full = False
     until(lambda: running.do(lambda it: 3 in it._windows))
@@ -422,5 +422,5 @@ def test_a_start_for_which_the_machine_has_no_file_descriptor_is_tried_again(
     until(lambda: running.thread._running)
     assert running.cli().connect().tools()
     [(message, _)] = editor.said
-    assert "Too many open files" in message
+    assert "too many open files" in message
     assert "libraries" not in message

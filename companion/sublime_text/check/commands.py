@@ -8,6 +8,7 @@ import sublime
 import sublime_plugin
 
 from ... import __version__
+from ...platforms.reasons import reason_of
 from .. import package
 from ..editor_facts import EDITOR, write
 from ..page import Page
@@ -52,7 +53,8 @@ class QwenCompanionCheckEditorCommand(sublime_plugin.WindowCommand):
             EDITOR.keep({} if outcome.failed else outcome.answers)
             write(REPORT_FILE, text)
         except OSError as error:
-            text += f"\nThe answers count until Sublime Text is restarted: they could not be written ({error}).\n"
+            why = reason_of(error)
+            text += f"\nThe answers count until Sublime Text is restarted: they could not be written ({why}).\n"
         if self.window.is_valid():
             Page(self.window, SETTING, TITLE).show(text)
         if outcome.failed:

@@ -101,7 +101,10 @@ def status_text(status: WindowStatus | None) -> str:
     if status is None:
         return "Qwen Companion: off"
     counts = Counter(status.clis)
-    clis = ", ".join(name if times == 1 else f"{name} ×{times}" for name, times in counts.items())
+    clis = ", ".join(
+        (name if times == 1 else f"{name} ×{times}") + (" · doesn't ask" if name in status.unasking else "")
+        for name, times in counts.items()
+    )
     asking = f" ({', '.join(status.asking)})" if status.asking else ""
     waiting = [
         f"{count} {what}{'s' if count != 1 else ''}{more}"

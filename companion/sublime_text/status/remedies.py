@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import sublime
 
-from ...status.findings import Finding, Kind
+from ...status.findings import INSTALL, Finding, Kind
 from ..notices import NOTICES
 
 SETTINGS = {
@@ -52,6 +52,7 @@ _FOLDER = _command("Add Folder to Project…", "prompt_add_folder")
 _REMEDIES: dict[Kind, tuple[Remedy, ...]] = {
     "setting": (_command("Open Settings", "edit_settings", {**SETTINGS}),),
     "no folder": (_FOLDER,),
+    "no cli": (_copy(INSTALL),),
     "elsewhere": (_FOLDER,),
     "above": (_TERMINAL,),
     "before": (_TERMINAL,),

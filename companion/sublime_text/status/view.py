@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ... import __version__
+from ...clis.shell import Command
 from ...status.facts import Facts, ShownChat, ShownWindow, TerminalVariables
 from ...status.report import without_secrets
 from ..answers import expect
@@ -43,7 +44,15 @@ class StatusReport:
     `show` gets the facts so far, and whether they are complete.
     """
 
-    def __init__(self, facts: Facts, show: Show, is_starting: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        show: Show,
+        is_starting: Callable[[], bool] = lambda: False,
+        commands: Sequence[Command] = (),
+    ) -> None:
+        """`commands` are those that run the CLIs by the settings."""
+        self._commands = commands
         self._show = show
         self._is_starting = is_starting
         self._facts = facts
@@ -57,7 +66,8 @@ class StatusReport:
             on_ui(lambda: self._answered(answered))
 
         self._show(replace(facts, note="Asking the companion …"), False)
-        ask(lambda companion: companion.look_around(facts, answer))
+        commands = self._commands
+        ask(lambda companion: companion.look_around(facts, answer, commands))
         expect(
             lambda: self._has_answer,
             self._is_starting,
@@ -76,8 +86,9 @@ def editor_facts(
     settings: Sequence[object],
     messages: Sequence[tuple[float, str]],
     chats: Callable[[sublime.Window], tuple[ShownChat, ...]] = lambda _: (),
+    written: Callable[[sublime.Window], tuple[str, ...]] = lambda _: (),
 ) -> Facts:
-    """The facts that the editor knows; `chats` gives those of a window."""
+    """The facts that the editor knows; `chats` gives those of a window, `written` the written changes that wait."""
     windows = sorted(sublime.windows(), key=lambda window: window != front)
     about = (
         ("QwenCompanion", __version__),
@@ -88,7 +99,7 @@ def editor_facts(
     return Facts(
         at=time.time(),
         about=about,
-        windows=tuple(_shown(window, chats(window)) for window in windows),
+        windows=tuple(replace(_shown(window, chats(window)), written=written(window)) for window in windows),
         settings=tuple(map(str, settings)),
         messages=tuple(messages),
     )

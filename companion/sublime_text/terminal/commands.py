@@ -190,18 +190,7 @@ class QwenCompanionShowTerminalCommand(sublime_plugin.WindowCommand):
             return
         if not running:
             say(self.window, NO_CLI)
-            choose(
-                self.window,
-                [
-                    (
-                        f"Run {family.name}",
-                        "",
-                        partial(self.window.run_command, "qwen_companion_run", {"cli": family.launch.key}),
-                    )
-                    for family in FAMILIES
-                ],
-                "No CLI runs in a terminal of this window",
-            )
+            choose(self.window, terminals.offers_to_run(self.window), "No CLI runs in a terminal of this window")
         elif adapter.focus.last(self.window) == running[0].view:
             terminals.leave(running[0], self.window, adapter.focus.last_code(self.window))
         else:
@@ -254,7 +243,9 @@ class QwenCompanionCopyEnvironmentCommand(sublime_plugin.WindowCommand):
         def answered(folders: tuple[str, ...], variables: dict[str, str]) -> None:
             sublime.set_clipboard(environment_commands(variables, kind))
             where = f" a folder of this window ({PurePath(folders[0]).name})" if folders else " the terminal"
-            say(self.window, f"Copied for {SHELL_NAMES[kind]}. Paste it into a terminal, and start the CLI in{where}.")
+            starts = " or ".join(" ".join([each.launch.key, *each.launch.ask]) for each in FAMILIES)
+            start = f"start the CLI in{where}, so that it asks before it changes a file: {starts}"
+            say(self.window, f"Copied for {SHELL_NAMES[kind]}. Paste it into a terminal, and {start}.")
 
         _ask(self.window, answered)
 

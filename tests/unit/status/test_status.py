@@ -69,6 +69,33 @@ def test_nothing_is_wrong_with_a_connected_cli():
     assert "in /srv/app: connected to Window 1" in report(found)
 
 
+def test_a_machine_without_a_cli_is_told_how_to_install_one():
+    found = facts(has_cli=False)
+    assert only(found) == Finding(
+        "no cli",
+        "No CLI is installed: neither “qwen” nor “gemini” was found. "
+        "Install one, such as with: npm install -g @qwen-code/qwen-code",
+    )
+    assert "Nothing is wrong" not in report(found)
+    assert findings(facts(cli(ports=frozenset({PORT})), has_cli=False)) == []
+    assert findings(replace(found, clis=None)) == []
+
+
+def test_a_disk_without_room_is_named():
+    assert only(facts(full=("/srv",))) == Finding(
+        "disk",
+        "There is no room on the disk of /srv. What is accepted or kept there can't be written. Make room.",
+    )
+
+
+def test_a_folder_that_is_gone_is_named():
+    served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START, is_there=False),))
+    assert only(facts(served=served)) == Finding(
+        "no folder",
+        "/srv/app is not on the disk, so no CLI can run in it. Remove it: Project → Remove Folder.",
+    )
+
+
 def test_nothing_is_wrong_without_any_cli():
     assert findings(facts()) == []
     assert "Running CLIs\n  none" in report(facts())
@@ -92,6 +119,8 @@ def test_a_window_that_is_not_served():
     assert finding.kind == "not served"
     assert "restart Sublime Text" in finding.text
     assert "  not served" in report(facts(windows=(ShownWindow(2, "Window 2", ("/x",)),)))
+    window = ShownWindow(2, "Window 2", ("/x",), written=("a.py: modified, +1 −2, Qwen Code, waits",))
+    assert "  to review  a.py: modified, +1 −2, Qwen Code, waits" in report(facts(windows=(window,)))
 
 
 def test_a_cli_above_the_folder():

@@ -20,6 +20,7 @@ import pytest
 from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily, DiscoveryFolder
 from companion.clis.processes import RunningCli, running_clis, started_as
 from companion.clis.settings import settings_folder
+from companion.clis.shell import Command
 from companion.editor import WindowStatus
 from companion.settings import Settings
 from companion.status import survey
@@ -447,3 +448,27 @@ def test_the_status_of_a_window_counts_the_questions_of_its_chat(
     monkeypatch.setattr(chats, "questions", {1: 2}.__getitem__)
     running.do(lambda companion: companion._status_changed())
     until(lambda: WindowStatus(questions=2) in editor.statuses.get(1, []))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its program is a script for a shell")
+@pytest.mark.parametrize(
+    ("commands", "expected"),
+    [
+        ([], True),
+        ([["qwen"], ["gemini"]], False),
+        ([["gemini"], ["my-qwen", "-x"]], True),
+        (["my-qwen"], True),
+        (["npx qwen", ["gemini"]], True),
+    ],
+)
+def test_whether_a_cli_is_installed(tmp_path: Path, commands: list[Command], expected: bool):
+    program = tmp_path / "my-qwen"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert survey.has_cli(commands, {"PATH": str(tmp_path)}) is expected
+
+
+def test_each_full_disk_is_named_once(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert survey.full_disks([str(tmp_path), str(tmp_path / "gone")]) == ()
+    monkeypatch.setattr(survey, "ROOM", 1 << 62)
+    assert len(survey.full_disks([str(tmp_path), str(home)])) == 1

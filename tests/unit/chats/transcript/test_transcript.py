@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from companion.chats.transcript.render import Link
 from companion.conversation.conversation import Conversation
+from companion.conversation.forms import Form, FormChoice, FormField
 from companion.conversation.snapshot import (
     Attachment,
     ChatNotice,
@@ -71,6 +72,10 @@ SPEAKERS: tuple[Speaker, ...] = ("user", "answer", "thought", "shell")
 ATTACHMENTS = st.lists(st.builds(Attachment, st.sampled_from(["", "file:///a b.py"]), TEXT), max_size=2).map(tuple)
 MESSAGES = st.builds(Message, st.sampled_from(SPEAKERS), TEXT, ATTACHMENTS, st.sampled_from([None, None, "t"]))
 DIFFS = st.lists(st.builds(Diff, TEXT, TEXT, TEXT), max_size=2).map(tuple)
+FIELDS = st.builds(
+    FormField, TEXT, st.just("string"), TEXT, TEXT, choices=st.lists(st.builds(FormChoice, TEXT, TEXT, TEXT)).map(tuple)
+)
+FORMS = st.builds(Form, st.lists(FIELDS, max_size=2).map(tuple), TEXT, st.lists(TEXT, max_size=1).map(tuple))
 PERMISSIONS = st.builds(
     Permission, st.just("p"), st.just("k"), st.just("t"), TEXT, st.just("edit"),
     st.lists(
@@ -78,6 +83,7 @@ PERMISSIONS = st.builds(
     ).map(tuple),
     st.lists(st.builds(Question, TEXT, TEXT, st.booleans(), st.just((("Red", ""),))), max_size=1).map(tuple),
     DIFFS, st.dictionaries(TEXT, TEXT, max_size=2), st.sampled_from(["open", "selected", "cancelled"]),
+    form=st.none() | FORMS,
 )  # fmt: skip
 TOOLS = st.builds(
     Tool, st.just("t"), st.sampled_from(["read_file", "write_file"]), TEXT,

@@ -1,0 +1,218 @@
+"""Tabs with unsaved text whose file an agent has written: merge both, keep one's own, or take the agent's.
+
+Nothing is decided by itself: the tab keeps its text until the person says what becomes of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, TypeVar
+
+import sublime
+
+from ...review.disk import Encodings, decoded, read_bytes
+from ...review.source_text import SourceText
+from .. import buffers
+from ..minihtml import safe
+from ..notices import NOTICES
+from ..panels import PanelItem, choose, say
+from ..style import COLOURS
+from ..windows import OWN_SAVES, views_of_file
+
+T = TypeVar("T")
+
+PHANTOM = "qwen_companion.unsaved"
+MERGED = "Both texts are merged in the tab. It is not saved yet: look at it first."
+CONFLICT = "Both have changed the same lines, so they can't be merged. Your text stays in the tab."
+TAKEN = "The tab has the agent's text now. Undo brings yours back."
+CHANGED = "The text or the file has changed meanwhile. Try again."
+_STYLE = f"""<style>{COLOURS}
+body {{ margin: 0; }}
+div {{ padding: 0.3rem 0.6rem; background-color: var(--tint); }}</style>"""
+_LINKS = """<a class="accept" href="merge">Merge</a>
+<a href="keep">Keep Mine</a>
+<a class="reject" href="take">Take Theirs</a>"""
+
+
+class OffThread(Protocol):
+    """Calls something that may block on another thread, and then what takes its result on the UI thread."""
+
+    def __call__(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
+        """See the class."""
+        ...
+
+
+@dataclass(slots=True)
+class _Written:
+    """A file that was written below a tab."""
+
+    view: sublime.View
+    path: str
+    agent: str
+    before: bytes
+    """What was on the disk when both were the same, or at least before the first write."""
+    phantom: int = 0
+
+
+class UnsavedTexts:
+    """The tabs that are asked about. Used on the UI thread only.
+
+    `elsewhere` reads files and merges. `encodings` tells how the editor decodes a file.
+    """
+
+    def __init__(self, elsewhere: OffThread, encodings: Callable[[str], Encodings]) -> None:
+        self._elsewhere = elsewhere
+        self._encodings = encodings
+        self._written: dict[int, _Written] = {}
+
+    def written_below(self, path: str, agents: Sequence[str], before: bytes) -> None:
+        """An agent has written a file. A tab with unsaved text of it says so, once until it is decided."""
+        agent = " and ".join(agents) or "An agent"
+        for view in views_of_file(path):
+            if not view.is_dirty():
+                continue
+            if known := self._written.get(view.id()):
+                known.agent = agent
+                continue
+            self._written[view.id()] = _Written(view, path, agent, before)
+            self._draw(self._written[view.id()])
+            if window := view.window():
+                NOTICES.add(_words(self._written[view.id()]), window)
+
+    def settled(self, view: sublime.View) -> None:
+        """A file was saved or loaded again: there is nothing to decide any more."""
+        if view.id() in self._written and not view.is_dirty():
+            self._end(view)
+
+    def closed(self, view: sublime.View) -> None:
+        """A view was closed."""
+        self._written.pop(view.id(), None)
+
+    def close_all(self) -> None:
+        """The package is unloaded."""
+        for written in list(self._written.values()):
+            self._end(written.view)
+
+    def waits(self, view: sublime.View | None) -> bool:
+        """Whether a view's text waits for a decision."""
+        return view is not None and view.id() in self._written
+
+    def ask(self, window: sublime.Window, view: sublime.View) -> None:
+        """Ask what becomes of a view's text."""
+        if written := self._written.get(view.id()):
+            choices: list[PanelItem] = [
+                (caption, details, partial(self.decide, view, what)) for what, (caption, details) in CHOICES.items()
+            ]
+            choose(window, choices, _words(written))
+
+    def decide(self, view: sublime.View, what: str) -> None:
+        """Do one of `CHOICES`."""
+        written = self._written.get(view.id())
+        if written is None:
+            return
+        if what == "keep":
+            self._end(view)
+            return
+        mine, encodings = _text(view), self._encodings(written.path)
+        if what == "merge":
+            self._elsewhere(lambda: _merged(written, mine, encodings), lambda text: self._put(written, mine, text))
+        else:
+            self._elsewhere(lambda: _theirs(written.path, encodings), lambda text: self._take(written, mine, text))
+
+    def _put(self, written: _Written, mine: str, merged: str | None) -> None:
+        view = written.view
+        if not view.is_valid() or self._is_other(written, mine):
+            return
+        if merged is None:
+            self._say(view, CONFLICT)
+            return
+        if merged != mine:
+            buffers.edit(view, [buffers.smallest_edit(mine, merged)])
+        self._end(view)
+        self._say(view, MERGED)
+
+    def _take(self, written: _Written, mine: str, theirs: str | None) -> None:
+        view = written.view
+        if not view.is_valid() or self._is_other(written, mine):
+            return
+        if theirs is None:
+            self._say(view, f"{os.path.basename(written.path)} can't be read.")
+            return
+        if theirs != mine:
+            buffers.edit(view, [buffers.smallest_edit(mine, theirs)])
+        with OWN_SAVES.saving(written.path):
+            buffers.save(view)
+        self._end(view)
+        self._say(view, TAKEN)
+
+    def _is_other(self, written: _Written, mine: str) -> bool:
+        """Whether the tab has another text by now, which is said."""
+        is_other = _text(written.view) != mine or self._written.get(written.view.id()) is not written
+        if is_other:
+            self._say(written.view, CHANGED)
+        return is_other
+
+    def _end(self, view: sublime.View) -> None:
+        if written := self._written.pop(view.id(), None):
+            view.erase_phantom_by_id(written.phantom)
+
+    def _draw(self, written: _Written) -> None:
+        view = written.view
+        content = f'<body id="qwen-companion-unsaved">{_STYLE}<div>{safe(_words(written))} {_LINKS}</div></body>'
+        at = view.line(view.visible_region().begin()).begin()
+        written.phantom = view.add_phantom(
+            PHANTOM, sublime.Region(at), content, sublime.PhantomLayout.BLOCK, partial(self._clicked, view)
+        )
+
+    def _clicked(self, view: sublime.View, href: str) -> None:
+        match href:
+            case "merge" | "keep" | "take":
+                self.decide(view, href)
+            case _:
+                pass
+
+    @staticmethod
+    def _say(view: sublime.View, message: str) -> None:
+        if window := view.window():
+            say(window, message)
+
+
+CHOICES: Mapping[str, tuple[str, str]] = {
+    "merge": ("Merge", "Both changes in the tab, not saved yet"),
+    "keep": ("Keep Mine", "The tab stays as it is; saving it replaces what the agent has written"),
+    "take": ("Take Theirs", "What is on the disk; undo brings your text back"),
+}
+"""What can be done: by the link's target, its words and what they mean."""
+
+
+def _words(written: _Written) -> str:
+    return f"{written.agent} has written {os.path.basename(written.path)}, of which you have unsaved text here."
+
+
+def _text(view: sublime.View) -> str:
+    return view.substr(sublime.Region(0, view.size()))
+
+
+def _theirs(path: str, encodings: Encodings) -> str | None:
+    """The text on the disk, with plain line feeds; None if there is none. Blocks."""
+    try:
+        data, _ = read_bytes(path)
+    except OSError:
+        return None
+    text, is_text = decoded(data, encodings)
+    return SourceText(text).shown if is_text else None
+
+
+def _merged(written: _Written, mine: str, encodings: Encodings) -> str | None:
+    """The text of a tab and what is on the disk now, merged; None if they conflict. Blocks."""
+    from ...changes.merging import merge  # noqa: PLC0415 - git's module would stall the UI thread
+
+    theirs, (before, is_text) = _theirs(written.path, encodings), decoded(written.before, encodings)
+    if theirs is None or not is_text:
+        return None
+    texts = (mine, SourceText(before).shown, theirs)
+    merged = merge(*(text.encode("utf-8", "surrogatepass") for text in texts))
+    return None if merged is None else merged.decode("utf-8", "surrogatepass")

@@ -1,0 +1,165 @@
+"""What a new user meets on the first day, with the real Qwen Code: each message word for word."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from . import qwen
+from .editor import Editor
+from .qwen import Qwen, pinned_command
+from .session import GREET, GREET_BETTER
+from .terminal import Terminal
+from .test_status import Desk
+
+TERMINUS = Path(__file__).parent / "Terminus"
+NO_CLI = (
+    "No CLI is installed: neither “qwen” nor “gemini” was found. "
+    "Install one, such as with: npm install -g @qwen-code/qwen-code"
+)
+NOT_FOUND = (
+    "QwenCompanion: qwen was not found. Install it with: npm install -g @qwen-code/qwen-code - "
+    "or name yours in the setting qwen_command."
+)
+OWN_MODE = (
+    "QwenCompanion: Your own settings of Qwen Code have the approval mode “auto-edit”, in which it writes without "
+    "asking. What it writes is listed for a review."
+)
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a login shell with start-up files")
+
+
+@pytest.fixture
+def desk(programs: None) -> Iterator[Desk]:
+    desk = Desk()
+    yield desk
+    desk.close()
+
+
+def reviewed(editor: Editor, cli: Qwen, path: Path) -> None:
+    """The CLI is connected, and a change of a file is reviewed."""
+    cli.wait_connected()
+    script = cli.ask_to_write(path, GREET_BETTER)
+    proposal = editor.wait_diff(path)
+    cli.wait_question()
+    editor.accept(proposal)
+    cli.wait_done(script)
+    assert path.read_text(encoding="utf-8") == GREET_BETTER
+
+
+def told(desk: Desk, editor: Editor) -> dict[str, object]:
+    """What Terminus was asked to open."""
+    log = desk.home.home / "terminus.jsonl"
+    editor.wait("terminal", lambda: log.exists() and log.read_text(encoding="utf-8").count("\n"))
+    return dict(json.loads(log.read_text(encoding="utf-8").splitlines()[0])[1])
+
+
+def said(editor: Editor) -> list[str]:
+    return [str(message["text"]) for message in editor.state()["messages"]]
+
+
+def _solid(text: str) -> str:
+    """The terminal breaks lines anywhere."""
+    return "".join(text.split())
+
+
+def test_without_a_cli_the_terminal_and_the_status_report_say_how_to_install_one(desk: Desk) -> None:
+    empty = desk.home.home / "empty"
+    empty.mkdir()
+    node = Path(pinned_command()[0]).parent
+    clean = [folder for folder in os.environ["PATH"].split(os.pathsep) if not shutil.which("qwen", path=folder)]
+    assert str(node) not in clean or not (node / "qwen").exists()
+    for name in (".bash_profile", ".profile"):
+        (desk.home.home / name).write_text(f"PATH={shlex.quote(os.pathsep.join(clean))}\n", encoding="utf-8")
+    desk.editors.append(editor := Editor(desk.home, [desk.home.workspace], also=[TERMINUS]))
+    editor.lock()
+    editor.do("command", name="qwen_companion_run", args={"cli": "qwen"})
+    arguments = told(desk, editor)
+    command, folder = arguments["cmd"], arguments["cwd"]
+    assert isinstance(command, list)
+    environment = desk.home.environment(TERM="xterm-256color", SHELL="/bin/bash")
+    terminal = Terminal([str(word) for word in command], cwd=Path(str(folder)), env=environment)
+    try:
+        terminal.wait("sentence", lambda: _solid(NOT_FOUND) in _solid(terminal.text()))
+    finally:
+        terminal.close()
+    assert desk.report(editor).findings.count(NO_CLI) == 1
+
+
+def test_a_mode_of_the_persons_own_is_respected_and_said_once(desk: Desk) -> None:
+    settings = json.dumps(qwen.settings("auto-edit"))
+    (desk.home.qwen_home / "settings.json").write_text(settings, encoding="utf-8")
+    desk.editors.append(editor := Editor(desk.home, [desk.home.workspace], also=[TERMINUS]))
+    editor.lock()
+    editor.do("command", name="qwen_companion_run", args={"cli": "qwen"})
+    assert "--approval-mode" not in str(told(desk, editor)["cmd"])
+    editor.wait("message", lambda: OWN_MODE in said(editor))
+    assert said(editor).count(OWN_MODE) == 1
+
+
+@pytest.mark.parametrize("name", ["it's a $HOME; x%20 (1) & co", "äöü 日本", "-dash", "#hash"])
+def test_a_folder_with_an_odd_name(desk: Desk, name: str) -> None:
+    folder = desk.home.workspace / name
+    folder.mkdir()
+    path = folder / "my file, #1.py"
+    path.write_text(GREET, encoding="utf-8")
+    editor = desk.editor(folder)
+    editor.wait("lock file", editor.lock_files)
+    cli = desk.qwen(cwd=folder)
+    assert isinstance(cli, Qwen)
+    reviewed(editor, cli, path)
+
+
+def test_in_a_folder_below_the_one_that_is_open(desk: Desk) -> None:
+    folder = desk.home.workspace / "a" / "b"
+    folder.mkdir(parents=True)
+    path = folder / "greet.py"
+    path.write_text(GREET, encoding="utf-8")
+    editor = desk.open()
+    reviewed(editor, desk.qwen(cwd=folder), path)
+
+
+def test_a_diff_that_waits_in_another_window_is_said_in_the_one_in_front(desk: Desk) -> None:
+    """F8 goes there."""
+    other = desk.home.home / "other"
+    other.mkdir()
+    editor = desk.open()
+    cli = desk.qwen()
+    cli.wait_connected()
+    second = editor.do("new_window", folders=[str(other)])["window"]
+    path = desk.home.workspace / "greet.py"
+    script = cli.ask_to_write(path, GREET_BETTER)
+    proposal = editor.wait_diff(path)
+    front = editor.do("new_file", window=second)["view"]
+    editor.wait("status", lambda: "1 diff in another window (F8)" in str(editor.view(front)["status"]))
+    editor.do("command", name="qwen_companion_go_to_diff", window=second)
+    editor.accept(proposal)
+    cli.wait_done(script)
+
+
+def test_without_a_temporary_folder_qwen_code_connects_all_the_same(desk: Desk) -> None:
+    gone = desk.home.root / "gone"
+    variables = {name: str(gone) for name in ("TMPDIR", "TMP", "TEMP")}
+    desk.editors.append(editor := Editor(desk.home, [desk.home.workspace], variables=variables))
+    editor.lock()
+    reviewed(editor, desk.qwen(), desk.home.workspace / "greet.py")
+
+
+def test_a_home_in_which_the_folder_is_a_file(desk: Desk) -> None:
+    """Said once, with what the system says and nothing else."""
+    shutil.rmtree(desk.home.qwen_home)
+    desk.home.qwen_home.write_text("", encoding="utf-8")
+    editor = desk.editor(desk.home.workspace)
+    sentence = (
+        f"QwenCompanion: Qwen Code can't find this editor through {desk.home.qwen_home / 'ide'}: not a directory."
+    )
+    editor.wait("message", lambda: any(one.startswith(sentence[:60]) for one in said(editor)))
+    assert [one for one in said(editor) if "can't find this editor" in one] == [sentence]
+    assert "Errno" not in desk.report(editor).text
