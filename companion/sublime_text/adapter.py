@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,7 +31,7 @@ from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
-from .diff.left_views import abandon
+from .diff.left_views import abandon, keep_unwritten
 from .follow.following import Following
 from .libraries.libraries import Libraries
 from .notices import NOTICES
@@ -550,6 +551,8 @@ class Adapter:
     def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
         """See Editor."""
         sublime.set_timeout(lambda: abandon(left))  # the bridge is closed by now
+        # A disk that hangs must not hold up whoever waits for an answer.
+        threading.Thread(target=keep_unwritten, args=(left,), name="qwen-companion-kept", daemon=True).start()
 
     def refuse_answer(self, review: Review) -> None:
         """See Editor."""
