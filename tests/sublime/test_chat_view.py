@@ -272,9 +272,9 @@ class TestBar(ChatCase):
     def test_a_turn_that_runs_can_be_cancelled(self) -> Steps:
         self.show(self.message("Hello"), running="turn")
         self.assertIn("■ Cancel", self.bar())
-        self.screen.click(self.view, "cancel")
+        self.screen.click(self.view, "cancel:turn")
         yield from self.told("cancel")
-        self.assertEqual(self.chats.of("cancel"), [(self.chat.id,)])
+        self.assertEqual(self.chats.of("cancel"), [(self.chat.id, "turn")])
         self.show(self.message("Hello"))
         self.assertNotIn("Cancel", self.bar())
 

@@ -302,9 +302,9 @@ class ChatViews:
         self._tell(lambda chats: chats.begin(chat_id))
 
     def cancel(self, chat: ChatView) -> None:
-        """End the turn that runs."""
-        chat_id = chat.id
-        self._tell(lambda chats: chats.cancel(chat_id))
+        """End the turn that is shown to run, and not one that has begun meanwhile."""
+        chat_id, turn = chat.id, chat.render.status.running if chat.render else None
+        self._tell(lambda chats: chats.cancel(chat_id, turn))
 
     def go_on(self, chat: ChatView) -> None:
         """Continue the last turn, which was interrupted or has failed."""

@@ -33,7 +33,7 @@ Tell = Callable[[Callable[["Chats"], object]], object]
 """Calls something with the companion's chats, on the companion thread."""
 
 _CALLS: dict[str, Callable[[Chats, ChatId, str], object]] = {
-    "cancel": lambda chats, chat, _: chats.cancel(chat),
+    "cancel": lambda chats, chat, turn: chats.cancel(chat, turn),
     "go_on": lambda chats, chat, _: chats.history.continue_turn(chat),
     "confirm_here": lambda chats, chat, _: chats.confirm_here(chat),
     "show_earlier": lambda chats, chat, _: chats.history.show_earlier(chat),
