@@ -13,6 +13,7 @@ from ..clis.families import FAMILIES
 from ..clis.mcp_configuration import renew
 from ..log import Log
 from ..review.disk import Encodings
+from ..server.path_maps import PathMaps
 from ..thread import CompanionThread
 from ..visits import Visit
 from .bridge import LIMIT, UiBridge
@@ -125,6 +126,7 @@ class Adapter:
             notify=lambda text: notify(text) if self.settings.value("chat_notifications") else None,
             is_starting=lambda: self.is_starting,
             sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
+            here=lambda window, path: PathMaps(tuple(self.settings.of(window, "path_maps").items())).here(path),
         )
         self._saving: dict[int, int] = {}
         """When the editor began to save a view, in nanoseconds of Unix time."""
