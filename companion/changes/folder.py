@@ -173,13 +173,13 @@ class Folder:
         """Make the rows again, on the worker thread."""
         self.rows = self.round.rows() if self.has_round else []
 
-    async def tell_below(self, window: int, path: str, before: TreeSnapshot) -> None:
+    async def tell_below(self, window: WindowId, path: str, before: TreeSnapshot) -> None:
         """Tell the editor that an agent has written a file of which a buffer has unsaved edits."""
         if below := await self.call(self.round.written_below, path, before):
             full = os.path.join(self.root, *path.split("/"))
             self._editor.written_below(window, full, below.agents, below.before, below.after)
 
-    async def tell_overwritten(self, window: int, path: str, below: Below) -> None:
+    async def tell_overwritten(self, window: WindowId, path: str, below: Below) -> None:
         """Tell the editor that a save has overwritten what an agent had written."""
         full = os.path.join(self.root, *path.split("/"))
         if (text := _shown(below.after, await self._editor.encodings(full))) is not None:

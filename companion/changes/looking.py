@@ -89,7 +89,7 @@ class Looks:
         if seen.by_git:
             await self._ask_of_git(window, folder, seen)
 
-    async def _tell_below(self, window: int, folder: Folder, seen: Seen) -> None:
+    async def _tell_below(self, window: WindowId, folder: Folder, seen: Seen) -> None:
         opened = await self._roots.editor.open_files()
         for path in seen.changed if seen.before and any(opened.values()) else ():
             if seen.before and opened.get(os.path.normcase(os.path.join(folder.root, *path.split("/")))):

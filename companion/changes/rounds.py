@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from ..ids import ChatId, WindowId
 from ..review.changes import changes
 from ..review.review import Review
 from . import places
@@ -206,12 +207,12 @@ class Rounds:
             if below and folder.windows:
                 await folder.tell_overwritten(min(folder.windows), name, below)
 
-    def loaded(self, window: int, path: str) -> None:
+    def loaded(self, window: WindowId, path: str) -> None:
         """The editor has loaded a file, again perhaps."""
         if self.roots.opened(window):
             self.roots.background(self._loaded(window, path))
 
-    async def _loaded(self, window: int, path: str) -> None:
+    async def _loaded(self, window: WindowId, path: str) -> None:
         folder, name = await self.roots.place_of(path)
         if folder:
             await folder.call(folder.round.loaded, name)

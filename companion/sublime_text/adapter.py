@@ -486,11 +486,11 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(lambda: _confirm(question, yes, no))
 
-    def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+    def overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._overwritten(window, path, agents, text))
 
-    def turn_changed(self, window: int, agent: str, files: int) -> None:
+    def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._turn_changed(window, agent, files))
 
@@ -666,11 +666,11 @@ class Adapter:
             self._follow_written(target, listing)
             self.written.show(target, listing)
 
-    def _overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+    def _overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
         if target := find_window(window):
             self.written.overwritten(target, path, agents, text)
 
-    def _turn_changed(self, window: int, agent: str, files: int) -> None:
+    def _turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         if target := find_window(window):
             self.written.turn_changed(target, agent, files)
 
