@@ -18,6 +18,7 @@ hypothesis.settings.load_profile("tests")
 def pytest_addoption(parser: pytest.Parser) -> None:
     with contextlib.suppress(ValueError):  # headless/tests may have added it
         parser.addoption("--all", action="store_true", help="run the long tests too")
+    parser.addoption("--agents-results", action="store_true", help="write what works to tests/agents/results.json")
     parser.addoption("--without-fast-path", action="store_true", help="let the SDK answer every request of a CLI")
 
 

@@ -104,7 +104,7 @@ class AgentClient:
             lambda sentence: editor.say(sentence, window),
         )
         self.steering = AgentSteering(self._prompts, self._requests, lambda: self._session.id)
-        self.authentication = AgentAuthentication(self._requests, self._peer)
+        self.authentication = AgentAuthentication(self._requests, self._peer, self._prompts.signed_in)
         self.files = AgentFolder(lambda: self.folder)
 
     @property
@@ -283,7 +283,7 @@ class AgentClient:
 
     async def cancel(self, session: AgentSession) -> None:
         """End the turn that runs, if one does: its questions are cancelled, and what it runs is killed."""
-        if (running := self._prompts.running) is None:
+        if (running := self._prompts.running) is None or self._prompts.give_up():
             return
         self._cancellation.begin(running, session.id)
         if self._services:
