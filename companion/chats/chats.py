@@ -181,9 +181,11 @@ class Chats:
         return tuple(sorted({chat.agent for chat in asking}))
 
     def cancel(self, chat_id: ChatId) -> None:
-        """End the turn that runs."""
+        """End the turn that runs, or the start of an agent."""
 
         async def cancel(chat: Chat) -> None:
+            if chat.connection.call_off():
+                return
             client, session = chat.connection.connected
             await client.cancel(session)
 

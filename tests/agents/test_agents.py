@@ -218,9 +218,11 @@ def test_a_question_of_the_model_is_answered_by_the_person(place: Place):
 def test_a_plan_is_shown(place: Place):
     async def test():
         async with place.talk() as talk:
-            await place.turn(talk, place.model.script([has(place.agent.plan)()]))
-            steps = talk.conversation.status.plan
+            key = await talk.ask(f"Please {place.model.script([has(place.agent.plan)()]).tag}")
+            # It is there as long as the turn.
+            steps = await until(lambda: talk.conversation.status.plan, STEP)
             assert [step.text for step in steps] == ["First thing", "Second thing", "Third thing"]
+            await talk.done(key)
 
     run(test())
 

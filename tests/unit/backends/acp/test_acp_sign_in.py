@@ -15,6 +15,7 @@ from companion.backends.acp import schema
 from companion.backends.acp.authentication import ways
 from companion.backends.acp.errors import AnswerError
 from companion.backends.parts import Way
+from companion.chats import connector
 from companion.conversation.failures import NotConnectedError
 from tests.agent_talk import scripted, until
 
@@ -233,5 +234,27 @@ def test_a_prompt_that_is_refused_is_sent_again_after_a_login_elsewhere(project:
             room.chats.reconnect(CHAT)
             await room.shows("Hello of ")
             assert f"Hello of {before}" not in room.text
+
+    run(test())
+
+
+def test_a_start_that_takes_long_says_so_and_can_be_cancelled(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    script = """
+print("added 12 packages", file=sys.stderr, flush=True)
+def initialize(params):
+    time.sleep(600)
+"""
+    monkeypatch.setattr(connector, "START_STEP", 0.1)
+
+    async def test():
+        agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
+        async with chatting(project, agent, opens=False) as room:
+            room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
+            await room.state("connecting")
+            await until(lambda: "s): added 12 packages" in room.render.status.connection.message)
+            room.chats.cancel(CHAT)
+            assert await room.state("lost") == "The start of Scripted was cancelled. Reconnect to start it."
 
     run(test())
