@@ -23,6 +23,7 @@ from .companion.sublime_text.aliases import (  # noqa: E402
 from .companion.sublime_text.buffers import QwenCompanionEditCommand  # noqa: E402
 from .companion.sublime_text.changes.commands import (  # noqa: E402
     QwenCompanionBeginRoundCommand,
+    QwenCompanionCompareOverwrittenCommand,
     QwenCompanionForgetSnapshotsCommand,
     QwenCompanionKeepAllChangesCommand,
     QwenCompanionKeepChangeCommand,
@@ -182,6 +183,7 @@ __all__ = (
     "QwenCompanionCheckListener",
     "QwenCompanionCloseDiffViewCommand",
     "QwenCompanionCommentCommand",
+    "QwenCompanionCompareOverwrittenCommand",
     "QwenCompanionConnectElsewhereCommand",
     "QwenCompanionCopyCommentsCommand",
     "QwenCompanionCopyEnvironmentCommand",

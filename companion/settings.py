@@ -197,6 +197,7 @@ TABLE = (
     Setting("show_diffs", _DEFAULTS.show_diffs, in_projects=True),
     # A project can only make it stricter.
     Setting(_REVIEW, _DEFAULTS.review, choices=REVIEWS[::-1], in_projects=True),
+    Setting("open_first_change", False),
     Setting("diff_layout", "side_by_side", choices=("side_by_side", "inline"), in_projects=True),
     Setting("terminal_location", "panel", choices=("panel", "tab", "split"), in_projects=True),
     # Never in a project: opening a folder must not decide which program runs.

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ import psutil
 from companion.agents import AgentCommand
 from companion.backends.acp.client import AgentClient
 from companion.backends.acp.port import EditorServer
+from companion.backends.acp.surroundings import Surroundings, no_surroundings
 from companion.backends.sessions import AgentSession
 from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation
@@ -181,12 +182,13 @@ async def talking(
     session: str | None = "",
     editor: MemoryFiles | None = None,
     server: EditorServer | None = None,
+    around: Callable[[], Awaitable[Surroundings]] = no_surroundings,
 ) -> AsyncGenerator[AgentTalk]:
     """A talk with an agent, with a new session or the one that is named; None opens none."""
     editor = editor or MemoryFiles()
     described = AgentCommand(name, tuple(command), install="npm install -g the-agent")
     known = FixedEnvironment(os.environ if environment is None else environment)
-    client = AgentClient(described, editor, 1, known, server=server)
+    client = AgentClient(described, editor, 1, known, server=server, surroundings=around)
     talk = AgentTalk(client, editor, folder)
     try:
         talk.folder = await client.connect(folder)

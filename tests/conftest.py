@@ -18,7 +18,7 @@ hypothesis.settings.load_profile("tests")
 def pytest_addoption(parser: pytest.Parser) -> None:
     with contextlib.suppress(ValueError):  # headless/tests may have added it
         parser.addoption("--all", action="store_true", help="run the long tests too")
-    parser.addoption("--agents-results", action="store_true", help="write what works to tests/agents/results.json")
+    parser.addoption("--record-agents", action="store_true", help="keep what the agents of tests/agents can do")
     parser.addoption("--without-fast-path", action="store_true", help="let the SDK answer every request of a CLI")
 
 
@@ -57,7 +57,7 @@ def _sendable(text: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def valid_messages() -> Iterator[None]:
+def valid_messages(request: pytest.FixtureRequest) -> Iterator[None]:
     """What our client sends to an agent is valid by the schema of the protocol, in every test."""
     module = sys.modules.get("companion.backends.acp.peer")
     if module is None:
@@ -65,8 +65,11 @@ def valid_messages() -> Iterator[None]:
         return
     from .valid_messages import watched  # noqa: PLC0415 - most tests need no schema
 
-    with watched(module.Peer) as found:
+    is_recorded = bool(request.config.getoption("--record-agents"))
+    with watched(module.Peer, keeps_shapes=is_recorded) as found:
         yield
+    if is_recorded:
+        request.node.user_properties.append(("wire", sorted(found.shapes)))
     assert found.problems == []
 
 

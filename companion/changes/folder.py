@@ -14,11 +14,11 @@ from ..review.disk import Encodings, decoded
 from ..review.source_text import SourceText
 from . import places
 from .checkpoints import Checkpoints
-from .entries import LINK
+from .entries import LINK, TreeSnapshot
 from .files import WriteRefusedError
 from .git import Git, program
 from .port import ChangeViews, FileChanges
-from .round import Round, Seen
+from .round import Below, Round, Seen
 from .rows import ChangeRow
 from .store import DamagedError, Store
 from .undo import RoundUndo, Write
@@ -171,6 +171,18 @@ class Folder:
     def refresh(self) -> None:
         """Make the rows again, on the worker thread."""
         self.rows = self.round.rows() if self.has_round else []
+
+    async def tell_below(self, window: int, path: str, before: TreeSnapshot) -> None:
+        """Tell the editor that an agent has written a file of which a buffer has unsaved edits."""
+        if below := await self.call(self.round.written_below, path, before):
+            full = os.path.join(self.root, *path.split("/"))
+            self._editor.written_below(window, full, below.agents, below.before, below.after)
+
+    async def tell_overwritten(self, window: int, path: str, below: Below) -> None:
+        """Tell the editor that a save has overwritten what an agent had written."""
+        full = os.path.join(self.root, *path.split("/"))
+        if (text := _shown(below.after, await self._editor.encodings(full))) is not None:
+            self._editor.overwritten(window, full, below.agents, text)
 
     async def committed(self, path: str, *, in_index: bool) -> str | None:
         """The text of a file in the person's own repository, as a view shows it; None if there is none."""

@@ -84,8 +84,15 @@ class Looks:
         if seen.changed:
             known.changed_at = time.monotonic()
             known.turn_files |= {os.path.join(folder.root, path) for path in seen.changed}
+            await self._tell_below(window, folder, seen)
         if seen.by_git:
             await self._ask_of_git(window, folder, seen)
+
+    async def _tell_below(self, window: int, folder: Folder, seen: Seen) -> None:
+        opened = await self._roots.editor.open_files()
+        for path in seen.changed if seen.before and any(opened.values()) else ():
+            if seen.before and opened.get(os.path.normcase(os.path.join(folder.root, *path.split("/")))):
+                await folder.tell_below(window, path, seen.before)
 
     def _named_in(self, folder: Folder) -> Mapping[str, str]:
         named = {path: agent for path, agent in self._named.items() if is_in(path, [folder.root])}

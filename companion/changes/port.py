@@ -89,6 +89,10 @@ class ChangeViews(Messages, Protocol):
         """
         ...
 
+    def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+        """A save of the person has overwritten what agents had written in a file: the text that was lost there."""
+        ...
+
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         """A turn is over, or a CLI has been quiet for a while, and this many files have changed in it."""
         ...

@@ -43,6 +43,15 @@ class Seen:
     """The look before."""
 
 
+@dataclass(frozen=True, slots=True)
+class Below:
+    """A file that was written while its buffer had unsaved edits."""
+
+    agents: tuple[str, ...]
+    before: bytes
+    after: bytes
+
+
 class ConflictError(Exception):
     """A save and what it is merged into have changed the same lines."""
 
@@ -56,8 +65,11 @@ class Round:
         self.state = RoundState(store.root)
         self._excludes = excludes
         self._rows = Rows(store)
-        self._before_look: dict[str, tuple[Entry | None, list[str]]] = {}
-        """The files that the last look has found to be changed: what they were before, and who had changed them."""
+        self._before_look: dict[str, tuple[Entry | None, list[str], int]] = {}
+        """The files that the last look has found to be changed: what they were before, who had changed them, and when
+        they were written, in nanoseconds of Unix time."""
+        self._below: dict[str, Below] = {}
+        """The files whose buffers have unsaved edits and not what was written."""
         self._looked_at = 0
         """When the last look began, in nanoseconds of Unix time."""
         self._settling: dict[str, float] = {}
@@ -141,7 +153,7 @@ class Round:
                 continue
             changed.append(each.path)
             known = self.state.agents.setdefault(each.path, [])
-            self._before_look[each.path] = each.before, list(known)
+            self._before_look[each.path] = each.before, list(known), found.written.get(each.path, 0)
             known += [name for name in ([agent] if agent else at_work) if name not in known]
         self.save()
         moved_by, by_git = self._moved(head, [path for path in changed if path not in (named or {})], looked_at)
@@ -241,13 +253,31 @@ class Round:
         """How a file differs from the baseline; None if it doesn't."""
         return next((each for each in self.waiting() if path in each.paths), None)
 
-    def saved(self, path: str, at_work: Sequence[str], text: bytes | None = None, since: int = 0) -> None:
+    def written_below(self, path: str, before: TreeSnapshot) -> Below | None:
+        """A file was written since a look while its buffer has unsaved edits. None if it is no text of an agent."""
+        entry, old = self.store.entry(self.state.now, path), self.store.entry(before, path)
+        agents = self.state.agents.get(path)
+        if not agents or entry is None or old is None or not (is_text(entry) and is_text(old)):
+            return None
+        data = self.store.read([old.blob, entry.blob])
+        first = self._below.get(path)
+        self._below[path] = Below(
+            tuple(agents), first.before if first else data.get(old.blob, b""), data.get(entry.blob, b"")
+        )
+        return self._below[path]
+
+    def loaded(self, path: str) -> None:
+        """The editor has loaded a file: its buffer has what was written."""
+        self._below.pop(path, None)
+
+    def saved(self, path: str, at_work: Sequence[str], text: bytes | None = None, since: int = 0) -> Below | None:
         """The person has saved a file; `text` is what they saved, if that is known.
 
-        `since` is when the editor began to write it, in nanoseconds of Unix time.
+        `since` is when the editor began to write it, in nanoseconds of Unix time. Returns what an agent had written
+        there, if the save has overwritten it.
         """
-        if since and path in self._before_look and self.store.written_at(path) >= since - CLOCK:
-            self._take_back_look(path)  # which came between the editor's write and this call
+        if since and self._has_looked_since(path, since - CLOCK):
+            self._take_back_look(path)
         before = self.store.entry(self.state.now, path)
         self._settling = {name: until for name, until in self._settling.items() if until > time.monotonic()}
         self._settling.pop(path, None)
@@ -263,10 +293,20 @@ class Round:
         self._follow(path, before, after)
         self._settling[path] = time.monotonic() + FORMATTING
         self.save()
+        below = self._below.pop(path, None)
+        if below is None or after is None or not is_text(after):
+            return None
+        saved = self.store.read([after.blob]).get(after.blob, b"")
+        return None if self.store.merge(saved, below.before, below.after) == saved else below
+
+    def _has_looked_since(self, path: str, since: int) -> bool:
+        """Whether a look has come between the editor's write of a file and the word of it."""
+        written = self._before_look[path][2] if path in self._before_look else 0
+        return written >= since and written == self.store.written_at(path)
 
     def _take_back_look(self, path: str) -> None:
         """Have the next look find again what the last one has found in a file."""
-        entry, agents = self._before_look.pop(path)
+        entry, agents, _ = self._before_look.pop(path)
         self.state.now = self.store.with_entries(self.state.now, {path: entry})
         if agents:
             self.state.agents[path] = agents

@@ -10,9 +10,11 @@ import os
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from ..review.changes import changes
 from ..review.review import Review
 from . import places
 from .looking import Looks
+from .merging import merge
 from .port import ChangeViews, FileChanges, Listing, Work
 from .roots import Roots
 from .starting import RoundStarts
@@ -198,9 +200,33 @@ class Rounds:
         folder, name = await self.roots.place_of(path)
         if folder:
             async with folder.lock:
-                await folder.call(folder.round.saved, name, self.roots.at_work(folder), text, since)
+                below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), text, since)
                 await folder.call(folder.refresh)
             self.roots.publish_all(folder)
+            if below and folder.windows:
+                await folder.tell_overwritten(min(folder.windows), name, below)
+
+    def loaded(self, window: int, path: str) -> None:
+        """The editor has loaded a file, again perhaps."""
+        if self.roots.opened(window):
+            self.roots.background(self._loaded(window, path))
+
+    async def _loaded(self, window: int, path: str) -> None:
+        folder, name = await self.roots.place_of(path)
+        if folder:
+            await folder.call(folder.round.loaded, name)
+        await self._looks.look(window)
+
+    async def merged(self, baseline: str, disk: str, mine: str) -> str | None:
+        """The baseline with the unsaved edits of a buffer, `mine`; None if they conflict with an agent's changes."""
+        sides = (text.encode("utf-8", "surrogatepass") for text in (baseline, disk, mine))
+        found = await asyncio.to_thread(merge, *sides)
+        return None if found is None else found.decode("utf-8", "surrogatepass")
+
+    async def compared(self, old: str, new: str) -> list[tuple[int, int, int, int]]:
+        """The lines that differ between two texts, half-open, from 0."""
+        found = await asyncio.to_thread(changes, old, new)
+        return [(each.old_start, each.old_end, each.new_start, each.new_end) for each in found]
 
     def written(self, review: Review, text: str) -> None:
         """A proposal that the person has accepted is on the disk: it counts as reviewed."""

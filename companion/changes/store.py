@@ -12,7 +12,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..platforms.files import make_private_folders
 from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, TreeSnapshot
@@ -51,6 +51,8 @@ class Look:
     """The paths that differ from the look before."""
     fresh: tuple[str, ...] = ()
     """Those of them that were written since a time."""
+    written: Mapping[str, int] = field(default_factory=dict[str, int])
+    """When they were written, in nanoseconds of Unix time."""
 
 
 class Store:
@@ -152,7 +154,9 @@ class Store:
         changed = {path for path in {*beside, *self._beside} if beside.get(path) != self._beside.get(path)}
         self._beside, self._stats = beside, stats
         fresh = tuple(sorted(path for path, at in self._written.items() if at >= since)) if since else ()
-        return Look(TreeSnapshot(self._tree, dict(beside)), tuple(sorted({*gone, *add, *changed})), fresh)
+        return Look(
+            TreeSnapshot(self._tree, dict(beside)), tuple(sorted({*gone, *add, *changed})), fresh, dict(self._written)
+        )
 
     def _sorted(
         self, seen: set[str], gone: set[str], *, may_be_large: bool

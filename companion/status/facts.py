@@ -116,6 +116,8 @@ class ShownWindow:
     folders: tuple[str, ...]
     terminals: tuple[TerminalVariables, ...] = ()
     chats: tuple[ShownChat, ...] = ()
+    written: tuple[str, ...] = ()
+    """The written changes that wait, a line for each file."""
 
 
 @dataclass(frozen=True, slots=True)

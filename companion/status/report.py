@@ -44,6 +44,7 @@ def _window(window: ShownWindow, served: Served | None) -> list[str]:
     lines = ["  not served"] if served is None else []
     rows = _served(served) if served else []
     rows += [("chat", f"{chat.title}: {chat.state}, in {chat.folder}") for chat in window.chats]
+    rows += [("to review", line) for line in window.written]
     return [*lines, *_table(rows)]
 
 

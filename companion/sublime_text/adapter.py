@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +13,7 @@ from ..clis.families import FAMILIES
 from ..clis.mcp_configuration import renew
 from ..log import Log
 from ..review.disk import Encodings
+from ..server.path_maps import PathMaps
 from ..thread import CompanionThread
 from ..visits import Visit
 from .bridge import LIMIT, UiBridge
@@ -30,7 +32,7 @@ from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
-from .diff.left_views import abandon
+from .diff.left_views import abandon, keep_unwritten
 from .follow.following import Following
 from .libraries.libraries import Libraries
 from .notices import NOTICES
@@ -95,7 +97,13 @@ class Adapter:
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
         self.unsaved = UnsavedTexts(self.on_another_thread, _encodings)
-        self.written = WrittenChanges(self.focus, self.thread.post, self.ask_later, self._list_changed)
+        self.written = WrittenChanges(
+            self.focus,
+            self.thread.post,
+            self.ask_later,
+            self._list_changed,
+            lambda: bool(self.settings.value("open_first_change")),
+        )
         self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self.thread.post)
         self.diffs = Diffs(
@@ -118,6 +126,7 @@ class Adapter:
             notify=lambda text: notify(text) if self.settings.value("chat_notifications") else None,
             is_starting=lambda: self.is_starting,
             sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
+            here=lambda window, path: PathMaps(tuple(self.settings.of(window, "path_maps").items())).here(path),
         )
         self._saving: dict[int, int] = {}
         """When the editor began to save a view, in nanoseconds of Unix time."""
@@ -194,7 +203,9 @@ class Adapter:
 
     def report(self, window: sublime.Window, show: Show) -> None:
         """Make a status report. `show` gets the facts so far, and whether they are complete."""
-        facts = editor_facts(window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT), self.chats.shown)
+        facts = editor_facts(
+            window, self.settings.problems, NOTICES.latest(MESSAGES_KEPT), self.chats.shown, self.written.facts
+        )
 
         def ask(call: Callable[[Companion], object]) -> None:
             self.thread.post(call, ("report", show))
@@ -357,7 +368,8 @@ class Adapter:
             self.written.loaded(view)
             self.unsaved.settled(view)
             self.comments.loaded(view)
-            self.thread.post(lambda companion: companion.changes.look(identifier), "look")
+            if name := view.file_name():
+                self.thread.post(lambda companion: companion.changes.loaded(identifier, name), ("loaded", name))
 
     def window_opened(self, window: sublime.Window) -> None:
         """A window was opened."""
@@ -473,6 +485,10 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(lambda: _confirm(question, yes, no))
 
+    def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+        """See Editor."""
+        self._bridge.post(lambda: self._overwritten(window, path, agents, text))
+
     def turn_changed(self, window: int, agent: str, files: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._turn_changed(window, agent, files))
@@ -537,6 +553,8 @@ class Adapter:
     def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
         """See Editor."""
         sublime.set_timeout(lambda: abandon(left))  # the bridge is closed by now
+        # A disk that hangs must not hold up whoever waits for an answer.
+        threading.Thread(target=keep_unwritten, args=(left,), name="qwen-companion-kept", daemon=True).start()
 
     def refuse_answer(self, review: Review) -> None:
         """See Editor."""
@@ -646,6 +664,10 @@ class Adapter:
         if target := find_window(window):
             self._follow_written(target, listing)
             self.written.show(target, listing)
+
+    def _overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+        if target := find_window(window):
+            self.written.overwritten(target, path, agents, text)
 
     def _turn_changed(self, window: int, agent: str, files: int) -> None:
         if target := find_window(window):

@@ -116,6 +116,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_modified(self, view: sublime.View) -> None:
         """A view was edited."""
         if adapter := package.adapter():
+            adapter.written.edited(view)
             adapter.diffs.edited(view)
             adapter.comments.edited(view)
             adapter.following.edited(view)

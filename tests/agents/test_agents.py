@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
 
+from companion.backends.acp.surroundings import Surroundings, no_surroundings
 from companion.conversation.snapshot import Diff, Permission
 from tests.agent_talk import AgentTalk, MemoryFiles, run, said, talking, tools, until
 from tests.e2e.model import Model, Script
@@ -39,10 +40,17 @@ class Place:
         return self.home.workspace
 
     @contextlib.asynccontextmanager
-    async def talk(self, session: str = "", editor: MemoryFiles | None = None) -> AsyncGenerator[AgentTalk]:
+    async def talk(
+        self,
+        session: str = "",
+        editor: MemoryFiles | None = None,
+        around: Callable[[], Awaitable[Surroundings]] = no_surroundings,
+    ) -> AsyncGenerator[AgentTalk]:
         environment = self.agent.prepare(self.model.base_url.removesuffix("/v1"), self.home)
         folder = str(folder_of(self.home))
-        async with talking(self.agent.command(), folder, environment, session=session, editor=editor) as talk:
+        async with talking(
+            self.agent.command(), folder, environment, session=session, editor=editor, around=around
+        ) as talk:
             if self.agent.asks:
                 await talk.client.options.switch_mode(talk.session, self.agent.asks)
             yield talk
@@ -210,19 +218,6 @@ def test_a_question_of_the_model_is_answered_by_the_person(place: Place):
                 await talk.client.answer(talk.session, permission.id, blue.id)
             await talk.done(key)
             assert "Blue" in json.dumps(place.model.requests[-1].body)
-
-    run(test())
-
-
-@pytest.mark.parametrize("place", each(name for name, agent in AGENTS.items() if agent.plan), indirect=True)
-def test_a_plan_is_shown(place: Place):
-    async def test():
-        async with place.talk() as talk:
-            key = await talk.ask(f"Please {place.model.script([has(place.agent.plan)()]).tag}")
-            # It is there as long as the turn.
-            steps = await until(lambda: talk.conversation.status.plan, STEP)
-            assert [step.text for step in steps] == ["First thing", "Second thing", "Third thing"]
-            await talk.done(key)
 
     run(test())
 

@@ -19,12 +19,19 @@ from acp import (
 )
 from acp.schema import (
     AgentCapabilities,
+    CloseSessionResponse,
     FileEditToolCallContent,
+    ForkSessionResponse,
     Implementation,
+    McpCapabilities,
     PermissionOption,
+    SessionAdditionalDirectoriesCapabilities,
+    SessionCapabilities,
+    SessionCloseCapabilities,
     SessionConfigOptionBoolean,
     SessionConfigOptionSelect,
     SessionConfigSelectOption,
+    SessionForkCapabilities,
     SessionMode,
     SessionModeState,
     SetSessionConfigOptionResponse,
@@ -42,6 +49,9 @@ class SdkAgent(Agent):
     def __init__(self) -> None:
         self._client: Any = None
         self._fast, self._style = False, "short"
+        self._around = ""
+        self._closed: list[str] = []
+        self._waits = False
         self._modes = SessionModeState(
             current_mode_id="ask", available_modes=[SessionMode(id="ask", name="Ask"), SessionMode(id="do", name="Do")]
         )
@@ -52,11 +62,23 @@ class SdkAgent(Agent):
     async def initialize(self, protocol_version: int, *args: Any, **fields: Any) -> InitializeResponse:
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
-            agent_capabilities=AgentCapabilities(load_session=True),
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                mcp_capabilities=McpCapabilities(http=True),
+                session_capabilities=SessionCapabilities(
+                    additional_directories=SessionAdditionalDirectoriesCapabilities(),
+                    close=SessionCloseCapabilities(),
+                    fork=SessionForkCapabilities(),
+                ),
+            ),
             agent_info=Implementation(name="sdk", title="SDK Agent", version="1"),
+            field_meta={"steering": {"supported": True}},
         )
 
-    async def new_session(self, cwd: str, *args: Any, **fields: Any) -> NewSessionResponse:
+    async def new_session(
+        self, cwd: str, additional_directories: Any = None, mcp_servers: Any = None, **fields: Any
+    ) -> NewSessionResponse:
+        self._around = f"{additional_directories} {[each.name for each in mcp_servers or ()]}"
         return NewSessionResponse(session_id="one", modes=self._modes, config_options=self._options())
 
     def _options(self) -> list[Any]:
@@ -82,12 +104,30 @@ class SdkAgent(Agent):
         await self._client.session_update(session_id, update_agent_message(text_block("As before.")))
         return LoadSessionResponse(modes=self._modes)
 
+    async def fork_session(self, session_id: str, *args: Any, **fields: Any) -> ForkSessionResponse:
+        return ForkSessionResponse(session_id=f"{session_id}, once more")
+
+    async def close_session(self, session_id: str, **fields: Any) -> CloseSessionResponse:
+        self._closed.append(session_id)
+        return CloseSessionResponse()
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if method != "session/steering" or not self._waits:
+            return {"outcome": "promptRequired"}
+        self._steered.set_result(params["prompt"][0]["text"])
+        return {"outcome": "injected"}
+
     async def set_session_mode(self, session_id: str, mode_id: str, **fields: Any) -> SetSessionModeResponse:
         return SetSessionModeResponse()
 
     async def prompt(self, *args: Any, **fields: Any) -> PromptResponse:
         session, blocks = fields["session_id"], fields["prompt"]
         words = "".join(getattr(block, "text", "") for block in blocks)
+        if words == "around":
+            words = f"{self._around} {self._closed}"
+        if words == "wait":
+            self._waits, self._steered = True, asyncio.get_running_loop().create_future()
+            words = await self._steered
         if words.startswith("edit "):
             words = await self._edit(session, words.removeprefix("edit "))
         await self._client.session_update(session, update_agent_message(text_block(words)))
@@ -112,4 +152,4 @@ class SdkAgent(Agent):
 
 if __name__ == "__main__":
     made: Any = SdkAgent  # it leaves out the methods that it doesn't offer
-    asyncio.run(run_agent(made()))
+    asyncio.run(run_agent(made(), use_unstable_protocol=True))

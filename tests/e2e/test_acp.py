@@ -15,7 +15,9 @@ import psutil
 import pytest
 
 from companion.backends.acp.errors import EndedError
+from companion.backends.acp.surroundings import Surroundings
 from companion.conversation.snapshot import Diff, Permission
+from companion.mcp_servers import McpServer
 from tests.agent_talk import AgentTalk, MemoryFiles, said, talking, tools, until
 from tests.parts import has
 
@@ -372,5 +374,31 @@ def test_an_agent_of_the_official_sdk_works(tmp_path: Path):
             assert "not read" in said(await talk.done(await talk.ask(f"edit {tmp_path / 'none'}")))
         async with talking(command, str(tmp_path), session="one") as talk:
             assert said(talk.conversation.turns[0]) == "As before."
+
+    run(test())
+
+
+def test_an_agent_of_the_official_sdk_gets_folders_and_servers_and_is_copied_and_steered(tmp_path: Path):
+    command = [sys.executable, str(Path(__file__).with_name("sdk_agent.py"))]
+    servers = (
+        McpServer("docs", url="https://docs.example/mcp"),
+        McpServer("own", (sys.executable, "-V"), values={"A": "b"}),
+    )
+
+    async def around() -> Surroundings:
+        return Surroundings((str(tmp_path / "other"),), servers)
+
+    async def test():
+        async with talking(command, str(tmp_path), around=around) as talk:
+            copy = await has(talk.client.fork).fork(talk.session)
+            assert copy.id == "one, once more"
+            await talk.client.detach(copy)
+            expected = f"{[str(tmp_path / 'other')]} ['docs', 'own'] ['one, once more']"
+            assert said(await talk.done(await talk.ask("around"))) == expected
+            key = await talk.ask("wait")
+            await until(lambda: talk.turn(key))
+            while not await talk.client.steering.inject(talk.session, "This way"):
+                pass  # the turn has only just begun
+            assert said(await talk.done(key)) == "This way"
 
     run(test())

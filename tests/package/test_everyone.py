@@ -25,6 +25,7 @@ COMMANDS = {
     "delete": "qwen_companion_delete_comments",
     # What is written already
     "keep": "qwen_companion_keep_change",
+    "compare": "qwen_companion_compare_overwritten",
     "undo": "qwen_companion_undo_change",
     "keep_all": "qwen_companion_keep_all_changes",
     "undo_all": "qwen_companion_undo_all_changes",

@@ -8,8 +8,11 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 from companion import __version__
 from companion.settings import REPOSITORY
@@ -210,12 +213,19 @@ def version(sublime: Sublime) -> str:
         return json.loads(package.read("package-metadata.json"))["version"]
 
 
-def test_a_wheel_that_was_tampered_with_is_refused(make: Make, tmp_path: Path, offline: Path) -> None:
+def _flipped(content: bytes) -> bytes:
+    at = len(content) // 2
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+@pytest.mark.parametrize("damage", [_flipped, lambda content: content[: len(content) // 2]], ids=["flipped", "half"])
+def test_a_wheel_that_is_not_the_one_that_was_published_is_refused(
+    make: Make, tmp_path: Path, offline: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    """One that somebody has changed, and one of which the half has come."""
     served = shutil.copytree(offline, tmp_path / "served")
     (wheel,) = served.glob("uvicorn-*.whl")
-    content = bytearray(wheel.read_bytes())
-    content[len(content) // 2] ^= 1
-    wheel.write_bytes(content)
+    wheel.write_bytes(damage(wheel.read_bytes()))
     sublime = make(address(served))
     editor = sublime.start()
     editor.control("install_packages", packages=[NAME], unattended=True)

@@ -213,3 +213,93 @@ class TestWritten(ChangesCase):
         self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
         yield from self.waits(meanwhile=("created", 1))
         self.assertEqual(self.path.read_text(), LINES)
+
+    def test_a_file_is_shown_beside_its_baseline_and_alone_again(self) -> Steps:
+        """By the key of a proposal's layout; the right side is a clone of the person's own view."""
+        yield from self.opened_at_first()
+        views = len(self.window.views())
+        self.code.run_command("qwen_companion_toggle_diff_layout")
+        left = [view for view in self.window.views() if view.settings().get("qwen_companion.baseline")]
+        self.assertEqual([text_of(view) for view in left], [LINES])
+        self.assertTrue(left[0].is_read_only() and left[0].is_scratch())
+        right = self.window.active_view()
+        assert right
+        self.assertEqual(right.buffer_id(), self.code.buffer_id())
+        self.assertNotEqual(right, self.code)
+        self.assertEqual(len(self.window.selected_sheets()), 2)
+        yield from self.marked(right, 2)
+        self.put_caret(right, 3)
+        right.run_command("qwen_companion_keep_change")
+        yield {"condition": lambda: "line three\n" in text_of(left[0]), "timeout": 20_000}
+        right.run_command("qwen_companion_toggle_diff_layout")
+        yield lambda: len(self.window.views()) == views
+        self.assertEqual(self.window.active_view(), self.code)
+        self.assertFalse(self.code.is_scratch() or self.code.is_read_only())
+
+    def test_what_a_save_has_overwritten_can_be_compared(self) -> Steps:
+        """The agent's text is beside the file; nothing is lost."""
+        yield from self.opened_at_first()
+        agents = self.path.read_text()
+        self.on_screen.overwritten(self.window, str(self.path), ["Qwen Code"], agents.replace("line 5", "line 5!"))
+        yield lambda: self.screen.phantoms(self.code, "qwen_companion.overwritten")
+        self.screen.click(self.code, "compare")
+        left = lambda: [view for view in self.window.views() if view.settings().get("qwen_companion.baseline")]  # noqa: E731
+        yield left
+        self.assertIn("line 5!", text_of(left()[0]))
+        left()[0].run_command("qwen_companion_toggle_diff_layout")
+        yield lambda: not left()
+
+    def test_the_gutter_leaves_out_what_the_person_has_typed(self) -> Steps:
+        """The reference document is the baseline with their unsaved edits."""
+        yield from self.opened_at_first()
+        marked = self.on_screen._views[self.code.id()]
+        referred: list[str] = []
+        before = marked.refer_to
+        marked.refer_to = lambda text: (referred.append(text), before(text))
+        self.put_caret(self.code, 10)
+        self.code.run_command("insert", {"characters": "mine "})
+        yield lambda: referred[-1:] == [LINES.replace("line 10\n", "mine line 10\n")]
+        self.put_caret(self.code, 3)
+        self.code.run_command("insert", {"characters": "both "})
+        yield lambda: referred[-1:] == [LINES]
+
+    def test_the_first_change_opens_by_itself_only_if_that_is_wanted_and_nothing_is_typed(self) -> Steps:
+        """Otherwise the focus stays."""
+        written = self.on_screen
+        self.addCleanup(setattr, written, "_opens_first", written._opens_first)
+        written._typed_at = -100.0
+        self.window.focus_view(self.view)
+        written.turn_changed(self.window, "Qwen Code", 1)
+        self.assertEqual(self.window.active_view(), self.view)
+        written._opens_first = lambda: True
+        self.view.run_command("insert", {"characters": "x"})
+        self.view.run_command("undo")
+        written.turn_changed(self.window, "Qwen Code", 1)
+        self.assertEqual(self.window.active_view(), self.view)
+        written._typed_at = -100.0
+        written.turn_changed(self.window, "Qwen Code", 1)
+        yield lambda: (view := self.window.active_view()) and view.file_name() == str(self.path)
+
+    def test_the_status_report_has_the_list(self) -> Steps:
+        """A row for each file."""
+        facts = self.on_screen.facts(self.window)
+        self.assertEqual(facts, ("code.txt: modified, +1 −2, Qwen Code, waits",))
+        yield 1
+
+    def test_a_save_over_an_agents_change_loses_nothing(self) -> Steps:
+        """What was overwritten is beside the file after Compare."""
+        yield from self.opened_at_first()
+        self.put_caret(self.code, 10)
+        self.code.run_command("insert", {"characters": "mine "})
+        agents = LINES.replace("line 25\n", "line 25, the agent's\n")
+        self.path.write_text(agents, newline="")
+        yield from self.waits(code=("modified", 1))
+        yield 300
+        self.code.run_command("save")
+        yield lambda: "mine" in self.path.read_text()
+        yield lambda: self.on_screen.has_overwritten(self.code)
+        self.code.run_command("qwen_companion_compare_overwritten")
+        left = lambda: [view for view in self.window.views() if view.settings().get("qwen_companion.baseline")]  # noqa: E731
+        yield left
+        self.assertEqual(text_of(left()[0]), agents)
+        self.assertFalse(self.on_screen.has_overwritten(self.code))

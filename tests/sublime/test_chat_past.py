@@ -118,7 +118,7 @@ class TestRewinding(ChatCase):
         task = self.view_values.Task("1", "agent", "Look", "completed", 0.0)
         self.show(self.message("Yes"), state="done", last="done", tasks=(task,))
         self.assertEqual([each.is_visible() for each in (fork, tasks, sessions)], [True, True, True])
-        self.show(self.message("Yes"), state="done", last="done", lacks=("rewind", "tasks"), tasks=(task,))
+        self.show(self.message("Yes"), state="done", last="done", lacks=("rewind", "fork", "tasks"), tasks=(task,))
         self.assertEqual([each.is_visible() for each in (fork, tasks, sessions)], [False, False, True])
         yield 1
 

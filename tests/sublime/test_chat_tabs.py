@@ -143,8 +143,8 @@ class TestRouting(TabsCase):
             self.show(self.message("Working …"), running="turn")
             yield from self.go(chat.view)
             self.window.run_command("qwen_companion_chat_cancel")
-            yield lambda chat=chat: (chat.id,) in self.chats.of("cancel")
-        self.assertEqual(self.chats.of("cancel"), [(self.first.id,), (self.second.id,)])
+            yield lambda chat=chat: (chat.id, "turn") in self.chats.of("cancel")
+        self.assertEqual(self.chats.of("cancel"), [(self.first.id, "turn"), (self.second.id, "turn")])
 
     def test_a_link_that_runs_a_command_is_for_its_own_chat(self) -> Steps:
         self.about(self.first)
@@ -401,6 +401,20 @@ class TestReload(TabsCase):
         yield from self.go(self.second.view)
         self.assertIsNone(self.adapter.chats.find(self.second.view))
         self.assertEqual(text_of(self.second.view), before)
+
+
+class TestTitles(TabsCase):
+    def test_a_title_that_the_agent_has_forgotten_stays_with_its_session(self) -> Steps:
+        yield 1
+        self.about(self.first)
+        self.show(title="About cats", session="one")
+        self.assertIn("About cats", self.first.view.name())
+        self.show(replaces_all=True, session="one")
+        self.assertIn("About cats", self.first.view.name())
+        self.show(replaces_all=True, session="two")
+        self.assertNotIn("About cats", self.first.view.name())
+        self.show(replaces_all=True, title="About dogs", session="two")
+        self.assertIn("About dogs", self.first.view.name())
 
 
 class TestStatus(TabsCase):

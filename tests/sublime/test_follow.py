@@ -8,6 +8,7 @@ import sublime
 
 from .chat_case import ChatCase, loaded
 from .companion_case import Steps
+from .test_changes_review import ChangesCase as WrittenCase
 
 LINES = "".join(f"line {number}\n" for number in range(1, 200))
 
@@ -126,3 +127,28 @@ class TestWithoutAnAgent(ChatCase):
         window.run_command("close_window")
         self.window.bring_to_front()
         yield 0
+
+
+class TestFollowingACli(WrittenCase):
+    """A CLI that writes without asking."""
+
+    def test_what_it_writes_is_shown_at_its_last_change_and_the_focus_stays(self) -> Steps:
+        following = loaded("sublime_text.package").adapter().following
+        self.addCleanup(following.close)
+        self.window.focus_view(self.view)
+        path = self.folder / "written.txt"
+        path.write_text(LINES)
+        self.window.run_command("qwen_companion_begin_round")
+        yield {"condition": lambda: "written.txt" not in self.listed(), "timeout": 20_000}
+        yield 300
+        self.assertTrue(loaded("sublime_text.follow.commands").QwenCompanionFollowCommand(self.window).is_visible())
+        self.window.run_command("qwen_companion_follow")
+        path.write_text(LINES.replace("line 150\n", "line one hundred and fifty\n"))
+        yield {"condition": lambda: self.window.find_open_file(str(path)), "timeout": 20_000}
+        view = self.window.find_open_file(str(path))
+        assert view
+        regions = lambda: view.get_regions("qwen_companion.followed")  # noqa: E731
+        yield lambda: regions() and view.rowcol(regions()[0].begin())[0] == 149
+        self.assertEqual(self.window.active_view(), self.view)
+        [visit] = following.recent(self.window)
+        self.assertEqual((visit.path, visit.line, visit.agent, visit.what), (str(path), 150, "Qwen Code", "written"))

@@ -84,6 +84,8 @@ class MemoryEditor:
     mentioned: list[tuple[str, int]] = field(default_factory=list)
     statuses: dict[int, list[WindowStatus]] = field(default_factory=dict)
     """The statuses shown for each window, the latest last."""
+    lost: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
+    """What a save has overwritten."""
     listings: dict[int, Listing] = field(default_factory=dict)
     """What waits for a review in each window, after it was written."""
     unsaved: set[str] = field(default_factory=set)
@@ -178,6 +180,9 @@ class MemoryEditor:
     async def show_place(self, window: int, path: str, line: int, character: int) -> bool:
         self.places.append((path, line, character))
         return True
+
+    def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+        self.lost.append((path, tuple(agents), text))
 
     def show_changes(self, window: int, listing: Listing) -> None:
         self.listings[window] = listing

@@ -118,7 +118,7 @@ class OpenSession:
         """Copy the session with everything that was said in it. The agent names the copy."""
         folder = session.folder
         params = {"sessionId": session.id, "cwd": folder, **await self._around(folder)}
-        answer = await self._requests.call_signed_in("session/fork", params, SESSION_LIMIT)
+        answer = await self._requests.call("session/fork", params)
         forked = read(schema.Opened, answer) or schema.Opened()
         if not forked.session_id:
             raise AnswerError(self._requests.name, 0, "it has copied nothing")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...actions import Action
-from ...clis.families import FAMILIES
 from ...comments.message import visible
 from ..chat.opening import have_chat
 from ..panels import PanelItem, choose, say
 from ..prompts.delivery import paste
 from ..prompts.recipients import Recipient, meant, recipients
+from ..terminal import terminals
 from ..terminal.terminals import Terminal
 from ..windows import is_code
 from .questions import ask
@@ -159,12 +159,4 @@ class _Sending:
             self._open_chat()
 
     def _offer_clis(self) -> None:
-        items: list[PanelItem] = [
-            (
-                f"Run {family.name}",
-                "",
-                partial(self._window.run_command, "qwen_companion_run", {"cli": family.launch.key}),
-            )
-            for family in FAMILIES
-        ]
-        choose(self._window, items, "No CLI was started in this window")
+        choose(self._window, terminals.offers_to_run(self._window), "No CLI was started in this window")

@@ -144,6 +144,24 @@ class QwenCompanionRedoChangeCommand(sublime_plugin.WindowCommand):
             adapter.thread.post(lambda companion: companion.decisions.redo(number))
 
 
+class QwenCompanionCompareOverwrittenCommand(sublime_plugin.TextCommand):
+    """Show what a save of this file has overwritten of an agent's beside the file."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is something to compare."""
+        adapter = package.adapter()
+        return adapter is not None and adapter.written.has_overwritten(self.view)
+
+    def is_visible(self) -> bool:
+        """Not in the palette otherwise."""
+        return self.is_enabled()
+
+    def run(self, edit: sublime.Edit) -> None:
+        """Once."""
+        if adapter := package.adapter():
+            adapter.written.compare_overwritten(self.view)
+
+
 class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
     """Begin a review round: what is on the disk now counts as reviewed."""
 

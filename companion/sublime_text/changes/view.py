@@ -37,7 +37,7 @@ class WrittenView:
 
     def _draw(self) -> None:
         view, starts = self.view, _starts(self.changes.text)
-        view.set_reference_document(self.changes.baseline)
+        self.refer_to(self.changes.baseline)
         regions = [sublime.Region(*_points(starts, change[2], change[3])) for change in self.changes.changes]
         links = len(regions) <= MAX_LINKS
         flags = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
@@ -77,6 +77,10 @@ class WrittenView:
         """The file or its baseline has changed."""
         self.row, self.changes = row, changes
         self._draw()
+
+    def refer_to(self, text: str) -> None:
+        """Have the editor's gutter compare with a text: the baseline with the person's unsaved edits."""
+        self.view.set_reference_document(text)
 
     def clear(self) -> None:
         """Remove all marks. The editor's gutter compares with what the person's own settings say again."""

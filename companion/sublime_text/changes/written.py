@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import sublime
 
@@ -11,8 +13,10 @@ from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
 from ..diff.listing import WrittenRows
 from ..notices import NOTICES
+from ..style import COLOURS
 from ..windows import Focus, is_code, real_path
 from .ask_later import AskLater
+from .sides import Lines, Sides
 from .view import WrittenView
 
 if TYPE_CHECKING:
@@ -22,7 +26,26 @@ NOTHING = "Nothing waits for a review."
 UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
 STALE = "This file is compared again. Try again in a moment."
 
+IDLE = 5.0
+"""Seconds without an edit after which a change may be opened by itself."""
+IN_STATUS = 50
+"""Files in the status report."""
+MERGE_AFTER = 400
+"""Milliseconds after an edit until the gutter leaves it out."""
+_OFFER = (
+    f'<body id="qwen-companion-overwritten"><style>{COLOURS} body {{ margin: 0; }}</style>'
+    'Your save has overwritten what an agent had written. <a href="compare">Compare</a></body>'
+)
+
 Decision = Literal["keep", "undo"]
+
+
+class _Offer(NamedTuple):
+    """What a save has overwritten."""
+
+    phantoms: sublime.PhantomSet
+    text: str
+    who: str
 
 
 class WrittenChanges:
@@ -37,17 +60,28 @@ class WrittenChanges:
         tell: Callable[[Callable[[Companion], object]], None],
         ask: AskLater,
         changed: Callable[[sublime.Window], object],
+        opens_first: Callable[[], bool],
     ) -> None:
+        """`opens_first` says whether the first change is opened by itself after a turn."""
         self._focus = focus
         self._tell = tell
         self._ask = ask
         self._changed = changed
+        self._opens_first = opens_first
+        self._typed_at = -IDLE
+        """When a tab with code was edited last, by the monotonic clock."""
         self._listings: dict[int, Listing] = {}
         self._views: dict[int, WrittenView] = {}
         self._asked: dict[int, str] = {}
         """The state of the file for which a view's changes were asked."""
         self._going: dict[str, int] = {}
         """The files whose first change, or last for -1, the caret goes to as soon as it is known."""
+        self._offers: dict[int, _Offer] = {}
+        """The offers to compare what a save has overwritten, by buffer."""
+        self._merging: set[int] = set()
+        """The views whose unsaved edits are about to be merged into their reference documents."""
+        self._sides: dict[int, Sides] = {}
+        """What is shown side by side, by window."""
         self.viewed: set[tuple[str, str]] = set()
         """The files that had the focus, with what was on the disk then."""
 
@@ -89,19 +123,56 @@ class WrittenChanges:
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
+        for number, sides in list(self._sides.items()):
+            if view in (sides.left, sides.right):
+                self._close_sides(number)
+        self._offers.pop(view.buffer_id(), None)
         self._views.pop(view.id(), None)
         self._asked.pop(view.id(), None)
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window closes."""
         self._listings.pop(window.id(), None)
+        self._sides.pop(window.id(), None)
 
     def close_all(self) -> None:
         """The package is unloaded."""
+        for number in list(self._sides):
+            self._close_sides(number)
         for marked in self._views.values():
             marked.clear()
         self._views.clear()
         self._listings.clear()
+
+    def can_toggle(self, view: sublime.View) -> bool:
+        """Whether a view can be shown beside its baseline, or is."""
+        return view.id() in self._views or any(sides.has(view) for sides in self._sides.values())
+
+    def toggle_layout(self, view: sublime.View) -> None:
+        """Show a file beside its baseline, or alone again."""
+        for number, sides in list(self._sides.items()):
+            if sides.has(view):
+                self._close_sides(number)
+                return
+        if marked := self._views.get(view.id()):
+            at = time.strftime("%H:%M", time.localtime())
+            title = f"{os.path.basename(marked.changes.path)} (before, {at})"
+            self._show_sides(view, marked.changes.baseline, title, _lines_of(marked.changes), is_baseline=True)
+
+    def _show_sides(
+        self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool
+    ) -> None:
+        window = view.window()
+        if window is None:
+            return
+        if window.id() in self._sides:
+            self._close_sides(window.id())
+        self._sides[window.id()] = Sides(view, text, title, changes, is_baseline=is_baseline)
+        self._refresh(self._sides[window.id()].right)
+
+    def _close_sides(self, number: int) -> None:
+        if sides := self._sides.pop(number, None):
+            sides.close()
 
     def _row(self, view: sublime.View) -> ChangeRow | None:
         name = view.file_name()
@@ -142,15 +213,49 @@ class WrittenChanges:
             return
         if marked:
             marked.update(row, changes)
+            if view.is_dirty():
+                self.edited(view)
         else:
             number = view.id()
             marked = self._views[number] = WrittenView(view, row, changes, lambda *act: self._clicked(number, *act))
+        for sides in self._sides.values():
+            if sides.right == view and sides.is_baseline:
+                sides.show(changes.baseline, _lines_of(changes))
         if step := self._going.pop(row.full_path, 0):
             marked.go_to_end(step)
+
+    def edited(self, view: sublime.View) -> None:
+        """A view was edited: the person's unsaved edits are no changes of an agent."""
+        number = view.id()
+        if is_code(view):
+            self._typed_at = time.monotonic()
+        if number not in self._views or number in self._merging:
+            return
+        self._merging.add(number)
+
+        def merge() -> None:
+            self._merging.discard(number)
+            if (marked := self._views.get(number)) and view.is_valid() and (window := view.window()):
+                changes, mine = marked.changes, _text(view)
+
+                def answer(text: str | None) -> None:
+                    if self._views.get(number) is marked and marked.changes is changes:
+                        marked.refer_to(changes.baseline if text is None else text)
+
+                self._ask(
+                    window, lambda companion: companion.changes.merged(changes.baseline, changes.text, mine), answer
+                )
+
+        sublime.set_timeout(merge, MERGE_AFTER)
 
     def _clear(self, marked: WrittenView) -> None:
         """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
         marked.clear()
+        for number, sides in list(self._sides.items()):
+            if sides.right == marked.view and sides.is_baseline:
+                self._close_sides(number)
+        if not marked.view.is_valid():
+            return
         view, row = marked.view, marked.row
         window, target = view.window(), view.settings().get("git_diff_target", "index")
         # `reset_reference_document` doesn't bring git's own text back (sublimehq/sublime_text#2689).
@@ -167,6 +272,8 @@ class WrittenChanges:
     def _clicked(self, number: int, what: str, key: str) -> None:
         marked = self._views.get(number)
         match what:
+            case "compare":
+                self.compare_overwritten(sublime.View(number))
             case "keep" | "undo" if marked:
                 self._decide(marked, what, key, None)
             case _:
@@ -282,9 +389,65 @@ class WrittenChanges:
         self._asked.pop(opened.id(), None)
         self._refresh(opened)
 
+    def overwritten(self, window: sublime.Window, path: str, agents: Sequence[str], text: str) -> None:
+        """A save has overwritten what an agent had written: offer once to compare them."""
+        view = window.find_open_file(path)
+        if view is None:
+            return
+        if before := self._offers.pop(view.buffer_id(), None):
+            before.phantoms.update([])
+        phantoms = sublime.PhantomSet(view, "qwen_companion.overwritten")
+        number = view.id()
+        phantoms.update(
+            [
+                sublime.Phantom(
+                    sublime.Region(0), _OFFER, sublime.PhantomLayout.BLOCK, lambda href: self._clicked(number, href, "")
+                )
+            ]
+        )
+        who = ", ".join(agents)
+        self._offers[view.buffer_id()] = _Offer(phantoms, text, who)
+        NOTICES.add(f"Your save of {os.path.basename(path)} has overwritten what {who} had written. Compare", window)
+
+    def has_overwritten(self, view: sublime.View) -> bool:
+        """Whether a save of this file has overwritten something that was not compared yet."""
+        return view.buffer_id() in self._offers
+
+    def compare_overwritten(self, view: sublime.View) -> None:
+        """Show what a save has overwritten beside the file."""
+        offer, window = self._offers.pop(view.buffer_id(), None), view.window()
+        if offer is None or window is None:
+            return
+        offer.phantoms.update([])
+        title = f"{os.path.basename(view.file_name() or '')} ({offer.who}, overwritten)"
+        theirs, mine = offer.text, _text(view)
+
+        def answer(changes: Sequence[Lines]) -> None:
+            self._show_sides(view, theirs, title, changes, is_baseline=False)
+
+        self._ask(window, lambda companion: companion.changes.compared(theirs, mine), answer)
+
     def turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
         """A turn has changed some files: say so once."""
         NOTICES.add(f"{agent}: {files} file{'s' * (files != 1)} changed. Review (F8)", window)
+        view = window.active_view()
+        is_idle = view is not None and is_code(view) and time.monotonic() - self._typed_at >= IDLE
+        if is_idle and self._opens_first():
+            self.go(window, None)
+
+    def facts(self, window: sublime.Window) -> tuple[str, ...]:
+        """What waits in a window, a line for each file, for the status report."""
+        rows = self.listing(window).rows
+        lines = [
+            f"{row.path}: {row.kind}, +{row.inserted} −{row.deleted}, "
+            f"{', '.join(row.agents) or 'changed outside'}, {self._state(row)}"
+            for row in rows[:IN_STATUS]
+        ]
+        return (*lines, *([f"and {len(rows) - IN_STATUS} more"] if len(rows) > IN_STATUS else []))
+
+
+def _lines_of(changes: FileChanges) -> list[Lines]:
+    return [each[:4] for each in changes.changes]
 
 
 def _text(view: sublime.View) -> str:

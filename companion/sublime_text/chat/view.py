@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 TITLE_LENGTH = 60
 """Characters of a session's title that the tab shows."""
+TITLE_SETTING = "qwen_companion.chat_title"
+"""On the view: the id of a session and its title."""
 ASKS_MARK = "? "
 """Before the title while something is asked."""
 NEWS_MARK = "• "
@@ -83,8 +85,13 @@ class ChatView:
         letter: str,
         act: Callable[[str], None],
         damaged: Callable[[], object],
+        here: Callable[[str], str],
     ) -> None:
-        """`view` is a new one, or one from an earlier run. `letter` stands for the agent."""
+        """`view` is a new one, or one from an earlier run. `letter` stands for the agent.
+
+        `here` gives the path here of a file that another computer names.
+        """
+        self.here = here
         self.view = view
         self.id = chat_id_of(view)
         """Names the chat as long as the editor runs, over reloads, too."""
@@ -267,7 +274,7 @@ class ChatView:
     @property
     def facts(self) -> ShownChat:
         """What the status report says about it."""
-        return ShownChat(self._title(self.render.status.title if self.render else ""), self._state, self.folder)
+        return ShownChat(self._title(self._named(self.render) if self.render else ""), self._state, self.folder)
 
     @property
     def _state(self) -> str:
@@ -287,6 +294,16 @@ class ChatView:
         """A sentence about the long turn that has just ended while the person looked elsewhere; empty if none has."""
         ended, self._ended = self._ended, ""
         return ended
+
+    def _named(self, render: Render) -> str:
+        """The title of the session. Some agents forget it with a restart, so the tab keeps it."""
+        settings, named = self.view.settings(), render.status.title
+        kept: object = settings.get(TITLE_SETTING)
+        if named and render.session and kept != [render.session, named]:
+            settings.set(TITLE_SETTING, [render.session, named])
+        elif not named and isinstance(kept, list) and len(kept) == 2 and kept[0] == render.session:
+            named = str(kept[1])
+        return named
 
     def _title(self, session: str) -> str:
         """The tab's, with that of the session."""
@@ -324,7 +341,7 @@ class ChatView:
         if self.session != render.session:
             settings.set(SESSION_SETTING, render.session)
         mark = ASKS_MARK if render.asks else NEWS_MARK if self.has_news else ""
-        title = f"{mark}{self._title(render.status.title)}"
+        title = f"{mark}{self._title(self._named(render))}"
         if self.view.name() != title:
             self.view.set_name(title)
         status = " · ".join(html.facts(render))

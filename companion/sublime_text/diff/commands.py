@@ -136,7 +136,20 @@ class QwenCompanionToggleLineEndingsCommand(_DiffCommand):
 
 
 class QwenCompanionToggleDiffLayoutCommand(_DiffCommand):
-    """Switch a diff between side by side and inline."""
+    """Switch a diff, or a file with written changes, between side by side and inline."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is a diff, or something to show beside the file."""
+        adapter = package.adapter()
+        return super().is_enabled() or (adapter is not None and adapter.written.can_toggle(self.view))
+
+    def run(self, edit: sublime.Edit, *, by_key: bool = False) -> None:
+        """In a file with written changes, show its baseline beside it."""
+        adapter = package.adapter()
+        if adapter and adapter.written.can_toggle(self.view):
+            adapter.written.toggle_layout(self.view)
+        else:
+            super().run(edit, by_key=by_key)
 
     def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Keep the proposal's text and its undo history."""

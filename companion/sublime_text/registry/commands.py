@@ -12,6 +12,7 @@ from ...agents import AgentCommand, InstalledAgent
 from ...registry.entries import ArchiveSource
 from ...registry.plans import WHERE, is_newer, system
 from .. import package
+from ..chat.commands import is_chat_on
 from ..minihtml import safe
 from ..panels import PanelItem, choose, say
 
@@ -28,6 +29,11 @@ _AGENT = (sublime.KindId.COLOR_BLUISH, "Agent")
 
 class QwenCompanionInstallAgentCommand(sublime_plugin.WindowCommand):
     """Install an agent of the Agent Client Protocol's registry, update it or remove it."""
+
+    def is_visible(self, anew: bool = False) -> bool:
+        """Whether the person chats at all, or has installed an agent."""
+        adapter = package.adapter()
+        return is_chat_on(self.window) or (adapter is not None and bool(adapter.settings.installed))
 
     def run(self, anew: bool = False) -> None:
         """Show the list; with `anew` one that is downloaded now."""

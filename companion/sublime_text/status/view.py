@@ -86,8 +86,9 @@ def editor_facts(
     settings: Sequence[object],
     messages: Sequence[tuple[float, str]],
     chats: Callable[[sublime.Window], tuple[ShownChat, ...]] = lambda _: (),
+    written: Callable[[sublime.Window], tuple[str, ...]] = lambda _: (),
 ) -> Facts:
-    """The facts that the editor knows; `chats` gives those of a window."""
+    """The facts that the editor knows; `chats` gives those of a window, `written` the written changes that wait."""
     windows = sorted(sublime.windows(), key=lambda window: window != front)
     about = (
         ("QwenCompanion", __version__),
@@ -98,7 +99,7 @@ def editor_facts(
     return Facts(
         at=time.time(),
         about=about,
-        windows=tuple(_shown(window, chats(window)) for window in windows),
+        windows=tuple(replace(_shown(window, chats(window)), written=written(window)) for window in windows),
         settings=tuple(map(str, settings)),
         messages=tuple(messages),
     )

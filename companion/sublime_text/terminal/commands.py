@@ -190,18 +190,7 @@ class QwenCompanionShowTerminalCommand(sublime_plugin.WindowCommand):
             return
         if not running:
             say(self.window, NO_CLI)
-            choose(
-                self.window,
-                [
-                    (
-                        f"Run {family.name}",
-                        "",
-                        partial(self.window.run_command, "qwen_companion_run", {"cli": family.launch.key}),
-                    )
-                    for family in FAMILIES
-                ],
-                "No CLI runs in a terminal of this window",
-            )
+            choose(self.window, terminals.offers_to_run(self.window), "No CLI runs in a terminal of this window")
         elif adapter.focus.last(self.window) == running[0].view:
             terminals.leave(running[0], self.window, adapter.focus.last_code(self.window))
         else:

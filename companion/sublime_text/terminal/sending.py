@@ -10,10 +10,9 @@ from typing import Any, Literal, NamedTuple
 import sublime
 import sublime_plugin
 
-from ...clis.families import FAMILIES
 from ...clis.shell import Lines, mention
 from .. import package
-from ..panels import choose, say
+from ..panels import PanelItem, choose, say
 from ..targets import Menu, missing
 from ..windows import is_code
 from . import terminals
@@ -123,11 +122,9 @@ def _send_somewhere(window: sublime.Window, named: Sequence[_Named]) -> None:
         send(running[0])
         return
     targets = running or terminals.others(window)
-    items = [(f"Send to {one.title}", one.folder, partial(send, one)) for one in targets]
+    items: list[PanelItem] = [(f"Send to {one.title}", one.folder, partial(send, one)) for one in targets]
     if not running:
-        for family in FAMILIES:
-            run = partial(window.run_command, "qwen_companion_run", {"cli": family.launch.key})
-            items.append((f"Run {family.name}", "", run))
+        items += terminals.offers_to_run(window)
     choose(window, items, "The CLI to send it to" if running else "No CLI was started in this window")
 
 

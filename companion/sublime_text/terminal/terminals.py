@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ from ..windows import is_terminal
 
 if TYPE_CHECKING:
     from sublime_types import WindowLayout
+
+    from ..panels import PanelItem
 
 TERMINAL_SETTING = "qwen_companion.terminal"
 """Set on the view of a terminal that we opened: see `Terminal`."""
@@ -85,6 +88,12 @@ def running(window: sublime.Window) -> list[Terminal]:
 def others(window: sublime.Window) -> list[Terminal]:
     """The terminals of a window that the person opened."""
     return [Terminal(view, None) for view in _live(window) if not view.settings().has(TERMINAL_SETTING)]
+
+
+def offers_to_run(window: sublime.Window) -> list[PanelItem]:
+    """For each CLI, a row that runs it in a terminal of a window."""
+    run = [partial(window.run_command, "qwen_companion_run", {"cli": family.launch.key}) for family in FAMILIES]
+    return [(f"Run {family.name}", "", call) for family, call in zip(FAMILIES, run, strict=True)]
 
 
 def _live(window: sublime.Window) -> list[sublime.View]:

@@ -265,6 +265,46 @@ def test_an_open_file_is_written_in_the_editor_and_never_with_unsaved_edits(run:
     run(test)
 
 
+def test_what_a_save_has_overwritten_is_offered_once(run: Any):
+    async def test(work: Work) -> None:
+        await work.begun()
+        path = work.path / "a.py"
+        agents, mine = LINES.replace("line 3\n", "agent\n"), LINES.replace("line 20\n", "mine\n")
+        work.editor.buffers[str(path)] = mine
+        work.editor.unsaved.add(str(path))
+        path.write_text(agents)
+        await work.until(lambda: work.editor.below)
+        assert work.editor.below == [(str(path), (AGENT,), LINES.encode(), agents.encode())]
+        path.write_text(mine)
+        work.rounds.saved(str(path))
+        await work.until(lambda: work.editor.lost)
+        await work.until(lambda: not work.rows)
+        assert work.editor.lost == [(str(path), (AGENT,), agents)]
+        work.rounds.saved(str(path))
+        await asyncio.sleep(0.3)
+        assert len(work.editor.lost) == 1
+
+    run(test)
+
+
+def test_a_save_that_has_the_agents_change_too_has_overwritten_nothing(run: Any):
+    async def test(work: Work) -> None:
+        await work.begun()
+        path = work.path / "a.py"
+        work.editor.buffers[str(path)] = "unsaved"
+        work.editor.unsaved.add(str(path))
+        agents = LINES.replace("line 3\n", "agent\n")
+        path.write_text(agents)
+        await work.until(lambda: work.editor.below)
+        path.write_text(agents.replace("line 20\n", "mine\n"))
+        work.rounds.saved(str(path), None, time.time_ns())
+        await asyncio.sleep(0.5)
+        assert work.editor.lost == []
+        assert set(work.rows) == {"a.py"}
+
+    run(test)
+
+
 def test_a_nested_repository_has_a_round_of_its_own(run: Any):
     async def test(work: Work) -> None:
         (work.path / "nested").mkdir()

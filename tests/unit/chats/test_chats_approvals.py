@@ -255,7 +255,7 @@ def test_for_another_machine_no_file_is_read(asked: Asked, project: Path, monkey
 
     async def test(room: Room, stream: Stream) -> None:
         chat = room.chats._registry[CHAT]
-        chat.connector.locality = replace(Locality(), folder="/there", is_local=False)
+        chat.connector._where = replace(Locality(), folder="/there", is_local=False)
         for module in (review_module, disk_looks):
             monkeypatch.setattr(module, "stamp", lambda _: pytest.fail("it looks at the disk"))
             monkeypatch.setattr(module, "read_file", lambda *_: pytest.fail("it reads the disk"))

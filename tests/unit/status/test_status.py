@@ -119,6 +119,8 @@ def test_a_window_that_is_not_served():
     assert finding.kind == "not served"
     assert "restart Sublime Text" in finding.text
     assert "  not served" in report(facts(windows=(ShownWindow(2, "Window 2", ("/x",)),)))
+    window = ShownWindow(2, "Window 2", ("/x",), written=("a.py: modified, +1 −2, Qwen Code, waits",))
+    assert "  to review  a.py: modified, +1 −2, Qwen Code, waits" in report(facts(windows=(window,)))
 
 
 def test_a_cli_above_the_folder():

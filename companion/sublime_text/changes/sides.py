@@ -1,0 +1,109 @@
+"""A file beside another text of it: its baseline, or what a save has overwritten.
+
+On the left is a read-only view with that text, on the right a clone of the person's own view.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import sublime
+
+from ..buffers import write_all
+from ..diff.scroll import ScrollTogether
+from ..windows import focus_view, is_visible, show_in_group
+
+SETTING = "qwen_companion.baseline"
+"""On the left view: the path of the file that it belongs to."""
+
+Lines = tuple[int, int, int, int]
+"""A change: its lines on the left and on the right, half-open, from 0."""
+
+
+class Sides:
+    """Two views beside each other. `changes` are the differences between them, from the top.
+
+    `is_baseline` says that the left one follows the baseline.
+    """
+
+    def __init__(
+        self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool
+    ) -> None:
+        self.is_baseline = is_baseline
+        window = view.window() or sublime.active_window()
+        self.view = view
+        self._window = window
+        self._changes = changes
+        group, index = window.get_view_index(view)
+        focus_view(window, view)
+        window.run_command("clone_file")
+        found = window.active_view()
+        self.right = found if found and found.buffer_id() == view.buffer_id() else view
+        self.left = window.new_file(syntax=str(view.settings().get("syntax") or ""))
+        self.left.set_scratch(True)
+        self.left.set_name(title)
+        self.left.settings().set(SETTING, view.file_name() or "")
+        self.show(text, changes)
+        window.set_view_index(self.left, group, index + 1)
+        if self.right != view:
+            window.set_view_index(self.right, group, index + 2)
+        show_in_group(window, group, [sheet for each in (self.left, self.right) if (sheet := each.sheet())])
+        focus_view(window, self.right)
+        self.right.set_viewport_position(view.viewport_position(), animate=False)
+        self._scroll = ScrollTogether(self.left, self.right, self._is_shown, self._across)
+
+    def show(self, text: str, changes: Sequence[Lines]) -> None:
+        """The other text, or the file, has changed."""
+        self._changes = changes
+        if self.left.substr(sublime.Region(0, self.left.size())) != text:
+            write_all(self.left, text)
+            self.left.clear_undo_stack()
+        self.left.set_read_only(True)
+        for name, view, at in (("deleted", self.left, 0), ("inserted", self.right, 2)):
+            regions = [
+                sublime.Region(view.text_point(each[at], 0), view.text_point(each[at + 1], 0))
+                for each in changes
+                if each[at] < each[at + 1]
+            ]
+            flags = sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.NO_UNDO
+            view.add_regions(SETTING, regions, f"markup.{name}", flags=flags)
+
+    def has(self, view: sublime.View) -> bool:
+        """Whether a view is one of the two, or the one that was cloned."""
+        return view in (self.left, self.right, self.view)
+
+    def close(self) -> None:
+        """Close both, and show the person's own view again."""
+        self._scroll.close()
+        self.right.erase_regions(SETTING)
+        carets = [(region.a, region.b) for region in self.right.sel()] if self.right.is_valid() else []
+        for view in (self.left, self.right):
+            if view.is_valid() and view != self.view:
+                view.close()
+        if self.view.is_valid() and self._window.is_valid():
+            focus_view(self._window, self.view)
+            if carets:
+                self.view.sel().clear()
+                self.view.sel().add_all([sublime.Region(*caret) for caret in carets])
+
+    def _is_shown(self) -> bool:
+        return is_visible(self.left) and is_visible(self.right)
+
+    def _across(self, side: int, y: float) -> float:
+        here, there = (self.left, self.right) if side == 0 else (self.right, self.left)
+        row = here.rowcol(here.layout_to_text((0, y)))[0]
+        top = here.text_to_layout(here.text_point(row, 0))[1]
+        return there.text_to_layout(there.text_point(_row_across(self._changes, side, row), 0))[1] + y - top
+
+
+def _row_across(changes: Sequence[Lines], side: int, row: int) -> int:
+    """The row of the other side that is level with a row."""
+    start, end, other = (0, 1, 3) if side == 0 else (2, 3, 1)
+    at = bisect_right([change[start] for change in changes], row) - 1
+    if at < 0:
+        return row
+    change = changes[at]
+    if row < change[end]:
+        return min(change[2 - start] + row - change[start], change[other])
+    return change[other] + row - change[end]
