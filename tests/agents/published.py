@@ -116,7 +116,7 @@ QUESTION = "Which colour?"
 ANSWERS = ({"label": "Red", "description": "Like a rose"}, {"label": "Blue", "description": "Like the sea"})
 
 
-def question(**more: object) -> Mapping[str, object]:
+def question(**more: object) -> dict[str, object]:
     """The arguments of a call that asks for a colour."""
     return {"questions": [{"question": QUESTION, "header": "Colour", "options": list(ANSWERS), **more}]}
 
