@@ -30,6 +30,7 @@ from .handover import Inheritance
 from .ids import ChatId, ViewId, WindowId
 from .platforms.reasons import reason_of
 from .registry.registry import AgentRegistry
+from .review.review import Review
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
 from .server.port import ElsewhereOffer, ElsewhereState, ServedWindow
@@ -60,7 +61,9 @@ class Companion:
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
         self.changes = Rounds(editor, self, self._background)
         self.decisions = Decisions(self.changes.roots)
-        self.reviews = Reviews(editor, self._background, self._settings_of, self._status_changed, self.changes.written)
+        self.reviews = Reviews(
+            editor, self._background, self._settings_of, self._status_changed, self._written, self._opened
+        )
         self.chats = Chats(
             editor,
             self.reviews,
@@ -419,6 +422,17 @@ class Companion:
             after = UNSEEN if self._settings_of(window).review == "off" else REVIEWED
             self._editor.mention(SILENT.format(name=name, why=found[name], after=after), window)
             self._status_changed()
+
+    def _opened(self, review: Review) -> None:
+        """An agent proposes a change."""
+        if (server := self._windows.get(review.owner.window)) and server.tells_news:
+            server.news.proposed(review.owner.cli, review.file_path)
+
+    def _written(self, review: Review, text: str) -> None:
+        """A proposal that was accepted is on the disk."""
+        self.changes.written(review, text)
+        if (server := self._windows.get(review.owner.window)) and server.tells_news:
+            server.news.changed(review.owner.cli, review.file_path)
 
     async def _await_start(self, window: ServedWindow, server: WindowServer) -> None:
         try:

@@ -53,14 +53,16 @@ class Reviews:
         settings_of: Callable[[int], Settings],
         changed: Callable[[], object],
         written: Callable[[Review, str], object],
+        opened: Callable[[Review], object],
     ) -> None:
         """`settings_of` gives the settings of a window.
 
         `changed` is called when a review was opened or has its outcome, `written` with each accepted proposal and its
-        text.
+        text, `opened` with each new proposal.
         """
         self.settings_of = settings_of
         self._changed = changed
+        self._opened = opened
         self._written = written
         self._editor = editor
         self._background = background
@@ -88,6 +90,7 @@ class Reviews:
         review = self._open[owner, file_path] = Review(owner, file_path, SourceText(content), number, request=request)
         logger.debug("%s opens a diff of %s", owner.cli, file_path)
         self._changed()
+        self._opened(review)
         self._background(self._show(review))
         return review
 

@@ -58,7 +58,6 @@ class AgentTool:
     arguments: type[BaseModel]
     answer: type[BaseModel]
     run: Callable[[Session, Any], Awaitable[BaseModel]]
-    may_open_file: bool = False
 
     @property
     def listed(self) -> dict[str, Any]:
@@ -81,6 +80,7 @@ class AgentTools:
         context: Callable[[], Awaitable[IdeContext | None]],
         settings: Callable[[], Settings],
         knowledge: EditorKnowledge,
+        news: NewProblems,
         refusal: Refusal,
     ) -> None:
         """`context` makes the context of the window, as its `settings` allow it."""
@@ -88,7 +88,7 @@ class AgentTools:
         self._context = context
         self._settings = settings
         self._refusal = refusal
-        self.new_problems = NewProblems(knowledge.problems_of)
+        self._new_problems = news
         self._tools = {each.name: each for each in self._all(knowledge)}
         self._listed = {name: each.listed for name, each in self._tools.items()}
 
@@ -128,7 +128,7 @@ class AgentTools:
         if not settings.agents_new_problems:
             return []
         try:
-            return [answer_of(each, settings.told) for each in await self.new_problems.of(session.cli)]
+            return [answer_of(each, settings.told) for each in await self._new_problems.of(session.cli)]
         except TimeoutError:
             return []
 
@@ -136,8 +136,6 @@ class AgentTools:
         path = opened.file_path
         if why := await self._refusal(session, path):
             raise UntoldError(why)
-        if self._settings().agents_new_problems:
-            self.new_problems.proposed(session.cli, path)
         asking = _Asking(session)
         review = self._reviews.open(asking, path, opened.new_content)
         try:
@@ -145,8 +143,6 @@ class AgentTools:
         finally:
             if not asking.has_outcome:
                 self._reviews.orphan(review.owner)
-        if outcome["outcome"] == "accepted":
-            self.new_problems.changed(session.cli, path)
         return OpenDiffAnswer.model_construct(**outcome)
 
     async def _get_context(self, _session: Session, _arguments: NoArguments) -> GetContextAnswer:

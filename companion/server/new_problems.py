@@ -31,7 +31,7 @@ class NewProblems:
 
     def proposed(self, agent: str, path: str) -> None:
         """An agent is about to change a file."""
-        key = agent, os.path.normpath(path)
+        key = _plain(agent), os.path.normpath(path)
         if key not in self._due and (key not in self._before or self._before[key].done()):
             for old in [each for each in self._before if each not in self._due][: -MOST_FILES + 1]:
                 del self._before[old]
@@ -39,6 +39,7 @@ class NewProblems:
 
     def changed(self, agent: str, path: str) -> None:
         """The change was accepted, or is written."""
+        agent = _plain(agent)
         key = agent, os.path.normpath(path)
         self._due.pop(key, None)
         self._due[key] = None
@@ -48,6 +49,7 @@ class NewProblems:
 
     async def of(self, agent: str) -> list[Diagnostic]:
         """What an agent's changes have made since it was last told. Waits until the servers have looked."""
+        agent = _plain(agent)
         found: list[Diagnostic] = []
         for key in [each for each in self._due if each[0] == agent]:
             before = self._before.get(key)
@@ -67,3 +69,8 @@ class NewProblems:
     def _forget(self, key: tuple[str, str]) -> None:
         self._due.pop(key, None)
         self._before.pop(key, None)
+
+
+def _plain(agent: str) -> str:
+    """An agent's name, whichever way it has come in: as a CLI, by its model, or in a chat."""
+    return agent.removesuffix(" (MCP)").removesuffix(" (chat)")

@@ -34,6 +34,7 @@ from ..review.reviews import Reviews
 from ..settings import Settings
 from .agent_tools import AgentTools, failed, text
 from .knowledge import EditorKnowledge
+from .new_problems import NewProblems
 from .sessions import CliSessions, Session
 
 Context = ServerRequestContext[Any, Request]
@@ -69,12 +70,13 @@ class Tools:
         context: Callable[[], Awaitable[IdeContext | None]],
         settings: Callable[[], Settings],
         knowledge: EditorKnowledge,
+        news: NewProblems,
     ) -> None:
         """`context` makes the context of the window, as its `settings` allow it."""
         self._sessions = sessions
         self._reviews = reviews
         self._settings = settings
-        self._agents = AgentTools(reviews, context, settings, knowledge, self._refusal)
+        self._agents = AgentTools(reviews, context, settings, knowledge, news, self._refusal)
 
     def server(self) -> Server[Any]:
         """The MCP server that serves these tools."""

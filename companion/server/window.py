@@ -32,6 +32,7 @@ from .http.app import App
 from .http.connections import HttpServer
 from .http.resumed import AwaitedSession
 from .knowledge import EditorKnowledge
+from .new_problems import NewProblems
 from .path_maps import PathMaps
 from .port import ElsewhereOffer, ElsewhereState, WindowSource
 from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
@@ -87,10 +88,12 @@ class WindowServer:
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
         knowledge = EditorKnowledge(endpoint.window, editor, lambda: self.settings, lambda: self.endpoint.folders)
+        self.news = NewProblems(knowledge.problems_of)
+        """What the agents' changes have made."""
         self._app = App(
             endpoint,
             self.sessions,
-            Tools(self.sessions, reviews, self._told_context, lambda: self.settings, knowledge),
+            Tools(self.sessions, reviews, self._told_context, lambda: self.settings, knowledge, self.news),
         )
         self._server = HttpServer(self._app, self._app.answer_at_once)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -130,6 +133,11 @@ class WindowServer:
     def _resumed(self, session: Session) -> None:
         if awaited := self._awaited.pop(session.known_as, None):
             self._reviews.pass_on(awaited, session)
+
+    @property
+    def tells_news(self) -> bool:
+        """Whether agents are told of the problems that their changes have made."""
+        return self.settings.agents_use_editor and self.settings.agents_new_problems
 
     async def serve(self, *, check: bool = False) -> None:
         """Answer requests until `close`. With `check`, see first whether the libraries do what is asked of them."""

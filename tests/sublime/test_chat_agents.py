@@ -101,6 +101,25 @@ class TestPicking(AgentCase):
         yield lambda: len(self.asked) == 2
         self.assertIn("another", self.asked[1])
 
+    def test_the_mcp_servers_are_shown_before_the_first_start_and_when_they_change(self) -> Steps:
+        consent = sublime.load_settings(CONSENT)
+        self.addCleanup(consent.set, "allowed_servers", consent.get("allowed_servers"))
+        self.set_setting("agents_mcp_servers", {"docs": {"url": "https://docs.example/mcp"}})
+        yield from self.panel()
+        self.screen.pick("Own")
+        yield self.opened
+        self.assertEqual(len(self.asked), 1)
+        self.assertIn("docs: https://docs.example/mcp", self.asked[0])
+        self.assertTrue(self.adapter.consent.allows("Own"))
+        secret = {"Authorization": "Bearer ${DOCS_TOKEN}"}
+        self.set_setting("agents_mcp_servers", {"docs": {"url": "https://other.example/mcp", "headers": secret}})
+        yield lambda: not self.adapter.consent.allows("Own")
+        yield from self.panel("qwen_companion_chat_with")
+        self.screen.pick("Own")
+        yield lambda: len(self.asked) == 2
+        self.assertIn("docs: https://other.example/mcp with Authorization", self.asked[1])
+        self.assertNotIn("Bearer", self.asked[1])
+
     def test_a_missing_program_gives_its_install_command(self) -> Steps:
         yield from self.panel()
         self.screen.pick("Gemini CLI")

@@ -13,4 +13,4 @@ from ..memory_editor import MemoryEditor
 
 def reviews_in(editor: MemoryEditor, background: Callable[[Coroutine[Any, Any, object]], object]) -> Reviews:
     """Reviews with the settings of a new installation, of which nobody else hears."""
-    return Reviews(editor, background, lambda _: Settings(), lambda: None, lambda *_: None)
+    return Reviews(editor, background, lambda _: Settings(), lambda: None, lambda *_: None, lambda _: None)

@@ -192,6 +192,8 @@ def test_the_problems_that_an_accepted_change_makes_come_with_the_next_answer(ru
         running.editor.awaited = {file}
         running.accept(file)
         assert json.loads(answer.result()["result"]["content"][0]["text"])["outcome"] == "accepted"
+    Path(file).write_text("\nx = z\n")
+    until(lambda: running.do(lambda companion: companion._windows[1].news._due))
     running.editor.problems[file] = [row(1, "old"), row(1, "z is undefined"), row(1, "style", severity=4)]
     running.editor.awaited = set()
     told = call(agent, "getOpenFiles")
@@ -200,7 +202,7 @@ def test_the_problems_that_an_accepted_change_makes_come_with_the_next_answer(ru
 
 
 def _looked(companion: Any, path: str) -> bool:
-    before = companion._windows[1]._app._tools._agents.new_problems._before
+    before = companion._windows[1].news._before
     return any(each.done() for (_, known), each in before.items() if known == path)
 
 
@@ -218,8 +220,10 @@ def test_new_problems_can_be_switched_off(running: Running, agent: Cli, file: st
 class ModelOfCli(Cli):
     """What `mcp_bridge.mjs` does for a CLI."""
 
+    path = "/tools/Claude Code"
+
     def send(self, method: str = "POST", path: str = "/mcp", body: object = None, **headers: str | None) -> Any:
-        return super().send(method, "/tools/Claude Code" if path == "/mcp" else path, body, **headers)
+        return super().send(method, self.path if path == "/mcp" else path, body, **headers)
 
 
 def test_a_cli_reaches_the_tools_only_if_the_person_wants_it(running: Running, agent: Cli, file: str):
@@ -239,6 +243,24 @@ def test_a_cli_reaches_the_tools_only_if_the_person_wants_it(running: Running, a
         refused = model.ask("tools/list")
         assert refused.status_code == 403
         assert "agents_use_editor" in refused.text
+
+
+def test_a_change_that_a_cli_has_proposed_itself_is_told_to_its_model(running: Running, agent: Cli, file: str):
+    running.editor.problems[file] = []
+    with ModelOfCli(running.lock()) as model, running.cli() as cli:
+        model.path = "/tools/Qwen Code"
+        model.connect()
+        cli.connect()
+        cli.tool("openDiff", filePath=file, newContent="x = z\n")
+        until(lambda: running.editor.diffs)
+        until(lambda: running.do(lambda companion: _looked(companion, file)))
+        running.accept(file)
+        Path(file).write_text("x = z\n")
+        until(lambda: running.do(lambda companion: companion._windows[1].news._due))
+        running.editor.problems[file] = [row(0, "z is undefined", severity=2)]
+        assert "newProblems" not in call(agent, "getOpenFiles")
+        [told] = call(model, "getOpenFiles")["newProblems"]
+        assert (told["message"], told["severity"]) == ("z is undefined", "warning")
 
 
 def test_the_two_ways_in_do_not_mix(running: Running, agent: Cli):
