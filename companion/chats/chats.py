@@ -180,12 +180,14 @@ class Chats:
         asking = (chat for chat in self._registry.within(window) if chat.questions)
         return tuple(sorted({chat.agent for chat in asking}))
 
-    def cancel(self, chat_id: ChatId) -> None:
-        """End the turn that runs."""
+    def cancel(self, chat_id: ChatId, turn: str | None = None) -> None:
+        """End the turn that runs. With `turn`, what the person saw running, one that has begun since then goes on."""
 
         async def cancel(chat: Chat) -> None:
             client, session = chat.connection.connected
-            await client.cancel(session)
+            running = chat.connection.conversation.status.running
+            if turn is None or running in (None, turn):
+                await client.cancel(session)
 
         self._registry.do(chat_id, cancel)
 

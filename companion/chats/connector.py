@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import os
 import threading
@@ -23,6 +25,7 @@ from ..backends.daemon.process.private import CONNECTING, PrivateDaemon
 from ..backends.sessions import AgentSession
 from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ConnectionStatus, Locality
+from ..registry.plans import prepare
 from ..settings import DaemonSettings
 from .daemons import Daemons
 
@@ -140,6 +143,9 @@ class Connector:
     async def start_agent(self, agent: AgentCommand, conversation: Conversation) -> tuple[Backend, str]:
         """The agent, and the folder as it gets it."""
         conversation.set_connection(ConnectionStatus("connecting", f"Starting {agent.name} …"))
+        with contextlib.suppress(OSError):
+            # The person may have cleared the folder of what was installed. If it can't be made, npx says so.
+            await asyncio.to_thread(prepare, agent.command)
         client = self._make_agent(agent)
         try:
             folder = await client.connect(self.folder)

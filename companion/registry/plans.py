@@ -6,10 +6,11 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ..platforms import folders
+from ..platforms.files import make_private_folders
 from .entries import ArchiveSource, PackageSource, RegistryEntry, Runner
 
 _MACHINES = {"arm64": "aarch64", "aarch64": "aarch64", "x86_64": "x86_64", "amd64": "x86_64", "x64": "x86_64"}
@@ -82,7 +83,7 @@ def plan(entry: RegistryEntry, there: Collection[str] = ("npx", "uvx"), on: str 
     if not entry.packages:
         return None
     source = next((each for each in entry.packages if each.runner in there), entry.packages[0])
-    folder = os.path.join(agents_folder(), "no-project")
+    folder = _no_project()
     return InstallPlan(entry, source, folder, (*_run(source, folder), source.package, *source.arguments))
 
 
@@ -93,6 +94,19 @@ def _run(source: PackageSource, folder: str) -> tuple[str, ...]:
     says. uvx reads no settings of a project.
     """
     return ("npx", "--prefix", folder, "--yes") if source.runner == "npx" else ("uvx",)
+
+
+def prepare(command: Sequence[str]) -> None:
+    """Make the folder that npx takes for the project's, if a command names it: npx fails without it. It blocks.
+
+    Raises OSError.
+    """
+    if _no_project() in command:
+        make_private_folders(_no_project())
+
+
+def _no_project() -> str:
+    return os.path.join(agents_folder(), "no-project")
 
 
 def is_newer(version: str, than: str) -> bool:

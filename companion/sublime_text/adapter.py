@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +13,7 @@ from ..clis.families import FAMILIES
 from ..clis.mcp_configuration import renew
 from ..log import Log
 from ..review.disk import Encodings
+from ..server.path_maps import PathMaps
 from ..thread import CompanionThread
 from ..visits import Visit
 from .bridge import LIMIT, UiBridge
@@ -30,7 +32,7 @@ from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
 from .diff.kept import open_kept
-from .diff.left_views import abandon
+from .diff.left_views import abandon, keep_unwritten
 from .follow.following import Following
 from .libraries.libraries import Libraries
 from .notices import NOTICES
@@ -124,6 +126,7 @@ class Adapter:
             notify=lambda text: notify(text) if self.settings.value("chat_notifications") else None,
             is_starting=lambda: self.is_starting,
             sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
+            here=lambda window, path: PathMaps(tuple(self.settings.of(window, "path_maps").items())).here(path),
         )
         self._saving: dict[int, int] = {}
         """When the editor began to save a view, in nanoseconds of Unix time."""
@@ -550,6 +553,8 @@ class Adapter:
     def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
         """See Editor."""
         sublime.set_timeout(lambda: abandon(left))  # the bridge is closed by now
+        # A disk that hangs must not hold up whoever waits for an answer.
+        threading.Thread(target=keep_unwritten, args=(left,), name="qwen-companion-kept", daemon=True).start()
 
     def refuse_answer(self, review: Review) -> None:
         """See Editor."""

@@ -37,6 +37,12 @@ def write_all(view: sublime.View, text: str) -> None:
     edit(view, [(0, view.size(), text)])
 
 
+def fill(view: sublime.View, text: str) -> None:
+    """Put a text into an empty view with the editor's own command, once ours have gone with the package."""
+    with _overriding(view.settings(), translate_tabs_to_spaces=False, auto_indent=False):
+        view.run_command("append", {"characters": text, "force": True, "scroll_to_end": False})
+
+
 def save(view: sublime.View) -> None:
     """Save the file of a view with exactly its text."""
     exact = _overriding(view.settings(), trim_trailing_white_space_on_save="none", ensure_newline_at_eof_on_save=False)

@@ -143,8 +143,8 @@ class TestRouting(TabsCase):
             self.show(self.message("Working …"), running="turn")
             yield from self.go(chat.view)
             self.window.run_command("qwen_companion_chat_cancel")
-            yield lambda chat=chat: (chat.id,) in self.chats.of("cancel")
-        self.assertEqual(self.chats.of("cancel"), [(self.first.id,), (self.second.id,)])
+            yield lambda chat=chat: (chat.id, "turn") in self.chats.of("cancel")
+        self.assertEqual(self.chats.of("cancel"), [(self.first.id, "turn"), (self.second.id, "turn")])
 
     def test_a_link_that_runs_a_command_is_for_its_own_chat(self) -> Steps:
         self.about(self.first)

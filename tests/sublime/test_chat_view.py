@@ -145,6 +145,17 @@ class TestLinks(ChatCase):
         self.assertTrue(self.screen.said("app.py", "build-7", "/srv/app"))
         self.assertEqual(self.window.active_view(), self.view)
 
+    def test_a_file_elsewhere_that_is_mapped_to_one_here_is_opened(self) -> Steps:
+        self.set_setting("path_maps", {str(self.folder): "/srv/app"})
+        there = self.view_values.Locality("build-7", "/srv/app", is_local=False)
+        self.adapter.chats.show(self.chat.id, replace(self.chat.render, replaces_all=False, edits=(), locality=there))
+        self.listener().on_hover(self.view, self.link.start + 1, sublime.HoverZone.TEXT)
+        self.assertEqual(self.screen.popups[-1][0], "Open app.py:2")
+        self.put_caret(self.link.start + 1)
+        yield from self.settled()
+        self.press("enter")
+        yield from self.opened()
+
     def test_a_web_address_is_opened_after_a_question(self) -> Steps:
         asked: list[str] = []
         opened: list[str] = []
@@ -261,9 +272,9 @@ class TestBar(ChatCase):
     def test_a_turn_that_runs_can_be_cancelled(self) -> Steps:
         self.show(self.message("Hello"), running="turn")
         self.assertIn("■ Cancel", self.bar())
-        self.screen.click(self.view, "cancel")
+        self.screen.click(self.view, "cancel:turn")
         yield from self.told("cancel")
-        self.assertEqual(self.chats.of("cancel"), [(self.chat.id,)])
+        self.assertEqual(self.chats.of("cancel"), [(self.chat.id, "turn")])
         self.show(self.message("Hello"))
         self.assertNotIn("Cancel", self.bar())
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import sublime
@@ -38,6 +40,29 @@ class TestKept(CompanionCase):
         yield lambda: self.screen.said("app.py", "edits are kept")
         self.assertEqual([method for method, _ in self.cli.outcomes], ["ide/diffRejected"])
         self.assertEqual(self.window.active_view(), self.view)
+
+    def test_an_accepted_text_that_no_cli_writes_is_kept_although_the_package_has_gone(self) -> Steps:
+        """Nobody has taken over after an unload, and our own commands are not there any more."""
+        disk = loaded("review.disk")
+        plain = {"cli": "Qwen Code", "encodings": asdict(disk.Encodings()), "views": None, "proposed": PROPOSAL}
+        text = MINE + "\t# a tab\n"
+        self.window.settings().set("translate_tabs_to_spaces", True)
+        left = [
+            {**plain, "file_path": str(self.file), "unwritten": FILE},  # written by now
+            {**plain, "file_path": str(self.folder / "new.py"), "unwritten": text},
+            {**plain, "file_path": str(self.file)},  # rejected
+        ]
+        run = sublime.View.run_command
+
+        def without_package(view: sublime.View, name: str, args: Any = None) -> None:
+            if not name.startswith("qwen_companion"):
+                run(view, name, args)
+
+        with patch.object(sublime.View, "run_command", without_package):
+            loaded("sublime_text.package").adapter().abandon_reviews(left)
+            yield lambda: self.screen.said("new.py", "is kept in a tab")
+        kept = [(view.name(), text_of(view)) for view in self.window.views() if view != self.view]
+        self.assertEqual(kept, [("new.py (your edits)", text)])
 
     def test_an_unedited_proposal_leaves_nothing(self) -> Steps:
         yield from self.open_diff(PROPOSAL)

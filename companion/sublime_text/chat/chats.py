@@ -55,12 +55,14 @@ class ChatViews:
         notify: Callable[[str], object],
         is_starting: Callable[[], bool],
         sent: Callable[[ChatView, Draft], object],
+        here: Callable[[sublime.Window, str], str],
     ) -> None:
         """`is_on`: whether the person wants chats with the daemon. `context`: what goes with a window's prompts.
 
         `notify` shows a notification of the system. `is_starting`: whether the companion will answer, but not yet.
-        `sent` hears of each prompt that goes.
+        `sent` hears of each prompt that goes. `here` gives the path here of a file that another computer names.
         """
+        self._here = here
         self.clicks = Clicks(focus, tell, self.reconnect)
         self._context = context
         self._consent = consent
@@ -300,9 +302,9 @@ class ChatViews:
         self._tell(lambda chats: chats.begin(chat_id))
 
     def cancel(self, chat: ChatView) -> None:
-        """End the turn that runs."""
-        chat_id = chat.id
-        self._tell(lambda chats: chats.cancel(chat_id))
+        """End the turn that is shown to run, and not one that has begun meanwhile."""
+        chat_id, turn = chat.id, chat.render.status.running if chat.render else None
+        self._tell(lambda chats: chats.cancel(chat_id, turn))
 
     def go_on(self, chat: ChatView) -> None:
         """Continue the last turn, which was interrupted or has failed."""
@@ -330,7 +332,14 @@ class ChatViews:
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
         letter = self._consent.letter(_agent_of(view))
-        chat = ChatView(view, window, letter, lambda href: self.clicks.clicked(chat, href), lambda: self.redraw(chat))
+        chat = ChatView(
+            view,
+            window,
+            letter,
+            lambda href: self.clicks.clicked(chat, href),
+            lambda: self.redraw(chat),
+            lambda path: self._here(chat.window, path),
+        )
         self._chats[chat.id] = chat
         for draft in drafts:
             chat.take_back(draft)

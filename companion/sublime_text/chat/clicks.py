@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -32,7 +33,7 @@ Tell = Callable[[Callable[["Chats"], object]], object]
 """Calls something with the companion's chats, on the companion thread."""
 
 _CALLS: dict[str, Callable[[Chats, ChatId, str], object]] = {
-    "cancel": lambda chats, chat, _: chats.cancel(chat),
+    "cancel": lambda chats, chat, turn: chats.cancel(chat, turn),
     "go_on": lambda chats, chat, _: chats.history.continue_turn(chat),
     "confirm_here": lambda chats, chat, _: chats.confirm_here(chat),
     "show_earlier": lambda chats, chat, _: chats.history.show_earlier(chat),
@@ -199,7 +200,7 @@ def open_link(chat: ChatView, link: Link) -> None:
         say(chat.window, f"{path} is on another computer.")
     elif not where.is_known:
         say(chat.window, f"It is not known whether {link.path} is on this computer. If so, say it above the prompt.")
-    elif not where.is_local:
+    elif not where.is_local and not (path := _mapped(chat, path)):
         say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
     elif not os.path.isfile(path):
         say(chat.window, f"There is no file {path}.")
@@ -207,6 +208,12 @@ def open_link(chat: ChatView, link: Link) -> None:
         chat.window.open_file(f"{path}:{link.line}", sublime.NewFileFlags.ENCODED_POSITION)
     else:
         chat.window.open_file(path)
+
+
+def _mapped(chat: ChatView, path: str) -> str:
+    """The file here that another computer calls by a path, by the person's setting; empty if there is none."""
+    here = chat.here(path)
+    return here if here != path else ""
 
 
 def _question(address: str) -> str:
@@ -222,7 +229,7 @@ def show_link(chat: ChatView, point: int) -> None:
         return
     where = chat.render.locality
     place = f"{link.path}:{link.line}" if link.line else link.path
-    if where.is_local or link.is_web:
+    if where.is_local or link.is_web or _mapped(chat, posixpath.join(where.folder, link.path)):
         content = html.popup(f"Open {place}", "open")
     else:
         content = html.popup(f"{place} is on {where.host or 'another computer'}, in {where.folder}")

@@ -89,7 +89,7 @@ def bar(render: Render, attached: Sequence[str], folder: str = "", context: str 
     told = " · ".join(safe(fact) for fact in [*facts(render), folder, where.host] if fact)
     first = [" ".join(filter(None, (safe(icon), told)))]
     if status.running is not None:
-        first.append(link("cancel", "■ Cancel", "reject"))
+        first.append(link(f"cancel:{status.running}", "■ Cancel", "reject"))
     elif status.last in CONTINUED and status.connection.state == "live":
         first.append(link("go_on", CONTINUED[status.last], "allow"))
     if status.changed:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Literal
 
 import sublime
 
+from ...review.disk import Encodings, holds
 from ...review.source_text import SourceText
+from .. import buffers
 from .inline import InlineDiff
 from .leftovers import let_go
 from .marks import SideMarks
@@ -45,6 +48,22 @@ def abandon(left: Sequence[Mapping[str, Any]]) -> None:
     for one in left:
         if one.get("views"):
             _abandon(LeftViews.of(one["views"]), SourceText(one["proposed"]).shown, one["file_path"])
+
+
+def keep_unwritten(left: Sequence[Mapping[str, Any]]) -> None:
+    """Keep the texts of these accepted reviews, which are plain data, that no CLI has written. Looks at files."""
+    for one in left:
+        path, content = one["file_path"], one.get("unwritten")
+        if content is not None and not holds(path, content, Encodings(**one["encodings"])):
+            sublime.set_timeout(partial(_keep, os.path.basename(path), SourceText(content).shown, one["cli"]))
+
+
+def _keep(name: str, text: str, cli: str) -> None:
+    view = sublime.active_window().new_file()
+    view.set_name(f"{name} (your edits)")
+    buffers.fill(view, text)
+    why = f"{cli} has not written {name} as you accepted it. The text that you accepted is kept in a tab."
+    sublime.active_window().status_message(f"QwenCompanion: {why}")
 
 
 def _abandon(views: LeftViews, shown: str, path: str) -> None:

@@ -79,7 +79,7 @@ class Following:
 
     def edited(self, view: sublime.View) -> None:
         """The text of a view has changed: by the person, if they are in it."""
-        window = view.window()
+        window = view.window() if self._followed else None
         if window and self._is_shown(window, view) and window.active_view() == view and view.is_dirty():
             self.stop(window)
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from companion.agents import AgentCommand
 from companion.chats import chats as chats_module
 from companion.chats import mentions
 from companion.conversation.failures import ChatError
+from tests.agent_talk import run, scripted
 
 from ..fake_daemon import FEATURES, TOKEN, until
 from .chatting import CHAT, WINDOW, Room, attached, real
+from .test_chats_agents import chatting
 
 # What the person does
 
@@ -37,6 +41,42 @@ def test_cancel_mode_and_model_go_to_the_daemon_and_the_default_is_told(project:
         assert len(room.daemon.asked("POST /session/s/cancel")) == 1
 
     attached(project, test)
+
+
+def test_a_cancel_that_comes_once_a_prompt_that_waited_is_at_work_ends_nothing(project: Path, tmp_path: Path):
+    """The person saw the turn before it run, and cancelled that."""
+    script = """
+def session_prompt(params):
+    while not os.path.exists(params["prompt"][0]["text"]):
+        if any(each.get("method") == "session/cancel" for each in seen):
+            return {"stopReason": "cancelled"}
+        time.sleep(0.001)
+    return {"stopReason": "end_turn"}
+"""
+    one, two = project / "one", project / "two"
+
+    async def test() -> None:
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            room.say(str(one))
+            await until(lambda: room.render.status.running)
+            seen = room.render.status.running
+            room.say(str(two))
+            await until(lambda: room.render.status.queue)
+            one.touch()
+            await until(lambda: room.render.status.running not in (None, seen))
+            room.chats.cancel(CHAT, seen)
+            now = room.render.status.running
+            await asyncio.sleep(0.1)
+            assert room.render.status.running == now
+            two.touch()
+            await until(lambda: room.render.status.running is None)
+            assert room.render.status.last == "done"
+            room.say(str(project / "three"))
+            await until(lambda: room.render.status.running)
+            room.chats.cancel(CHAT, room.render.status.running)
+            await until(lambda: room.render.status.last == "cancelled")
+
+    run(test())
 
 
 def test_a_vote_goes_to_the_daemon_and_one_that_is_late_is_told(project: Path):

@@ -16,7 +16,7 @@ from companion.platforms import programs
 from companion.registry import registry as module
 from companion.registry.entries import PackageSource, read_entries
 from companion.registry.failures import ArchiveError, DamagedListError, DownloadError, InstallError, RegistryError
-from companion.registry.plans import is_newer, plan, system
+from companion.registry.plans import is_newer, plan, prepare, system
 from tests.agent_talk import run
 
 from .serving import PROGRAM, Place, entry, from_archive, listed, tar, zipped
@@ -365,6 +365,9 @@ def test_npx_runs_the_package_of_the_registry_whatever_the_project_has(place: Pl
         command = await place.install()
         words = programs.resolve(command.command, environment)
         assert words
+        # It may have been cleared; a start makes it again.
+        (place.home / "data" / "agents" / "no-project").rmdir()
+        prepare(command.command)
         found = ran(words, environment, project)
         assert found.stdout.strip() == f"the registry's {real} --acp", found.stderr
 
