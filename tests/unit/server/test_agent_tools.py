@@ -281,7 +281,7 @@ def test_a_call_that_is_cancelled_ends_and_its_diff_stays(running: Running, agen
         answer = pool.submit(lambda: agent.tool("openDiff", filePath=file, newContent="x\n"))
         diff = until(lambda: next(iter(running.editor.diffs.values()), None))
         assert diff
-        [waiting] = running.do(lambda companion: [list(each.calls) for each in companion._windows[1].sessions])
+        [waiting] = running.do(lambda companion: [list(each.calls) for each in companion._windows[WindowId(1)].sessions])
         with Cli({"port": agent.port, "authToken": agent.token}) as other:
             other.session = agent.session
             message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": waiting[0]}}
