@@ -181,9 +181,14 @@ class Chats:
         return tuple(sorted({chat.agent for chat in asking}))
 
     def cancel(self, chat_id: ChatId, turn: str | None = None) -> None:
-        """End the turn that runs. With `turn`, what the person saw running, one that has begun since then goes on."""
+        """End the turn that runs, or the start of an agent.
+
+        With `turn`, what the person saw running, one that has begun since then goes on.
+        """
 
         async def cancel(chat: Chat) -> None:
+            if chat.connection.call_off():
+                return
             client, session = chat.connection.connected
             running = chat.connection.conversation.status.running
             if turn is None or running in (None, turn):
