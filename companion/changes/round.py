@@ -18,6 +18,7 @@ from . import files, hunks, project, rules
 from .entries import REPOSITORY, Difference, Entry, TreeSnapshot
 from .files import WriteRefusedError
 from .hunks import Hunks
+from .own_index import own_attributes
 from .project import Head, Repository
 from .rows import ChangeRow, Rows, is_comparable, is_text
 from .state import RoundState, Save, read_state
@@ -109,7 +110,11 @@ class Round:
         started = time.time_ns()
         found = project.repository(self.root)
         made = self._rules_now(found)
-        look = self.store.look(made, objects=found, may_be_large=may_be_large, since=started)
+        has_objects = found is not None and self.store.begin_with(found, own_attributes())
+        if has_objects:
+            self.store.drop_ignored(made)
+        objects = None if has_objects else found
+        look = self.store.look(made, objects=objects, may_be_large=may_be_large, since=started)
         during = list(look.fresh)
         nested = sorted(path for path, entry in look.snapshot.beside.items() if entry.mode == REPOSITORY)
         if nested:

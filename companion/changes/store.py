@@ -18,6 +18,7 @@ from ..platforms.files import make_private_folders
 from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, TreeSnapshot
 from .git import Git, GitError, GitStoppedError
 from .merging import merged_by, without_conflict
+from .own_index import own_entries, written_index
 from .project import LinkedObjects, Repository
 
 MANY_FILES = 200_000
@@ -67,6 +68,10 @@ class Store:
         self._stats: dict[str, tuple[int, ...]] = {}
         """The stat of each file beside, for which its entry was made."""
         self._tree = ""
+        self._known = 0, 0
+        """How many files, and bytes of them, were taken from the person's index."""
+        self._attributes: list[str] = []
+        """The files with attributes in the folder."""
         self._links = LinkedObjects(path)
         self._written: dict[str, int] = {}
         """When the files of the last look were written, in nanoseconds."""
@@ -110,10 +115,39 @@ class Store:
         standard = ("--exclude-per-directory=.gitignore", "-X", os.path.join(self.path, _RULES))
         found = _names(self._git.run("ls-files", "-z", "-c", "-o", *standard))
         ignored = _names(self._git.run("ls-files", "-z", "-o", "-i", "--directory", *standard))
+        self._attributes = [name for name in found if name.rpartition("/")[2] == ".gitattributes"]
         inside = [f"{name}.gitignore" for name in ignored if name.endswith("/")]
         names = {name for name in (*found, *ignored) if name.rpartition("/")[2] == ".gitignore"}
         names |= {name for name in inside if os.path.isfile(os.path.join(self.root, name))}
         return make(names)
+
+    def begin_with(self, found: Repository, attributes: Iterable[str]) -> bool:
+        """Begin with the index of the person's repository, of which the folder is the work tree.
+
+        `attributes` are files with attributes of the person's own. Returns whether the store has its objects now.
+        """
+        if self._tree != EMPTY_TREE:
+            return False  # what the last look has seen is better
+        self._links.link(found)
+        inside = [os.path.join(self.root, name) for name in self._attributes]
+        files = [*attributes, *inside, os.path.join(found.common, "info", "attributes")]
+        entries = own_entries(found, files, self.excludes)
+        # A file with attributes that is gone may have held when the others were written.
+        if not entries or any(e.path.endswith(".gitattributes") and e.path not in self._attributes for e in entries):
+            return True
+        asked = "".join(f"{blob}\n" for blob in dict.fromkeys(entry.blob for entry in entries)).encode()
+        printed = self._git.run("cat-file", "--batch-check=%(objectname) %(objectsize)", given=asked)
+        sizes = dict(_sized(printed))
+        self._write_file("index", written_index(entries, sizes))
+        self._git.run("update-index", "-q", "--refresh", answers=(0, 1))
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                mode = os.lstat(os.path.join(self.root, entry.path)).st_mode
+                if not stat.S_ISLNK(mode) and stat.S_IMODE(mode) not in _USUAL:
+                    self.modes[entry.path] = stat.S_IMODE(mode)
+        self._known = len(entries), sum(entry.size for entry in entries)
+        self._tree = ""
+        return True
 
     def drop_ignored(self, rules: bytes) -> None:
         """Forget the files that the rules leave out by now."""
@@ -192,8 +226,10 @@ class Store:
                 beside[path], stats[path] = Entry(mode, f"{found.st_size}-{found.st_mtime_ns}", "unreadable"), key
             else:
                 add.append(path)
-        if not may_be_large and (len(seen) > MANY_FILES or size > MANY_BYTES):
-            raise TooLargeError(len(seen), size)
+        files, size = len(seen) + self._known[0], size + self._known[1]
+        if not may_be_large and (files > MANY_FILES or size > MANY_BYTES):
+            raise TooLargeError(files, size)
+        self._known = 0, 0
         return sorted(add), beside, stats
 
     @contextlib.contextmanager
@@ -382,6 +418,13 @@ def _large(path: str, mode: str) -> Entry:
 
 def _is_id(blob: str) -> bool:
     return len(blob) == 40 and all(character in "0123456789abcdef" for character in blob)
+
+
+def _sized(printed: bytes) -> Iterable[tuple[str, int]]:
+    for line in printed.decode("ascii", "replace").splitlines():
+        blob, _, size = line.partition(" ")
+        if size.isdecimal():
+            yield blob, int(size)
 
 
 def _names(printed: bytes) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from .shown import ShownProblems
@@ -22,6 +21,8 @@ async def settled(
 
     A file that has just been changed is waited for. Raises what `read` raises.
     """
+    import asyncio  # noqa: PLC0415 - the UI thread imports this module, and must not wait for that one
+
     loop = asyncio.get_running_loop()
     end = loop.time() + min(max(longest, 0.0), LONGEST)
     last = await read()

@@ -83,6 +83,8 @@ class Session:
         """When it connected, as a Unix time in seconds."""
         self.last_message = self.since
         """When the CLI last sent something, as a Unix time in seconds."""
+        self.calls: dict[int | str, asyncio.Event] = {}
+        """The calls of an agent that wait for the person, by their ids; what is set is cancelled."""
         self.in_sdk = InFlight()
         """Requests that the SDK is answering, apart from streams."""
         self._maps = maps

@@ -27,6 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...clis.families import FAMILIES
 from ...protocol import outcome
+from ..agent_tools import failed
 from ..endpoint import Endpoint
 from ..sessions import CliSessions, InFlight, Session, Stream
 from ..tools import AFTER, TOOLS, Tools
@@ -263,6 +264,9 @@ class App:
         # A call of an agent waits for the person; the SDK would not notice that the agent has gone.
         is_ours = body is not None and (FAST or session.is_agent)
         if body is None or not is_ours or (call := calls.call_in(body)) is None:
+            number = calls.cancelled_in(body) if body and session.is_agent else None
+            if number is not None and (waiting := session.calls.get(number)):
+                waiting.set()
             await self._request(family, session, scope, receive, send)
         elif not call.name:
             offered = self._listing(session)
@@ -270,7 +274,14 @@ class App:
         else:
             after: list[Callable[[], None]] = []
             answering = self._tools.call(session, call.name, call.arguments, after.append)
-            result = await (_unless_gone(receive, answering) if session.is_agent else answering)
+            if session.is_agent:
+                cancelled = session.calls[call.identifier] = asyncio.Event()
+                try:
+                    result = await _unless_gone(receive, cancelled, answering)
+                finally:
+                    session.calls.pop(call.identifier, None)
+            else:
+                result = await answering
             if result is None:
                 return
             try:
@@ -374,16 +385,24 @@ def _json_of_clis(*, has_tools: bool) -> bytes:
     return to_json({"tools": TOOLS if has_tools else []})
 
 
-async def _unless_gone(receive: Receive, answering: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any] | None:
-    """An answer that may take as long as the person needs; None if the client doesn't wait for it any more."""
+async def _unless_gone(
+    receive: Receive, cancelled: asyncio.Event, answering: Coroutine[Any, Any, dict[str, Any]]
+) -> dict[str, Any] | None:
+    """An answer that may take as long as the person needs; None if the client doesn't wait for it any more.
+
+    A client that has cancelled it ignores what it gets, but it gets something.
+    """
     answer, gone = asyncio.create_task(answering), asyncio.create_task(_gone(receive))
+    over = asyncio.create_task(cancelled.wait())
     try:
-        await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
-        return answer.result() if answer.done() else None
+        await asyncio.wait((answer, gone, over), return_when=asyncio.FIRST_COMPLETED)
+        if answer.done():
+            return answer.result()
+        return failed("The call was cancelled.") if over.done() else None
     finally:
-        answer.cancel()
-        gone.cancel()
-        await asyncio.wait((answer, gone))
+        for task in (answer, gone, over):
+            task.cancel()
+        await asyncio.wait((answer, gone, over))
 
 
 async def _gone(receive: Receive) -> None:

@@ -57,6 +57,21 @@ def call_in(body: bytes) -> Call | None:
             return None
 
 
+def cancelled_in(body: bytes) -> int | str | None:
+    """The request that a notification in a request's body cancels; None if it holds anything else."""
+    if b'"notifications/cancelled"' not in body:
+        return None
+    try:
+        message = pydantic_core.from_json(body)
+    except ValueError:
+        return None
+    match message:
+        case {"method": "notifications/cancelled", "params": {"requestId": int() | str() as identifier}}:
+            return identifier
+        case _:
+            return None
+
+
 async def read(receive: Receive, limit: int) -> tuple[bytes | None, Receive]:
     """A request's body, None if it is longer than `limit` bytes, and a `receive` that gives it again.
 

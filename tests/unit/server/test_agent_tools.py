@@ -275,6 +275,21 @@ def test_the_two_ways_in_do_not_mix(running: Running, agent: Cli):
         assert cli.send("POST", "/tools/" + "x" * 41, {}).status_code == 404
 
 
+def test_a_call_that_is_cancelled_ends_and_its_diff_stays(running: Running, agent: Cli, file: str):
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(lambda: agent.tool("openDiff", filePath=file, newContent="x\n"))
+        diff = until(lambda: next(iter(running.editor.diffs.values()), None))
+        assert diff
+        [waiting] = running.do(lambda companion: [list(each.calls) for each in companion._windows[1].sessions])
+        with Cli({"port": agent.port, "authToken": agent.token}) as other:
+            other.session = agent.session
+            message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": waiting[0]}}
+            assert other.send("POST", "/mcp", message).status_code == 202
+        assert answer.result()["result"]["isError"]
+    until(lambda: diff.review.orphaned)
+    assert running.editor.diffs
+
+
 def test_the_page_of_users_lists_the_tools_with_what_they_take(agent: Cli, root: Path):
     page = (root / "docs" / "problems.md").read_text(encoding="utf-8")
     rows = [line.split("|") for line in page.splitlines() if line.startswith("| `") and line.count("|") == 4]

@@ -1,0 +1,158 @@
+"""A first snapshot that begins with the index of the person's repository: never other bytes than those on the disk."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from companion.changes import store as store_module
+from companion.changes.own_index import own_entries
+from companion.changes.project import repository
+from companion.changes.store import TooLargeError
+
+from .folders import Folder, committed, git
+
+TEXT = "one\ntwo\nthree\n"
+OLD = 1_600_000_000
+
+
+def put(folder: Folder, path: str, data: bytes | str) -> None:
+    """Write a file as it was long ago, so that its index entry is no fresh one."""
+    folder.write(path, data)
+    os.utime(folder.path / path, (OLD, OLD))
+
+
+def taken(folder: Folder) -> list[str]:
+    found = repository(str(folder.path))
+    assert found
+    return [entry.path for entry in own_entries(found, [], folder.excludes)]
+
+
+def baseline(folder: Folder, path: str) -> bytes:
+    entry = folder.store.entry(folder.round.state.base, path)
+    assert entry
+    return folder.store.read([entry.blob])[entry.blob]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    for name in ("a.txt", "b.txt", "sub/c.txt"):
+        put(made, name, TEXT + name)
+    return made
+
+
+def test_what_the_index_has_is_taken_and_undone_byte_for_byte(folder: Folder):
+    committed(folder.path)
+    assert taken(folder) == ["a.txt", "b.txt", "sub/c.txt"]
+    put(folder, "new.txt", "untracked\n")
+    folder.round.begin()
+    assert {path: baseline(folder, path) for path in ("a.txt", "sub/c.txt", "new.txt")} == {
+        "a.txt": (TEXT + "a.txt").encode(),
+        "sub/c.txt": (TEXT + "sub/c.txt").encode(),
+        "new.txt": b"untracked\n",
+    }
+    folder.look()
+    assert folder.listed() == {}
+    folder.write("a.txt", "agent\n")
+    folder.look()
+    assert folder.listed() == {"a.txt": "modified"}
+    assert folder.undo_all() == []
+    assert folder.read("a.txt").decode() == TEXT + "a.txt"
+
+
+def test_a_file_that_was_changed_after_the_index_is_read(folder: Folder):
+    committed(folder.path)
+    folder.write("a.txt", TEXT.upper() + "a.txt")  # of the same size
+    (folder.path / "b.txt").unlink()
+    folder.round.begin()
+    assert baseline(folder, "a.txt").decode() == TEXT.upper() + "a.txt"
+    assert folder.store.entry(folder.round.state.base, "b.txt") is None
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_a_file_that_git_was_told_not_to_look_at_is_read(folder: Folder, flag: str):
+    committed(folder.path)
+    git(folder.path, "update-index", flag, "a.txt")
+    folder.write("a.txt", TEXT.upper() + "a.txt")
+    assert "a.txt" not in taken(folder)
+    folder.round.begin()
+    assert baseline(folder, "a.txt").decode() == TEXT.upper() + "a.txt"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the filter is a program of Unix")
+@pytest.mark.parametrize("where", [".gitattributes", ".git/info/attributes"])
+def test_a_filter_that_keeps_the_size_is_not_taken_for_the_bytes(folder: Folder, where: str):
+    git(folder.path, "init", "-q")
+    git(folder.path, "config", "filter.turn.clean", "tr a-z A-Z")
+    (folder.path / ".git" / "info").mkdir(exist_ok=True)
+    (folder.path / where).write_text("*.txt filter=turn\n")
+    os.utime(folder.path / where, (OLD, OLD))
+    committed(folder.path)
+    assert git(folder.path, "show", "HEAD:b.txt").startswith("ONE")
+    folder.round.begin()
+    assert baseline(folder, "b.txt").decode() == TEXT + "b.txt"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the filter is a program of Unix")
+def test_attributes_that_are_gone_may_have_held_before(folder: Folder):
+    git(folder.path, "init", "-q")
+    git(folder.path, "config", "filter.turn.clean", "tr a-z A-Z")
+    put(folder, ".gitattributes", "*.txt filter=turn\n")
+    committed(folder.path)
+    (folder.path / ".gitattributes").unlink()
+    folder.round.begin()
+    assert baseline(folder, "b.txt").decode() == TEXT + "b.txt"
+
+
+def test_line_endings_that_git_has_changed_are_those_on_the_disk(folder: Folder):
+    git(folder.path, "init", "-q")
+    git(folder.path, "config", "core.autocrlf", "true")
+    put(folder, "a.txt", TEXT.replace("\n", "\r\n"))
+    committed(folder.path)
+    folder.round.begin()
+    assert baseline(folder, "a.txt") == TEXT.replace("\n", "\r\n").encode()
+    folder.look()
+    assert folder.listed() == {}
+
+
+def test_what_is_excluded_or_ignored_is_left_out_although_it_is_in_the_index(tmp_path: Path):
+    folder = Folder(tmp_path, excludes=lambda path: path.endswith(".pem"))
+    for name in ("a.txt", "key.pem", "built.o"):
+        put(folder, name, TEXT)
+    committed(folder.path)
+    put(folder, ".gitignore", "*.o\n")
+    folder.round.begin()
+    state = folder.round.state
+    assert folder.store.entries(state.base, ["a.txt", "built.o"]).keys() == {"a.txt"}
+    assert state.base.beside["key.pem"].why == "excluded"
+
+
+@pytest.mark.parametrize("how", ["split", "version 4", "damaged", "none"])
+def test_an_unusual_index_is_not_used(folder: Folder, how: str):
+    committed(folder.path)
+    index = folder.path / ".git" / "index"
+    match how:
+        case "split":
+            git(folder.path, "update-index", "--split-index")
+        case "version 4":
+            git(folder.path, "update-index", "--index-version", "4")
+        case "damaged":
+            index.write_bytes(index.read_bytes()[:-30] + b"x" * 30)
+        case _:
+            index.unlink()
+    assert taken(folder) == []
+    folder.round.begin()
+    assert baseline(folder, "a.txt").decode() == TEXT + "a.txt"
+
+
+def test_the_limit_of_files_counts_those_of_the_index(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    committed(folder.path)
+    monkeypatch.setattr(store_module, "MANY_FILES", 2)
+    with pytest.raises(TooLargeError):
+        folder.round.begin()
+    folder.round.begin(may_be_large=True)
+    assert baseline(folder, "a.txt").decode() == TEXT + "a.txt"
