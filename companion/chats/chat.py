@@ -220,8 +220,12 @@ class Chat:
         self.connector.private.may_restart = True
         # A daemon that is being reached gets the settings of now anyway.
         if self.status.connection.state != "connecting" or self.connection.has_client:
+            held = self.outbox.sent(self.status.running) if self.status.connection.wants_sign_in else None
             self.connection.conversation.set_connection(ConnectionStatus("connecting"))
             self.connection.again()
+            if held:
+                # The agent has refused it until the person signs in.
+                self.outbox.send(held, mid_turn=False)
 
     def configured(self, *, is_changed: bool) -> None:
         """The chat's settings were read. They apply at the next connection; a chat that is switched off ends now."""

@@ -39,6 +39,16 @@ class BrokenError(ChatError):
     remedy = "Reconnect to go on; Sublime Text's console says more."
 
 
+class CalledOffError(ChatError):
+    """The person has cancelled the start of an agent."""
+
+    remedy = "Reconnect to start it."
+    final = True
+
+    def __init__(self, agent: str) -> None:
+        super().__init__(f"The start of {agent} was cancelled.")
+
+
 class ChatConnection:
     """Reads one session at a time with `run`, as a task."""
 
@@ -59,6 +69,9 @@ class ChatConnection:
         self._unsigned: Backend | None = None
         """What wants the person to sign in, and can do that if it is asked."""
         self._is_signed_in = False
+        self._starting: asyncio.Task[tuple[Backend, str]] | None = None
+        """The start of an agent."""
+        self._is_called_off = False
         self._again = asyncio.Event()
         self._news = asyncio.Event()
 
@@ -126,6 +139,14 @@ class ChatConnection:
         if client is None or client.authentication is None:
             raise NotConnectedError
         return client.authentication
+
+    def call_off(self) -> bool:
+        """End the start of an agent. Returns False if none is being started."""
+        if self._starting is None or self._starting.done():
+            return False
+        self._is_called_off = True
+        self._starting.cancel()
+        return True
 
     def signed_in(self) -> None:
         """The person has signed in to the agent that has waited for that: go on with it."""
@@ -247,7 +268,16 @@ class ChatConnection:
         if self._unsigned:
             client, self._unsigned = self._unsigned, None
             return client, self._connector.locality.folder
-        return await self._connector.start_agent(agent, conversation)
+        self._starting = asyncio.create_task(self._connector.start_agent(agent, conversation))
+        try:
+            return await self._starting
+        except asyncio.CancelledError:
+            if not self._is_called_off:
+                raise
+            self._is_called_off = False
+            raise CalledOffError(agent.name) from None
+        finally:
+            self._starting = None
 
     async def _continued(
         self, agent: AgentCommand, left: Mapping[str, Any], conversation: Conversation

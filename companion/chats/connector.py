@@ -31,6 +31,11 @@ from .daemons import Daemons
 
 logger = logging.getLogger(__name__)
 
+START_STEP = 5
+"""Seconds between two looks at a start that takes long."""
+MAX_SAID = 200
+"""Characters that are shown of what a program says while it starts."""
+
 
 class Connector:
     """Connects one chat to what answers it, and knows where that is."""
@@ -147,12 +152,15 @@ class Connector:
             # The person may have cleared the folder of what was installed. If it can't be made, npx says so.
             await asyncio.to_thread(prepare, agent.command)
         client = self._make_agent(agent)
+        telling = asyncio.create_task(_tell_start(client, agent.name, conversation))
         try:
             folder = await client.connect(self.folder)
             self._located(client, folder)
         except BaseException:
             await client.close()
             raise
+        finally:
+            telling.cancel()
         return client, folder
 
     def _located(self, client: AgentClient, folder: str) -> None:
@@ -185,3 +193,13 @@ class Connector:
             raise DisabledError
         connecting(CONNECTING)
         return resolve(url=settings.url, token=settings.token, environment=environment)
+
+
+async def _tell_start(client: AgentClient, name: str, conversation: Conversation) -> None:
+    """Say how long the start has taken, and what the program or its installer says."""
+    seconds = 0.0
+    while True:
+        await asyncio.sleep(START_STEP)
+        seconds += START_STEP
+        said = f": {client.said[:MAX_SAID]}" if client.said else ""
+        conversation.set_connection(ConnectionStatus("connecting", f"Starting {name} … ({seconds:.0f} s){said}"))

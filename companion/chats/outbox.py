@@ -182,6 +182,10 @@ class Outbox:
             waiting.task.cancel()
         return waiting.draft
 
+    def sent(self, prompt: str | None) -> Draft | None:
+        """The draft of a prompt that the agent has taken; None if it isn't known."""
+        return self._sent.get(prompt) if prompt else None
+
     def draft_of(self, queued: str, text: str) -> Draft:
         """The draft of a prompt that waits in the daemon's queue."""
         return self._sent.get(queued) or Draft(text)

@@ -215,6 +215,13 @@ class TurnFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class SignInRequired:
+    """A turn waits until the person has signed in. An empty message: it goes on."""
+
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CancelRequested:
     """A person has asked the turn to end; it hasn't ended yet."""
 
@@ -339,6 +346,7 @@ Event = (
     | TurnCompleted
     | TurnFailed
     | CancelRequested
+    | SignInRequired
     | PromptQueued
     | PromptDequeued
     | Plan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from . import events
@@ -126,6 +127,12 @@ class Reducer:
         turn = self._state.turn_for(envelope)
         self._state.end(turn, "failed", "", failed.message or "The turn has failed.")
 
+    def _sign_in_required(self, envelope: Envelope, required: events.SignInRequired) -> None:
+        connection = self._state.status.connection
+        self._state.set(connection=replace(connection, wants_sign_in=bool(required.message)))
+        if required.message:
+            self._state.turn_for(envelope).note(required.message)
+
     def _cancel_requested(self, envelope: Envelope, _: events.CancelRequested) -> None:
         turn = self._state.turns.get(envelope.prompt or "")
         if turn and turn.state == "running":
@@ -211,6 +218,7 @@ class Reducer:
         events.TurnCompleted: _completed,
         events.TurnFailed: _failed,
         events.CancelRequested: _cancel_requested,
+        events.SignInRequired: _sign_in_required,
         events.PromptQueued: _queued,
         events.PromptDequeued: _dequeued,
         events.Plan: _planned,

@@ -45,6 +45,8 @@ class Published:
     """The call that reads a file, for agents that edit only what they have read."""
     files: Callable[[str], Mapping[str, str]] = no_files
     plan: Callable[[], Call] | None = None
+    question: Callable[[], Call] | None = None
+    """The call that asks the person to choose between Red and Blue; None if it has no such tool."""
 
     def prepare(self, url: str, home: Home) -> dict[str, str]:
         """Write the configuration. Returns the environment."""
@@ -108,6 +110,15 @@ def codex_shell(line: str) -> Call:
 def strings(tool: str, *names: str) -> Callable[..., Call]:
     """A tool whose arguments are texts, by their names."""
     return lambda *values: Call(tool, dict(zip(names, values, strict=True)))
+
+
+QUESTION = "Which colour?"
+ANSWERS = ({"label": "Red", "description": "Like a rose"}, {"label": "Blue", "description": "Like the sea"})
+
+
+def question(**more: object) -> dict[str, object]:
+    """The arguments of a call that asks for a colour."""
+    return {"questions": [{"question": QUESTION, "header": "Colour", "options": list(ANSWERS), **more}]}
 
 
 STEPS = (("First thing", "completed"), ("Second thing", "in_progress"), ("Third thing", "pending"))
@@ -191,6 +202,7 @@ AGENTS = {
         write=strings("Write", "file_path", "content"),
         run=lambda line: Call("Bash", {"command": line, "description": "Does it"}),
         read=strings("Read", "file_path"),
+        question=lambda: Call("AskUserQuestion", question(multiSelect=False)),
         environment=lambda url, _: {
             "ANTHROPIC_BASE_URL": url,
             "ANTHROPIC_API_KEY": "sk-ant-none-needed",
@@ -264,6 +276,7 @@ AGENTS = {
         },
         files=lambda url: {".kimi-code/config.toml": KIMI_CONFIGURATION.format(url=url)},
         plan=lambda: Call("TodoList", {"todos": todos("title", "status")}),
+        question=lambda: Call("AskUserQuestion", question(multi_select=False)),
     ),
     "vibe": Published(
         "Mistral Vibe",

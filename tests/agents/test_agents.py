@@ -197,6 +197,61 @@ def test_unsaved_text_is_never_overwritten(place: Place):
     run(test())
 
 
+#: The others have no tool that asks the person.
+QUESTIONS = each(name for name, agent in AGENTS.items() if agent.question)
+
+
+@pytest.mark.parametrize("place", QUESTIONS, indirect=True)
+def test_a_question_of_the_model_is_answered_by_the_person(place: Place):
+    async def test():
+        async with place.talk() as talk:
+            script = place.model.script([has(place.agent.question)()])
+            key = await talk.ask(f"Please {script.tag}")
+            permission = await asyncio.wait_for(talk.asked(), STEP)
+            if permission.form:
+                [field, *_] = permission.form.fields
+                assert [choice.name for choice in field.choices] == ["Red", "Blue"]
+                await talk.client.answer(talk.session, permission.id, "accept", {field.name: field.choices[1].id})
+            else:
+                assert permission.is_choice
+                blue = next(option for option in permission.options if option.name == "Blue")
+                await talk.client.answer(talk.session, permission.id, blue.id)
+            await talk.done(key)
+            assert "Blue" in json.dumps(place.model.requests[-1].body)
+
+    run(test())
+
+
+def test_a_turn_is_cancelled(place: Place):
+    async def test():
+        async with place.talk() as talk:
+            script = place.model.script([place.agent.run("sleep 60; touch late.txt")])
+            key = await talk.ask(f"Please {script.tag}")
+            await until(lambda: talk.conversation.status.permissions or talk.turn(key), STEP)
+            await talk.client.cancel(talk.session)
+            turn = await talk.done(key)
+            assert turn.state == "cancelled"
+            assert not (place.folder / "late.txt").exists()
+
+    run(test())
+
+
+def test_its_death_is_told_and_a_new_process_goes_on(place: Place):
+    async def test():
+        async with place.talk() as talk:
+            script = place.model.speech("One.")
+            await talk.done(await talk.ask(f"Say {script.tag}"))
+            session = talk.session.id
+            has(talk.client._process).end("")
+            assert "has ended" in str(await talk.ended())
+        async with place.talk(session) as talk:
+            script = place.model.speech("Two.")
+            turn = await talk.done(await talk.ask(f"Say {script.tag}"))
+            assert said(turn) == "Two."
+
+    run(test())
+
+
 def test_a_command_shows_what_it_prints(place: Place):
     async def test():
         async with place.talk() as talk:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +18,8 @@ from .session import CliSession
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 CONTENT: dict[str, str] = dict.fromkeys(("one.txt", "two.txt", "three.txt", "gone.txt", "sed.txt"), LINES)
 CONTENT["before.txt"] = LINES.upper()
-FILES = ("one.txt", "two.txt", "three.txt", "gone.txt", "before.txt", "sed.txt")
+CONTENT["messy.py"] = "x = { 'a':1 }\n"
+FILES = ("one.txt", "two.txt", "three.txt", "gone.txt", "before.txt", "sed.txt", "messy.py")
 #: What its default mode asks before a command, without a model that judges it.
 ASKED = "Yes, allow once"
 #: Seconds until the list has what was written: a look every 2 s, on a busy machine.
@@ -84,6 +86,7 @@ def test_everything_that_qwen_code_writes_is_listed_and_can_be_undone(qwen: Revi
     also = Call("edit", {"file_path": str(folder / "one.txt"), "old_string": "line 20\n", "new_string": "line 20!\n"})
     made = Call("write_file", {"file_path": str(folder / "made.txt"), "content": "made\n"})
     command = "rm gone.txt && mv before.txt after.txt && sed -i 's/line 9$/line nine/' sed.txt"
+    command += f" && {sys.executable} -m ruff format --isolated --no-cache -q messy.py"
     shell = Call("run_shell_command", {"command": command, "description": "Change files", "is_background": False})
     script = cli.ask("Change the files", read, edits, [also], [made], [shell])
     cli.terminal.wait(
@@ -100,7 +103,9 @@ def test_everything_that_qwen_code_writes_is_listed_and_can_be_undone(qwen: Revi
         gone="deleted",
         after="renamed",
         sed="modified",
+        messy="modified",
     )
+    assert qwen.text("messy.py") == 'x = {"a": 1}\n'
     assert {row["agent"] for row in rows.values()} == {"Qwen Code"}
     assert rows["one.txt"]["changes"] == 2
     view = qwen.editor.open_file(folder / "one.txt")
@@ -110,9 +115,10 @@ def test_everything_that_qwen_code_writes_is_listed_and_can_be_undone(qwen: Revi
         qwen.editor.do("select", view=view, regions=[[start, start]])
         qwen.editor.do("command", name=name, view=view)
         time.sleep(2)
-    qwen.wait_listed(two="modified", three="modified", made="created", gone="deleted", after="renamed", sed="modified")
+    rest = dict.fromkeys(("two", "three", "sed", "messy"), "modified")
+    qwen.wait_listed(**rest, made="created", gone="deleted", after="renamed")
     assert qwen.text("one.txt") == LINES.replace("line 3\n", "line three\n")
-    for name in ("made.txt", "gone.txt", "after.txt", "sed.txt", "two.txt", "three.txt"):
+    for name in ("made.txt", "gone.txt", "after.txt", "sed.txt", "two.txt", "three.txt", "messy.py"):
         qwen.run("qwen_companion_undo_file", path=str(folder / name))
     qwen.wait_listed()
     assert not (folder / "made.txt").exists()

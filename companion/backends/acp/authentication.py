@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...agents import AgentCommand
 from ..parts import Way
 from . import extensions
@@ -13,9 +15,11 @@ from .schema import AuthMethod
 class AgentAuthentication:
     """Signs the person in."""
 
-    def __init__(self, requests: Requests, peer: Peer) -> None:
+    def __init__(self, requests: Requests, peer: Peer, signed_in: Callable[[], object]) -> None:
+        """`signed_in` is called when the agent says that the person has signed in, which may not be so."""
         self._requests = requests
         self._peer = peer
+        self._signed_in = signed_in
 
     @property
     def ways(self) -> tuple[Way, ...]:
@@ -29,6 +33,7 @@ class AgentAuthentication:
             AgentError: it refuses.
         """
         await self._peer.call("authenticate", {"methodId": method}, None)
+        self._signed_in()
 
 
 def ways(command: AgentCommand, methods: tuple[AuthMethod, ...]) -> tuple[Way, ...]:

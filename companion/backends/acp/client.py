@@ -21,14 +21,15 @@ from ...conversation.forms import Values
 from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Locality
 from ...exclusion import Told
+from ...ids import WindowId
 from ...platforms.files import real_folder
 from ..backend import Block
 from ..sessions import AgentSession
 from ..wire import read
-from . import decoder, process, schema
+from . import decoder, extensions, process, schema
 from .authentication import AgentAuthentication
 from .cancellation import Cancellation
-from .errors import METHOD_NOT_FOUND, EndedError, RequestError, VersionError
+from .errors import METHOD_NOT_FOUND, AnswerError, EndedError, RequestError, VersionError
 from .finding import AgentFolder
 from .options import AgentOptions
 from .peer import Peer
@@ -48,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 START_LIMIT = 60.0
 """Seconds for `initialize`; 1 to 3 on an idle machine with Node.js."""
+INSTALL_LIMIT = 300.0
+"""Seconds for `initialize` of a program that another one installs first: some packages have 400 MB."""
 LEAVE_LIMIT = 0.2
 """Seconds that requests of the agent have to be answered before it is left to the next instance."""
 MAX_VERSION = 40
@@ -63,7 +66,7 @@ class AgentClient:
         self,
         command: AgentCommand,
         editor: Screen,
-        window: int,
+        window: WindowId,
         environment: LoginEnvironment,
         told: Callable[[], Told] = Told,
         server: EditorServer | None = None,
@@ -104,7 +107,7 @@ class AgentClient:
             lambda sentence: editor.say(sentence, window),
         )
         self.steering = AgentSteering(self._prompts, self._requests, lambda: self._session.id)
-        self.authentication = AgentAuthentication(self._requests, self._peer)
+        self.authentication = AgentAuthentication(self._requests, self._peer, self._prompts.signed_in)
         self.files = AgentFolder(lambda: self.folder)
 
     @property
@@ -149,6 +152,11 @@ class AgentClient:
         return self._requests.name
 
     @property
+    def said(self) -> str:
+        """What its program has printed last besides the protocol, for whoever waits for its start."""
+        return self._process.said if self._process else ""
+
+    @property
     def agent(self) -> schema.Agent:
         """What it has said about itself, once it is connected."""
         return self._requests.agent
@@ -168,8 +176,9 @@ class AgentClient:
         answer = await self._peer.call(
             "initialize",
             {"protocolVersion": schema.VERSION, "clientCapabilities": schema.CAPABILITIES, "clientInfo": schema.CLIENT},
-            START_LIMIT,
+            INSTALL_LIMIT if extensions.installs(command) else START_LIMIT,
         )
+        self._process.has_answered = True
         self._requests.agent = read(schema.Agent, answer) or schema.Agent()
         if not schema.is_known(self.agent.protocol_version):
             raise VersionError(self.name, str(self.agent.protocol_version)[:MAX_VERSION])
@@ -257,7 +266,12 @@ class AgentClient:
 
     async def _ask(self, blocks: Sequence[Block]) -> str:
         params = {"sessionId": self._session.id, "prompt": list(blocks)}
-        return await self._stop_reason(self._requests.call_signed_in("session/prompt", params, None))
+        try:
+            return await self._stop_reason(self._requests.call_signed_in("session/prompt", params, None))
+        except AnswerError:
+            if self._cancellation.is_on:
+                return "cancelled"  # some agents tell what was cut off as an error
+            raise
 
     async def _stop_reason(self, answer: Awaitable[Mapping[str, Any]] | None) -> str:
         """Why a turn has stopped, from the answer to `session/prompt`; nothing if that was lost."""
@@ -283,7 +297,7 @@ class AgentClient:
 
     async def cancel(self, session: AgentSession) -> None:
         """End the turn that runs, if one does: its questions are cancelled, and what it runs is killed."""
-        if (running := self._prompts.running) is None:
+        if (running := self._prompts.running) is None or self._prompts.give_up():
             return
         self._cancellation.begin(running, session.id)
         if self._services:

@@ -18,6 +18,8 @@ STEERING = "_session/steering"
 """Takes a message into the turn that runs: Claude Agent 0.101.0 (`dist/acp-agent.js`) and Codex 2.6.0 have it."""
 _SPEAKS = {"--acp", "--experimental-acp", "acp", "--stdio"}
 """The words of a command that have an agent speak the protocol."""
+_INSTALLERS = {"npx", "bunx", "uvx", "pipx"}
+_INSTALLING = (["npm", "exec"], ["pnpm", "dlx"], ["yarn", "dlx"], ["uv", "tool"], ["bun", "x"])
 _CONTEXT = ("<session_context>", "</session_context>")
 
 
@@ -30,6 +32,12 @@ def steering(session: str, message: str) -> Mapping[str, Any]:
     """The parameters of `STEERING`. Where no turn runs, the agent is to leave the message to us."""
     prompt = [{"type": "text", "text": message}]
     return {"sessionId": session, "prompt": prompt, "_meta": {"steering": {"idleBehavior": "promptRequired"}}}
+
+
+def installs(command: Sequence[str]) -> bool:
+    """Whether a command has a program installed before it runs: npx, uvx and the like."""
+    words = [os.path.basename(word).removesuffix(".cmd").removesuffix(".exe") for word in command[:2]]
+    return bool(words) and (words[0] in _INSTALLERS or words in _INSTALLING)
 
 
 def drained(messages: Sequence[str]) -> Mapping[str, Any]:

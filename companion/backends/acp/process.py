@@ -47,6 +47,14 @@ MAX_UNSENT = 128 * 1024 * 1024
 _TURN = 0.01
 """Seconds that reading may keep the loop from everything else."""
 _ERROR = re.compile(r"(\w+ )?\w*(Error|Exception)\b.*:")
+_TROUBLE = re.compile(
+    r"error|exception|fatal|fail|panic|abort|crash|denied|refused|invalid|missing|unable|unknown|unsupported"
+    r"|out of memory|no such|not found|no longer|can(no|')?t\b|could( not|n't)|must ",
+    re.IGNORECASE,
+)
+"""Words of a line that may say why a program has ended. Others are what it says while it works."""
+_KILLED = (9, 15)
+"""The signals by which somebody else ends a program: SIGKILL and SIGTERM."""
 _SECRETS = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 6
 
@@ -68,13 +76,19 @@ class AgentProcess:
         self._killing: asyncio.Task[None] | None = None
         self._listening = asyncio.create_task(self._listen())
         self._watching = asyncio.create_task(self._watch())
-        self._has_answered = has_answered
+        self.has_answered = has_answered
+        """Whether it has shaken hands."""
         self._lines = Lines()
         self._ready: deque[bytes] = deque()
 
     def hide(self, secret: str) -> None:
         """Show a secret neither in the log nor in a message."""
         self._secrets.append(secret)
+
+    @property
+    def said(self) -> str:
+        """The last line that it has printed besides the protocol; empty if there is none."""
+        return next((line for line in reversed(self._errors) if line), "")
 
     @property
     def pid(self) -> int:
@@ -93,8 +107,10 @@ class AgentProcess:
         while data := await self._process.output.read():
             self._ready.extend(self._lines.feed(data))
             while self._ready:
-                self._has_answered = True
-                yield self._ready.popleft()
+                line = self._ready.popleft()
+                if not self.has_answered and not line.lstrip().startswith(b"{"):
+                    self._note(line)  # it may say why it can't speak the protocol
+                yield line
                 if clock() - since > _TURN:
                     await asyncio.sleep(0)
                     since = clock()
@@ -121,8 +137,10 @@ class AgentProcess:
         code = await self._process.wait()
         # What it has started may keep the pipe open.
         await asyncio.wait([self._listening], timeout=CLOSE_LIMIT)
-        how = self._why or _telling(self._errors).rstrip(".") or _exit(code)
-        return EndedError(self.agent, how) if self._has_answered else AgentStartError(self.agent, how)
+        is_killed = self.has_answered and -code in _KILLED
+        said = "" if is_killed else _telling(self._errors, is_start=not self.has_answered).rstrip(".")
+        how = self._why or said or _exit(code)
+        return EndedError(self.agent, how) if self.has_answered else AgentStartError(self.agent, how)
 
     async def stop(self, limit: float = STOP_LIMIT) -> None:
         """End it and all that it has started; after `limit` seconds without asking."""
@@ -299,10 +317,16 @@ def _end(pid: int, started: float | None, limit: float) -> None:
     end_group(pid, started, limit)
 
 
-def _telling(lines: Sequence[str]) -> str:
-    """The line that says most: the last error, else the last one. Node.js ends with its version."""
+def _telling(lines: Sequence[str], *, is_start: bool) -> str:
+    """The line that says why a program has ended; empty if none does. Node.js ends with its version.
+
+    Of a program that could not start, the last line says it if no other one does.
+    """
     said = [line for line in lines if line]
-    return next((line for line in reversed(said) if _ERROR.match(line)), said[-1] if said else "")
+    for words in (_ERROR.match, _TROUBLE.search):
+        if found := next((line for line in reversed(said) if words(line)), ""):
+            return found
+    return said[-1] if said and is_start else ""
 
 
 def _exit(code: int) -> str:

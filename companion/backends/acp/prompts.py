@@ -15,7 +15,7 @@ from ...conversation.failures import ChatError
 from ...conversation.snapshot import Queued
 from ..backend import Block
 from ..updates import decode_update
-from .errors import EndedError, SilentError
+from .errors import EndedError, SignInError, SilentError
 from .stream import EventQueue
 
 logger = logging.getLogger(__name__)
@@ -54,6 +54,8 @@ class Prompts:
         self._notes: list[str] = []
         self._running: str | None = None
         self._task: asyncio.Task[None] | None = None
+        self._held: asyncio.Future[bool] | None = None
+        """Whether the prompt that waits for a sign-in goes on."""
 
     @property
     def running(self) -> str | None:
@@ -121,6 +123,8 @@ class Prompts:
 
     async def leave(self) -> dict[str, Any]:
         """Stop without a word. Returns what `take_over` needs."""
+        if self.give_up() and self._task:
+            await asyncio.wait([self._task])
         self.close()
         await self.closed()
         return {
@@ -154,7 +158,35 @@ class Prompts:
             self._stream.publish(decode_update({"sessionUpdate": "user_message_chunk", "content": dict(block)}), key)
         notes, self._notes = self._notes, []
         told = [{"type": "text", "text": note} for note in notes]
-        self._task = asyncio.get_running_loop().create_task(self._run(key, self._ask([*told, *blocks])))
+        self._task = asyncio.get_running_loop().create_task(self._run(key, self._asked(key, [*told, *blocks])))
+
+    async def _asked(self, key: str, blocks: Sequence[Block]) -> str:
+        """Why a turn has stopped. A prompt that is refused until the person signs in waits for that."""
+        while True:
+            try:
+                return await self._ask(blocks)
+            except SignInError as error:
+                self._held = asyncio.get_running_loop().create_future()
+                self._stream.publish(events.SignInRequired(str(error)), key)
+                if not await self._held:
+                    return "cancelled"
+            finally:
+                self._held = None
+            self._stream.publish(events.SignInRequired(), key)
+
+    def signed_in(self) -> None:
+        """The person has signed in, it seems: a prompt that waits for that is sent again."""
+        self._end_wait(goes_on=True)
+
+    def give_up(self) -> bool:
+        """End the turn of a prompt that waits for a sign-in. Returns False if none does."""
+        return self._end_wait(goes_on=False)
+
+    def _end_wait(self, *, goes_on: bool) -> bool:
+        if self._held is None or self._held.done():
+            return False
+        self._held.set_result(goes_on)
+        return True
 
     async def _run(self, key: str, answer: Awaitable[str]) -> None:
         end: events.TurnCompleted | events.TurnFailed

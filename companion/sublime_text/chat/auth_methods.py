@@ -65,7 +65,7 @@ def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
         adapter.ask_later(
             chat.window,
             lambda companion: companion.chats.sign_in.authenticate(chat_id, way.id),
-            lambda _: say(chat.window, f"You are signed in to {chat.agent}."),
+            lambda _: say(chat.window, f"{chat.agent} says that it is done. The chat asks it again."),
         )
 
 

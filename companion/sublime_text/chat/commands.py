@@ -11,7 +11,7 @@ import sublime_plugin
 from .. import package
 from ..panels import PanelItem, choose
 from .clicks import waiting
-from .html import CONTINUED
+from .html import CONTINUED, is_starting
 from .opening import have_chat, open_with
 
 if TYPE_CHECKING:
@@ -107,11 +107,11 @@ class QwenCompanionChatSendCommand(sublime_plugin.WindowCommand):
 
 
 class QwenCompanionChatCancelCommand(_ChatCommand):
-    """End the turn that runs."""
+    """End the turn that runs, or the start of an agent."""
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether one runs."""
-        return chat.render is not None and chat.render.status.running is not None
+        return chat.render is not None and (chat.render.status.running is not None or is_starting(chat.render))
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon."""

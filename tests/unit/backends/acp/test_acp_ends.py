@@ -264,3 +264,45 @@ def session_prompt(params):
             assert said(turn) == "x" * 5_000_000 + "The end."
 
     run(test())
+
+
+def test_a_line_of_chatter_is_no_cause_of_death(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    print("Loaded 12 skills", file=sys.stderr, flush=True)
+    os._exit(7)
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            await talk.ask("x")
+            assert "ended unexpectedly: it has returned 7." in str(await talk.ended())
+
+    run(test())
+
+
+def test_what_a_program_prints_instead_of_the_protocol_is_in_the_error(project: Path, tmp_path: Path):
+    script = 'print("This program is no longer maintained: install the-other-one.", flush=True); os._exit(0)'
+
+    async def test():
+        with pytest.raises(AgentStartError, match="no longer maintained: install the-other-one"):
+            async with talking(scripted(script, tmp_path), str(project)):
+                pass
+
+    run(test())
+
+
+def test_an_error_that_answers_a_cancelled_turn_is_its_cancellation(project: Path, tmp_path: Path):
+    script = """
+def session_prompt(params):
+    while not any(each.get("method") == "session/cancel" for each in seen): time.sleep(0.001)
+    raise Failure(-32603, "The operation was aborted")
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("x")
+            await talk.client.cancel(talk.session)
+            assert (await talk.done(key)).state == "cancelled"
+
+    run(test())

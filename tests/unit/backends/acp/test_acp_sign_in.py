@@ -15,6 +15,7 @@ from companion.backends.acp import schema
 from companion.backends.acp.authentication import ways
 from companion.backends.acp.errors import AnswerError
 from companion.backends.parts import Way
+from companion.chats import connector
 from companion.conversation.failures import NotConnectedError
 from tests.agent_talk import scripted, until
 
@@ -178,5 +179,82 @@ def session_new(params):
             room.chats.reconnect(CHAT)
             await until(lambda: room.render.status.connection.state == "live")
             assert os.path.basename(command[0]) in room.command
+
+    run(test())
+
+
+def test_a_prompt_that_is_refused_waits_for_the_sign_in_and_goes_on(project: Path, tmp_path: Path):
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+        async with chatting(project, agent) as room:
+            (tmp_path / "script.py.in").unlink()
+            room.say("Hello")
+            await room.shows("A wants you to sign in.")
+            await until(lambda: room.render.status.connection.wants_sign_in)
+            assert room.render.status.connection.state == "live"
+            pid = room.agent_pid
+            await room.chats.sign_in.authenticate(CHAT, "g")
+            await room.shows(f"Hello of {pid}")
+            await until(lambda: not room.render.status.connection.wants_sign_in)
+            assert room.text.count("Hello") == 2  # the prompt and the answer
+
+    run(test())
+
+
+def test_an_authenticate_that_changes_nothing_is_no_success(project: Path, tmp_path: Path):
+    script = SCRIPT.replace('pathlib.Path(sys.argv[1] + ".in").touch()\n    return', "return")
+
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
+        async with chatting(project, agent) as room:
+            (tmp_path / "script.py.in").unlink()
+            room.say("Hello")
+            await room.shows("A wants you to sign in.")
+            await room.chats.sign_in.authenticate(CHAT, "g")
+            await until(lambda: room.text.count("A wants you to sign in.") == 2)
+            assert room.render.status.connection.wants_sign_in
+            room.chats.cancel(CHAT)
+            await until(lambda: room.render.status.running is None)
+
+    run(test())
+
+
+def test_a_prompt_that_is_refused_is_sent_again_after_a_login_elsewhere(project: Path, tmp_path: Path):
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+        async with chatting(project, agent) as room:
+            (tmp_path / "script.py.in").unlink()
+            room.say("Hello")
+            await room.shows("A wants you to sign in.")
+            before = room.agent_pid
+            (tmp_path / "script.py.in").touch()
+            room.chats.reconnect(CHAT)
+            await room.shows("Hello of ")
+            assert f"Hello of {before}" not in room.text
+
+    run(test())
+
+
+def test_a_start_that_takes_long_says_so_and_can_be_cancelled(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    script = """
+print("added 12 packages", file=sys.stderr, flush=True)
+def initialize(params):
+    time.sleep(600)
+"""
+    monkeypatch.setattr(connector, "START_STEP", 0.1)
+
+    async def test():
+        agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
+        async with chatting(project, agent, opens=False) as room:
+            room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
+            await room.state("connecting")
+            await until(lambda: "s): added 12 packages" in room.render.status.connection.message)
+            room.chats.cancel(CHAT)
+            assert await room.state("lost") == "The start of Scripted was cancelled. Reconnect to start it."
 
     run(test())
