@@ -171,7 +171,7 @@ def test_a_symbol_is_found_by_its_name_or_its_place(running: Running, agent: Cli
 
 def test_only_a_file_that_is_there_is_shown(running: Running, agent: Cli, file: str, project: Path):
     assert call(agent, "openFile", path=file, line=3)["isShown"]
-    assert running.editor.places == [(file, 3, 1)]
+    assert running.editor.places == [(file, 3)]
     assert "no file" in why_not(agent, "openFile", path=str(project / "none.py"))
     assert "no file" in why_not(agent, "openFile", path=str(project))
 
