@@ -77,15 +77,15 @@ class Companion:
         self._editor = editor
         self._login = LoginEnvironment()
         self._settings = settings
-        self._window_settings: Mapping[int, Settings] = {}
-        self._statuses: dict[int, WindowStatus] = {}
+        self._window_settings: Mapping[WindowId, Settings] = {}
+        self._statuses: dict[WindowId, WindowStatus] = {}
         self._status_timer: asyncio.TimerHandle | None = None
         self._variables = variables
-        self._windows: dict[int, WindowServer] = {}
+        self._windows: dict[WindowId, WindowServer] = {}
         """The window in front is the last one; before it comes the one that was in front previously."""
-        self._unserved: dict[int, tuple[ServedWindow, str]] = {}
+        self._unserved: dict[WindowId, tuple[ServedWindow, str]] = {}
         """Windows for which the system had no port, or no file descriptor, each with what was said of it."""
-        self._front: int | None = None
+        self._front: WindowId | None = None
         self._tasks: set[asyncio.Task[object]] = set()
         self._servers: dict[WindowServer, asyncio.Task[None]] = {}
         """Every server that has not ended; a window may have a new one before its old one has."""
@@ -103,11 +103,11 @@ class Companion:
         self._background(self._clear_leftovers())
         self._tick = self._background(self._look_again())
 
-    def inherit_chats(self, chats: Mapping[int, Mapping[str, Any]]) -> None:
+    def inherit_chats(self, chats: Mapping[WindowId, Mapping[str, Any]]) -> None:
         """Go on with what the previous instance has handed over of its chats and their daemons, by window."""
         self.chats.inherit(chats, self._windows)
 
-    def inherit_reviews(self, reviews: Mapping[int, Sequence[Mapping[str, Any]]]) -> None:
+    def inherit_reviews(self, reviews: Mapping[WindowId, Sequence[Mapping[str, Any]]]) -> None:
         """Go on with the open reviews that the previous instance has handed over, by window."""
         for number, left in reviews.items():
             if server := self._windows.get(number):
@@ -125,12 +125,12 @@ class Companion:
         """Wait until every window's requests are answered. Raises the reason if they can't be."""
         await asyncio.gather(*(window.started for window in self._windows.values()))
 
-    def folders_of(self, window: int) -> tuple[str, ...]:
+    def folders_of(self, window: WindowId) -> tuple[str, ...]:
         """The folders of a window."""
         server = self._windows.get(window)
         return server.endpoint.folders if server else ()
 
-    def settings_of(self, window: int) -> Settings:
+    def settings_of(self, window: WindowId) -> Settings:
         """The settings of a window."""
         return self._settings_of(window)
 
@@ -153,7 +153,7 @@ class Companion:
         await self._close_all(FLUSH)
         await ending
 
-    async def hand_over(self, leave: Callable[[dict[int, Inheritance]], object]) -> None:
+    async def hand_over(self, leave: Callable[[dict[WindowId, Inheritance]], object]) -> None:
         """Notify the CLIs, and let the next instance continue with everything, open diffs included.
 
         `leave` gets what that needs, by window, as soon as the requests of now are answered. What takes longer, such
@@ -217,12 +217,12 @@ class Companion:
             self._editor.say(message, window.id)
             self._unserved[window.id] = window, message
 
-    def window_closed(self, window: int) -> None:
+    def window_closed(self, window: WindowId) -> None:
         """A window closes: its diffs are rejected, its sessions end."""
         self._unserved.pop(window, None)
         self._end_window(window)
 
-    def _end_window(self, window: int) -> None:
+    def _end_window(self, window: WindowId) -> None:
         self.chats.window_closed(WindowId(window))
         self.reviews.reject_window(window)
         self.changes.window_closed(window)
@@ -235,12 +235,12 @@ class Companion:
                 for other in list(self._windows)[-1:]:
                     self.window_focused(other)
 
-    def focused(self, window: int, view: int, at: int) -> None:
+    def focused(self, window: WindowId, view: ViewId, at: int) -> None:
         """A view got the focus, at a Unix time in milliseconds."""
         self.active(window, view, at)
         self.window_focused(window)
 
-    def active(self, window: int, view: int, at: int) -> None:
+    def active(self, window: WindowId, view: ViewId, at: int) -> None:
         """A view has the focus in its window, which need not be in front."""
         if server := self._windows.get(window):
             server.order.focused(view, at)
@@ -249,13 +249,13 @@ class Companion:
                 if other is not server and other.order.at(view):  # it has moved to this window
                     other.touched(view)
 
-    def seen(self, window: int, view: int, at: int) -> None:
+    def seen(self, window: WindowId, view: ViewId, at: int) -> None:
         """A view had the focus at some time before."""
         if server := self._windows.get(window):
             server.order.seen(view, at)
             server.touched(view)
 
-    def window_focused(self, window: int) -> None:
+    def window_focused(self, window: WindowId) -> None:
         """A window came to the front: terminals that are opened from now on belong to it."""
         server = self._windows.get(window)
         if server and window == self._front:
@@ -270,13 +270,13 @@ class Companion:
             self._variables.set(server.endpoint.variables)
             server.publish()
 
-    def view_closed(self, view: int) -> None:
+    def view_closed(self, view: ViewId) -> None:
         """A view was closed, in any window."""
         for server in self._windows.values():
             server.order.forget(view)
             server.touched()
 
-    def touched(self, window: int, view: int | None = None) -> None:
+    def touched(self, window: WindowId, view: ViewId | None = None) -> None:
         """The file or the selection of a view may have changed; without a view, anything of the window."""
         if server := self._windows.get(window):
             server.touched(view)
@@ -284,7 +284,7 @@ class Companion:
     def configure(
         self,
         settings: Settings,
-        windows: Mapping[int, Settings] | None = None,
+        windows: Mapping[WindowId, Settings] | None = None,
         daemon: DaemonSettings | None = None,
     ) -> None:
         """The settings have changed; `windows` has those of windows whose project has its own."""
@@ -301,7 +301,7 @@ class Companion:
                 server.endpoint.legacy_files = settings.legacy_discovery_files
                 server.publish()
 
-    def status(self, window: int) -> WindowStatus:
+    def status(self, window: WindowId) -> WindowStatus:
         """The CLIs that are connected to a window, and what waits there."""
         server = self._windows.get(window)
         sessions = server.sessions if server else ()
@@ -324,19 +324,19 @@ class Companion:
             tuple(dict.fromkeys(name for name in clis if name in unasking)),
         )
 
-    def terminal_environment(self, window: int, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
+    def terminal_environment(self, window: WindowId, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
         """A window's folders and the variables for a terminal; `own` if we open the terminal ourselves."""
         if (server := self._windows.get(window)) is None:
             return None
         endpoint = server.endpoint
         return endpoint.folders, endpoint.terminal_variables if own else endpoint.variables
 
-    def offer_elsewhere(self, window: int, words: str) -> ElsewhereOffer | None:
+    def offer_elsewhere(self, window: WindowId, words: str) -> ElsewhereOffer | None:
         """What CLIs need that run somewhere else to connect to a window; `words` say where they run."""
         server = self._windows.get(window)
         return server.offer_elsewhere(words) if server else None
 
-    def state_elsewhere(self, window: int, words: str) -> ElsewhereState:
+    def state_elsewhere(self, window: WindowId, words: str) -> ElsewhereState:
         """Whether such CLIs have come to a window."""
         server = self._windows.get(window)
         return server.state_elsewhere(words) if server else ElsewhereState()
@@ -376,23 +376,23 @@ class Companion:
         self._servers[server] = asyncio.create_task(server.serve(check=check))
         return server
 
-    def admit(self, window: int, agent: str) -> OfferedServer | None:
+    def admit(self, window: WindowId, agent: str) -> OfferedServer | None:
         """Offer a window's server to an agent of its chat."""
         if (server := self._windows.get(window)) is None:
             return None
         return OfferedServer(*server.admit(agent))
 
-    def dismiss_agent(self, window: int, token: str) -> None:
+    def dismiss_agent(self, window: WindowId, token: str) -> None:
         """An agent that a window's server has let in has ended."""
         if server := self._windows.get(window):
             server.dismiss(token)
 
-    def _folders_changed(self, window: int) -> None:
+    def _folders_changed(self, window: WindowId) -> None:
         server = self._windows.get(window)
         if server and window == self._front and not self._is_ending:
             self._variables.set(server.endpoint.variables)
 
-    def _settings_of(self, window: int) -> Settings:
+    def _settings_of(self, window: WindowId) -> Settings:
         return self._window_settings.get(window, self._settings)
 
     def _status_changed(self) -> None:
@@ -411,7 +411,7 @@ class Companion:
                 self.changes.clis(window, status.clis)
                 self._editor.show_status(window, status)
 
-    async def _look_for_silent(self, window: int) -> None:
+    async def _look_for_silent(self, window: WindowId) -> None:
         """A CLI has connected: say once if it is one that never asks."""
         found = await asyncio.to_thread(silent_clis, self.folders_of(window))
         if window not in self._windows:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from .changes.port import ChangeViews
 from .chats.port import ChatScreen
+from .ids import WindowId
 from .libraries.guard import Trouble
 from .review.port import ReviewViews
 from .server.port import WindowSource
@@ -41,7 +42,7 @@ class WindowStatus:
 class Editor(WindowSource, ReviewViews, ChangeViews, ChatScreen, Protocol):
     """Everything that the companion needs from an editor."""
 
-    def listening(self, window: int, port: int) -> None:
+    def listening(self, window: WindowId, port: int) -> None:
         """A window is served on this port. It should have the same port after a reload or a restart."""
         ...
 
@@ -49,6 +50,6 @@ class Editor(WindowSource, ReviewViews, ChangeViews, ChatScreen, Protocol):
         """Tell the person what is wrong with the libraries, and offer the remedy."""
         ...
 
-    def show_status(self, window: int, status: WindowStatus) -> None:
+    def show_status(self, window: WindowId, status: WindowStatus) -> None:
         """Show which CLIs are connected and how many diffs and questions wait. Called when that changes."""
         ...

@@ -25,6 +25,8 @@ from dataclasses import dataclass, field, fields
 from types import ModuleType
 from typing import Any
 
+from .ids import WindowId
+
 HOLDER = "_qwen_companion_handover"
 OpenConnection = tuple[socket.socket, bytes]
 """A connection that waits for a request, and the first bytes of that if some have been read."""
@@ -91,10 +93,10 @@ class Holder(ModuleType):
         self.done = threading.Event()
         """Set when an instance has received it, or none will."""
         self.thread: threading.Thread | None = None
-        self._windows: dict[int, dict[str, Any]] = {}
+        self._windows: dict[WindowId, dict[str, Any]] = {}
         self._lock = threading.Lock()
 
-    def put(self, left: dict[int, Inheritance]) -> None:
+    def put(self, left: dict[WindowId, Inheritance]) -> None:
         """Fill it."""
         self._windows = {window: dict(vars(one)) for window, one in left.items()}
         self.left.set()
@@ -135,7 +137,7 @@ class Holder(ModuleType):
                         return True
         return False
 
-    def pop(self) -> dict[int, dict[str, Any]]:
+    def pop(self) -> dict[WindowId, dict[str, Any]]:
         """Its data, by window and name; only the first caller gets them."""
         with self._lock:
             windows, self._windows = self._windows, {}
@@ -150,7 +152,7 @@ def announce(leaver: threading.Thread | None = None) -> Holder:
     return holder
 
 
-def leave(left: dict[int, Inheritance], chores: Chores | None = None, holder: Holder | None = None) -> None:
+def leave(left: dict[WindowId, Inheritance], chores: Chores | None = None, holder: Holder | None = None) -> None:
     """Hand over the endpoints of these windows."""
     holder = holder or announce()
     arguments = holder, [one.listener for one in left.values()], chores or Chores()
@@ -164,11 +166,11 @@ def claim() -> Any:
     return sys.modules.pop(HOLDER, None)
 
 
-def receive(holder: Any) -> dict[int, Inheritance]:
+def receive(holder: Any) -> dict[WindowId, Inheritance]:
     """What was handed over, by window; waits until it is left. The caller owns it from now on."""
     if not hasattr(holder, "left") or not _is_left(holder):
         return {}
-    left: dict[int, dict[str, Any]] = holder.pop()
+    left: dict[WindowId, dict[str, Any]] = holder.pop()
     holder.done.set()
     if holder.thread:
         holder.thread.join(WAIT)
@@ -191,12 +193,12 @@ def _is_left(holder: Any) -> bool:
     return holder.left.is_set()
 
 
-def take() -> dict[int, Inheritance]:
+def take() -> dict[WindowId, Inheritance]:
     """Claim and receive at once."""
     return receive(claim())
 
 
-def give_up(left: dict[int, Inheritance], chores: Chores | None = None) -> None:
+def give_up(left: dict[WindowId, Inheritance], chores: Chores | None = None) -> None:
     """Close what no instance takes."""
     for one in left.values():
         one.listener.close()

@@ -19,6 +19,7 @@ from .clis.discovery import EnvironmentVariables
 from .editor import Editor
 from .executor import Executor
 from .garbage import thaw
+from .ids import WindowId
 from .libraries import failures, guard, lazy
 from .libraries.guard import LibraryError
 from .libraries.loading import loading
@@ -64,8 +65,8 @@ class CompanionThread:
         """What the person was told about a start that failed."""
         self._running: tuple[asyncio.AbstractEventLoop, Companion, asyncio.Event] | None = None
         self._endpoints: list[Endpoint] = []
-        self._chats: dict[int, dict[str, Any]] = {}
-        self._reviews: dict[int, list[dict[str, Any]]] = {}
+        self._chats: dict[WindowId, dict[str, Any]] = {}
+        self._reviews: dict[WindowId, list[dict[str, Any]]] = {}
         """What the previous instance has left of these, by window, until there is a companion for it."""
 
     def start(self) -> None:
@@ -220,7 +221,7 @@ class CompanionThread:
     def _serve(self, make: Callable[..., Companion]) -> None:
         import asyncio  # noqa: PLC0415 - it takes longer than opening the endpoints may
 
-        def leave(left: dict[int, handover.Inheritance]) -> None:
+        def leave(left: dict[WindowId, handover.Inheritance]) -> None:
             chores = handover.Chores(companion.chats.end_inherited, thaw, self._editor.abandon_reviews)
             handover.leave(left, chores, self._holder)
 

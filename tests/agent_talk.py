@@ -23,6 +23,7 @@ from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
 from companion.conversation.forms import Form, Values
 from companion.conversation.snapshot import ChatNotice, Message, Permission, Tool, Turn
+from companion.ids import WindowId
 from companion.review.disk import Encodings
 
 T = TypeVar("T")
@@ -79,7 +80,7 @@ class MemoryFiles:
     async def encodings(self, path: str) -> Encodings:
         return Encodings()
 
-    async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
+    async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
         self.asked.append((path, writes))
         return self.allows
 
@@ -89,7 +90,7 @@ class MemoryFiles:
     def say(self, message: str, window: int | None = None) -> None:
         self.said.append(message)
 
-    def keep_text(self, window: int, title: str, text: str, why: str) -> None:
+    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
         self.kept.append(text)
 
 
@@ -188,7 +189,7 @@ async def talking(
     editor = editor or MemoryFiles()
     described = AgentCommand(name, tuple(command), install="npm install -g the-agent")
     known = FixedEnvironment(os.environ if environment is None else environment)
-    client = AgentClient(described, editor, 1, known, server=server, surroundings=around)
+    client = AgentClient(described, editor, WindowId(1), known, server=server, surroundings=around)
     talk = AgentTalk(client, editor, folder)
     try:
         talk.folder = await client.connect(folder)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..ids import WindowId
 from .folder import Folder
 from .roots import Roots
 from .rows import ChangeRow
@@ -43,11 +44,11 @@ class Decisions:
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
 
-    def keep_file(self, window: int, row: ChangeRow) -> None:
+    def keep_file(self, window: WindowId, row: ChangeRow) -> None:
         """Take what is written in a file over."""
         self._do(window, row.root, lambda folder: folder.call(folder.round.keep_file, row.path, row.after), row, "kept")
 
-    def keep_change(self, window: int, row: ChangeRow, key: str, lines: tuple[int, int] | None = None) -> None:
+    def keep_change(self, window: WindowId, row: ChangeRow, key: str, lines: tuple[int, int] | None = None) -> None:
         """Take one change of a file over, or some of its lines."""
 
         def keep(folder: Folder) -> Coroutine[Any, Any, object]:
@@ -55,16 +56,16 @@ class Decisions:
 
         self._do(window, row.root, keep, row, "kept")
 
-    def undo_file(self, window: int, row: ChangeRow) -> None:
+    def undo_file(self, window: WindowId, row: ChangeRow) -> None:
         """Write a file as it was."""
         self._do(window, row.root, lambda folder: self._undo(window, folder, row.path), row, "undone")
 
-    def undo_change(self, window: int, row: ChangeRow, key: str, lines: tuple[int, int] | None = None) -> None:
+    def undo_change(self, window: WindowId, row: ChangeRow, key: str, lines: tuple[int, int] | None = None) -> None:
         """Undo one change of a file, or some of its lines."""
         self._do(window, row.root, lambda folder: self._undo(window, folder, row.path, key, lines), row, "undone")
 
     async def _undo(
-        self, window: int, folder: Folder, path: str, key: str = "", lines: tuple[int, int] | None = None
+        self, window: WindowId, folder: Folder, path: str, key: str = "", lines: tuple[int, int] | None = None
     ) -> None:
         await folder.call(folder.look, self._roots.at_work(folder), {})
         writes = await folder.call(folder.undo.plan, path, key, lines)
@@ -72,29 +73,29 @@ class Decisions:
         _, refused = await folder.apply(f"Undo {path}", writes, self._roots.at_work(folder), notes)
         self._say_refused(window, refused)
 
-    def _say_refused(self, window: int, refused: Sequence[str]) -> None:
+    def _say_refused(self, window: WindowId, refused: Sequence[str]) -> None:
         if refused:
             more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
             self._roots.editor.say(f"Not undone: {refused[0]}{more}.", window)
 
-    def keep_all(self, window: int) -> None:
+    def keep_all(self, window: WindowId) -> None:
         """Take everything over."""
         for folder in self._roots.opened(window):
             self._do(window, folder.root, lambda folder: folder.call(folder.round.keep_all), None, "kept")
 
-    def undo_all(self, window: int) -> None:
+    def undo_all(self, window: WindowId) -> None:
         """Write everything as it was."""
         for folder in self._roots.opened(window):
             self._do(window, folder.root, lambda folder: self._undo_all(window, folder), None, "undone")
 
-    async def _undo_all(self, window: int, folder: Folder) -> None:
+    async def _undo_all(self, window: WindowId, folder: Folder) -> None:
         await folder.call(folder.look, self._roots.at_work(folder), {})
         writes, refused = await folder.call(folder.undo.plan_all)
         notes = await folder.call(folder.undo.notes)
         _, failed = await folder.apply("Undo All", writes, self._roots.at_work(folder), notes)
         self._say_refused(window, [*refused, *failed])
 
-    def redo(self, window: int) -> None:
+    def redo(self, window: WindowId) -> None:
         """Take the last undo of a window back."""
         found = [folder for folder in self._roots.opened(window) if folder.round.state.undone]
         if not found:
@@ -103,12 +104,12 @@ class Decisions:
         last = max(found, key=lambda folder: folder.round.state.undone[-1].at)
         self._do(window, last.root, lambda folder: self._redo(window, folder), None, "")
 
-    async def _redo(self, window: int, folder: Folder) -> None:
+    async def _redo(self, window: WindowId, folder: Folder) -> None:
         self._say_refused(window, await folder.redo(self._roots.at_work(folder)))
 
     def _do(
         self,
-        window: int,
+        window: WindowId,
         root: str,
         action: Callable[[Folder], Coroutine[Any, Any, object]],
         row: ChangeRow | None,
@@ -123,7 +124,7 @@ class Decisions:
 
     async def _done(
         self,
-        window: int,
+        window: WindowId,
         folder: Folder,
         action: Callable[[Folder], Coroutine[Any, Any, object]],
         row: ChangeRow | None,
@@ -143,16 +144,16 @@ class Decisions:
                 known.done = [*known.done, *((each, outcome) for each in gone)][-KEPT:]
         self._roots.publish_all(folder)
 
-    def restore(self, window: int, root: str, number: int) -> None:
+    def restore(self, window: WindowId, root: str, number: int) -> None:
         """Go back to a checkpoint."""
         self._do(window, root, lambda folder: self._restore(window, folder, number), None, "undone")
 
-    async def _restore(self, window: int, folder: Folder, number: int) -> None:
+    async def _restore(self, window: WindowId, folder: Folder, number: int) -> None:
         await folder.call(folder.look, self._roots.at_work(folder), {})
         _, left = await folder.restore(number, self._roots.at_work(folder))
         self._say_refused(window, left)
 
-    async def points(self, window: int) -> list[Point]:
+    async def points(self, window: WindowId) -> list[Point]:
         """The checkpoints of a window, the latest first."""
         found: list[Point] = []
         for folder in self._roots.opened(window):

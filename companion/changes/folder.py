@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
+from ..ids import WindowId
 from ..review.disk import Encodings, decoded
 from ..review.source_text import SourceText
 from . import places
@@ -37,7 +38,7 @@ class Folder:
 
     def __init__(self, root: str, editor: ChangeViews, excludes: Callable[[str], bool], stores: str | None) -> None:
         self.root = root
-        self.windows: set[int] = set()
+        self.windows: set[WindowId] = set()
         self.rows: list[ChangeRow] = []
         self.cost = 0.0
         """Seconds that the last look took."""
@@ -172,13 +173,13 @@ class Folder:
         """Make the rows again, on the worker thread."""
         self.rows = self.round.rows() if self.has_round else []
 
-    async def tell_below(self, window: int, path: str, before: TreeSnapshot) -> None:
+    async def tell_below(self, window: WindowId, path: str, before: TreeSnapshot) -> None:
         """Tell the editor that an agent has written a file of which a buffer has unsaved edits."""
         if below := await self.call(self.round.written_below, path, before):
             full = os.path.join(self.root, *path.split("/"))
             self._editor.written_below(window, full, below.agents, below.before, below.after)
 
-    async def tell_overwritten(self, window: int, path: str, below: Below) -> None:
+    async def tell_overwritten(self, window: WindowId, path: str, below: Below) -> None:
         """Tell the editor that a save has overwritten what an agent had written."""
         full = os.path.join(self.root, *path.split("/"))
         if (text := _shown(below.after, await self._editor.encodings(full))) is not None:

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 
+from ..ids import WindowId
 from .folder import Folder
 from .roots import Roots, is_in, relative
 from .round import Seen
@@ -44,13 +45,13 @@ class Looks:
         if agent not in at_work:
             self._named = {path: name for path, name in self._named.items() if name != agent}
 
-    def watch(self, window: int) -> None:
+    def watch(self, window: WindowId) -> None:
         """Look again and again, for as long as somebody is at work."""
         known = self._roots.window(window)
         if known.watching is None or known.watching.done():
             known.watching = self._roots.background(self._keep_looking(window))
 
-    async def _keep_looking(self, window: int) -> None:
+    async def _keep_looking(self, window: WindowId) -> None:
         while (known := self._roots.windows.get(window)) and known.at_work:
             await asyncio.sleep(max([LOOK, *(SHARE * folder.cost for folder in known.folders.values())]))
             await self.look(window)
@@ -58,14 +59,14 @@ class Looks:
             if is_quiet and known.clis and not known.turns:
                 self.announce(window, known.clis[-1])
 
-    async def look(self, window: int, at_work: Sequence[str] | None = None) -> None:
+    async def look(self, window: WindowId, at_work: Sequence[str] | None = None) -> None:
         """Look at all folders of a window. `at_work` are those who may have written, None for those of now."""
         for folder in self._roots.opened(window):
             await self._look_at(window, folder, at_work)
             self._roots.publish_all(folder)
         self._roots.publish(window)
 
-    async def _look_at(self, window: int, folder: Folder, at_work: Sequence[str] | None) -> None:
+    async def _look_at(self, window: WindowId, folder: Folder, at_work: Sequence[str] | None) -> None:
         known = self._roots.window(window)
         by_quiet = known.clis[-1] if known.clis and not known.turns else ""
         named = self._named_in(folder)
@@ -88,7 +89,7 @@ class Looks:
         if seen.by_git:
             await self._ask_of_git(window, folder, seen)
 
-    async def _tell_below(self, window: int, folder: Folder, seen: Seen) -> None:
+    async def _tell_below(self, window: WindowId, folder: Folder, seen: Seen) -> None:
         opened = await self._roots.editor.open_files()
         for path in seen.changed if seen.before and any(opened.values()) else ():
             if seen.before and opened.get(os.path.normcase(os.path.join(folder.root, *path.split("/")))):
@@ -98,7 +99,7 @@ class Looks:
         named = {path: agent for path, agent in self._named.items() if is_in(path, [folder.root])}
         return {relative(path, folder.root): agent for path, agent in named.items()}
 
-    async def _ask_of_git(self, window: int, folder: Folder, seen: Seen) -> None:
+    async def _ask_of_git(self, window: WindowId, folder: Folder, seen: Seen) -> None:
         files = len(seen.by_git)
         question = f"Git has changed {files} file{'s' * (files != 1)} ({seen.moved_by})."
         if await self._roots.editor.confirm(window, question, "Review Them", "They Are Mine") or seen.before is None:
@@ -107,7 +108,7 @@ class Looks:
             await folder.call(folder.round.belongs_to_the_person, seen.by_git, seen.before)
             await folder.call(folder.refresh)
 
-    def announce(self, window: int, agent: str) -> None:
+    def announce(self, window: WindowId, agent: str) -> None:
         """Say once which files a turn has changed, if any of them waits."""
         known = self._roots.window(window)
         waiting = {(row.root, row.path) for row in known.listing.rows}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from ..ids import WindowId
 from ..messages import Messages
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class FileChanges:
 class ChangeViews(Messages, Protocol):
     """The changes on the screen, called on the companion thread."""
 
-    def show_changes(self, window: int, listing: Listing) -> None:
+    def show_changes(self, window: WindowId, listing: Listing) -> None:
         """Show what waits in a window. Called when that changes."""
         ...
 
@@ -75,25 +76,25 @@ class ChangeViews(Messages, Protocol):
         """How the editor decodes a file."""
         ...
 
-    async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
+    async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
         """Ask a question with a button for yes; True if the person clicks that.
 
         With `no`, a button of that name answers no, and it is a yes if the question is closed without an answer.
         """
         ...
 
-    def written_below(self, window: int, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
+    def written_below(self, window: WindowId, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
         """Agents have written a file of which a tab has unsaved text. `path` is absolute.
 
         `before` and `after` are what was on the disk at the looks before and after that.
         """
         ...
 
-    def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+    def overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
         """A save of the person has overwritten what agents had written in a file: the text that was lost there."""
         ...
 
-    def turn_changed(self, window: int, agent: str, files: int) -> None:
+    def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         """A turn is over, or a CLI has been quiet for a while, and this many files have changed in it."""
         ...
 
@@ -101,11 +102,11 @@ class ChangeViews(Messages, Protocol):
 class Work(Protocol):
     """What the rounds need from whoever serves the windows."""
 
-    def folders_of(self, window: int) -> Sequence[str]:
+    def folders_of(self, window: WindowId) -> Sequence[str]:
         """The folders of a window."""
         ...
 
-    def settings_of(self, window: int) -> Settings:
+    def settings_of(self, window: WindowId) -> Settings:
         """The settings of a window."""
         ...
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from ..ids import WindowId
 from .folder import Folder
 from .port import ChangeViews, Listing, Work
 from .window import WindowChanges
@@ -25,7 +26,7 @@ class Roots:
         self.editor = editor
         self.work = work
         self.stores = stores
-        self.windows: dict[int, WindowChanges] = {}
+        self.windows: dict[WindowId, WindowChanges] = {}
         self.folders: dict[str, Folder] = {}
         self._background = background
         self._is_closed = False
@@ -39,16 +40,16 @@ class Roots:
             return None
         return self._background(work)
 
-    def window(self, window: int) -> WindowChanges:
+    def window(self, window: WindowId) -> WindowChanges:
         """What is known of a window."""
         return self.windows.setdefault(window, WindowChanges())
 
-    def opened(self, window: int) -> list[Folder]:
+    def opened(self, window: WindowId) -> list[Folder]:
         """The folders of a window that have a baseline."""
         known = self.windows.get(window)
         return [folder for folder in known.folders.values() if folder.has_round] if known else []
 
-    def join(self, window: int, root: str) -> Folder:
+    def join(self, window: WindowId, root: str) -> Folder:
         """The folder at a root, for one more window."""
         folder = self.folders.get(root)
         if folder is None:
@@ -57,14 +58,14 @@ class Roots:
         self.window(window).folders[root] = folder
         return folder
 
-    def let_go(self, folder: Folder, window: int) -> None:
+    def let_go(self, folder: Folder, window: WindowId) -> None:
         """A window has a folder no longer."""
         folder.windows.discard(window)
         if not folder.windows:
             self.folders.pop(folder.root, None)
             folder.close()
 
-    def close_window(self, window: int) -> None:
+    def close_window(self, window: WindowId) -> None:
         """A window closes: its folders are let go, unless another window has them."""
         known = self.windows.pop(window, None)
         if known and known.watching:
@@ -102,7 +103,7 @@ class Roots:
         for window in list(folder.windows):
             self.publish(window)
 
-    def publish(self, window: int) -> None:
+    def publish(self, window: WindowId) -> None:
         """Show what waits in a window, if that has changed."""
         known = self.windows.get(window)
         if known is None:  # it has closed
@@ -118,13 +119,13 @@ class Roots:
             self.editor.show_changes(window, listing)
             self.work.changes_changed()
 
-    def say_once(self, why: str, window: int) -> None:
+    def say_once(self, why: str, window: WindowId) -> None:
         """Tell the person something that needs an action, but not twice."""
         if why not in self._told:
             self._told.add(why)
             self.editor.say(why, window)
 
-    def mention_once(self, what: str, window: int) -> None:
+    def mention_once(self, what: str, window: WindowId) -> None:
         """Tell the person something, but not twice."""
         if what not in self._told:
             self._told.add(what)

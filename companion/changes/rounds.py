@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from ..ids import ChatId, WindowId
 from ..review.changes import changes
 from ..review.review import Review
 from . import places
@@ -35,7 +36,7 @@ class Rounds:
         self._looks = Looks(self.roots)
         self._editor = editor
 
-    def clis(self, window: int, names: tuple[str, ...]) -> None:
+    def clis(self, window: WindowId, names: tuple[str, ...]) -> None:
         """The CLIs that are connected to a window."""
         known = self.roots.window(window)
         before, is_new = known.at_work, bool(set(names) - set(known.clis))
@@ -46,35 +47,35 @@ class Rounds:
         elif len(known.at_work) < len(before):
             self.roots.background(self._leave(window, before))
 
-    def unasking(self, window: int) -> set[str]:
+    def unasking(self, window: WindowId) -> set[str]:
         """The CLIs of a window that change files without asking, as far as that is known. It may be changed."""
         return self.roots.window(window).unasking
 
-    async def _leave(self, window: int, before: Sequence[str]) -> None:
+    async def _leave(self, window: WindowId, before: Sequence[str]) -> None:
         """Somebody is at work no longer: what they have written until now is theirs, and nothing later."""
         await self._looks.look(window, before)
         await self._looks.look(window)
 
-    def turn_began(self, window: int, chat: int, agent: str, turn: str, words: str) -> None:
+    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str) -> None:
         """A prompt is on its way to the agent of a chat. `turn` is the key of its turn."""
         known = self.roots.window(window)
         before = known.at_work
         known.turns[chat] = agent
         self.roots.background(self._begin_turn(window, before, agent, turn, words))
 
-    async def _begin_turn(self, window: int, before: Sequence[str], agent: str, turn: str, words: str) -> None:
+    async def _begin_turn(self, window: WindowId, before: Sequence[str], agent: str, turn: str, words: str) -> None:
         await self._looks.look(window, before)
         await self._begin(window, before)
         self.roots.window(window).turn_files.clear()
         for folder in self.roots.opened(window):
             await folder.call(folder.checkpoints.add, agent, words, turn)
 
-    def turn_ended(self, window: int, chat: int, turn: str) -> None:
+    def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
         """The agent of a chat has finished."""
         if agent := self.roots.window(window).turns.get(chat):
             self.roots.background(self._end_turn(window, chat, agent, turn))
 
-    async def _end_turn(self, window: int, chat: int, agent: str, turn: str) -> None:
+    async def _end_turn(self, window: WindowId, chat: int, agent: str, turn: str) -> None:
         await self._looks.look(window)
         self.roots.window(window).turns.pop(chat, None)
         self._looks.turn_over(agent)
@@ -86,7 +87,7 @@ class Rounds:
             self.roots.work.turn_written(chat, turn, files)
         self._looks.announce(window, agent)
 
-    async def turn_files(self, window: int, turn: str) -> list[str] | None:
+    async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
         """The files that going back to before a turn would write; None if there is no checkpoint of it."""
         found: list[str] | None = None
         for folder in self.roots.opened(window):
@@ -94,7 +95,7 @@ class Rounds:
                 found = [*(found or []), *paths]
         return found
 
-    async def restore_turn(self, window: int, turn: str) -> tuple[list[str], list[str]]:
+    async def restore_turn(self, window: WindowId, turn: str) -> tuple[list[str], list[str]]:
         """Write the files as they were before a turn, with what the person has saved since.
 
         Returns the files that were written, and a sentence for each that was left alone.
@@ -112,7 +113,7 @@ class Rounds:
             self.roots.publish_all(folder)
         return written, left
 
-    async def turn_texts(self, window: int, turn: str) -> list[tuple[str, str, str]] | None:
+    async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
         """What was changed in a turn: path, old and new text of each file; None if no snapshots were taken of it."""
         found: list[tuple[str, str, str]] | None = None
         for folder in self.roots.opened(window):
@@ -124,11 +125,11 @@ class Rounds:
         """An agent says that it writes a file, in the turn that runs."""
         self._looks.named(agent, path)
 
-    def listing(self, window: int) -> Listing:
+    def listing(self, window: WindowId) -> Listing:
         """What waits in a window."""
         return self.roots.windows[window].listing if window in self.roots.windows else Listing()
 
-    def window_closed(self, window: int) -> None:
+    def window_closed(self, window: WindowId) -> None:
         """A window closes: its folders are let go, unless another window has them."""
         self.roots.close_window(window)
 
@@ -136,20 +137,20 @@ class Rounds:
         """The companion ends. What waits goes on with the next one."""
         self.roots.close()
 
-    def begin(self, window: int) -> None:
+    def begin(self, window: WindowId) -> None:
         """The person begins a round: everything up to now counts as reviewed."""
         self.roots.window(window)
         self.roots.background(self._begin(window, (), anew=True))
 
-    async def _begin(self, window: int, before: Sequence[str], *, anew: bool = False) -> None:
+    async def _begin(self, window: WindowId, before: Sequence[str], *, anew: bool = False) -> None:
         if await self._starts.begin(window, before, anew=anew):
             self._looks.watch(window)
 
-    def forget(self, window: int) -> None:
+    def forget(self, window: WindowId) -> None:
         """Remove all snapshots. Rounds that are open begin anew."""
         self.roots.background(self._forget(window))
 
-    async def _forget(self, window: int) -> None:
+    async def _forget(self, window: WindowId) -> None:
         folders = list(self.roots.folders.values())
         for folder in folders:
             async with folder.lock:
@@ -161,16 +162,16 @@ class Rounds:
             if self.roots.window(number).at_work:
                 await self._begin(number, ())
 
-    def look(self, window: int) -> None:
+    def look(self, window: WindowId) -> None:
         """Something may have been written: a window got the focus, a file was loaded again."""
         if self.roots.opened(window):
             self.roots.background(self._looks.look(window))
 
-    def checkpoint(self, window: int, words: str, agent: str = "") -> None:
+    def checkpoint(self, window: WindowId, words: str, agent: str = "") -> None:
         """Take a checkpoint in all folders of a window. What is changed later is marked as new."""
         self.roots.background(self._checkpoint(window, words, agent))
 
-    async def _checkpoint(self, window: int, words: str, agent: str) -> None:
+    async def _checkpoint(self, window: WindowId, words: str, agent: str) -> None:
         await self._looks.look(window)
         for folder in self.roots.opened(window):
             async with folder.lock:
@@ -178,12 +179,12 @@ class Rounds:
                 await folder.call(folder.refresh)
             self.roots.publish_all(folder)
 
-    async def undone_since(self, window: int) -> list[str]:
+    async def undone_since(self, window: WindowId) -> list[str]:
         """A line for each change that the person has undone and no agent was told of yet, the oldest first."""
         found = [(folder, await folder.call(folder.undo.untold)) for folder in self.roots.opened(window)]
         return [line for _, lines in found for line in lines]
 
-    async def told(self, window: int, lines: Sequence[str]) -> None:
+    async def told(self, window: WindowId, lines: Sequence[str]) -> None:
         """These lines were sent to an agent."""
         for folder in self.roots.opened(window):
             async with folder.lock:
@@ -206,12 +207,12 @@ class Rounds:
             if below and folder.windows:
                 await folder.tell_overwritten(min(folder.windows), name, below)
 
-    def loaded(self, window: int, path: str) -> None:
+    def loaded(self, window: WindowId, path: str) -> None:
         """The editor has loaded a file, again perhaps."""
         if self.roots.opened(window):
             self.roots.background(self._loaded(window, path))
 
-    async def _loaded(self, window: int, path: str) -> None:
+    async def _loaded(self, window: WindowId, path: str) -> None:
         folder, name = await self.roots.place_of(path)
         if folder:
             await folder.call(folder.round.loaded, name)

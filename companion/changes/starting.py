@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Sequence
 
+from ..ids import WindowId
 from ..platforms.reasons import reason_of
 from . import places
 from .folder import Folder
@@ -25,7 +26,7 @@ class RoundStarts:
         self._large: dict[str, bool] = {}
         """Whether a large folder may be copied."""
 
-    async def begin(self, window: int, before: Sequence[str], *, anew: bool = False) -> bool:
+    async def begin(self, window: WindowId, before: Sequence[str], *, anew: bool = False) -> bool:
         """Begin, or go on. `before` are those who were at work until now. Returns whether snapshots are wanted."""
         known = self._roots.windows.get(window)
         if known is None or self._roots.work.settings_of(window).review == "off":
@@ -43,7 +44,7 @@ class RoundStarts:
             self._roots.publish(window)
         return True
 
-    async def _begin_root(self, window: int, root: str, before: Sequence[str], *, anew: bool) -> None:
+    async def _begin_root(self, window: WindowId, root: str, before: Sequence[str], *, anew: bool) -> None:
         if why := await asyncio.to_thread(places.refusal, root):
             self._roots.say_once(why, window)
             return
@@ -73,7 +74,7 @@ class RoundStarts:
         for nested in folder.round.state.nested:
             await self._begin_root(window, os.path.join(root, *nested.split("/")), before, anew=anew)
 
-    async def _first_look(self, window: int, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
+    async def _first_look(self, window: WindowId, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
         may_be_large = self._large.get(folder.root, False)
         async with folder.lock:
             try:

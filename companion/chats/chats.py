@@ -261,13 +261,12 @@ class Chats:
 
     # The companion's life
 
-    def inherit(self, left: Mapping[int, Mapping[str, Any]], windows: Container[int]) -> None:
+    def inherit(self, left: Mapping[WindowId, Mapping[str, Any]], windows: Container[int]) -> None:
         """Take what the instance before this one has left; what belongs to a window that is gone ends.
 
         What another version of the package has left in another form is lost; the sessions can be resumed.
         """
-        for number, one in left.items():
-            window = WindowId(number)
+        for window, one in left.items():
             try:
                 self._shared(window).inherit(one)
                 for chat_id, chat in one["chats"].items():
@@ -284,7 +283,7 @@ class Chats:
         for chat in self._registry.chats.values():
             chat.dismiss()
 
-    async def stop(self, *, hand_over: bool) -> dict[int, dict[str, Any]]:
+    async def stop(self, *, hand_over: bool) -> dict[WindowId, dict[str, Any]]:
         """End everything; with `hand_over` all but the daemons. Returns what the next instance needs, by window."""
         chats = dict(self._registry.chats)
         self._registry.chats.clear()
@@ -294,7 +293,7 @@ class Chats:
             await asyncio.gather(*(daemons.stop(QUICK_STOP_LIMIT) for daemons in shared.values()))
         if ending := list(self._ending):
             await asyncio.wait(ending, timeout=QUICK_STOP_LIMIT)
-        left: dict[int, dict[str, Any]] = {}
+        left: dict[WindowId, dict[str, Any]] = {}
         for window, daemons in shared.items() if hand_over else ():
             own = {
                 chat_id: one for (chat_id, chat), one in zip(chats.items(), plain, strict=True) if chat.window == window

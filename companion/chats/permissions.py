@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from ..conversation.failures import AlreadyAnsweredError, ChatError
 from ..conversation.snapshot import Diff, Permission, PermissionOption, Snapshot, Tool
+from ..ids import WindowId
 from ..protocol import DiffAccepted, Notification
 from ..review.review import Request
 from ..review.reviews import Reviews
@@ -21,7 +22,7 @@ class AskingChat(Protocol):
     """The chat that asks."""
 
     @property
-    def window(self) -> int:
+    def window(self) -> WindowId:
         """The window that it is in."""
         ...
 
@@ -211,13 +212,13 @@ class _Approval:
 class _Owner:
     """Owns one diff of a permission, and is notified of its outcome."""
 
-    def __init__(self, approval: _Approval, window: int, diff: Diff) -> None:
+    def __init__(self, approval: _Approval, window: WindowId, diff: Diff) -> None:
         self.diff = diff
         self._approval = approval
         self._window = window
 
     @property
-    def window(self) -> int:
+    def window(self) -> WindowId:
         """The window that the chat is in."""
         return self._window
 

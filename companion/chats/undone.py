@@ -13,11 +13,11 @@ HEAD = "I have undone:"
 class UndoneChanges(Protocol):
     """Who knows what was undone."""
 
-    async def undone_since(self, window: int) -> list[str]:
+    async def undone_since(self, window: WindowId) -> list[str]:
         """A line for each change that was undone and that no agent was told of yet."""
         ...
 
-    async def told(self, window: int, lines: Sequence[str]) -> None:
+    async def told(self, window: WindowId, lines: Sequence[str]) -> None:
         """These lines were sent to an agent."""
         ...
 

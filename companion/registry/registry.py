@@ -16,6 +16,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
 
+from ..ids import WindowId
 from ..platforms import folders, programs, quarantine
 from ..platforms.files import is_mine, make_private_folders, rename, write_private
 from . import downloads
@@ -58,7 +59,7 @@ class AgentRegistry:
 
     def __init__(
         self,
-        mention: Callable[[str, int], object],
+        mention: Callable[[str, WindowId], object],
         environment: Callable[[], Awaitable[Mapping[str, str]]],
         address: str = ADDRESS,
     ) -> None:
@@ -108,7 +109,7 @@ class AgentRegistry:
             logger.info("The registry's list can't be kept: %s", error)
         return entries
 
-    async def install(self, wanted: InstallPlan, window: int, keep: str = "") -> None:
+    async def install(self, wanted: InstallPlan, window: WindowId, keep: str = "") -> None:
         """Do what a plan says. Other versions of the agent go, but for the folder `keep`, which may be at work.
 
         Raises:

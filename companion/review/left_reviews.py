@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ..ids import ReviewId
+from ..ids import ReviewId, WindowId
 from ..protocol import DiffOutcomeParams, DiffRejected, Notification
 from .disk import DiskFile, Encodings
 from .review import Owner, Request, Review
@@ -19,7 +19,7 @@ _SAME = ("file_path", "disk_state", "seen", "endings", "keeps_endings", "orphane
 class Unclaimed:
     """The owner of a review whose chat has not asked again yet. It remembers the outcome."""
 
-    def __init__(self, window: int, cli: str) -> None:
+    def __init__(self, window: WindowId, cli: str) -> None:
         self.window = window
         self.cli = cli
         self.heard: list[Notification] = []

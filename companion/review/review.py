@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from ..ids import ReviewId
+from ..ids import ReviewId, WindowId
 from ..protocol import Notification
 from .disk import DiskFile, Encodings, Stamp
 from .source_text import SourceText
@@ -33,7 +33,7 @@ class Owner(Protocol):
     """The session or the chat that opened a diff. Nobody else is told the outcome."""
 
     @property
-    def window(self) -> int:
+    def window(self) -> WindowId:
         """The window that the session belongs to."""
         ...
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..clis import families
 from ..garbage import no_collection
-from ..ids import ReviewId
+from ..ids import ReviewId, WindowId
 from ..platforms.reasons import reason_of
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
@@ -50,7 +50,7 @@ class Reviews:
         self,
         editor: ReviewViews,
         background: Callable[[Coroutine[Any, Any, object]], object],
-        settings_of: Callable[[int], Settings],
+        settings_of: Callable[[WindowId], Settings],
         changed: Callable[[], object],
         written: Callable[[Review, str], object],
         opened: Callable[[Review], object],
@@ -123,7 +123,7 @@ class Reviews:
             self._reject(review)
             self._editor.mention(f"Rejected the change of {review.name}.", review.owner.window)
 
-    def reject_window(self, window: int) -> None:
+    def reject_window(self, window: WindowId) -> None:
         """A window or its project closes, and its diffs with it."""
         for review in self:
             if review.owner.window == window:
@@ -166,9 +166,9 @@ class Reviews:
         """The package is about to be unloaded: what is open stays open for the next instance."""
         self._is_leaving = True
 
-    def leave(self) -> dict[int, list[dict[str, Any]]]:
+    def leave(self) -> dict[WindowId, list[dict[str, Any]]]:
         """The open reviews as plain data, by window, in their order. They are no longer this instance's."""
-        left: dict[int, list[dict[str, Any]]] = {}
+        left: dict[WindowId, list[dict[str, Any]]] = {}
         for review in self:
             left.setdefault(review.owner.window, []).append(to_plain(review))
         for review, content in self._writes.missing.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..exclusion import Told, is_encodable
+from ..ids import ViewId
 from ..protocol import Cursor, File, IdeContext, WorkspaceState
 from .port import ContextRequest, OpenFile, Selection, WindowState
 
@@ -23,12 +24,12 @@ class FocusOrder:
     """The views of a window, ordered by their last focus."""
 
     def __init__(self) -> None:
-        self._focused: dict[int, int] = {}
+        self._focused: dict[ViewId, int] = {}
         """The last focus of each view; of two with the same time the later one in the dictionary is the newer."""
         self._now: int | None = None
         """The time of the newest focus that was seen to happen."""
 
-    def focused(self, view: int, at: int) -> None:
+    def focused(self, view: ViewId, at: int) -> None:
         """A view gets the focus now, at a Unix time in milliseconds: it is the newest, whatever the clock says.
 
         Times that are later come from a clock that was ahead; they are moved before this one, in their order.
@@ -41,7 +42,7 @@ class FocusOrder:
             self._focused[other] = at - 1
         self._focused[view] = at
 
-    def seen(self, view: int, at: int) -> None:
+    def seen(self, view: ViewId, at: int) -> None:
         """A view had the focus at that time, as was kept from before. Calls may come in any order."""
         if self._now is not None:
             at = min(at, self._now - 1)
@@ -49,16 +50,16 @@ class FocusOrder:
             self._focused.pop(view, None)
             self._focused[view] = at
 
-    def forget(self, view: int) -> None:
+    def forget(self, view: ViewId) -> None:
         """A view was closed."""
         self._focused.pop(view, None)
 
-    def recent(self) -> list[int]:
+    def recent(self) -> list[ViewId]:
         """The views that had the focus most recently, the latest first; at most CANDIDATES."""
         latest_first = list(reversed(self._focused))
         return sorted(latest_first, key=self._focused.__getitem__, reverse=True)[:CANDIDATES]
 
-    def at(self, view: int) -> int:
+    def at(self, view: ViewId) -> int:
         """When a view last had the focus, as a Unix time in milliseconds; 0 for a view that never had it."""
         return self._focused.get(view, 0)
 
@@ -71,15 +72,15 @@ class Shown:
 
     def __init__(self, order: FocusOrder) -> None:
         self._order = order
-        self._files: dict[int, OpenFile | None] = {}
+        self._files: dict[ViewId, OpenFile | None] = {}
         """By view; None for one that shows no file, or is not in this window."""
         self._others: Sequence[OpenFile] = ()
         """Those of tabs that never had the focus."""
-        self._changed: set[int] = set()
+        self._changed: set[ViewId] = set()
         self._is_old = True
         """Whether all views are to be asked."""
 
-    def changed(self, view: int | None = None) -> None:
+    def changed(self, view: ViewId | None = None) -> None:
         """A view may show another file; without a view, any of them may."""
         if view is None:
             self._is_old = True

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from ..clis.discovery import DiscoveryFiles, Lives
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
 from ..handover import Inheritance, OpenConnection
+from ..ids import WindowId
 from ..platforms.spelling import own_spelling
 from .listener import is_at, listen, listens
 from .port import ServedWindow
@@ -34,7 +35,7 @@ class Endpoint:
     `leave` and `close` are not for an event loop. They may be called on any thread.
     """
 
-    window: int
+    window: WindowId
     listener: socket.socket
     folders: tuple[str, ...] = ()
     tokens: dict[str, str] = field(default_factory=dict[str, str], repr=False)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ..exclusion import Told, is_encodable
+from ..ids import WindowId
 from ..problems.diagnostic import SEVERITIES, Diagnostic
 from ..problems.quiet import LONGEST, settled
 from ..problems.shown import ShownProblems
@@ -55,7 +56,7 @@ class EditorKnowledge:
 
     def __init__(
         self,
-        window: int,
+        window: WindowId,
         source: ToolSource,
         settings: Callable[[], Settings],
         folders: Callable[[], Sequence[str]],

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ..ids import ViewId, WindowId
 from ..messages import Messages
 from ..problems.shown import ShownProblems
 
@@ -15,7 +16,7 @@ from ..problems.shown import ShownProblems
 class ServedWindow:
     """A window to serve, and the port that it had before; 0 for none."""
 
-    id: int
+    id: WindowId
     folders: tuple[str, ...]
     port: int = 0
 
@@ -24,7 +25,7 @@ class ServedWindow:
 class OpenFile:
     """A view of a window that shows a file, which need not exist on disk."""
 
-    view: int
+    view: ViewId
     path: str
 
     @property
@@ -50,12 +51,12 @@ class Selection:
 class ContextRequest:
     """What is to be told of a window."""
 
-    views: tuple[int, ...]
+    views: tuple[ViewId, ...]
     """Those whose files are wanted."""
     is_whole: bool
     """Whether to look at everything that no event reports reliably. If the views show few files, those of other tabs
     are wanted too."""
-    selected: int | None
+    selected: ViewId | None
     """The view whose selection is wanted."""
     limit: int
     """The first characters of its text that are enough."""
@@ -100,11 +101,11 @@ class ContextSource(Messages, Protocol):
     Called on the companion thread; the answers come from the editor's UI thread.
     """
 
-    async def window_state(self, window: int, question: ContextRequest) -> WindowState | None:
+    async def window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
         """What a window shows."""
         ...
 
-    async def selection(self, view: int, limit: int) -> Selection | None:
+    async def selection(self, view: ViewId, limit: int) -> Selection | None:
         """The caret and the selected text of a view; the first `limit` characters are enough."""
         ...
 
@@ -173,23 +174,23 @@ class ToolSource(Protocol):
     Called on the companion thread. Each raises TimeoutError if the editor or one of its packages is busy for too long.
     """
 
-    async def shown_problems(self, window: int, paths: Sequence[str] | None) -> ShownProblems | None:
+    async def shown_problems(self, window: WindowId, paths: Sequence[str] | None) -> ShownProblems | None:
         """The problems of some files of a window, or of all."""
         ...
 
-    async def tabs(self, window: int) -> Sequence[Tab] | None:
+    async def tabs(self, window: WindowId) -> Sequence[Tab] | None:
         """The tabs of a window that show files, in their order."""
         ...
 
-    async def selected(self, window: int, limit: int) -> Selected | None:
+    async def selected(self, window: WindowId, limit: int) -> Selected | None:
         """What the person has selected; `limit` is that of each text. None too if the tab has no file."""
         ...
 
-    async def find_symbols(self, window: int, question: SymbolQuestion) -> SymbolPlaces | None:
+    async def find_symbols(self, window: WindowId, question: SymbolQuestion) -> SymbolPlaces | None:
         """Where a symbol is defined or used."""
         ...
 
-    async def show_place(self, window: int, path: str, line: int, character: int) -> bool:
+    async def show_place(self, window: WindowId, path: str, line: int, character: int) -> bool:
         """Show a place of a file without taking the focus. Returns whether the file is shown."""
         ...
 

@@ -11,6 +11,7 @@ from typing import Any
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 
+from ..ids import WindowId
 from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable, moved
 from .path_maps import PathMaps
 
@@ -60,7 +61,7 @@ class Session:
     def __init__(
         self,
         identifier: str,
-        window: int,
+        window: WindowId,
         cli: str,
         background: Background,
         on_unsendable: Unsendable,
@@ -234,7 +235,7 @@ class CliSessions:
 
     def __init__(
         self,
-        window: int,
+        window: WindowId,
         background: Background,
         *,
         on_stream: Callable[[Session], None],

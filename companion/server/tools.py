@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from starlette.requests import Request
 
 from .. import __version__
+from ..ids import WindowId
 from ..protocol import (
     CloseDiffArguments,
     DiffAccepted,
@@ -170,7 +171,7 @@ class AskingBefore:
     Its argument is the accepted content, None if the diff is rejected. It may be called on any thread.
     """
 
-    def __init__(self, window: int, cli: str, answer: Callable[[str | None], object]) -> None:
+    def __init__(self, window: WindowId, cli: str, answer: Callable[[str | None], object]) -> None:
         self.window = window
         self.cli = cli
         self._answer = answer

@@ -13,6 +13,7 @@ from typing import Any
 from ..clis.discovery import Lives
 from ..exclusion import Told
 from ..handover import Inheritance
+from ..ids import ViewId
 from ..protocol import (
     ContextUpdate,
     DiffAccepted,
@@ -201,7 +202,7 @@ class WindowServer:
         if self._quiet:
             self._quiet.cancel()
 
-    def touched(self, view: int | None = None) -> None:
+    def touched(self, view: ViewId | None = None) -> None:
         """The context may have changed: what a view shows or its selection; without a view, anything."""
         self._shown.changed(view)
         if self._quiet:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..clis.families import CliFamily
 from ..exclusion import Told
+from ..ids import WindowId
 
 if TYPE_CHECKING:
     from ..clis.processes import RunningCli
@@ -111,7 +112,7 @@ class ShownChat:
 class ShownWindow:
     """A window as the editor shows it."""
 
-    number: int
+    number: WindowId
     title: str
     folders: tuple[str, ...]
     terminals: tuple[TerminalVariables, ...] = ()
@@ -143,7 +144,7 @@ class Facts:
     """Names and versions of the package, the editor, the system."""
     windows: tuple[ShownWindow, ...]
     """The one in front comes first."""
-    served: Mapping[int, Served] = field(default_factory=dict[int, Served])
+    served: Mapping[WindowId, Served] = field(default_factory=dict[WindowId, Served])
     clis: tuple[Cli, ...] | None = None
     """None if nobody has looked yet."""
     remote: tuple[Remote, ...] = ()

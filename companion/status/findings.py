@@ -14,6 +14,7 @@ from typing import Literal
 
 from ..clis.families import FAMILIES
 from ..exclusion import is_encodable, printable
+from ..ids import WindowId
 from .facts import Cli, Facts, PublishedFolder, Served, ShownWindow
 
 CLOCK = 1.5
@@ -56,7 +57,7 @@ class Verdict:
     """A running CLI with the window that it is connected to, or the reasons why it isn't connected."""
 
     cli: Cli
-    window: int | None
+    window: WindowId | None
     findings: tuple[Finding, ...]
 
 

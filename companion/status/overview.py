@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..clis.shell import Command
+from ..ids import WindowId
 from ..review.reviews import Reviews
 from ..server.endpoint import Endpoint
 from ..server.sessions import Session
@@ -17,14 +18,14 @@ from .facts import Cli, ConnectedCli, Facts, PublishedFolder, Served
 from .remote import Remote
 
 
-def known(facts: Facts, servers: Mapping[int, WindowServer], reviews: Reviews) -> Facts:
+def known(facts: Facts, servers: Mapping[WindowId, WindowServer], reviews: Reviews) -> Facts:
     """Add what is known at once. Reads no disk and asks nobody."""
     served = {number: _served(server, reviews) for number, server in servers.items()}
     return replace(facts, at=time.time(), served=served)
 
 
 async def complete(
-    facts: Facts, servers: Mapping[int, WindowServer], commands: Sequence[Command], environment: Mapping[str, str]
+    facts: Facts, servers: Mapping[WindowId, WindowServer], commands: Sequence[Command], environment: Mapping[str, str]
 ) -> Facts:
     """Add to the facts of `known` everything else: the disk, the processes and the CLIs' answers.
 
@@ -78,7 +79,7 @@ def _session(session: Session, round_trip: float | None) -> ConnectedCli:
 
 
 Looked = tuple[
-    dict[int, tuple[tuple[PublishedFolder, ...], tuple[survey.DiscoveryFile, ...], tuple[survey.Rival, ...]]],
+    dict[WindowId, tuple[tuple[PublishedFolder, ...], tuple[survey.DiscoveryFile, ...], tuple[survey.Rival, ...]]],
     tuple[Cli, ...],
     tuple[str, ...],
     bool,
@@ -88,8 +89,8 @@ Looked = tuple[
 
 
 def _look(
-    endpoints: Mapping[int, Endpoint],
-    ports: Mapping[int, int],
+    endpoints: Mapping[WindowId, Endpoint],
+    ports: Mapping[WindowId, int],
     commands: Sequence[Command],
     environment: Mapping[str, str],
 ) -> Looked:

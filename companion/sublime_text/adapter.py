@@ -11,6 +11,7 @@ import sublime
 
 from ..clis.families import FAMILIES
 from ..clis.mcp_configuration import renew
+from ..ids import ViewId, WindowId
 from ..log import Log
 from ..review.disk import Encodings
 from ..server.path_maps import PathMaps
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from ..companion import Companion
     from ..conversation.forms import Form, Values
     from ..editor import WindowStatus
-    from ..ids import ChatId, ReviewId, WindowId
+    from ..ids import ChatId, ReviewId
     from ..libraries.guard import Trouble
     from ..problems.shown import ShownProblems
     from ..review.changes import TextEdit
@@ -180,7 +181,7 @@ class Adapter:
             self.on_another_thread(lambda: renew(script), lambda _: None)
 
     def _tell_focus(self, window: sublime.Window, view: sublime.View, at: int, *, is_active: bool) -> None:
-        identifier, number = window.id(), view.id()
+        identifier, number = WindowId(window.id()), ViewId(view.id())
         self.thread.post(lambda companion: (companion.active if is_active else companion.seen)(identifier, number, at))
 
     def _configure(self) -> None:
@@ -235,7 +236,7 @@ class Adapter:
         """A sentence about the first path that no CLI and no chat may be told of; None if all may be named."""
         return self.settings.told(window).refusal(paths, window.folders())
 
-    def _wrong_setting(self, problem: Problem, window: int | None) -> None:
+    def _wrong_setting(self, problem: Problem, window: WindowId | None) -> None:
         _tell(str(problem), window, needs_action=True)
 
     def ask(self, question: Callable[[Companion], T], answer: Callable[[T], object]) -> None:
@@ -258,7 +259,7 @@ class Adapter:
 
         An error's sentence goes to `failed`, or into the window's status bar if `failed` is None.
         """
-        identifier = window.id()
+        identifier = WindowId(window.id())
 
         async def put(companion: Companion) -> None:
             from ..conversation.failures import ChatError  # noqa: PLC0415 - its package is the companion thread's
@@ -326,7 +327,7 @@ class Adapter:
         self.comments.activated(view)
         self.following.activated(window, view)
         self.written.activated(window, view)
-        identifier, number, now = window.id(), view.id(), _now()
+        identifier, number, now = WindowId(window.id()), ViewId(view.id()), _now()
         if is_code(view):
             view.settings().set(FOCUSED_SETTING, now)
             self.thread.post(lambda companion: companion.focused(identifier, number, now), ("focused", number))
@@ -336,7 +337,7 @@ class Adapter:
     def touched(self, view: sublime.View) -> None:
         """The selection or the file of a view has changed."""
         if (window := view.window()) and is_code(view) and not self.scratch.is_scratch(window):
-            identifier, number = window.id(), view.id()
+            identifier, number = WindowId(window.id()), ViewId(view.id())
             self.thread.post(lambda companion: companion.touched(identifier, number), ("touched", number))
 
     def closed(self, view: sublime.View) -> None:
@@ -348,7 +349,7 @@ class Adapter:
         self.comments.views.forget(view)
         self.problems.closed(view)
         number = view.id()
-        self.thread.post(lambda companion: companion.view_closed(number))
+        self.thread.post(lambda companion: companion.view_closed(ViewId(number)))
 
     def saving(self, view: sublime.View) -> None:
         """A view is about to be saved."""
@@ -364,7 +365,7 @@ class Adapter:
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""
         if (window := view.window()) and is_code(view):
-            identifier = window.id()
+            identifier = WindowId(window.id())
             self.written.loaded(view)
             self.unsaved.settled(view)
             self.comments.loaded(view)
@@ -386,11 +387,11 @@ class Adapter:
             return
         for name in self.diffs.clear_leftovers(window):
             what = f"“{name}” is a diff from before this session started."
-            self.say(f"{what} No CLI waits for it any more. Your edits are kept in its tab.", window.id())
+            self.say(f"{what} No CLI waits for it any more. Your edits are kept in its tab.", WindowId(window.id()))
 
     def project_closed(self, window: sublime.Window) -> None:
         """The project of a window is about to close."""
-        identifier = window.id()
+        identifier = WindowId(window.id())
         self.diffs.window_closing(window, elsewhere=False)
         self.thread.post(lambda companion: companion.reviews.reject_window(identifier))
 
@@ -404,10 +405,10 @@ class Adapter:
         self.status_bar.forget(window)
         NOTICES.forget(window)
         self.chats.window_closed(window)
-        identifier = window.id()
+        identifier = WindowId(window.id())
         self.thread.post(lambda companion: companion.window_closed(identifier))
 
-    def listening(self, window: int, port: int) -> None:
+    def listening(self, window: WindowId, port: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: remember_port(window, port))
 
@@ -415,31 +416,31 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self.libraries.wrong(trouble))
 
-    def show_status(self, window: int, status: WindowStatus) -> None:
+    def show_status(self, window: WindowId, status: WindowStatus) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._show_status(window, status))
 
-    async def window_state(self, window: int, question: ContextRequest) -> WindowState | None:
+    async def window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
         """See Editor."""
         return await self._bridge.call(lambda: self._window_state(window, question))
 
-    async def selection(self, view: int, limit: int) -> Selection | None:
+    async def selection(self, view: ViewId, limit: int) -> Selection | None:
         """See Editor."""
         return await self._bridge.call(lambda: selection_of(sublime.View(view), limit))
 
-    async def shown_problems(self, window: int, paths: Sequence[str] | None) -> ShownProblems | None:
+    async def shown_problems(self, window: WindowId, paths: Sequence[str] | None) -> ShownProblems | None:
         """See Editor."""
         return await self._bridge.ask(lambda done: self.problems.read(window, paths, done), LIMIT)
 
-    async def tabs(self, window: int) -> Sequence[Tab] | None:
+    async def tabs(self, window: WindowId) -> Sequence[Tab] | None:
         """See Editor."""
         return await self._bridge.call(lambda: tabs.tabs(window, self.focus), LIMIT)
 
-    async def selected(self, window: int, limit: int) -> Selected | None:
+    async def selected(self, window: WindowId, limit: int) -> Selected | None:
         """See Editor."""
         return await self._bridge.call(lambda: tabs.selected(window, self.focus, limit), LIMIT)
 
-    async def find_symbols(self, window: int, question: SymbolQuestion) -> SymbolPlaces | None:
+    async def find_symbols(self, window: WindowId, question: SymbolQuestion) -> SymbolPlaces | None:
         """See Editor."""
         begun: list[SymbolSearch] = []
 
@@ -453,7 +454,7 @@ class Adapter:
             for search in begun:
                 search.cancel()
 
-    async def show_place(self, window: int, path: str, line: int, character: int) -> bool:
+    async def show_place(self, window: WindowId, path: str, line: int, character: int) -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: tabs.show_place(window, self.focus, path, line, character), LIMIT)
 
@@ -473,7 +474,7 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.apply(review, edits, version))
 
-    def show_changes(self, window: int, listing: Listing) -> None:
+    def show_changes(self, window: WindowId, listing: Listing) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._show_changes(window, listing))
 
@@ -481,19 +482,19 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(open_files)
 
-    async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
+    async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: _confirm(question, yes, no))
 
-    def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+    def overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._overwritten(window, path, agents, text))
 
-    def turn_changed(self, window: int, agent: str, files: int) -> None:
+    def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._turn_changed(window, agent, files))
 
-    def written_below(self, window: int, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
+    def written_below(self, window: WindowId, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
         """See Editor."""
         self._bridge.post(lambda: self.unsaved.written_below(path, agents, before))
 
@@ -505,11 +506,11 @@ class Adapter:
         """See Editor."""
         return await self._bridge.call(lambda: files.replace(path, text))
 
-    async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
+    async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
         """See Editor."""
         return await self._bridge.call(lambda: files.may_touch(agent, path, writes=writes))
 
-    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+    async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
         """See Screen."""
         import asyncio  # noqa: PLC0415 - it would stall the UI thread
 
@@ -568,7 +569,7 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self.diffs.update_header(review))
 
-    def keep_text(self, window: int, title: str, text: str, why: str) -> None:
+    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
         """See Editor."""
         self._bridge.post(lambda: self._keep_text(window, title, text, why))
 
@@ -584,11 +585,11 @@ class Adapter:
         """See Editor."""
         self._bridge.post(lambda: self._return_draft(chat, draft, why))
 
-    def mention(self, message: str, window: int) -> None:
+    def mention(self, message: str, window: WindowId) -> None:
         """See Editor."""
         self._bridge.post(lambda: _mention(message, window))
 
-    def say(self, message: str, window: int | None = None) -> None:
+    def say(self, message: str, window: WindowId | None = None) -> None:
         """See Editor."""
         self._bridge.post(lambda: _tell(message, window, needs_action=True))
 
@@ -606,7 +607,7 @@ class Adapter:
     def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
         if chat := self.chats.take_back(number, draft):
             self.comments.prompt_returned(chat.agent, draft.text)
-            self.say(why, chat.window.id())
+            self.say(why, WindowId(chat.window.id()))
         else:
             self._keep_text(None, "Prompt", draft.text, why)
 
@@ -624,7 +625,7 @@ class Adapter:
     def _comments_went(self, comments: Sequence[Comment], agent: str) -> None:
         """What is changed from now on is new to the person."""
         words = " ".join(" ".join(comment.words for comment in comments).split())[:MAX_WORDS]
-        for window in {window.id() for comment in comments for window in self.comments.windows_of(comment)}:
+        for window in {WindowId(window.id()) for comment in comments for window in self.comments.windows_of(comment)}:
             self.thread.post(lambda companion, number=window: companion.changes.checkpoint(number, words, agent))
 
     def _offer_comments(self, window: sublime.Window, comments: Sequence[Comment]) -> None:
@@ -641,7 +642,7 @@ class Adapter:
         owner = review.owner
         self._visited(owner.window, [Visit(review.file_path, None, owner.cli, "proposal")] if review.is_here else [])
 
-    def _visited(self, window: int, visits: Sequence[Visit]) -> None:
+    def _visited(self, window: WindowId, visits: Sequence[Visit]) -> None:
         if visits and (target := find_window(window)):
             self.following.visited(target, visits)
 
@@ -660,24 +661,24 @@ class Adapter:
 
         self.ask_later(window, lambda companion: companion.changes.file(row.root, row.path), answer)
 
-    def _show_changes(self, window: int, listing: Listing) -> None:
+    def _show_changes(self, window: WindowId, listing: Listing) -> None:
         if target := find_window(window):
             self._follow_written(target, listing)
             self.written.show(target, listing)
 
-    def _overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+    def _overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
         if target := find_window(window):
             self.written.overwritten(target, path, agents, text)
 
-    def _turn_changed(self, window: int, agent: str, files: int) -> None:
+    def _turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         if target := find_window(window):
             self.written.turn_changed(target, agent, files)
 
-    def _show_status(self, window: int, status: WindowStatus) -> None:
+    def _show_status(self, window: WindowId, status: WindowStatus) -> None:
         if target := find_window(window):
             self.status_bar.show(target, status)
 
-    def _window_state(self, window: int, question: ContextRequest) -> WindowState | None:
+    def _window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
         found = find_window(window)
         if found is None:
             return None
@@ -687,7 +688,7 @@ class Adapter:
             self.settings.glance(found, sublime.View(question.selected))
         return window_state(found, question)
 
-    def _keep_text(self, window: int | None, title: str, text: str, why: str) -> None:
+    def _keep_text(self, window: WindowId | None, title: str, text: str, why: str) -> None:
         target = (find_window(window) if window is not None else None) or sublime.active_window()
         focus = self.focus.last(target)
         open_kept(target, title, text)
@@ -709,12 +710,12 @@ def _encodings(path: str) -> Encodings:
     return Encodings(own[0] if own else "", fallback if isinstance(fallback, str) else default.fallback)
 
 
-def _tell(message: str, window: int | None, *, needs_action: bool) -> None:
+def _tell(message: str, window: WindowId | None, *, needs_action: bool) -> None:
     print(f"QwenCompanion: {message}")  # noqa: T201 - Sublime's console
     NOTICES.add(message, find_window(window) if window is not None else None, needs_action=needs_action)
 
 
-def _mention(message: str, window: int) -> None:
+def _mention(message: str, window: WindowId) -> None:
     if target := find_window(window):
         NOTICES.add(message, target)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import sublime
 
+from ..ids import WindowId
 from .buffers import edit, write_all
 
 KEPT = 500
@@ -23,7 +24,7 @@ class Notice(NamedTuple):
     at: float
     """Unix time in seconds."""
     text: str
-    window: int | None
+    window: WindowId | None
     """None for all windows."""
     needs_action: bool
 
@@ -44,7 +45,7 @@ class Notices:
 
     def add(self, text: str, window: sublime.Window | None, *, needs_action: bool = False) -> None:
         """Show a message in the status bar for a few seconds and log it. One that needs an action stays open."""
-        notice = Notice(time.time(), text, window.id() if window else None, needs_action)
+        notice = Notice(time.time(), text, WindowId(window.id()) if window else None, needs_action)
         self._log.append(notice)
         (window or sublime.active_window()).status_message(f"QwenCompanion: {text}")
         for shown in sublime.windows():

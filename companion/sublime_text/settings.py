@@ -9,6 +9,7 @@ import sublime
 
 from ..agents import InstalledAgent, read_installed
 from ..exclusion import Told
+from ..ids import WindowId
 from ..settings import FILE, PROJECT_KEY, DaemonSettings, Problem, Settings, Values, overridden, read
 from .chat.consent import FILE as AGENTS_FILE
 from .diff.left_views import Layout
@@ -24,16 +25,16 @@ class SettingsFile:
     `report` is called once for each wrong value, and again if it is corrected and becomes wrong again.
     """
 
-    def __init__(self, report: Callable[[Problem, int | None], object]) -> None:
+    def __init__(self, report: Callable[[Problem, WindowId | None], object]) -> None:
         self._file = sublime.load_settings(FILE)
         self._report = report
-        self._reported: set[tuple[Problem, int | None]] = set()
+        self._reported: set[tuple[Problem, WindowId | None]] = set()
         self._call: Callable[[], object] = lambda: None
         self._agents = sublime.load_settings(AGENTS_FILE)
         self.installed = self._read_installed()
         """The agents that were installed from the registry, by its ids."""
         self._values = self._read()
-        self._windows: dict[int, tuple[object, Values]] = {}
+        self._windows: dict[WindowId, tuple[object, Values]] = {}
         self._glanced: dict[int, object] = {}
         """What `glance` found in each window."""
 
@@ -68,9 +69,9 @@ class SettingsFile:
         """The settings of the chat, which no project may override."""
         return self._values.daemon
 
-    def by_window(self) -> Mapping[int, Settings]:
+    def by_window(self) -> Mapping[WindowId, Settings]:
         """The settings of `read` for each window, with the overrides of its project."""
-        return {window.id(): self._of(window).settings for window in sublime.windows()}
+        return {WindowId(window.id()): self._of(window).settings for window in sublime.windows()}
 
     def look(self, window: sublime.Window) -> None:
         """Read the settings of a window's project again: no event reports a change reliably."""
@@ -105,7 +106,7 @@ class SettingsFile:
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
-        self._windows.pop(window.id(), None)
+        self._windows.pop(WindowId(window.id()), None)
         self._glanced.pop(window.id(), None)
 
     def close(self) -> None:
@@ -141,11 +142,12 @@ class SettingsFile:
 
     def _of(self, window: sublime.Window) -> Values:
         project = _in_project(window)
-        known = self._windows.get(window.id())
+        number = WindowId(window.id())
+        known = self._windows.get(number)
         is_new = known is None
         if known is None or known[0] != project:
             name = window.project_file_name() or "The window's project"
-            known = self._windows[window.id()] = project, overridden(self._values, project, name)
+            known = self._windows[number] = project, overridden(self._values, project, name)
             self._tell()
             if not is_new:
                 self._call()

@@ -6,6 +6,7 @@ import itertools
 
 import sublime
 
+from ..ids import ViewId, WindowId
 from ..server.port import ContextRequest, OpenFile, Selection, ServedWindow, WindowState
 from .check.scratch import CHECK_SETTING
 from .windows import find_window, is_code
@@ -26,7 +27,7 @@ def windows_to_serve() -> list[ServedWindow]:
 def to_serve(window: sublime.Window) -> ServedWindow:
     """A window with its folders and the port that it had."""
     port = window.settings().get(PORT_SETTING)
-    return ServedWindow(window.id(), tuple(window.folders()), port if isinstance(port, int) else 0)
+    return ServedWindow(WindowId(window.id()), tuple(window.folders()), port if isinstance(port, int) else 0)
 
 
 def remember_port(identifier: int, port: int) -> None:
@@ -47,7 +48,8 @@ def window_state(found: sublime.Window, question: ContextRequest) -> WindowState
         # Open since before the package was installed, or opened in the background.
         others = (view for view in found.views() if view.id() not in known and view.file_name() and is_code(view))
         files += [
-            OpenFile(view.id(), view.file_name() or "") for view in itertools.islice(others, FILES_WANTED - len(files))
+            OpenFile(ViewId(view.id()), view.file_name() or "")
+            for view in itertools.islice(others, FILES_WANTED - len(files))
         ]
     selected = question.selected
     selection = None if selected is None else selection_of(sublime.View(selected), question.limit)

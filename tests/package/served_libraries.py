@@ -15,6 +15,8 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from unittest.mock import create_autospec
 
+from companion.ids import WindowId
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from companion.clis.environment import LoginEnvironment
@@ -91,7 +93,7 @@ async def main() -> None:
     editor = create_autospec(Editor, instance=True)
     editor.window_state.return_value = WindowState(folders=())
     editor.selection.return_value = None
-    endpoint = Endpoint.open(ServedWindow(1, ()))
+    endpoint = Endpoint.open(ServedWindow(WindowId(1), ()))
     companion = Companion(editor, Settings(), EnvironmentVariables())
     companion.start([endpoint])
     await asyncio.to_thread(Client(endpoint).converse)

@@ -12,6 +12,7 @@ import pytest
 from pydantic.alias_generators import to_camel
 
 from companion.exclusion import DEFAULT_EXCLUDE
+from companion.ids import ViewId
 from companion.protocol import ContextUpdate, Cursor, File, IdeContext, WorkspaceState
 from companion.server.context import MAX_FILES, MAX_SELECTED, FocusOrder, Listed, ide_context
 from companion.server.port import OpenFile, Selection
@@ -34,9 +35,9 @@ def sent(files: list[OpenFile], order: FocusOrder, selection: Selection) -> dict
 def test_the_sample_is_the_message_that_a_cli_gets(told: str) -> None:
     sample = json.loads(told.partition("```json\n")[2].partition("```")[0])
     order = FocusOrder()
-    order.seen(2, 1795299940000)
-    order.focused(1, 1795300000000)
-    files = [OpenFile(1, "/home/ada/shop/orders.js"), OpenFile(2, "/home/ada/shop/README.md")]
+    order.seen(ViewId(2), 1795299940000)
+    order.focused(ViewId(1), 1795300000000)
+    files = [OpenFile(ViewId(1), "/home/ada/shop/orders.js"), OpenFile(ViewId(2), "/home/ada/shop/README.md")]
     assert sample == sent(files, order, Selection(7, 40, "amount += prices[title] * copies;"))
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
+from companion.ids import WindowId
+
 if TYPE_CHECKING:
     from companion.editor import Editor
     from companion.libraries.guard import Trouble
@@ -51,10 +53,10 @@ def tell(**event: object) -> None:
 class QuietEditor:
     """An editor that shows nothing and prints its messages."""
 
-    def listening(self, window: int, port: int) -> None:
+    def listening(self, window: WindowId, port: int) -> None:
         tell(event="listening", port=port)
 
-    async def window_state(self, window: int, question: object):
+    async def window_state(self, window: WindowId, question: object):
         from companion.server.port import WindowState  # noqa: PLC0415
 
         return WindowState(())
@@ -62,10 +64,10 @@ class QuietEditor:
     def libraries_wrong(self, trouble: Trouble) -> None:
         tell(event="say", message=trouble.sentence())
 
-    def show_status(self, window: int, status: object) -> None:
+    def show_status(self, window: WindowId, status: object) -> None:
         """Nothing is on a screen here."""
 
-    def say(self, message: str, window: int | None = None) -> None:
+    def say(self, message: str, window: WindowId | None = None) -> None:
         tell(event="say", message=message)
 
     def mention(self, message: str, window: int) -> None:
@@ -91,7 +93,7 @@ def main() -> None:
 
     thread.RETRY = 0.05
     companion = thread.CompanionThread(
-        cast("Editor", QuietEditor()), Settings(), lambda: [ServedWindow(1, (arguments.folder,))]
+        cast("Editor", QuietEditor()), Settings(), lambda: [ServedWindow(WindowId(1), (arguments.folder,))]
     )
     tell(event="loaded", libraries=sorted({"mcp", "pydantic", "uvicorn", "psutil", "asyncio"} & sys.modules.keys()))
     companion.start()

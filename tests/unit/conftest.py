@@ -21,6 +21,7 @@ import pytest
 
 from companion import companion as companion_module
 from companion.companion import Companion
+from companion.ids import ViewId, WindowId
 from companion.server import window as window_module
 from companion.settings import Settings
 from companion.thread import CompanionThread
@@ -30,6 +31,7 @@ from .memory_editor import Diff, MemoryEditor
 from .wire import LIMIT, Cli, Stream
 
 T = TypeVar("T")
+FIRST = WindowId(1)
 
 VARIABLES = (
     "QWEN_CODE_IDE_SERVER_PORT",
@@ -163,46 +165,46 @@ class Running:
         self.thread.post(run)
         return future.result(LIMIT)
 
-    def lock(self, window: int = 1) -> dict[str, Any]:
+    def lock(self, window: WindowId = FIRST) -> dict[str, Any]:
         """The content of a window's lock file."""
-        port = self.do(lambda companion: companion._windows[window].endpoint.port)
+        port = self.do(lambda companion: companion._windows[WindowId(window)].endpoint.port)
         path = Path(os.environ["QWEN_HOME"], "ide", f"{port}.lock")
         until(path.exists)
         return json.loads(path.read_text("utf-8"))
 
-    def open_window(self, window: int, folders: tuple[str, ...] = ()) -> None:
+    def open_window(self, window: WindowId, folders: tuple[str, ...] = ()) -> None:
         """The person opens a window."""
         self.editor.windows[window] = folders
         self.do(lambda companion: companion.window_opened(self.editor.window(window)))
 
-    def close_window(self, window: int) -> None:
+    def close_window(self, window: WindowId) -> None:
         del self.editor.windows[window]
-        self.do(lambda companion: companion.window_closed(window))
+        self.do(lambda companion: companion.window_closed(WindowId(window)))
 
-    def cli(self, window: int = 1, version: str = "2025-11-25") -> Cli:
+    def cli(self, window: WindowId = FIRST, version: str = "2025-11-25") -> Cli:
         """A CLI that isn't connected yet."""
         self._clients.append(cli := Cli(self.lock(window), version))
         return cli
 
-    def listening(self, window: int = 1) -> tuple[Cli, Stream]:
+    def listening(self, window: WindowId = FIRST) -> tuple[Cli, Stream]:
         """A connected CLI that has received its first context."""
         # The first look at a window counts as a change. A CLI that connects before it gets the context twice.
         self.touch(window)
-        until(lambda: self.do(lambda companion: companion._windows[window]._sent))
+        until(lambda: self.do(lambda companion: companion._windows[WindowId(window)]._sent))
         cli = self.cli(window).connect()
         stream = cli.listen()
         stream.take("ide/contextUpdate")
         return cli, stream
 
-    def focus(self, view: int, path: str | os.PathLike[str], window: int = 1) -> None:
+    def focus(self, view: int, path: str | os.PathLike[str], window: WindowId = FIRST) -> None:
         """The person puts the focus on the view of a file."""
         self.editor.views[view] = window, os.fspath(path)
         self._clock += 1000
         at = self._clock
-        self.do(lambda companion: companion.focused(window, view, at))
+        self.do(lambda companion: companion.focused(WindowId(window), ViewId(view), at))
 
-    def touch(self, window: int = 1) -> None:
-        self.do(lambda companion: companion.touched(window))
+    def touch(self, window: WindowId = FIRST) -> None:
+        self.do(lambda companion: companion.touched(WindowId(window)))
 
     def diff(self, path: str) -> Diff:
         """The diff of a path, once it is on the screen."""
@@ -220,8 +222,10 @@ class Running:
         number = self.diff(path).review.number
         self.do(lambda companion: companion.reviews.reject(number))
 
-    def sessions(self, window: int = 1) -> set[str]:
-        return self.do(lambda companion: {session.identifier for session in companion._windows[window].sessions})
+    def sessions(self, window: WindowId = FIRST) -> set[str]:
+        return self.do(
+            lambda companion: {session.identifier for session in companion._windows[WindowId(window)].sessions}
+        )
 
     def close(self) -> None:
         for cli in self._clients:

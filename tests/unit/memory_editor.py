@@ -13,7 +13,7 @@ from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
 from companion.conversation.forms import Form, Values
 from companion.editor import WindowStatus
-from companion.ids import ReviewId
+from companion.ids import ReviewId, WindowId
 from companion.libraries.guard import Trouble
 from companion.problems.formats import of_lsp
 from companion.problems.line_units import LineUnits
@@ -138,11 +138,11 @@ class MemoryEditor:
             await asyncio.sleep(0.001)
 
     def listed(self) -> list[ServedWindow]:
-        return [self.window(window) for window in self.windows]
+        return [self.window(WindowId(window)) for window in self.windows]
 
-    def window(self, window: int) -> ServedWindow:
+    def window(self, window: WindowId) -> ServedWindow:
         """A window as the companion receives it."""
-        return ServedWindow(window, self.windows[window], self.ports.get(window, 0))
+        return ServedWindow(WindowId(window), self.windows[window], self.ports.get(window, 0))
 
     def diff(self, path: str) -> Diff:
         """The diff of a path that is on the screen."""
@@ -194,7 +194,7 @@ class MemoryEditor:
         self.confirmed.append(question)
         return self.says_yes
 
-    def turn_changed(self, window: int, agent: str, files: int) -> None:
+    def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         self.turns.append((window, agent, files))
 
     async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
@@ -206,16 +206,16 @@ class MemoryEditor:
     async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
         return self.allows_outside
 
-    def listening(self, window: int, port: int) -> None:
+    def listening(self, window: WindowId, port: int) -> None:
         self.ports[window] = port
 
     def libraries_wrong(self, trouble: Trouble) -> None:
         self.say(trouble.sentence())
 
-    def show_status(self, window: int, status: WindowStatus) -> None:
+    def show_status(self, window: WindowId, status: WindowStatus) -> None:
         self.statuses.setdefault(window, []).append(status)
 
-    async def window_state(self, window: int, question: ContextRequest) -> WindowState | None:
+    async def window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
         self.questions.append(question)
         if window not in self.windows:
             return None
@@ -292,7 +292,7 @@ class MemoryEditor:
     def orphan_review(self, review: Review) -> None:
         self.orphaned.append(review.number)
 
-    def keep_text(self, window: int, title: str, text: str, why: str) -> None:
+    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
         self.kept.append((window, title, text, why))
 
     async def show_chat(self, chat: int, render: Render) -> bool:
@@ -314,10 +314,10 @@ class MemoryEditor:
     def return_draft(self, chat: int, draft: Draft, why: str) -> None:
         self.returned.append((chat, draft, why))
 
-    def mention(self, message: str, window: int) -> None:
+    def mention(self, message: str, window: WindowId) -> None:
         self.mentioned.append((message, window))
 
-    def say(self, message: str, window: int | None = None) -> None:
+    def say(self, message: str, window: WindowId | None = None) -> None:
         self.said.append((message, window))
 
     def settle(self, message: str) -> None:

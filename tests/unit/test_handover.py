@@ -16,6 +16,7 @@ import pytest
 
 from companion import handover, thread
 from companion.handover import HOLDER, Inheritance
+from companion.ids import WindowId
 from companion.libraries import failures, guard
 from companion.server.endpoint import listen
 from companion.thread import CompanionThread
@@ -104,7 +105,7 @@ def test_a_session_of_another_family_is_not_resumed(start: Callable[[], Running]
     known = cli.headers()["mcp-session-id"]
     assert first.thread.stop(LIMIT, hand_over=True)
     left = handover.take()
-    left[1].sessions[known] = "Another CLI"
+    left[WindowId(1)].sessions[known] = "Another CLI"
     handover.leave(left)
     start()
     assert cli.ask("tools/list").status_code == 404
@@ -124,7 +125,7 @@ def test_a_resumed_session_can_be_ended(start: Callable[[], Running]) -> None:
     assert cli.ask("tools/list").status_code == 200
     assert cli.send("DELETE").status_code == 200
     until(lambda: not second.sessions())
-    until(lambda: second.do(lambda it: it._windows[1]._app._resumed._inward) == {})
+    until(lambda: second.do(lambda it: it._windows[WindowId(1)]._app._resumed._inward) == {})
     assert cli.ask("tools/list").status_code == 404
 
 
@@ -138,8 +139,8 @@ def test_without_a_reload_nothing_is_left(start: Callable[[], Running]) -> None:
 
 def test_the_place_of_a_window_that_has_closed_is_given_up(start: Callable[[], Running]) -> None:
     running = start()
-    running.open_window(2)
-    port = running.do(lambda companion: companion._windows[2].endpoint.port)
+    running.open_window(WindowId(2))
+    port = running.do(lambda companion: companion._windows[WindowId(2)].endpoint.port)
     assert running.thread.stop(LIMIT, hand_over=True)
     del running.editor.windows[2]
     start().lock()
@@ -149,7 +150,7 @@ def test_the_place_of_a_window_that_has_closed_is_given_up(start: Callable[[], R
 def test_what_nobody_takes_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handover, "LIMIT", 0.01)
     listener = listen()
-    handover.leave({1: Inheritance(listener)})
+    handover.leave({WindowId(1): Inheritance(listener)})
     until(lambda: listener.fileno() == -1)
     assert handover.take() == {}
 
@@ -160,20 +161,20 @@ def test_the_collector_looks_at_everything_again_only_when_the_package_is_gone(
     """A reload keeps what is frozen."""
     thawed: list[bool] = []
     chores = handover.Chores(end=lambda: thawed.append(True))
-    handover.leave({1: Inheritance(listen())}, chores)
+    handover.leave({WindowId(1): Inheritance(listen())}, chores)
     handover.give_up(handover.take())
     monkeypatch.setattr(handover, "LIMIT", 0.01)
     assert not thawed
-    handover.leave({1: Inheritance(listen())}, chores)
+    handover.leave({WindowId(1): Inheritance(listen())}, chores)
     until(lambda: thawed)
 
 
 def test_what_was_left_before_is_given_up_for_what_is_left_now() -> None:
     old, new = listen(), listen()
-    handover.leave({1: Inheritance(old)})
-    handover.leave({1: Inheritance(new, {"Qwen Code": "token"})})
+    handover.leave({WindowId(1): Inheritance(old)})
+    handover.leave({WindowId(1): Inheritance(new, {"Qwen Code": "token"})})
     until(lambda: old.fileno() == -1)
-    assert handover.take()[1].tokens == {"Qwen Code": "token"}
+    assert handover.take()[WindowId(1)].tokens == {"Qwen Code": "token"}
     new.close()
 
 
@@ -223,7 +224,7 @@ def test_a_connection_that_waits_is_used_again_after_a_reload(
     used, silent = raw(cli), raw(cli)
     used.send("POST", TOOLS)
     assert used.status() == b"HTTP/1.1 200 OK"
-    until(lambda: len(running.do(lambda it: it._windows[1]._server.connections)) >= 3)
+    until(lambda: len(running.do(lambda it: it._windows[WindowId(1)]._server.connections)) >= 3)
     reload(running, start)
     for one in (used, silent):
         one.send("POST", TOOLS)
@@ -238,7 +239,11 @@ def test_a_request_whose_first_half_came_before_the_reload_is_answered_after_it(
     one = raw(cli)
     request = f"POST /mcp HTTP/1.1\r\n{one.host}{one.head}content-length: {len(TOOLS)}\r\n\r\n".encode() + TOOLS
     one.socket.sendall(request[:40])
-    until(lambda: any(it.conn.trailing_data[0] for it in running.do(lambda it: it._windows[1]._server.connections)))
+    until(
+        lambda: any(
+            it.conn.trailing_data[0] for it in running.do(lambda it: it._windows[WindowId(1)]._server.connections)
+        )
+    )
     reload(running, start)
     one.socket.sendall(request[40:])
     assert one.status() == b"HTTP/1.1 200 OK"
@@ -257,7 +262,7 @@ def test_a_request_whose_body_comes_slowly_is_answered_by_the_old_instance(
     one.status()
     head = f"POST /mcp HTTP/1.1\r\n{other.host}{other.head}content-length: {len(call)}\r\n\r\n"
     other.socket.sendall(head.encode() + call[:20].encode())
-    until(lambda: first.do(lambda it: it._windows[1]._app._requests))
+    until(lambda: first.do(lambda it: it._windows[WindowId(1)]._app._requests))
     second = reload(first, start)
     assert second.lock()
     other.socket.sendall(call[20:].encode())
@@ -279,9 +284,9 @@ def test_an_outcome_that_no_stream_has_carried_is_sent_after_the_reload(
     cli.open_diff(path, "new\n")
     running.diff(path)
     stream.close()
-    until(lambda: not any(one.stream for one in running.do(lambda it: list(it._windows[1].sessions))))
+    until(lambda: not any(one.stream for one in running.do(lambda it: list(it._windows[WindowId(1)].sessions))))
     running.focus(1, __file__)  # this waits too, and is of no use later
-    until(lambda: all(len(one._outbox) == 1 for one in running.do(lambda it: list(it._windows[1].sessions))))
+    until(lambda: all(len(one._outbox) == 1 for one in running.do(lambda it: list(it._windows[WindowId(1)].sessions))))
     running.do(lambda it: it.reviews.reject_all())
     for _ in range(2):  # the second reload comes before the CLI is back
         running = reload(running, start)
@@ -297,7 +302,9 @@ def test_a_reload_holds_nobody_up_and_a_cli_that_is_suspended_loses_nothing(
     asleep, stream = running.listening()
     awake, _ = running.listening()
     [session] = [
-        one for one in running.do(lambda it: list(it._windows[1].sessions)) if one.identifier == asleep.session
+        one
+        for one in running.do(lambda it: list(it._windows[WindowId(1)].sessions))
+        if one.identifier == asleep.session
     ]
     paths = [str(project / f"{i}.txt") for i in range(12)]
     for path in paths:
@@ -489,8 +496,8 @@ def fail_for_descriptors(_: socket.socket) -> socket.socket:
 def test_windows_that_close_during_a_reload_are_given_up(start: Callable[[], Running]) -> None:
     running = start()
     for window in (2, 3):
-        running.open_window(window)
-    ports = {window: running.lock(window)["port"] for window in (1, 2, 3)}
+        running.open_window(WindowId(window))
+    ports = {window: running.lock(WindowId(window))["port"] for window in (1, 2, 3)}
     assert running.thread.stop(LIMIT, hand_over=True)
     for window in (2, 3):
         del running.editor.windows[window]

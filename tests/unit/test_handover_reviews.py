@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from companion import handover
-from companion.ids import ReviewId
+from companion.ids import ReviewId, WindowId
 from companion.protocol import DiffAccepted, Notification
 from companion.review import reviews as review_module
 from companion.review.left_reviews import Unclaimed
@@ -218,7 +218,7 @@ def test_a_stranger_hears_nothing_of_what_was_rejected(
 def test_the_call_of_an_agent_that_waits_is_answered_after_a_reload(start: Start, project: Path) -> None:
     """Its answer is the outcome, which the next instance has."""
     running, path = start(), str(project / "a.py")
-    url, token = running.do(lambda it: it._windows[1].admit("Some Agent"))
+    url, token = running.do(lambda it: it._windows[WindowId(1)].admit("Some Agent"))
     guest = Cli({"port": int(url.rpartition(":")[2].partition("/")[0]), "authToken": token}).connect()
     answers: list[Any] = []
     asking = threading.Thread(
@@ -241,7 +241,7 @@ def test_the_call_of_an_agent_that_waits_is_answered_after_a_reload(start: Start
 class Chat:
     """What asks with a diff, before a reload and after it."""
 
-    window = 1
+    window = WindowId(1)
     cli = "Agent"
 
     def __init__(self) -> None:
@@ -274,7 +274,7 @@ def over_a_reload(
         [left] = first.leave().values()
         tasks.clear()
         second = reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
-        second.inherit(left, lambda one: Unclaimed(1, one["cli"]))
+        second.inherit(left, lambda one: Unclaimed(WindowId(1), one["cli"]))
         await second.take_up()
         await test(second, editor, settle)
         for task in tasks:
@@ -346,7 +346,7 @@ def test_a_reload_just_after_the_views_were_taken_up_loses_none_of_them() -> Non
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
         [left] = reviews.leave().values()
         again = reviews_in(hasty := Hasty(diffs=editor.diffs), lambda work: work.close())
-        again.inherit(left, lambda one: Unclaimed(1, one["cli"]))
+        again.inherit(left, lambda one: Unclaimed(WindowId(1), one["cli"]))
         await again.take_up()
         [[one]] = again.leave().values()
         assert one["views"]

@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from companion import log
+from companion.ids import WindowId
 from companion.log import Log
 from companion.protocol import OpenDiffArguments
 
@@ -117,7 +118,7 @@ def test_a_whole_session_shows_no_secret(
     stream.skip_to("ide/diffAccepted")
     stream.close()
     lock = running.lock()
-    running.close_window(1)
+    running.close_window(WindowId(1))
     shown = "\n".join(lines)
     assert f"Qwen Code opens a diff of {path}" in shown
     for secret in (lock["authToken"], old.strip(), new.strip(), "and edited"):

@@ -20,6 +20,7 @@ import companion
 from companion import companion as companion_module
 from companion import thread
 from companion.companion import Companion
+from companion.ids import ViewId, WindowId
 from companion.libraries import failures
 from companion.libraries.failures import culprit
 from companion.server import endpoint
@@ -201,7 +202,7 @@ class TestMissing:
         until(lambda: running.thread._running)
         assert running.do(lambda it: list(it._windows)) == [2]
         assert called == [running.do(lambda it: it)]
-        assert isinstance(editor.window(2), ServedWindow)
+        assert isinstance(editor.window(WindowId(2)), ServedWindow)
 
     def test_settings_that_were_read_while_a_library_was_missing_hold_before_anything_is_told(
         self,
@@ -217,13 +218,13 @@ class TestMissing:
         running = start()
         until(lambda: running.thread._asleep)
         editor.views[1] = 1, str(file)
-        running.thread.post(lambda it: it.configure(Settings(), {1: Settings(context="off")}))
-        running.thread.post(lambda it: it.focused(1, 1, 1_700_000_000_000))
+        running.thread.post(lambda it: it.configure(Settings(), {WindowId(1): Settings(context="off")}))
+        running.thread.post(lambda it: it.focused(WindowId(1), ViewId(1), 1_700_000_000_000))
         monkeypatch.delitem(sys.modules, "uvicorn")
         until(lambda: running.thread._running, 60)
         stream = running.cli().connect().listen()
         assert stream.take("ide/contextUpdate")["workspaceState"]["openFiles"] == []
-        assert running.do(lambda it: it._windows[1].order.at(1))
+        assert running.do(lambda it: it._windows[WindowId(1)].order.at(ViewId(1)))
 
     def test_of_calls_that_replace_each_other_only_the_last_one_waits(
         self, missing: None, start: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
@@ -353,23 +354,23 @@ def test_a_window_without_a_port_is_reported_and_served_when_there_is_one(
     is_full = False
     monkeypatch.setattr(endpoint, "listen", fail)
     running = start()
-    assert running.lock(2)
-    assert running.lock(1)
+    assert running.lock(WindowId(2))
+    assert running.lock(WindowId(1))
     assert editor.said == []  # there was a port before anybody could be told
     is_full = True
-    running.open_window(3)
+    running.open_window(WindowId(3))
     before = asked[0]
     until(lambda: asked[0] > before + 10)
     assert len(editor.said) == 1
     assert "too many open files" in editor.said[0][0]
-    assert running.cli(1).connect().tools()
+    assert running.cli(WindowId(1)).connect().tools()
     is_full = False
     until(lambda: running.do(lambda it: 3 in it._windows))
-    assert running.cli(3).connect().tools()
+    assert running.cli(WindowId(3)).connect().tools()
     is_full = True
-    running.open_window(4)
+    running.open_window(WindowId(4))
     assert list(running.do(lambda it: it._unserved)) == [4]
-    running.close_window(4)
+    running.close_window(WindowId(4))
     assert running.do(lambda it: it._unserved) == {}
     is_full = False
 
@@ -391,15 +392,15 @@ def test_a_window_whose_server_cannot_start_is_reported_once_and_served_when_it_
     is_failing = False
     monkeypatch.setattr(HttpServer, "open", fail)
     running = start()
-    assert running.lock(1)
+    assert running.lock(WindowId(1))
     is_failing = True
-    running.open_window(3)
+    running.open_window(WindowId(3))
     until(lambda: tries > 5)
     assert [window for _, window in editor.said] == [3]
-    assert running.cli(1).connect().tools()
+    assert running.cli(WindowId(1)).connect().tools()
     is_failing = False
     until(lambda: running.do(lambda it: 3 in it._windows and not it._unserved))
-    assert running.cli(3).connect().tools()
+    assert running.cli(WindowId(3)).connect().tools()
     assert len(editor.said) == 1
 
 

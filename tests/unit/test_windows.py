@@ -16,6 +16,7 @@ import pytest
 
 from companion import companion as companion_module
 from companion.clis.discovery import IDE_INFO
+from companion.ids import ViewId, WindowId
 from companion.server.port import Selection
 from companion.settings import Settings
 
@@ -32,7 +33,7 @@ def test_every_window_has_its_own_port_token_folders_and_files(
 ):
     editor.windows[2] = (str(tmp_path), "/other")
     running = start()
-    first, second = running.lock(1), running.lock(2)
+    first, second = running.lock(WindowId(1)), running.lock(WindowId(2))
     assert second["workspacePath"] == f"{tmp_path}{os.pathsep}/other"
     for field in ("port", "authToken", "workspacePath"):
         assert first[field] != second[field]
@@ -42,40 +43,40 @@ def test_every_window_has_its_own_port_token_folders_and_files(
 def test_the_first_window_is_in_front(editor: MemoryEditor, start: Callable[..., Running], project: Path):
     editor.windows[2] = ()
     running = start()
-    port = running.lock(1)["port"]
+    port = running.lock(WindowId(1))["port"]
     assert variables() == [str(port), str(project)]
 
 
 def test_the_variables_are_those_of_the_window_in_front(running: Running, tmp_path: Path, project: Path):
     """Terminals opened from now on belong to it; its files become the newest."""
     running.lock()
-    running.open_window(2, (str(tmp_path),))
-    assert variables() == [str(running.lock(1)["port"]), str(project)]
-    running.do(lambda companion: companion.window_focused(2))
-    assert variables() == [str(running.lock(2)["port"]), str(tmp_path)]
-    running.focus(1, "/a", window=1)
-    assert variables() == [str(running.lock(1)["port"]), str(project)]
+    running.open_window(WindowId(2), (str(tmp_path),))
+    assert variables() == [str(running.lock(WindowId(1))["port"]), str(project)]
+    running.do(lambda companion: companion.window_focused(WindowId(2)))
+    assert variables() == [str(running.lock(WindowId(2))["port"]), str(tmp_path)]
+    running.focus(1, "/a", window=WindowId(1))
+    assert variables() == [str(running.lock(WindowId(1))["port"]), str(project)]
 
 
 def test_the_files_of_the_window_in_front_are_the_newest(running: Running, lock_folder: Path):
     """Where a CLI finds several, it takes that one."""
-    running.open_window(2)
-    files = [lock_folder / f"{running.lock(window)['port']}.lock" for window in (1, 2)]
+    running.open_window(WindowId(2))
+    files = [lock_folder / f"{running.lock(WindowId(window))['port']}.lock" for window in (1, 2)]
     before = time.time() - 1  # not from before this process: that would be a leftover
     for file in files:
         os.utime(file, (before, before))
     old = files[0].stat().st_mtime
-    running.do(lambda companion: companion.window_focused(2))
+    running.do(lambda companion: companion.window_focused(WindowId(2)))
     until(lambda: files[1].stat().st_mtime > old)
     assert files[0].stat().st_mtime == old
 
 
 def test_a_window_that_opens_is_served(running: Running):
-    running.open_window(2)
-    running.open_window(2)
-    cli, _ = running.listening(2)
+    running.open_window(WindowId(2))
+    running.open_window(WindowId(2))
+    cli, _ = running.listening(WindowId(2))
     assert cli.tools()
-    assert len({running.lock(window)["port"] for window in (1, 2)}) == 2
+    assert len({running.lock(WindowId(window))["port"] for window in (1, 2)}) == 2
 
 
 def test_a_companion_without_windows_waits_for_one(editor: MemoryEditor, start: Callable[..., Running]):
@@ -83,23 +84,23 @@ def test_a_companion_without_windows_waits_for_one(editor: MemoryEditor, start: 
     editor.windows = {}
     running = start()
     assert variables() == [None, None]
-    running.open_window(3, ("/x",))
-    running.do(lambda companion: companion.window_focused(3))
-    assert variables() == [str(running.lock(3)["port"]), "/x"]
-    assert running.listening(3)[0].tools()
+    running.open_window(WindowId(3), ("/x",))
+    running.do(lambda companion: companion.window_focused(WindowId(3)))
+    assert variables() == [str(running.lock(WindowId(3))["port"]), "/x"]
+    assert running.listening(WindowId(3))[0].tools()
 
 
 def test_a_window_that_closes_rejects_its_diffs_and_ends_its_sessions_cleanly(
     running: Running, lock_folder: Path, project: Path
 ):
     """And those of other windows stay."""
-    running.open_window(2)
-    (first, first_stream), (second, second_stream) = running.listening(1), running.listening(2)
+    running.open_window(WindowId(2))
+    (first, first_stream), (second, second_stream) = running.listening(WindowId(1)), running.listening(WindowId(2))
     path = str(project / "a.txt")
     for cli in (first, second):
         cli.open_diff(path, "new\n")
     until(lambda: len(running.editor.diffs) == 2)
-    running.close_window(2)
+    running.close_window(WindowId(2))
     assert [message["params"] for message in second_stream] == [{"filePath": path}]
     assert [file.name for file in lock_folder.iterdir()] == [f"{first.port}.lock"]
     until(lambda: is_refused(second.port))
@@ -111,7 +112,7 @@ def test_a_window_that_closes_at_once_is_no_error(running: Running):
     """Its server may not have begun yet."""
     for number in range(2, 12):
         running.editor.windows[number] = ()
-        opened = running.editor.window(number)
+        opened = running.editor.window(WindowId(number))
         running.do(
             lambda companion, opened=opened: (companion.window_opened(opened), companion.window_closed(opened.id))
         )
@@ -122,12 +123,12 @@ def test_a_window_that_closes_at_once_is_no_error(running: Running):
 
 def test_events_of_a_window_that_is_gone_are_ignored(running: Running):
     """Events may come late."""
-    running.do(lambda companion: companion.window_closed(9))
-    running.do(lambda companion: companion.focused(9, 1, 1))
-    running.do(lambda companion: companion.seen(9, 1, 1))
-    running.do(lambda companion: companion.window_focused(9))
-    running.do(lambda companion: companion.touched(9))
-    running.do(lambda companion: companion.view_closed(9))
+    running.do(lambda companion: companion.window_closed(WindowId(9)))
+    running.do(lambda companion: companion.focused(WindowId(9), ViewId(1), 1))
+    running.do(lambda companion: companion.seen(WindowId(9), ViewId(1), 1))
+    running.do(lambda companion: companion.window_focused(WindowId(9)))
+    running.do(lambda companion: companion.touched(WindowId(9)))
+    running.do(lambda companion: companion.view_closed(ViewId(9)))
     assert running.listening()[0].tools()
 
 
@@ -173,26 +174,26 @@ def test_a_view_that_moves_to_another_window_is_listed_there(
     """At once, before anybody looks at everything again."""
     monkeypatch.setattr(companion_module, "TICK", 600)
     running = start()
-    running.open_window(2)
+    running.open_window(WindowId(2))
     file = project / "a.txt"
     file.touch()
-    (_, first), (_, second) = running.listening(1), running.listening(2)
-    running.focus(1, str(file), window=1)
+    (_, first), (_, second) = running.listening(WindowId(1)), running.listening(WindowId(2))
+    running.focus(1, str(file), window=WindowId(1))
     assert len(first.take("ide/contextUpdate")["workspaceState"]["openFiles"]) == 1
-    running.focus(1, str(file), window=2)
+    running.focus(1, str(file), window=WindowId(2))
     assert len(second.take("ide/contextUpdate")["workspaceState"]["openFiles"]) == 1
     assert first.take("ide/contextUpdate")["workspaceState"]["openFiles"] == []
 
 
 def test_what_was_seen_before_the_start_does_not_bring_a_window_to_the_front(running: Running, project: Path):
     """Views are told with the time of their focus when the plugin starts."""
-    running.open_window(2)
+    running.open_window(WindowId(2))
     file = project / "a.txt"
     file.touch()
     running.editor.views[5] = 2, str(file)
-    running.do(lambda companion: companion.seen(2, 5, 1000))
-    assert variables()[0] == str(running.lock(1)["port"])
-    stream = running.cli(2).connect().listen()
+    running.do(lambda companion: companion.seen(WindowId(2), ViewId(5), 1000))
+    assert variables()[0] == str(running.lock(WindowId(1))["port"])
+    stream = running.cli(WindowId(2)).connect().listen()
     until(lambda: stream.take("ide/contextUpdate")["workspaceState"]["openFiles"])
 
 
@@ -244,7 +245,7 @@ def test_a_stricter_setting_reaches_a_cli_that_is_connected(running: Running, pr
     _, stream = running.listening()
 
     def told(**settings: Any) -> list[dict[str, Any]]:
-        running.do(lambda companion: companion.configure(Settings(), {1: Settings(**settings)}))
+        running.do(lambda companion: companion.configure(Settings(), {WindowId(1): Settings(**settings)}))
         return stream.take("ide/contextUpdate")["workspaceState"]["openFiles"]
 
     [files] = told(context="files")

@@ -21,6 +21,7 @@ from ...conversation.forms import Values
 from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Locality
 from ...exclusion import Told
+from ...ids import WindowId
 from ...platforms.files import real_folder
 from ..backend import Block
 from ..sessions import AgentSession
@@ -65,7 +66,7 @@ class AgentClient:
         self,
         command: AgentCommand,
         editor: Screen,
-        window: int,
+        window: WindowId,
         environment: LoginEnvironment,
         told: Callable[[], Told] = Told,
         server: EditorServer | None = None,

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...exclusion import Told
+from ...ids import WindowId
 from ...platforms.files import FolderEntry, place
 from ...review.disk import DiskFile, Encodings, encode_like, read_bytes, read_file
 from ...review.source_text import BOM, SourceText
@@ -60,7 +61,7 @@ class Files:
     def __init__(
         self,
         editor: AgentFiles,
-        window: int,
+        window: WindowId,
         agent: Callable[[], str],
         folder: str,
         on_replaced: Callable[[Edited], object],

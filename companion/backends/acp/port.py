@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ...conversation.forms import Form, Values
+from ...ids import WindowId
 from ...review.disk import Encodings
 
 SERVER = "qwen-companion"
@@ -42,7 +43,7 @@ class EditorServer(Protocol):
 class AgentQuestions(Protocol):
     """Asks the person what an agent wants to know, called on the companion thread."""
 
-    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+    async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
         """Have the person fill in a form, or go to a page, while there is no conversation that could show it.
 
         Returns `accept`, `decline` or None if they did neither, and what they have entered.
@@ -68,6 +69,6 @@ class AgentFiles(Protocol):
         """How the editor decodes a file."""
         ...
 
-    async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
+    async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
         """Ask the person whether an agent may read or write a file that is outside the chat's folders."""
         ...

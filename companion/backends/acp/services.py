@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from ...conversation import events
 from ...exclusion import Told
+from ...ids import WindowId
 from ..wire import as_object
 from . import decoder, extensions, proposals, tool_calls
 from .agent_terminals import AgentTerminals
@@ -39,11 +40,11 @@ NOT_WRITTEN = (
 class Screen(AgentFiles, AgentQuestions, Protocol):
     """What a client needs from the editor."""
 
-    def say(self, message: str, window: int | None = None) -> None:
+    def say(self, message: str, window: WindowId | None = None) -> None:
         """See Messages."""
         ...
 
-    def keep_text(self, window: int, title: str, text: str, why: str) -> None:
+    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
         """See Messages."""
         ...
 
@@ -67,7 +68,7 @@ class Services:
     def __init__(
         self,
         editor: Screen,
-        window: int,
+        window: WindowId,
         name: Callable[[], str],
         folder: str,
         environment: Mapping[str, str],

@@ -13,6 +13,7 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Scope, Send
 
+from ...ids import WindowId
 from ...protocol import ContextUpdate, Notification
 
 HEADER = "mcp-session-id"
@@ -26,7 +27,7 @@ class AwaitedSession:
     `outbox` has the notifications, as JSON objects, that the CLI gets when it comes back.
     """
 
-    def __init__(self, known_as: str, window: int, cli: str, outbox: list[dict[str, Any]]) -> None:
+    def __init__(self, known_as: str, window: WindowId, cli: str, outbox: list[dict[str, Any]]) -> None:
         self.window = window
         self.cli = cli
         self._known_as = known_as

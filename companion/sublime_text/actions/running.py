@@ -11,6 +11,7 @@ import sublime
 
 from ...actions import Action
 from ...comments.message import visible
+from ...ids import WindowId
 from ..chat.opening import have_chat
 from ..panels import PanelItem, choose, say
 from ..prompts.delivery import paste
@@ -78,7 +79,7 @@ def _problems(
     def sorted_out(problems: Sequence[Diagnostic]) -> None:
         done([each for each in problems if rows is None or each.touches(rows.start, rows.stop - 1)])
 
-    adapter.problems.read(window.id(), [path], shown)
+    adapter.problems.read(WindowId(window.id()), [path], shown)
 
 
 def _ask(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ...ids import WindowId
 from ..panels import PanelItem, choose
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class CheckpointPicker:
 
     def choose(self, window: sublime.Window) -> None:
         """Show the list."""
-        number = window.id()
+        number = WindowId(window.id())
         self._ask(window, lambda companion: companion.decisions.points(number), lambda found: self._list(window, found))
 
     def _list(self, window: sublime.Window, found: list[Point]) -> None:
@@ -56,7 +57,7 @@ class CheckpointPicker:
         question = f"Restore {count} file{'s' * (count != 1)}? What you have saved yourself stays.\n\n{names}"
         question += f"\n\nLeft alone:\n{left}" if left else ""
         if sublime.ok_cancel_dialog(question, "Restore"):
-            number, root, at = window.id(), point.root, point.number
+            number, root, at = WindowId(window.id()), point.root, point.number
             self._tell(lambda companion: companion.decisions.restore(number, root, at))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import sublime
 import sublime_plugin
 
+from ...ids import WindowId
 from .. import package
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class QwenCompanionRedoChangeCommand(sublime_plugin.WindowCommand):
     def run(self) -> None:
         """Write the agent's text again."""
         if adapter := package.adapter():
-            number = self.window.id()
+            number = WindowId(self.window.id())
             adapter.thread.post(lambda companion: companion.decisions.redo(number))
 
 
@@ -172,7 +173,7 @@ class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
         files = len(adapter.written.listing(self.window).rows)
         question = f"{files} file{'s' * (files != 1)} wait{'s' * (files == 1)} for a review. Begin anew?"
         if not files or sublime.ok_cancel_dialog(question, "Begin Anew"):
-            number = self.window.id()
+            number = WindowId(self.window.id())
             adapter.thread.post(lambda companion: companion.changes.begin(number))
             adapter.comments.forget_sent(self.window)
 
@@ -193,7 +194,7 @@ class QwenCompanionForgetSnapshotsCommand(sublime_plugin.WindowCommand):
         """Ask first."""
         question = "Remove all snapshots? What agents have written then counts as reviewed, and can't be undone."
         if (adapter := package.adapter()) and sublime.ok_cancel_dialog(question, "Forget Snapshots"):
-            number = self.window.id()
+            number = WindowId(self.window.id())
             adapter.thread.post(lambda companion: companion.changes.forget(number))
 
 

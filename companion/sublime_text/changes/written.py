@@ -11,6 +11,7 @@ import sublime
 
 from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
+from ...ids import WindowId
 from ..diff.listing import WrittenRows
 from ..notices import NOTICES
 from ..style import COLOURS
@@ -311,7 +312,7 @@ class WrittenChanges:
         if not marked.view.is_dirty() and not marked.is_current:
             _say(marked.view, STALE)
             return False
-        number, row = window.id(), marked.row
+        number, row = WindowId(window.id()), marked.row
         if what == "keep":
             self._tell(lambda companion: companion.decisions.keep_change(number, row, key, lines))
         else:
@@ -326,7 +327,7 @@ class WrittenChanges:
 
     def decide_file(self, window: sublime.Window, row: ChangeRow, what: Decision) -> None:
         """Keep or undo a file."""
-        number = window.id()
+        number = WindowId(window.id())
         if what == "keep":
             self._tell(lambda companion: companion.decisions.keep_file(number, row))
         else:
@@ -334,7 +335,7 @@ class WrittenChanges:
 
     def decide_all(self, window: sublime.Window, what: Decision) -> None:
         """Keep or undo everything; *undo* asks first."""
-        listing, number = self.listing(window), window.id()
+        listing, number = self.listing(window), WindowId(window.id())
         if not listing.rows:
             window.status_message(f"QwenCompanion: {NOTHING}")
             return

@@ -14,6 +14,7 @@ from ...chats.prompt import Excerpt
 from ...chats.undone import undone_text
 from ...clis.shell import below, mention
 from ...comments.message import markdown, message, named, visible
+from ...ids import WindowId
 from ..panels import PanelItem, choose, say
 from ..prompts.delivery import add_to_prompt, paste
 from ..prompts.recipients import Recipient, meant, recipients
@@ -144,12 +145,14 @@ class _Sending:
                 done(why)
                 if not why and undone:
                     self._adapter.ask_later(
-                        self._window, lambda companion: companion.changes.told(number, undone), lambda _: None
+                        self._window, lambda companion: companion.changes.told(WindowId(number), undone), lambda _: None
                     )
 
             paste(target, self._window, text + visible(undone_text(undone)), told, self._looks)
 
-        self._adapter.ask_later(self._window, lambda companion: companion.changes.undone_since(number), answered)
+        self._adapter.ask_later(
+            self._window, lambda companion: companion.changes.undone_since(WindowId(number)), answered
+        )
 
 
 def _submit(

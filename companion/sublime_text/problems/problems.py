@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import sublime
 
+from ...ids import WindowId
 from ...problems.quiet import LONGEST
 from ...problems.shown import FileProblems, ShownProblems
 from ..windows import find_window
@@ -31,9 +32,9 @@ class EditorProblems:
 
     def has_provider(self, window: sublime.Window) -> bool:
         """Whether anything could know problems of a window's files."""
-        return lsp.api() is not None or sources.linter_errors() is not None or sources.has_build(window.id())
+        return lsp.api() is not None or sources.linter_errors() is not None or sources.has_build(WindowId(window.id()))
 
-    def read(self, window: int, paths: Sequence[str] | None, done: Done) -> None:
+    def read(self, window: WindowId, paths: Sequence[str] | None, done: Done) -> None:
         """Read the problems of some files, or of all; `done` gets None if the window is gone."""
 
         def on_worker() -> None:
@@ -69,7 +70,7 @@ class EditorProblems:
             self._seen.pop(path, None)
 
     def _complete(
-        self, window: int, paths: Sequence[str] | None, problems: Sequence[FileProblems] | None
+        self, window: WindowId, paths: Sequence[str] | None, problems: Sequence[FileProblems] | None
     ) -> ShownProblems | None:
         found = find_window(window)
         if found is None:

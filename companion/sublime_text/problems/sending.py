@@ -11,6 +11,7 @@ import sublime
 
 from ...clis.shell import below, mention
 from ...comments.message import markdown, visible
+from ...ids import WindowId
 from ...problems.message import problems_text
 from ..panels import PanelItem, choose, say
 from ..prompts.delivery import add_to_prompt, paste
@@ -60,7 +61,7 @@ def send_problems(adapter: Adapter, window: sublime.Window, scope: Scope) -> Non
         if found:
             adapter.on_another_thread(lambda: found.diagnostics(told), listed)
 
-    adapter.problems.read(window.id(), None if scope == "window" or path is None else [path], read)
+    adapter.problems.read(WindowId(window.id()), None if scope == "window" or path is None else [path], read)
 
 
 def _rows(view: sublime.View) -> list[tuple[int, int]]:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import sublime
 
+from ...ids import WindowId
 from ...problems.formats import Result, of_build, of_linter
 from ...problems.shown import FileProblems
 from ..windows import find_window
@@ -66,7 +67,7 @@ def build_problems(window: sublime.Window, paths: Sequence[str] | None) -> list[
     return [FileProblems(path, by_path.get(path, []), _of_build) for path in wanted]
 
 
-def has_build(window: int) -> bool:
+def has_build(window: WindowId) -> bool:
     """Whether the last build of a window has reported anything."""
     found = find_window(window)
     panel = found.find_output_panel(BUILD_PANEL) if found else None

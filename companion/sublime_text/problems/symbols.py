@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
+from ...ids import WindowId
 from ...server.port import SymbolPlace, SymbolPlaces, SymbolQuestion
 from ..windows import find_window
 from . import lsp
@@ -54,7 +55,7 @@ Done = Callable[[SymbolPlaces | None], object]
 class SymbolSearch:
     """One question. `done` gets the answer on the UI thread; None if the window is gone."""
 
-    def __init__(self, window: int, question: SymbolQuestion, done: Done) -> None:
+    def __init__(self, window: WindowId, question: SymbolQuestion, done: Done) -> None:
         self._window = window
         self._question = question
         self._done = done

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sublime
 
+from ...ids import WindowId
 from ...server.port import Selected, Selection, Tab
 from ..windows import Focus, find_window, is_code, is_visible
 
 MOST_SELECTIONS = 100
 
 
-def tabs(window: int, focus: Focus) -> list[Tab] | None:
+def tabs(window: WindowId, focus: Focus) -> list[Tab] | None:
     """The tabs of a window that show files; None if it is gone."""
     found = find_window(window)
     if found is None:
@@ -25,7 +26,7 @@ def tabs(window: int, focus: Focus) -> list[Tab] | None:
     return shown
 
 
-def selected(window: int, focus: Focus, limit: int) -> Selected | None:
+def selected(window: WindowId, focus: Focus, limit: int) -> Selected | None:
     """The selections of the tab that had the focus last; None if it has no file or there is none."""
     found = find_window(window)
     view = focus.last_code(found) if found else None
@@ -36,7 +37,7 @@ def selected(window: int, focus: Focus, limit: int) -> Selected | None:
     return Selected(name, parts)
 
 
-def show_place(window: int, focus: Focus, path: str, line: int, character: int) -> bool:
+def show_place(window: WindowId, focus: Focus, path: str, line: int, character: int) -> bool:
     """Show a place of a file. The focus stays with what has it, in this window and in others."""
     found = find_window(window)
     if found is None:

@@ -9,6 +9,7 @@ import sublime
 import sublime_plugin
 
 from ...agents import AgentCommand, InstalledAgent
+from ...ids import WindowId
 from ...registry.entries import ArchiveSource
 from ...registry.plans import WHERE, is_newer, system
 from .. import package
@@ -164,7 +165,7 @@ class AgentList:
 
         keep = before.folder if before else ""
         self._adapter.ask_later(
-            self._window, lambda companion: companion.registry.install(plan, identifier, keep), done
+            self._window, lambda companion: companion.registry.install(plan, WindowId(identifier), keep), done
         )
 
     def _remove(self, installed: InstalledAgent) -> None:

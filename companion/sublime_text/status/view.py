@@ -14,6 +14,7 @@ import sublime
 
 from ... import __version__
 from ...clis.shell import Command
+from ...ids import WindowId
 from ...status.facts import Facts, ShownChat, ShownWindow, TerminalVariables
 from ...status.report import without_secrets
 from ..answers import expect
@@ -121,7 +122,7 @@ def _shown(window: sublime.Window, chats: tuple[ShownChat, ...]) -> ShownWindow:
     panels = [window.find_output_panel(name.removeprefix("output.")) for name in window.panels()]
     views = [*window.views(include_transient=True), *filter(None, panels)]
     terminals = tuple(terminal for view in views if (terminal := _terminal(view)))
-    return ShownWindow(window.id(), title, tuple(window.folders()), terminals, chats)
+    return ShownWindow(WindowId(window.id()), title, tuple(window.folders()), terminals, chats)
 
 
 def _terminal(view: sublime.View) -> TerminalVariables | None:

@@ -12,6 +12,7 @@ import sublime_plugin
 
 from ...clis.families import FAMILIES, CliFamily
 from ...clis.shell import Command, Shell, environment_commands
+from ...ids import WindowId
 from .. import package
 from ..answers import expect
 from ..panels import NO_ANSWER, STARTING, PanelItem, choose, say
@@ -275,7 +276,7 @@ def _ask(
     def starting() -> None:
         say(window, STARTING)
 
-    identifier = window.id()
+    identifier = WindowId(window.id())
     adapter.ask(lambda companion: companion.terminal_environment(identifier, own=own_terminal), answer)
     if adapter.is_starting:
         starting()

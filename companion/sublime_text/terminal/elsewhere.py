@@ -12,6 +12,7 @@ import sublime
 import sublime_plugin
 
 from ...clis.elsewhere import PLACES, Elsewhere, Instruction, Place, steps
+from ...ids import WindowId
 from ...settings import PROJECT_KEY
 from .. import package
 from ..buffers import write_all
@@ -124,7 +125,7 @@ class QwenCompanionConnectElsewhereCommand(sublime_plugin.WindowCommand):
             sublime.set_clipboard("\n".join(found[-1].lines) + "\n")
             _Waiting(self.window, where, found).begin()
 
-        adapter.ask(lambda companion: companion.offer_elsewhere(number, where.words), show)
+        adapter.ask(lambda companion: companion.offer_elsewhere(WindowId(number), where.words), show)
 
     def _keep(self, named: Mapping[str, str]) -> None:
         """Keep the names in the window's project, as far as they differ."""
@@ -164,7 +165,7 @@ class _Waiting:
     def _look(self) -> None:
         adapter, number, words = package.adapter(), self._window.id(), self._where.words
         if adapter and self._window.is_valid() and self._panel.is_valid():
-            adapter.ask(lambda companion: companion.state_elsewhere(number, words), self._looked)
+            adapter.ask(lambda companion: companion.state_elsewhere(WindowId(number), words), self._looked)
 
     def _looked(self, state: ElsewhereState) -> None:
         self._looks += 1

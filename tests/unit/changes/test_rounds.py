@@ -16,6 +16,7 @@ from companion.changes import looking, places
 from companion.changes.decisions import Decisions
 from companion.changes.rounds import Rounds
 from companion.changes.rows import ChangeRow
+from companion.ids import ChatId, ViewId, WindowId
 from companion.settings import Settings
 
 from ..memory_editor import MemoryEditor
@@ -41,10 +42,10 @@ class Work:
         self.rounds = Rounds(self.editor, self, self.background, str(self.stores))
         self.decisions = Decisions(self.rounds.roots)
 
-    def folders_of(self, window: int) -> list[str]:
+    def folders_of(self, window: WindowId) -> list[str]:
         return self.folders
 
-    def settings_of(self, window: int) -> Settings:
+    def settings_of(self, window: WindowId) -> Settings:
         return self.settings
 
     def changes_changed(self) -> None:
@@ -70,7 +71,7 @@ class Work:
 
     @property
     def rows(self) -> dict[str, ChangeRow]:
-        return {row.path: row for row in self.rounds.listing(1).rows}
+        return {row.path: row for row in self.rounds.listing(WindowId(1)).rows}
 
     async def until(self, holds: Callable[[], object]) -> None:
         for _ in range(600):
@@ -80,14 +81,14 @@ class Work:
         raise AssertionError(f"{self.rows} {self.editor.said}")
 
     async def begun(self, *names: str) -> None:
-        self.rounds.clis(1, names or (AGENT,))
+        self.rounds.clis(WindowId(1), names or (AGENT,))
         await self.until(
             lambda: (
-                self.rounds.roots.window(1).folders
-                and all(folder.has_round for folder in self.rounds.roots.window(1).folders.values())
+                self.rounds.roots.window(WindowId(1)).folders
+                and all(folder.has_round for folder in self.rounds.roots.window(WindowId(1)).folders.values())
             )
         )
-        await self.until(lambda: not self.rounds.roots.window(1).beginning.locked())
+        await self.until(lambda: not self.rounds.roots.window(WindowId(1)).beginning.locked())
 
     async def end(self) -> None:
         self.rounds.close()
@@ -127,13 +128,13 @@ def test_a_round_begins_when_a_cli_connects_and_lists_what_it_writes(run: Any):
         await work.until(lambda: "a.py" in work.rows)
         assert work.rows["a.py"].agents == (AGENT,)
         await work.until(lambda: work.editor.turns == [(1, AGENT, 1)])
-        work.decisions.undo_file(1, work.rows["a.py"])
+        work.decisions.undo_file(WindowId(1), work.rows["a.py"])
         await work.until(lambda: not work.rows)
         assert (work.path / "a.py").read_text() == LINES
-        assert [state for _, state in work.rounds.listing(1).done] == ["undone"]
-        work.decisions.redo(1)
+        assert [state for _, state in work.rounds.listing(WindowId(1)).done] == ["undone"]
+        work.decisions.redo(WindowId(1))
         await work.until(lambda: "a.py" in work.rows)
-        work.decisions.keep_all(1)
+        work.decisions.keep_all(WindowId(1))
         await work.until(lambda: not work.rows)
 
     run(test)
@@ -142,7 +143,7 @@ def test_a_round_begins_when_a_cli_connects_and_lists_what_it_writes(run: Any):
 def test_nothing_is_looked_at_with_the_setting_off(run: Any, tmp_path: Path):
     async def test(work: Work) -> None:
         work.settings = replace(work.settings, review="off")
-        work.rounds.clis(1, (AGENT,))
+        work.rounds.clis(WindowId(1), (AGENT,))
         await asyncio.sleep(0.3)
         assert not (tmp_path / "stores").exists()
 
@@ -152,7 +153,7 @@ def test_nothing_is_looked_at_with_the_setting_off(run: Any, tmp_path: Path):
 def test_nothing_runs_while_nobody_is_connected(run: Any):
     async def test(work: Work) -> None:
         await work.begun()
-        work.rounds.clis(1, ())
+        work.rounds.clis(WindowId(1), ())
         await work.until(lambda: not work.tasks)
 
     run(test)
@@ -167,7 +168,7 @@ def test_a_round_goes_on_in_the_next_run(run: Any):
         again = Work(work.stores, work.folders)
         await again.begun()
         await again.until(lambda: "a.py" in again.rows)
-        again.decisions.undo_all(1)
+        again.decisions.undo_all(WindowId(1))
         await again.until(lambda: not again.rows)
         assert (work.path / "a.py").read_text() == LINES
         await again.end()
@@ -178,7 +179,7 @@ def test_a_round_goes_on_in_the_next_run(run: Any):
 def test_what_was_changed_while_nobody_was_at_work_is_not_in_the_next_round(run: Any):
     async def test(work: Work) -> None:
         await work.begun()
-        work.rounds.clis(1, ())
+        work.rounds.clis(WindowId(1), ())
         await work.until(lambda: not work.tasks)
         (work.path / "a.py").write_text("the person's, in another editor\n")
         await work.begun()
@@ -191,26 +192,26 @@ def test_what_was_changed_while_nobody_was_at_work_is_not_in_the_next_round(run:
 
 def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(run: Any):
     async def test(work: Work) -> None:
-        work.rounds.turn_began(1, 7, "Agent", "turn-1", "make it better")
+        work.rounds.turn_began(WindowId(1), ChatId(ViewId(7)), "Agent", "turn-1", "make it better")
         await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
         (work.path / "a.py").write_text(LINES.replace("line 3\n", "first\n"))
         (work.path / "new.txt").write_text("new\n")
         await work.until(lambda: len(work.rows) == 2)
         (work.path / "a.py").write_text(LINES.replace("line 3\n", "second\n"))
-        work.rounds.turn_ended(1, 7, "turn-1")
+        work.rounds.turn_ended(WindowId(1), ChatId(ViewId(7)), "turn-1")
         await work.until(lambda: work.editor.turns == [(1, "Agent", 2)])
         assert work.turns == [(7, "turn-1", 2)]
         (work.path / "later.txt").write_text("later\n")
-        texts = await work.rounds.turn_texts(1, "turn-1")
+        texts = await work.rounds.turn_texts(WindowId(1), "turn-1")
         assert texts
         found = {os.path.basename(path): (old, new) for path, old, new in texts}
         assert found == {"a.py": (LINES, LINES.replace("line 3\n", "second\n")), "new.txt": ("", "new\n")}
-        assert await work.rounds.turn_texts(1, "another") is None
-        (point,) = await work.decisions.points(1)
+        assert await work.rounds.turn_texts(WindowId(1), "another") is None
+        (point,) = await work.decisions.points(WindowId(1))
         assert (point.words, point.agent) == ("make it better", "Agent")
         planned = await work.decisions.planned(point)
         assert set(planned.paths) >= {"a.py", "new.txt"}
-        work.decisions.restore(1, point.root, point.number)
+        work.decisions.restore(WindowId(1), point.root, point.number)
         await work.until(lambda: (work.path / "a.py").read_text() == LINES)
         await work.until(lambda: not (work.path / "new.txt").exists())
 
@@ -219,7 +220,7 @@ def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(r
 
 def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_saves(run: Any):
     async def test(work: Work) -> None:
-        work.rounds.turn_began(1, 7, "Agent", "turn-1", "make it better")
+        work.rounds.turn_began(WindowId(1), ChatId(ViewId(7)), "Agent", "turn-1", "make it better")
         await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
         (work.path / "a.py").write_text(LINES.replace("line 3\n", "agent\n"))
         (work.path / "new.txt").write_text("new\n")
@@ -229,16 +230,16 @@ def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_saves(run
         (work.path / "a.py").write_text(mine)
         await asyncio.sleep(0.3)  # a look sees it before the editor has told of it
         work.rounds.saved(str(work.path / "a.py"), None, began)
-        work.rounds.turn_ended(1, 7, "turn-1")
+        work.rounds.turn_ended(WindowId(1), ChatId(ViewId(7)), "turn-1")
         await work.until(lambda: work.turns)
-        files = await work.rounds.turn_files(1, "turn-1")
+        files = await work.rounds.turn_files(WindowId(1), "turn-1")
         assert files == [str(work.path / "a.py"), str(work.path / "new.txt")]
-        assert await work.rounds.turn_files(1, "another") is None
-        assert await work.rounds.restore_turn(1, "turn-1") == (files, [])
+        assert await work.rounds.turn_files(WindowId(1), "another") is None
+        assert await work.rounds.restore_turn(WindowId(1), "turn-1") == (files, [])
         assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
         assert not (work.path / "new.txt").exists()
         await work.until(lambda: not work.rows)
-        work.decisions.redo(1)
+        work.decisions.redo(WindowId(1))
         await work.until(lambda: (work.path / "a.py").read_text() == mine)
         await work.until(lambda: set(work.rows) == {"a.py", "new.txt"})
 
@@ -254,11 +255,11 @@ def test_an_open_file_is_written_in_the_editor_and_never_with_unsaved_edits(run:
         await work.until(lambda: "a.py" in work.rows)
         work.editor.buffers[path] = changed
         work.editor.unsaved.add(path)
-        work.decisions.undo_file(1, work.rows["a.py"])
+        work.decisions.undo_file(WindowId(1), work.rows["a.py"])
         await work.until(lambda: any("unsaved" in said for said, _ in work.editor.said))
         assert (work.path / "a.py").read_text() == changed
         work.editor.unsaved.clear()
-        work.decisions.undo_file(1, work.rows["a.py"])
+        work.decisions.undo_file(WindowId(1), work.rows["a.py"])
         await work.until(lambda: not work.rows)
         assert (work.path / "a.py").read_text() == work.editor.buffers[path] == LINES
 
@@ -312,12 +313,12 @@ def test_a_nested_repository_has_a_round_of_its_own(run: Any):
         committed(work.path / "nested")
         before = tree(work.path)
         await work.begun()
-        await work.until(lambda: len(work.rounds.roots.window(1).folders) == 2)
-        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(1).folders.values()))
+        await work.until(lambda: len(work.rounds.roots.window(WindowId(1)).folders) == 2)
+        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(WindowId(1)).folders.values()))
         (work.path / "nested/x.txt").write_text("agent\n")
         (work.path / "a.py").write_text("agent\n")
         await work.until(lambda: set(work.rows) == {"x.txt", "a.py"})
-        work.decisions.undo_all(1)
+        work.decisions.undo_all(WindowId(1))
         await work.until(lambda: not work.rows)
         assert tree(work.path) == before
 
@@ -351,14 +352,14 @@ def test_a_large_folder_is_asked_about_once(run: Any, monkeypatch: pytest.Monkey
 
     async def test(work: Work) -> None:
         work.editor.says_yes = False
-        work.rounds.clis(1, (AGENT,))
+        work.rounds.clis(WindowId(1), (AGENT,))
         await work.until(lambda: work.editor.confirmed)
-        work.rounds.clis(1, (AGENT, "Gemini CLI"))
+        work.rounds.clis(WindowId(1), (AGENT, "Gemini CLI"))
         await asyncio.sleep(0.3)
         assert len(work.editor.confirmed) == 1
         assert (
-            not work.rounds.roots.window(1).folders
-            or not next(iter(work.rounds.roots.window(1).folders.values())).has_round
+            not work.rounds.roots.window(WindowId(1)).folders
+            or not next(iter(work.rounds.roots.window(WindowId(1)).folders.values())).has_round
         )
 
     run(test)
@@ -368,10 +369,10 @@ def test_without_git_one_sentence_says_so(run: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", "")
 
     async def test(work: Work) -> None:
-        work.rounds.clis(1, (AGENT,))
+        work.rounds.clis(WindowId(1), (AGENT,))
         await work.until(lambda: work.editor.said)
-        work.rounds.clis(1, ())
-        work.rounds.clis(1, (AGENT,))
+        work.rounds.clis(WindowId(1), ())
+        work.rounds.clis(WindowId(1), (AGENT,))
         await asyncio.sleep(0.3)
         assert len(work.editor.said) == 1
         assert "git" in work.editor.said[0][0]
@@ -409,13 +410,13 @@ def test_a_folder_that_vanishes_is_said_once(run: Any):
 def test_two_windows_share_a_folder(run: Any):
     async def test(work: Work) -> None:
         await work.begun()
-        work.rounds.clis(2, (AGENT,))
-        await work.until(lambda: work.rounds.roots.window(2).folders)
+        work.rounds.clis(WindowId(2), (AGENT,))
+        await work.until(lambda: work.rounds.roots.window(WindowId(2)).folders)
         (work.path / "a.py").write_text("agent\n")
-        await work.until(lambda: work.rounds.listing(1).rows and work.rounds.listing(2).rows)
-        work.rounds.window_closed(1)
-        work.decisions.undo_all(2)
-        await work.until(lambda: not work.rounds.listing(2).rows)
+        await work.until(lambda: work.rounds.listing(WindowId(1)).rows and work.rounds.listing(WindowId(2)).rows)
+        work.rounds.window_closed(WindowId(1))
+        work.decisions.undo_all(WindowId(2))
+        await work.until(lambda: not work.rounds.listing(WindowId(2)).rows)
         assert (work.path / "a.py").read_text() == LINES
 
     run(test)
@@ -426,9 +427,9 @@ def test_forgotten_snapshots_are_gone_and_begin_anew(run: Any):
         await work.begun()
         (work.path / "a.py").write_text("agent\n")
         await work.until(lambda: "a.py" in work.rows)
-        work.rounds.forget(1)
+        work.rounds.forget(WindowId(1))
         await work.until(lambda: not work.rows)
-        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(1).folders.values()))
+        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(WindowId(1)).folders.values()))
         (work.path / "a.py").write_text("again\n")
         await work.until(lambda: "a.py" in work.rows)
 
@@ -442,7 +443,7 @@ def test_what_the_setting_excludes_is_listed_without_content(run: Any):
         (work.path / ".env.local").write_text("SECRET=22\n")
         await work.until(lambda: ".env.local" in work.rows)
         assert (work.rows[".env.local"].kind, work.rows[".env.local"].note) == ("excluded", "changed, excluded")
-        work.decisions.undo_file(1, work.rows[".env.local"])
+        work.decisions.undo_file(WindowId(1), work.rows[".env.local"])
         await work.until(lambda: any("excluded" in said for said, _ in work.editor.said))
         assert (work.path / ".env.local").read_text() == "SECRET=22\n"
 

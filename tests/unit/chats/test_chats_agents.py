@@ -20,6 +20,7 @@ from companion.backends.acp.files import Files
 from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
 from companion.clis.environment import LoginEnvironment, without_editors
+from companion.ids import WindowId
 from companion.settings import DaemonSettings
 from tests.agent_talk import LIMIT, scripted, until
 
@@ -327,10 +328,10 @@ def test_a_chat_that_changes_its_agent_begins_a_new_conversation(project: Path, 
             room.say("again")
             await room.shows("You said: again")
             left = await room.chats.stop(hand_over=True)
-            chat = left[1]["chats"][1]
+            chat = left[WindowId(1)]["chats"][1]
             assert (chat["agent"], chat["session"]) == ("Other", "s")
             following = Room(str(project), agent, other)
-            following.chats.inherit(left, {1: None})
+            following.chats.inherit(left, {WindowId(1): None})
             following.chats.open(CHAT, WINDOW, str(project), agent="Other")
             await following.shows("You said: again")
             await following.chats.stop(hand_over=False)

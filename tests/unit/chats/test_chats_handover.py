@@ -25,6 +25,7 @@ from companion.chats.prompt import Draft
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
 from companion.conversation.plain import plain, restored
+from companion.ids import WindowId
 from companion.review.left_reviews import Unclaimed
 from tests.agent_talk import scripted, until
 
@@ -90,7 +91,7 @@ class Reloads:
         self.script = tmp_path / "script.py"
         self.agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
         self.room = self.begin()
-        self.left: dict[int, dict[str, Any]] = {}
+        self.left: dict[WindowId, dict[str, Any]] = {}
 
     def begin(self) -> Room:
         return Room(str(self.project), self.agent)
@@ -100,7 +101,7 @@ class Reloads:
 
     async def unload(self) -> dict[str, Any]:
         self.left = await self.room.chats.stop(hand_over=True)
-        return self.left[1]["chats"][1]
+        return self.left[WindowId(1)]["chats"][1]
 
     async def unload_in_a_turn(self) -> int:
         """Unload the package while the agent works. Returns the agent's pid."""
@@ -113,7 +114,7 @@ class Reloads:
     def load(self) -> None:
         """The next instance, in which nothing of the last one is left."""
         self.room = self.begin()
-        self.room.chats.inherit(self.left, {1: None})
+        self.room.chats.inherit(self.left, {WindowId(1): None})
         self.open()
 
     async def reload(self) -> None:
@@ -212,12 +213,12 @@ def test_the_diff_of_a_question_stays_and_its_answer_reaches_the_agent(
             await there.unload()
             there.room = there.begin()
             there.room.editor.diffs = before.diffs
-            there.room.reviews.inherit(reviews.leave()[1], lambda one: Unclaimed(1, one["cli"]))
+            there.room.reviews.inherit(reviews.leave()[WindowId(1)], lambda one: Unclaimed(WindowId(1), one["cli"]))
             await there.room.reviews.take_up()
             [(number, diff)] = there.room.editor.diffs.items()
             if is_answered_between:
                 there.room.reviews.accept(number, diff.text)
-            there.room.chats.inherit(there.left, {1: None})
+            there.room.chats.inherit(there.left, {WindowId(1): None})
             there.open()
             if not is_answered_between:
                 await until(lambda: not isinstance(diff.review.owner, Unclaimed))
@@ -297,7 +298,7 @@ def test_two_reloads_in_a_row_and_one_before_the_chat_is_shown_lose_nothing(proj
         async with reloads(project, tmp_path) as there:
             pid = await there.unload_in_a_turn()
             there.room = there.begin()
-            there.room.chats.inherit(there.left, {1: None})
+            there.room.chats.inherit(there.left, {WindowId(1): None})
             # The chat's tab was not on the screen.
             await there.unload()
             there.load()
@@ -316,7 +317,7 @@ def test_an_agent_that_nobody_takes_over_is_ended(project: Path, tmp_path: Path)
     async def test():
         async with reloads(project, tmp_path) as there:
             pid = await there.unload_in_a_turn()
-            await asyncio.to_thread(Chats.end_inherited, there.left[1])
+            await asyncio.to_thread(Chats.end_inherited, there.left[WindowId(1)])
             await until(lambda: not psutil.pid_exists(pid))
             there.room = there.begin()
 
@@ -339,7 +340,7 @@ def test_the_agent_ends_with_its_tab_even_if_nobody_has_looked_at_that_since_a_r
         async with reloads(project, tmp_path) as there:
             pid = await there.unload_in_a_turn()
             there.room = there.begin()
-            there.room.chats.inherit(there.left, {1: None})
+            there.room.chats.inherit(there.left, {WindowId(1): None})
             there.room.chats.close(CHAT)
             await until(lambda: not psutil.pid_exists(pid))
 
@@ -420,7 +421,7 @@ def test_a_chat_that_nobody_has_opened_since_a_reload_is_taken_up_after_the_next
             await there.unload_in_a_turn()
             for _ in range(2):
                 there.room = there.begin()
-                there.room.chats.inherit(there.left, {1: None})
+                there.room.chats.inherit(there.left, {WindowId(1): None})
                 assert there.room.editor.taken_up == [1]
                 left = await there.unload()
                 assert left["has_turn"]

@@ -12,6 +12,7 @@ import pytest
 
 from companion.backends.daemon.process import launch
 from companion.chats.prompt import Draft, Excerpt
+from companion.ids import WindowId
 
 from ..fake_daemon import until
 from .chatting import CHAT, WINDOW, Room, attached, real
@@ -172,14 +173,14 @@ def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(project: Pa
         assert room.daemon.asked("POST /session/s/detach") == []
         again = Room(room.editor, room.daemon, room.folder)
         again.chats.configure(room.chats._settings)
-        again.chats.inherit(left, {1: None})
+        again.chats.inherit(left, {WindowId(1): None})
         again.chats.open(CHAT, WINDOW, room.folder, "s")
         await again.live()
         assert again.chats._registry[CHAT].connector.private.daemon == daemon
         assert len(room.daemon.asked("POST /session/s/load")) == 1
         assert room.editor.returned == [(1, draft, "It was not sent before the package was reloaded.")]
         left = await again.chats.stop(hand_over=True)
-        await asyncio.to_thread(again.chats.end_inherited, left[1])
+        await asyncio.to_thread(again.chats.end_inherited, left[WindowId(1)])
         assert not launch.is_running(daemon)
         again.chats.end_inherited({"daemons": {}, "chats": {}})
 
@@ -200,7 +201,7 @@ def test_a_prompt_in_the_daemons_queue_is_not_given_back_after_a_reload(project:
         left = await room.chats.stop(hand_over=True)
         again = Room(room.editor, room.daemon, room.folder)
         again.chats.configure(room.chats._settings)
-        again.chats.inherit(left, {1: None})
+        again.chats.inherit(left, {WindowId(1): None})
         again.chats.open(CHAT, WINDOW, room.folder, "s")
         await again.live()
         assert room.editor.returned == []

@@ -32,7 +32,7 @@ def settings(tmp_path: Path) -> DaemonSettings:
     return DaemonSettings(enabled=True, command=(sys.executable, str(program)))
 
 
-def daemon_of(running: Running, window: int) -> launch.Daemon:
+def daemon_of(running: Running, window: WindowId) -> launch.Daemon:
     """A window's daemon, once it runs."""
     daemon = until(
         lambda: running.do(lambda companion: companion.chats._registry[ChatId(ViewId(window))].connector.private.daemon)
@@ -45,7 +45,7 @@ def open_chat(running: Running, settings: DaemonSettings, folder: Path) -> launc
     """Open window 1's chat; its daemon, once it runs."""
     running.do(lambda companion: companion.configure(Settings(), daemon=settings))
     running.do(lambda companion: companion.chats.open(CHAT, WINDOW, str(folder)))
-    return daemon_of(running, 1)
+    return daemon_of(running, WindowId(1))
 
 
 def test_the_end_of_the_editor_ends_the_daemon_and_what_it_has_started(
@@ -74,7 +74,7 @@ def test_a_reload_keeps_it(start: Start, settings: DaemonSettings, project: Path
 def test_the_end_of_its_window_ends_it(start: Start, settings: DaemonSettings, project: Path):
     running = start()
     daemon = open_chat(running, settings, project)
-    running.close_window(1)
+    running.close_window(WindowId(1))
     until(lambda: not launch.is_running(daemon))
 
 
@@ -101,7 +101,7 @@ def test_a_chat_without_a_served_window_isnt_handed_over(start: Start, settings:
     running = start()
     running.do(lambda companion: companion.configure(Settings(), daemon=settings))
     running.do(lambda companion: companion.chats.open(ChatId(ViewId(7)), WindowId(7), str(project)))
-    daemon = daemon_of(running, 7)
+    daemon = daemon_of(running, WindowId(7))
     assert running.thread.stop(LIMIT, hand_over=True)
     until(lambda: not launch.is_running(daemon))
     handover.give_up(handover.take())

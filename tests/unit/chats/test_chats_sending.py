@@ -13,7 +13,7 @@ from companion.backends.daemon import transport
 from companion.chats import chat as chat_module
 from companion.chats import outbox
 from companion.chats.prompt import Draft, Excerpt
-from companion.ids import ChatId, ViewId
+from companion.ids import ChatId, ViewId, WindowId
 
 from ..fake_daemon import FEATURES, FakeDaemon, Request, Stream, faked, until
 from .chatting import CHAT, WINDOW, Room, attached, chatting, prompts, real, stat
@@ -136,7 +136,7 @@ def test_a_daemon_that_is_perhaps_elsewhere_is_believed_to_be_here_once_the_pers
             await until(lambda: room.render.locality.is_local)
             assert "on this computer" in room.editor.chats[1]
             left = await room.chats.stop(hand_over=True)
-            assert left[1]["here"] == [daemon.address.url]
+            assert left[WindowId(1)]["here"] == [daemon.address.url]
 
     faked(test)
 

@@ -282,7 +282,7 @@ def test_a_reload_keeps_both_sessions_and_the_one_daemon(project: Path, tmp_path
         left = await room.chats.stop(hand_over=True)
         again = Pair(room.editor, room.daemon, room.folder)
         again.chats.configure(room.chats._settings)
-        again.chats.inherit(left, {1: None})
+        again.chats.inherit(left, {WindowId(1): None})
         for chat, session in ((SECOND, "s2"), (FIRST, "s1")):
             count = len(room.daemon.asked(f"POST /session/{session}/load"))
             again.chats.open(chat, WINDOW, room.folder)
@@ -382,7 +382,7 @@ def test_what_another_version_has_left_in_another_form_harms_nothing(
     """An upgrade: before, a window had one chat."""
 
     async def test(room: Pair) -> None:
-        room.chats.inherit({1: left}, {1: None})
+        room.chats.inherit({WindowId(1): left}, {WindowId(1): None})
         assert "another version" in stormy.text
         (await room.open(FIRST)).say(1, "Hello")
         await until(lambda: room.editor.renders[FIRST][-1].session == "s1")

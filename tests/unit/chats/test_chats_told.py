@@ -108,6 +108,6 @@ def test_a_folder_on_another_computer_is_looked_at_by_its_own_paths():
 
 
 def test_the_companion_tells_the_chats_what_a_windows_project_excludes(running: Running):
-    running.do(lambda companion: companion.configure(Settings(), {1: Settings(context_exclude=("x",))}))
+    running.do(lambda companion: companion.configure(Settings(), {WindowId(1): Settings(context_exclude=("x",))}))
     told = running.do(lambda companion: [companion.chats._told(WindowId(window)).exclude for window in (1, 2)])
     assert told == [("x",), Settings().context_exclude]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from companion.chats.prompt import Draft, Excerpt
+from companion.ids import WindowId
 
 from ..fake_daemon import until
 from .chatting import CHAT, WINDOW, Room, attached, prompts, stat
@@ -85,10 +86,10 @@ def test_a_prompt_that_was_not_sent_survives_two_reloads_without_the_chat_being_
         room.chats.open(CHAT, WINDOW, room.folder)
         room.chats.send(CHAT, Draft("Kept"))
         first = await room.chats.stop(hand_over=True)
-        assert [draft["text"] for draft in first[1]["chats"][1]["unsent"]] == ["Kept"]
-        room.chats.inherit(first, {1: None})
+        assert [draft["text"] for draft in first[WindowId(1)]["chats"][1]["unsent"]] == ["Kept"]
+        room.chats.inherit(first, {WindowId(1): None})
         second = await room.chats.stop(hand_over=True)
-        assert second[1]["chats"] == first[1]["chats"]
+        assert second[WindowId(1)]["chats"] == first[WindowId(1)]["chats"]
 
     attached(project, test)
 

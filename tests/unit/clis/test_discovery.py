@@ -19,6 +19,7 @@ from companion.clis import processes
 from companion.clis.discovery import IDE_INFO, EnvironmentVariables, clear_leftovers, write_file
 from companion.clis.families import FAMILIES, qwen_home, temporary_folder
 from companion.clis.processes import wrote
+from companion.ids import WindowId
 from companion.server.endpoint import Endpoint
 from companion.server.port import ServedWindow
 
@@ -28,7 +29,7 @@ posix = pytest.mark.skipif(ON_WINDOWS, reason="modes and owners are POSIX")
 
 @pytest.fixture
 def endpoint(project: Path) -> Iterator[Endpoint]:
-    endpoint = Endpoint.open(ServedWindow(1, (str(project),)))
+    endpoint = Endpoint.open(ServedWindow(WindowId(1), (str(project),)))
     yield endpoint
     endpoint.close()
 
@@ -255,7 +256,7 @@ def test_the_repr_of_an_endpoint_does_not_contain_the_token(endpoint: Endpoint):
 
 
 def test_each_endpoint_has_a_token_of_32_random_bytes(endpoint: Endpoint):
-    other = Endpoint.open(ServedWindow(2, ()))
+    other = Endpoint.open(ServedWindow(WindowId(2), ()))
     try:
         tokens = {one.publications[0].token for one in (endpoint, other)}
     finally:
@@ -274,13 +275,13 @@ def test_a_window_has_its_old_port_again(endpoint: Endpoint, project: Path):
     port = endpoint.port
     with socket.create_connection(("127.0.0.1", port), timeout=5):
         endpoint.close()
-    again = Endpoint.open(ServedWindow(1, (), port))
+    again = Endpoint.open(ServedWindow(WindowId(1), (), port))
     assert again.port == port
     again.close()
 
 
 def test_an_old_port_that_is_taken_gives_way_to_a_new_one(endpoint: Endpoint):
-    other = Endpoint.open(ServedWindow(2, (), endpoint.port))
+    other = Endpoint.open(ServedWindow(WindowId(2), (), endpoint.port))
     assert other.port not in {0, endpoint.port}
     other.close()
 

@@ -13,6 +13,7 @@ import pytest
 
 from companion.clis.discovery import clear_leftovers
 from companion.clis.families import FAMILIES, GEMINI_CLI, QWEN_CODE, DiscoveryName, keeps_edits, temporary_folder
+from companion.ids import WindowId
 from companion.server import endpoint as endpoint_module
 from companion.server.endpoint import Endpoint
 from companion.server.port import ServedWindow
@@ -31,7 +32,7 @@ def tmp(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def endpoint(project: Path) -> Iterator[Endpoint]:
-    endpoint = Endpoint.open(ServedWindow(1, (str(project),)))
+    endpoint = Endpoint.open(ServedWindow(WindowId(1), (str(project),)))
     endpoint.in_front = True
     yield endpoint
     endpoint.close()
@@ -139,7 +140,7 @@ def test_the_name_of_a_cli_comes_from_its_token(running: Running, tmp_path: Path
 
 def gemini(running: Running) -> Cli:
     """A Gemini CLI that is connected and listens."""
-    variables = running.do(lambda companion: companion._windows[1].endpoint.variables)
+    variables = running.do(lambda companion: companion._windows[WindowId(1)].endpoint.variables)
     port, token = int(variables["GEMINI_CLI_IDE_SERVER_PORT"]), variables["GEMINI_CLI_IDE_AUTH_TOKEN"]
     cli = Cli({"port": port, "authToken": token}).connect()
     cli.listen()
@@ -207,7 +208,7 @@ def test_a_third_family_is_a_few_lines(monkeypatch: pytest.MonkeyPatch, tmp: Pat
         files=(DiscoveryName(temporary_folder, ("third",), "{port}.json"),),
     )
     monkeypatch.setattr(endpoint_module, "FAMILIES", (*FAMILIES, third))
-    endpoint = Endpoint.open(ServedWindow(1, (str(project),)))
+    endpoint = Endpoint.open(ServedWindow(WindowId(1), (str(project),)))
     try:
         assert endpoint.publish() == []
         body = read(tmp / "third" / f"{endpoint.port}.json")
@@ -240,17 +241,17 @@ def test_the_shared_file_is_that_of_the_window_in_front(
     running.touch()
     until(shared(tmp).exists)
     until(lambda: owner(running, tmp) == 1)
-    running.do(lambda companion: companion.window_focused(2))
+    running.do(lambda companion: companion.window_focused(WindowId(2)))
     until(lambda: owner(running, tmp) == 2)
-    running.open_window(3, (str(tmp_path / "third"),))
+    running.open_window(WindowId(3), (str(tmp_path / "third"),))
     until(lambda: owner(running, tmp) == 2)
-    running.do(lambda companion: companion.window_focused(3))
-    running.close_window(2)
+    running.do(lambda companion: companion.window_focused(WindowId(3)))
+    running.close_window(WindowId(2))
     until(lambda: owner(running, tmp) == 3)
-    running.close_window(3)
+    running.close_window(WindowId(3))
     until(lambda: owner(running, tmp) == 1)
     assert os.environ["QWEN_CODE_IDE_SERVER_PORT"] == str(running.lock()["port"])
-    running.close_window(1)
+    running.close_window(WindowId(1))
     until(lambda: owner(running, tmp) is None)
 
 
@@ -259,9 +260,9 @@ def test_after_the_window_in_front_comes_the_one_before(editor: MemoryEditor, st
     editor.windows |= {2: (), 3: (), 4: ()}
     running = start()
     for window in (3, 2):
-        running.do(lambda companion, window=window: companion.window_focused(window))
+        running.do(lambda companion, window=window: companion.window_focused(WindowId(window)))
     for window, then in ((2, 3), (3, 1)):
-        running.close_window(window)
+        running.close_window(WindowId(window))
         until(lambda then=then: owner(running, tmp) == then)
 
 
@@ -272,8 +273,8 @@ def test_a_change_of_folders_behind_leaves_the_shared_file_alone(
     running = start()
     running.lock()
     editor.windows[2] = (str(tmp_path),)
-    running.touch(2)
-    until(lambda: running.lock(2)["workspacePath"] == str(tmp_path))
+    running.touch(WindowId(2))
+    until(lambda: running.lock(WindowId(2))["workspacePath"] == str(tmp_path))
     until(lambda: owner(running, tmp) == 1)
 
 
@@ -286,11 +287,11 @@ def test_old_names_can_be_left_out(start: Callable[..., Running], tmp: Path):
         Path("gemini", "ide", f"gemini-ide-server-{os.getppid()}-{port}.json"),
     }
     until(lambda: files_below(tmp) == new)
-    running.open_window(2)
+    running.open_window(WindowId(2))
     running.do(lambda companion: companion.configure(Settings()))
     until(lambda: len(files_below(tmp)) == 2 * 3 + 1)
     until(lambda: owner(running, tmp) == 1)
-    running.close_window(2)
+    running.close_window(WindowId(2))
     running.do(lambda companion: companion.configure(Settings(legacy_discovery_files=False)))
     until(lambda: files_below(tmp) == new)
 

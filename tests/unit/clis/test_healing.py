@@ -16,6 +16,7 @@ import pytest
 from companion import companion as companion_module
 from companion.clis.discovery import IDE_INFO
 from companion.companion import TICK
+from companion.ids import WindowId
 
 from ..conftest import Running, until
 from ..memory_editor import MemoryEditor
@@ -133,9 +134,9 @@ def test_a_file_of_another_editor_stays_while_that_editor_is_alive(
     looks(ticking)
     if lives:
         assert read(files["lock"]) == theirs
-        ticking.open_window(2)
-        ticking.do(lambda companion: companion.window_focused(2))
-        ticking.do(lambda companion: companion.window_focused(1))
+        ticking.open_window(WindowId(2))
+        ticking.do(lambda companion: companion.window_focused(WindowId(2)))
+        ticking.do(lambda companion: companion.window_focused(WindowId(1)))
     until(lambda: read(files["lock"]) == ours)
 
 
@@ -178,6 +179,6 @@ def test_a_legacy_name_that_cannot_be_written_is_not_reported(
 
 
 def test_no_file_is_written_after_the_end(ticking: Running, files: dict[str, Path]):
-    ticking.close_window(1)
+    ticking.close_window(WindowId(1))
     looks(ticking)
     assert not [file for file in files.values() if file.exists()]

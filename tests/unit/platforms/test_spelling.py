@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from companion.ids import WindowId
 from companion.platforms import spelling
 from companion.platforms.spelling import own_spelling
 from companion.server.endpoint import Endpoint
@@ -48,7 +49,7 @@ def test_the_disks_own_spelling_is_published_beside_the_one_that_was_opened(
     opened = str(tmp_path / unicodedata.normalize("NFD", "café"))
     macos(opened, str(real))
     assert own_spelling(opened) == str(real)
-    endpoint = Endpoint.open(ServedWindow(1, (opened,)))
+    endpoint = Endpoint.open(ServedWindow(WindowId(1), (opened,)))
     try:
         assert endpoint.publish() == []
         both = f"{opened}{os.pathsep}{real}"
@@ -61,7 +62,7 @@ def test_the_disks_own_spelling_is_published_beside_the_one_that_was_opened(
 
 def test_a_folder_that_is_spelled_as_on_disk_is_published_once(tmp_path: Path, macos: Callable[[str, str], None]):
     macos(str(tmp_path), str(tmp_path))
-    endpoint = Endpoint.open(ServedWindow(1, (str(tmp_path),)))
+    endpoint = Endpoint.open(ServedWindow(WindowId(1), (str(tmp_path),)))
     try:
         endpoint.publish()
         assert endpoint.variables["QWEN_CODE_IDE_WORKSPACE_PATH"] == str(tmp_path)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from companion.agents import AgentCommand
+from companion.ids import WindowId
 from companion.registry.plans import InstallPlan, system
 from companion.registry.registry import AgentListing, AgentRegistry
 
@@ -175,5 +176,5 @@ class Place:
 
     async def install(self, identifier: str = "mine", keep: str = "") -> AgentCommand:
         plan = await self.plan(identifier)
-        await self.registry.install(plan, 1, keep)
+        await self.registry.install(plan, WindowId(1), keep)
         return AgentCommand(plan.entry.name, plan.command, dict(plan.source.environment))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from companion.ids import WindowId
 from companion.platforms import programs
 from companion.registry import registry as module
 from companion.registry.entries import PackageSource, read_entries
@@ -250,7 +251,7 @@ def test_an_update_leaves_the_version_that_may_run_and_removes_the_others(place:
         for version in ("1.0.0", "1.1.0", "1.2.0"):
             place.serve(from_archive(address, version=version))
             plan = (await place.look(anew=True)).plans["mine"]
-            await place.registry.install(plan, 1, before)
+            await place.registry.install(plan, WindowId(1), before)
             before = plan.folder
         folder = place.home / "data" / "agents" / "mine"
         assert sorted(os.listdir(folder)) == ["1.1.0", "1.2.0"]
@@ -305,7 +306,7 @@ def test_two_installs_of_one_agent_at_once_are_refused(place: Place):
     async def test():
         plan = await place.plan()
         with place.registry._working("mine"), pytest.raises(RegistryError, match="already"):
-            await place.registry.install(plan, 1)
+            await place.registry.install(plan, WindowId(1))
 
     run(test())
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from companion.ids import ReviewId
+from companion.ids import ReviewId, WindowId
 from companion.review import targets as targets_module
 from companion.review.compare import Change
 from companion.review.targets import Target
@@ -47,9 +47,9 @@ def test_a_diff_shows_the_file_and_the_proposal(running: Running, cli: Cli, path
 
 def test_a_diff_opens_in_the_window_of_the_cli_that_asked(running: Running, path: str):
     """Not in the window in front."""
-    running.open_window(2)
-    cli, stream = running.listening(2)
-    running.do(lambda companion: companion.window_focused(1))
+    running.open_window(WindowId(2))
+    cli, stream = running.listening(WindowId(2))
+    running.do(lambda companion: companion.window_focused(WindowId(1)))
     cli.open_diff(path, "new\n")
     assert running.diff(path).review.owner.window == 2
     running.accept(path)

@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
+from companion.ids import WindowId
 from companion.protocol import ContextUpdate, DiffAccepted, Notification
 from companion.review import disk_looks, writes
 from companion.review import reviews as review_module
@@ -29,7 +30,7 @@ EVENTS: dict[str, Callable[[Reviews, Review], Awaitable[object] | None]] = {
     "close": lambda reviews, review: reviews.close(review.owner, review.file_path),
     "supersede": lambda reviews, review: (reviews.open(review.owner, review.file_path, "newer\n"), None)[1],
     "orphan": lambda reviews, review: reviews.orphan(review.owner),
-    "close window": lambda reviews, _: reviews.reject_window(1),
+    "close window": lambda reviews, _: reviews.reject_window(WindowId(1)),
     "stop": lambda reviews, _: reviews.reject_all(),
 }
 
@@ -38,7 +39,7 @@ EVENTS: dict[str, Callable[[Reviews, Review], Awaitable[object] | None]] = {
 class Listener:
     """A session that writes down what it hears."""
 
-    window: int
+    window: WindowId
     cli: str = "Qwen Code"
     heard: list[tuple[str, str | None]] = field(default_factory=list)
 
@@ -69,7 +70,7 @@ class Orders(RuleBasedStateMachine):
         self.tasks: list[asyncio.Task[object]] = []
         self.editor = MemoryEditor()
         self.reviews = reviews_in(self.editor, self.background)
-        self.owners = [Listener(1), Listener(1), Listener(2)]
+        self.owners = [Listener(WindowId(1)), Listener(WindowId(1)), Listener(WindowId(2))]
         self.paths = [f"{folder}/a", f"{folder}/b"]
         self.open_ones: dict[tuple[Listener, str], Expected] = {}
         self.ever: list[Review] = []
@@ -150,8 +151,8 @@ class Orders(RuleBasedStateMachine):
             expected.orphaned |= one is self.owners[owner]
 
     @rule(window=st.integers(1, 2))
-    def window_closes(self, window: int):
-        self.reviews.reject_window(window)
+    def window_closes(self, window: WindowId):
+        self.reviews.reject_window(WindowId(window))
         for expected in [one for (owner, _), one in self.open_ones.items() if owner.window == window]:
             self.settled(expected, None)
 
@@ -196,7 +197,7 @@ def test_every_review_has_one_outcome_in_whatever_order_things_happen():
 @pytest.mark.parametrize("first", EVENTS)
 def test_of_two_events_only_the_first_is_the_outcome(first: str, second: str, tmp_path: Path):
     """Each pair of them, with the diff on the screen."""
-    owner, editor, path = Listener(1), MemoryEditor(), str(tmp_path / "a.txt")
+    owner, editor, path = Listener(WindowId(1)), MemoryEditor(), str(tmp_path / "a.txt")
 
     async def main() -> None:
         tasks: list[asyncio.Task[object]] = []
@@ -220,7 +221,7 @@ def test_of_two_events_only_the_first_is_the_outcome(first: str, second: str, tm
 
 def test_texts_are_not_compared_after_the_diff_is_closed(monkeypatch: pytest.MonkeyPatch):
     """The comparison takes its time, and the CLI may close meanwhile."""
-    owner, editor = Listener(1), MemoryEditor()
+    owner, editor = Listener(WindowId(1)), MemoryEditor()
 
     async def main() -> None:
         tasks: list[asyncio.Task[object]] = []
@@ -263,7 +264,7 @@ def test_edits_that_a_cli_takes_as_the_answer_are_not_kept_as_well(
     """Qwen Code writes its own proposal after a "yes" in the terminal, Gemini CLI what the diff holds."""
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner, path = Listener(1, cli), str(tmp_path / "a.txt")
+        owner, path = Listener(WindowId(1), cli), str(tmp_path / "a.txt")
         review = reviews.open(owner, path, "new\n")
         await settle()
         editor.diffs[review.number].text = "mine\n"
@@ -277,7 +278,7 @@ def test_the_file_of_an_orphan_decides_nothing(tmp_path: Path):
     """Orphaned, none notified; the view stays until the person closes it."""
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner, path = Listener(1), tmp_path / "a.txt"
+        owner, path = Listener(WindowId(1)), tmp_path / "a.txt"
         review = reviews.open(owner, str(path), "new\n")
         await settle()
         reviews.orphan(owner)
@@ -300,7 +301,7 @@ def test_a_file_that_stays_the_same_is_read_once(tmp_path: Path, monkeypatch: py
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
         path = tmp_path / "a.txt"
         path.write_text("old\n")
-        reviews.open(Listener(1), str(path), "new\n")
+        reviews.open(Listener(WindowId(1)), str(path), "new\n")
         await settle()
         path.write_text("other\n")
         for _ in range(3):
@@ -317,7 +318,7 @@ def test_a_busy_editor_closes_a_diff_that_was_answered_in_the_terminal_as_soon_a
     monkeypatch.setattr(review_module, "BUSY_LIMIT", 0.01)
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner = Listener(1, "Gemini CLI")
+        owner = Listener(WindowId(1), "Gemini CLI")
         review = reviews.open(owner, str(tmp_path / "a.txt"), "new\n")
         await settle()
         editor.diffs[review.number].text = "mine\n"
@@ -340,7 +341,7 @@ def test_a_busy_editor_closes_a_diff_that_was_superseded_as_soon_as_it_is_idle(
     monkeypatch.setattr(review_module, "BUSY_LIMIT", 0.01)
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner, path = Listener(1), str(tmp_path / "a.txt")
+        owner, path = Listener(WindowId(1)), str(tmp_path / "a.txt")
         first = reviews.open(owner, path, "first\n")
         await settle()
         editor.diffs[first.number].text = "mine\n"
@@ -359,7 +360,7 @@ def test_a_close_whose_caller_has_gone_still_closes_the_diff(tmp_path: Path):
     """A CLI may end while it waits for the text."""
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner, path = Listener(1), str(tmp_path / "a.txt")
+        owner, path = Listener(WindowId(1)), str(tmp_path / "a.txt")
         reviews.open(owner, path, "new\n")
         await settle()
         editor.is_busy = True
@@ -379,7 +380,7 @@ def test_an_answer_that_is_refused_is_no_answer(why: str, tmp_path: Path):
     """The editor has to know: the diff counted as answered, and was passed over from then on."""
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner = Listener(1)
+        owner = Listener(WindowId(1))
         review = reviews.open(owner, str(tmp_path / "a.txt"), "new\n")
         await settle()
         if why == "orphaned":
@@ -402,7 +403,7 @@ def test_an_accepted_text_is_kept_though_something_has_touched_the_file(
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
         path = tmp_path / "a.txt"
         path.write_text("old\n")
-        review = reviews.open(Listener(1), str(path), "new\n")
+        review = reviews.open(Listener(WindowId(1)), str(path), "new\n")
         await settle()
         reviews.accept(review.number, "mine\n")
         await asyncio.sleep(0.03)
@@ -423,7 +424,7 @@ def test_an_accepted_text_is_written_in_whatever_way_a_cli_writes_it(data: bytes
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
         path = tmp_path / "a.txt"
         path.write_text("old\n")
-        review = reviews.open(Listener(1), str(path), "new\n")
+        review = reviews.open(Listener(WindowId(1)), str(path), "new\n")
         await settle()
         review.encodings = Encodings("Western (Windows 1252)")
         path.write_bytes(data)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from companion.ids import ReviewId
+from companion.ids import ReviewId, WindowId
 from companion.protocol import Notification
 from companion.review.disk import DiskFile
 from companion.review.review import Review
@@ -193,7 +193,7 @@ def test_a_text_whose_endings_were_reverted_is_as_costly_as_the_file():
 class Nobody:
     """The owner of a review that has no outcome."""
 
-    window = 1
+    window = WindowId(1)
     cli = "Qwen Code"
 
     def left(self) -> dict[str, Any]:

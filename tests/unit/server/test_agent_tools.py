@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from companion.ids import WindowId
 from companion.server.port import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
 from companion.settings import AGENT_TOOLS, Settings
 
@@ -193,7 +194,7 @@ def test_the_problems_that_an_accepted_change_makes_come_with_the_next_answer(ru
         running.accept(file)
         assert json.loads(answer.result()["result"]["content"][0]["text"])["outcome"] == "accepted"
     Path(file).write_text("\nx = z\n")
-    until(lambda: running.do(lambda companion: companion._windows[1].news._due))
+    until(lambda: running.do(lambda companion: companion._windows[WindowId(1)].news._due))
     running.editor.problems[file] = [row(1, "old"), row(1, "z is undefined"), row(1, "style", severity=4)]
     running.editor.awaited = set()
     told = call(agent, "getOpenFiles")
@@ -238,7 +239,7 @@ def test_a_cli_reaches_the_tools_only_if_the_person_wants_it(running: Running, a
             assert running.diff(file).review.owner.cli == "Claude Code (MCP)"
             running.reject(file)
             assert answer.result()["result"]["structuredContent"] == {"outcome": "rejected"}
-        assert running.do(lambda companion: companion.status(1)).clis == ()
+        assert running.do(lambda companion: companion.status(WindowId(1))).clis == ()
         running.do(lambda companion: companion.configure(Settings()))
         refused = model.ask("tools/list")
         assert refused.status_code == 403
@@ -256,7 +257,7 @@ def test_a_change_that_a_cli_has_proposed_itself_is_told_to_its_model(running: R
         until(lambda: running.do(lambda companion: _looked(companion, file)))
         running.accept(file)
         Path(file).write_text("x = z\n")
-        until(lambda: running.do(lambda companion: companion._windows[1].news._due))
+        until(lambda: running.do(lambda companion: companion._windows[WindowId(1)].news._due))
         running.editor.problems[file] = [row(0, "z is undefined", severity=2)]
         assert "newProblems" not in call(agent, "getOpenFiles")
         [told] = call(model, "getOpenFiles")["newProblems"]
@@ -280,7 +281,11 @@ def test_a_call_that_is_cancelled_ends_and_its_diff_stays(running: Running, agen
         answer = pool.submit(lambda: agent.tool("openDiff", filePath=file, newContent="x\n"))
         diff = until(lambda: next(iter(running.editor.diffs.values()), None))
         assert diff
-        [waiting] = running.do(lambda companion: [list(each.calls) for each in companion._windows[1].sessions])
+
+        def calls(companion: Any) -> list[list[int | str]]:
+            return [list(each.calls) for each in companion._windows[1].sessions]
+
+        [waiting] = running.do(calls)
         with Cli({"port": agent.port, "authToken": agent.token}) as other:
             other.session = agent.session
             message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": waiting[0]}}

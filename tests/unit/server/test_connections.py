@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from companion.companion import Companion
+from companion.ids import WindowId
 from companion.server.http import bodies, connections
 
 from ..conftest import Running, until
@@ -41,7 +42,7 @@ def test_of_too_many_silent_connections_the_oldest_are_closed(
     cli, stream = running.listening()
     silent = [connect(running) for _ in range(500)]
     assert silent[0].recv(1) == b""
-    until(lambda: running.do(lambda it: len(it._windows[1]._server.connections)) <= 23)
+    until(lambda: running.do(lambda it: len(it._windows[WindowId(1)]._server.connections)) <= 23)
     silent[-1].sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
     assert silent[-1].recv(20).startswith(b"HTTP/1.1 403")
     # Whoever has said who they are stays.
@@ -97,7 +98,10 @@ def test_requests_whose_answers_nobody_reads_wait_in_the_kernel(
         until(lambda: sent > 1_000_000)
         ahead.set()
         until(
-            lambda: running.do(lambda it: any(one.flow.write_paused for one in it._windows[1]._server.connections)), 60
+            lambda: running.do(
+                lambda it: any(one.flow.write_paused for one in it._windows[WindowId(1)]._server.connections)
+            ),
+            60,
         )
         assert cli.tools()
         assert max(held) < 512 * 1024
@@ -120,7 +124,7 @@ def test_large_bodies_have_a_limit_together_and_small_ones_still_a_place(running
         return one
 
     def announced() -> int:
-        return running.do(lambda it: it._windows[1]._app._bodies._announced)
+        return running.do(lambda it: it._windows[WindowId(1)]._app._bodies._announced)
 
     most = f"content-length: {bodies.MAX_BODY}"
     admitted = [announce(most) for _ in range(3)] + [announce("content-length: 1\r\ntransfer-encoding: chunked")]
@@ -189,13 +193,13 @@ def test_nothing_is_kept_of_a_connection_that_is_gone(running: Running, connect:
     address = one.getsockname()
 
     def find(it: Companion) -> connections.Connection:
-        return next(each for each in it._windows[1]._server.connections if each.client == address)
+        return next(each for each in it._windows[WindowId(1)]._server.connections if each.client == address)
 
     gone = running.do(find)
     if is_reset:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     one.close()
-    until(lambda: running.do(lambda it: gone not in it._windows[1]._server.connections))
+    until(lambda: running.do(lambda it: gone not in it._windows[WindowId(1)]._server.connections))
     assert running.do(lambda _: gone.timeout_keep_alive_task) is None
 
 
@@ -205,7 +209,7 @@ def test_a_connection_is_kept_for_minutes(running: Running) -> None:
     left = running.do(
         lambda it: [
             one.timeout_keep_alive_task.when() - one.loop.time()
-            for one in it._windows[1]._server.connections
+            for one in it._windows[WindowId(1)]._server.connections
             if one.timeout_keep_alive_task
         ]
     )
@@ -221,7 +225,7 @@ def test_a_connection_whose_answer_was_just_written_is_handed_over(running: Runn
     cli.tools()
 
     def release(companion: Companion) -> tuple[int, int]:
-        server = companion._windows[1]._server
+        server = companion._windows[WindowId(1)]._server
         idle = [one for one in server.connections if one.is_idle]
         for one in idle:
             one.transport.write(b"the answer")

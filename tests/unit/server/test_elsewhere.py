@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from companion.ids import WindowId
 from companion.server.path_maps import PathMaps
 from companion.server.port import ElsewhereState
 from companion.settings import Settings
@@ -56,7 +57,7 @@ def running(start: Callable[..., Running], project: Path) -> Running:
 def remote(running: Running, files: list[str]) -> Iterator[tuple[Cli, Stream]]:
     """A connected Qwen Code on another machine, which has got its first context."""
     running.focus(1, files[0])
-    offer = running.do(lambda companion: companion.offer_elsewhere(1, WORDS))
+    offer = running.do(lambda companion: companion.offer_elsewhere(WindowId(1), WORDS))
     assert offer is not None
     with Cli({"port": offer.port, "authToken": offer.tokens["Qwen Code"]}) as cli:
         cli.connect()
@@ -101,9 +102,9 @@ def test_a_diff_is_closed_by_the_name_that_it_was_opened_with(
 
 def test_what_is_known_of_a_cli_that_is_awaited(running: Running, project: Path) -> None:
     def state() -> ElsewhereState:
-        return running.do(lambda companion: companion.state_elsewhere(1, WORDS))
+        return running.do(lambda companion: companion.state_elsewhere(WindowId(1), WORDS))
 
-    offer = running.do(lambda companion: companion.offer_elsewhere(1, WORDS))
+    offer = running.do(lambda companion: companion.offer_elsewhere(WindowId(1), WORDS))
     assert offer is not None
     assert state() == ElsewhereState()
     with Cli({"port": offer.port, "authToken": "of yesterday"}) as late:
@@ -115,8 +116,8 @@ def test_what_is_known_of_a_cli_that_is_awaited(running: Running, project: Path)
         cli.connect()
         cli.listen().take("ide/contextUpdate")
         assert state().clis == ("Gemini CLI on buildbox",)
-        assert running.do(lambda companion: companion.state_elsewhere(1, "in WSL")).clis == ()
-    again = running.do(lambda companion: companion.offer_elsewhere(1, WORDS))
+        assert running.do(lambda companion: companion.state_elsewhere(WindowId(1), "in WSL")).clis == ()
+    again = running.do(lambda companion: companion.offer_elsewhere(WindowId(1), WORDS))
     assert again is not None
     assert again.tokens == offer.tokens, "what was pasted before goes on"
     assert offer.folders == (str(project),)

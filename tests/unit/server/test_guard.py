@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from companion.clis.families import QWEN_CODE
+from companion.ids import WindowId
 from companion.server import endpoint as endpoint_module
 from companion.server.http import app
 
@@ -123,8 +124,8 @@ def test_the_scheme_is_spelled_in_any_case(cli: Cli):
 
 def test_the_token_of_another_window_is_401(running: Running, cli: Cli):
     """Each window has its own."""
-    running.open_window(2)
-    assert cli.send(authorization=f"Bearer {running.lock(2)['authToken']}").status_code == 401
+    running.open_window(WindowId(2))
+    assert cli.send(authorization=f"Bearer {running.lock(WindowId(2))['authToken']}").status_code == 401
 
 
 def test_an_unknown_path_is_404(cli: Cli):
@@ -168,7 +169,7 @@ def test_a_session_of_another_family_is_404(
     monkeypatch.setattr(endpoint_module, "FAMILIES", (QWEN_CODE, other))
     running = start()
     cli = running.cli().connect()
-    tokens = running.do(lambda companion: [one.token for one in companion._windows[1].endpoint.publications])
+    tokens = running.do(lambda companion: [one.token for one in companion._windows[WindowId(1)].endpoint.publications])
     assert tokens[0] == cli.token
     assert cli.ask("tools/list", authorization=f"Bearer {tokens[1]}").status_code == 404
     assert cli.get(authorization=f"Bearer {tokens[1]}").status_code == 404

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from companion.backends.acp.port import OfferedServer
+from companion.ids import WindowId
 from companion.settings import AGENT_TOOLS, DaemonSettings, Settings
 
 from ..chats.chatting import WINDOW
@@ -110,7 +111,7 @@ def test_a_cli_has_its_own_tools_only(running: Running):
 
 def test_a_token_is_worth_nothing_once_its_agent_has_ended(running: Running, let_in: Callable[..., Guest]):
     guest, other = let_in().connect(), let_in("Other").connect()
-    running.do(lambda companion: companion.dismiss_agent(1, guest.token))
+    running.do(lambda companion: companion.dismiss_agent(WindowId(1), guest.token))
     assert guest.ask("tools/list").status_code == 401
     assert other.tools() == set(AGENT_TOOLS)
     until(lambda: guest.session not in running.sessions())
@@ -119,7 +120,7 @@ def test_a_token_is_worth_nothing_once_its_agent_has_ended(running: Running, let
 def test_an_agent_is_no_cli_that_is_connected_and_needs_no_stream(running: Running, let_in: Callable[..., Guest]):
     guest = let_in().connect()
     stream = guest.listen()
-    assert running.do(lambda companion: companion.status(1)).clis == ()
+    assert running.do(lambda companion: companion.status(WindowId(1))).clis == ()
     stream.close()
     assert guest.tools()
 
@@ -156,5 +157,5 @@ def test_the_token_is_in_no_log(running: Running, let_in: Callable[..., Guest], 
     caplog.set_level(logging.DEBUG)
     guest = let_in().connect()
     guest.tools()
-    running.do(lambda companion: companion.dismiss_agent(1, guest.token))
+    running.do(lambda companion: companion.dismiss_agent(WindowId(1), guest.token))
     assert guest.token not in caplog.text

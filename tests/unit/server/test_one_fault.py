@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from companion import companion as companion_module
+from companion.ids import WindowId
 from companion.server import window as window_module
 from companion.server.port import ContextRequest, Selection, WindowState
 from companion.server.window import WindowServer
@@ -48,7 +49,7 @@ class TestHalfOfACharacter:
         (_, first), (_, second) = running.listening(), running.listening()
         for text in (HALF, HALF + "b"):
             selected(running, text, project / "a.txt")
-            until(lambda text=text: repr(text)[1:-1] in repr(running.do(lambda it: it._windows[1]._sent)))
+            until(lambda text=text: repr(text)[1:-1] in repr(running.do(lambda it: it._windows[WindowId(1)]._sent)))
         assert halves(running)
         late = running.cli().connect()
         late.listen()
@@ -97,27 +98,27 @@ class TestFolderThatIsNotUtf8:
     ):
         editor.windows = {1: (folder, str(project)), 2: (str(project),), 3: (folder,)}
         running = start()
-        assert running.lock(1)["workspacePath"] == running.lock(2)["workspacePath"] == str(project)
+        assert running.lock(WindowId(1))["workspacePath"] == running.lock(WindowId(2))["workspacePath"] == str(project)
         for window in (1, 2, 3):
-            assert running.listening(window)[0].tools()
+            assert running.listening(WindowId(window))[0].tools()
 
     def test_the_files_of_all_windows_are_healed(self, ticking: Running, folder: str, project: Path, lock_folder: Path):
-        ticking.open_window(2, (str(project),))
+        ticking.open_window(WindowId(2), (str(project),))
         ticking.editor.windows[1] = (folder,)
-        path = lock_folder / f"{ticking.lock(2)['port']}.lock"
-        until(lambda: ticking.lock(1)["workspacePath"] == "")
+        path = lock_folder / f"{ticking.lock(WindowId(2))['port']}.lock"
+        until(lambda: ticking.lock(WindowId(1))["workspacePath"] == "")
         for _ in range(3):
             path.unlink()
             until(path.exists)
-        assert ticking.listening(1)[0].tools()
+        assert ticking.listening(WindowId(1))[0].tools()
 
 
 def test_a_window_whose_healing_fails_is_no_reason_to_forget_another(
     stormy: pytest.LogCaptureFixture, ticking: Running, monkeypatch: pytest.MonkeyPatch, lock_folder: Path
 ):
     """Whatever it is that fails."""
-    ticking.open_window(2)
-    ports = {window: ticking.lock(window)["port"] for window in (1, 2)}
+    ticking.open_window(WindowId(2))
+    ports = {window: ticking.lock(WindowId(window))["port"] for window in (1, 2)}
     heal = WindowServer.heal
 
     def fail(server: WindowServer, *arguments: Any) -> None:
@@ -139,7 +140,7 @@ def test_a_busy_editor_is_asked_once(running: Running, editor: MemoryEditor, mon
     gates: list[asyncio.Event] = []
     state = MemoryEditor.window_state
 
-    async def slow(self: MemoryEditor, window: int, question: ContextRequest) -> WindowState | None:
+    async def slow(self: MemoryEditor, window: WindowId, question: ContextRequest) -> WindowState | None:
         gates.append(gate := asyncio.Event())
         await gate.wait()
         return await state(self, window, question)
@@ -149,7 +150,7 @@ def test_a_busy_editor_is_asked_once(running: Running, editor: MemoryEditor, mon
     until(lambda: gates)
     for _ in range(40):
         running.touch()
-        running.do(lambda it: it._windows[1]._send_soon())
+        running.do(lambda it: it._windows[WindowId(1)]._send_soon())
     late = running.cli().connect().listen()
     assert len(gates) == 1
     assert running.do(lambda it: sum("_send_context" in repr(task) for task in it._tasks)) == 1
@@ -231,20 +232,20 @@ def test_a_hung_home_holds_up_neither_a_window_nor_the_end(
     cli, _ = ticking.listening()
     hung.add(str(home))
     for window in (2, 3):
-        ticking.open_window(window, (str(tmp_path),))
-        ticking.do(lambda it, window=window: it.window_focused(window))
+        ticking.open_window(WindowId(window), (str(tmp_path),))
+        ticking.do(lambda it, window=window: it.window_focused(WindowId(window)))
     assert os.environ["QWEN_CODE_IDE_SERVER_PORT"] == str(ticking.editor.ports[3])
     assert cli.tools()
-    with Cli({"port": ticking.editor.ports[2], "authToken": _token(ticking, 2)}) as other:
+    with Cli({"port": ticking.editor.ports[2], "authToken": _token(ticking, WindowId(2))}) as other:
         assert other.connect().tools()
-    ticking.close_window(2)
+    ticking.close_window(WindowId(2))
     ticking.touch()
     assert ticking.do(lambda it: sum("_work_on_disk" in repr(task) for task in it._tasks)) <= 3
     assert ticking.thread.stop(LIMIT)
 
 
-def _token(running: Running, window: int) -> str:
-    return running.do(lambda it: it._windows[window].endpoint.publications[0].token)
+def _token(running: Running, window: WindowId) -> str:
+    return running.do(lambda it: it._windows[WindowId(window)].endpoint.publications[0].token)
 
 
 def test_the_loop_touches_no_file(
@@ -270,9 +271,9 @@ def test_the_loop_touches_no_file(
     for module in (io, builtins):
         monkeypatch.setattr(module, "open", watched("open", module.open))
     (file := project / "a.txt").write_text("old\n")
-    running.open_window(2, (str(tmp_path),))
+    running.open_window(WindowId(2), (str(tmp_path),))
     for window in (2, 1, 1):
-        running.focus(window, file, window)
+        running.focus(window, file, WindowId(window))
     running.do(lambda it: it.configure(Settings(legacy_discovery_files=False)))
     for path, text in ((file, "new\n"), (project / "b.txt", "edited\n")):
         cli.open_diff(str(path), "new\n")
@@ -283,7 +284,7 @@ def test_the_loop_touches_no_file(
     cli.close_diff(str(file))
     running.editor.windows[1] = (str(tmp_path),)
     until(lambda: running.lock()["workspacePath"] == str(tmp_path))
-    running.close_window(2)
+    running.close_window(WindowId(2))
     assert running.thread.stop(LIMIT)
     assert touched == []
 
@@ -294,8 +295,8 @@ def test_a_window_that_is_served_anew_at_once_keeps_its_new_server(running: Runn
     folders = running.editor.windows[1]
 
     def again(it: companion_module.Companion) -> None:
-        it.window_closed(1)
-        it.window_opened(running.editor.window(1))
+        it.window_closed(WindowId(1))
+        it.window_opened(running.editor.window(WindowId(1)))
 
     running.do(again)
     assert list(stream) == []

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from companion.ids import WindowId
 from companion.server.endpoint import Endpoint
 from companion.server.port import ServedWindow
 
@@ -42,7 +43,7 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def endpoint(shared: Path, project: Path) -> Iterator[Endpoint]:
-    endpoint = Endpoint.open(ServedWindow(1, (str(project),)))
+    endpoint = Endpoint.open(ServedWindow(WindowId(1), (str(project),)))
     yield endpoint
     endpoint.close()
 

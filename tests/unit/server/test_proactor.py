@@ -17,6 +17,7 @@ import pytest
 
 from companion import companion as companion_module
 from companion import handover
+from companion.ids import WindowId
 from companion.server.http import connections
 from companion.server.listener import listen
 
@@ -113,7 +114,7 @@ def test_a_listener_that_accepts_no_more_is_opened_again_on_its_port(
     cli, _ = running.listening()
 
     def do_harm(companion: companion_module.Companion) -> None:
-        listener = companion._windows[1].endpoint.listener
+        listener = companion._windows[WindowId(1)].endpoint.listener
         if harm == "close":
             listener.close()
         else:
@@ -121,7 +122,11 @@ def test_a_listener_that_accepts_no_more_is_opened_again_on_its_port(
 
     for _ in range(3):
         running.do(do_harm)
-        until(lambda: running.do(lambda it: it._windows[1]._server.is_accepting and not it._windows[1]._is_opening))
+        until(
+            lambda: running.do(
+                lambda it: it._windows[WindowId(1)]._server.is_accepting and not it._windows[WindowId(1)]._is_opening
+            )
+        )
         with Cli({"port": cli.port, "authToken": cli.token}) as late:
             assert late.connect().tools()
         assert cli.tools()
@@ -143,7 +148,7 @@ def test_an_accepted_connection_sends_at_once(loop: None, start: Callable[..., R
     assert cli.tools()
 
     def options(companion: companion_module.Companion) -> set[bool]:
-        open_ones = companion._windows[1]._server.connections
+        open_ones = companion._windows[WindowId(1)]._server.connections
         sockets = [one.transport.get_extra_info("socket") for one in open_ones]
         return {bool(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)) for one in sockets}
 
@@ -174,6 +179,6 @@ def test_a_handover_without_an_open_listener_waits_without_looking(monkeypatch: 
     monkeypatch.setattr(handover, "LIMIT", 0.1)
     listener = listen()
     ended: list[bool] = []
-    handover.leave({1: handover.Inheritance(listener)}, handover.Chores(end=lambda: ended.append(True)))
+    handover.leave({WindowId(1): handover.Inheritance(listener)}, handover.Chores(end=lambda: ended.append(True)))
     until(lambda: ended)
     assert listener.fileno() == -1

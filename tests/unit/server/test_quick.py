@@ -16,6 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from companion.companion import Companion
+from companion.ids import WindowId
 from companion.server import tools
 from companion.server.http import quick
 from companion.server.http.connections import Connection
@@ -203,7 +204,7 @@ def test_each_other_request_is_answered_as_by_h11(
 def test_the_token_of_another_family_is_answered_as_by_h11(
     running: Running, cli: Cli, wires: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch, quickly: Callable[[], int]
 ) -> None:
-    tokens = running.do(lambda it: [one.token for one in it._windows[1].endpoint.publications])
+    tokens = running.do(lambda it: [one.token for one in it._windows[WindowId(1)].endpoint.publications])
     [other] = [token for token in tokens if token != cli.token]
     first, second = both(wires, monkeypatch, request(changed(authorization=f"Bearer {other}")(usual(cli))))
     assert first == second
@@ -239,7 +240,7 @@ def test_a_request_that_comes_in_pieces_is_answered(
 
 def held(running: Running) -> bool:
     """Whether h11 has read something that is not a whole request, or waits for its turn."""
-    return running.do(lambda it: any(one.conn.trailing_data[0] for one in it._windows[1]._server.connections))
+    return running.do(lambda it: any(one.conn.trailing_data[0] for one in it._windows[WindowId(1)]._server.connections))
 
 
 def test_what_looks_like_a_request_in_the_middle_of_another_is_none(
@@ -300,7 +301,7 @@ def test_what_comes_while_a_diff_is_asked_for_is_answered_afterwards(
     wire.socket.sendall(call(cli, "openDiff", path, newContent="new"))
     assert asked.wait(LIMIT)
     wire.socket.sendall(call(cli, "closeDiff", path) + request(wire.headers))
-    until(lambda: running.do(lambda it: any(one._held for one in it._windows[1]._server.connections)))
+    until(lambda: running.do(lambda it: any(one._held for one in it._windows[WindowId(1)]._server.connections)))
     assert cli.tools()  # nobody else waits
     go_on.set()
     answers = b""
@@ -332,10 +333,10 @@ def test_a_connection_that_is_to_end_ends_after_its_answer(
     wire.socket.sendall(call(cli, "openDiff", str(project / "a.py"), newContent="new"))
     assert asked.wait(LIMIT)
     wire.socket.sendall(call(cli, "openDiff", str(project / "b.py"), newContent="new"))
-    until(lambda: running.do(lambda it: any(one._held for one in it._windows[1]._server.connections)))
+    until(lambda: running.do(lambda it: any(one._held for one in it._windows[WindowId(1)]._server.connections)))
 
     def end(it: Companion) -> None:
-        for one in it._windows[1]._server.connections:
+        for one in it._windows[WindowId(1)]._server.connections:
             if one._held:
                 assert not one.is_silent
                 (one.transport.abort if is_gone else one.shutdown)()
@@ -365,7 +366,7 @@ def test_a_diff_that_is_asked_for_during_the_handover_is_refused_and_the_connect
     assert asked.wait(LIMIT)
 
     def leave(it: Companion) -> None:
-        it._windows[1].sessions.is_left = True
+        it._windows[WindowId(1)].sessions.is_left = True
 
     running.do(leave)
     go_on.set()
@@ -402,7 +403,7 @@ def test_after_the_handover_the_client_is_told_to_connect_again(
     running: Running, cli: Cli, wires: Callable[[], Wire], quickly: Callable[[], int]
 ) -> None:
     def leave(it: Companion) -> None:
-        it._windows[1].sessions.is_left = True
+        it._windows[WindowId(1)].sessions.is_left = True
 
     running.do(leave)
     assert b"connection: close" in wires().ask(request(usual(cli)))

@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from companion.ids import WindowId
 from companion.server import sessions, tools
 from companion.server.http import calls
 from companion.server.tools import Tools
@@ -83,7 +84,7 @@ class TestEnd:
             stream.close()
             stream = cli.listen()
             stream.take("ide/contextUpdate")
-        assert running.do(lambda companion: companion._windows[1].sessions._ends) == {}
+        assert running.do(lambda companion: companion._windows[WindowId(1)].sessions._ends) == {}
         running.focus(1, files[0])
         assert open_files(stream.take("ide/contextUpdate")) == files[:1]
 
@@ -110,7 +111,7 @@ class TestEnd:
             body, again = await plain(receive, limit)
 
             async def slowly() -> Any:
-                server = running.thread._running[1]._windows[1]  # pyright: ignore[reportOptionalSubscript]
+                server = running.thread._running[1]._windows[WindowId(1)]  # pyright: ignore[reportOptionalSubscript]
                 if ends == "by itself":
                     server.sessions.end(identifier)
                 else:
@@ -242,7 +243,7 @@ class TestStop:
     def test_every_window_stops(self, editor: MemoryEditor, start: Callable[..., Running]):
         editor.windows |= {2: (), 3: ()}
         running = start()
-        streams: list[Stream] = [running.listening(window)[1] for window in (1, 2, 3)]
+        streams: list[Stream] = [running.listening(WindowId(window))[1] for window in (1, 2, 3)]
         assert running.thread.stop(20)
         assert [list(stream) for stream in streams] == [[], [], []]
 

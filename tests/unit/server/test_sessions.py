@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from companion.ids import ViewId, WindowId
 from companion.protocol import DiffOutcomeParams, DiffRejected
 from companion.server import sessions, window
 from companion.server.context import CANDIDATES
@@ -102,7 +103,7 @@ def test_each_change_is_sent(running: Running, editor: MemoryEditor, files: list
     running.touch()
     assert stream.take("ide/contextUpdate")["workspaceState"]["openFiles"][0]["selectedText"] == "x"
     del editor.views[1]
-    running.do(lambda companion: companion.view_closed(1))
+    running.do(lambda companion: companion.view_closed(ViewId(1)))
     assert open_files(stream.take("ide/contextUpdate")) == files[1:2]
 
 
@@ -116,9 +117,11 @@ def test_a_movement_of_the_caret_asks_for_one_view_in_one_call(running: Running,
     until(lambda: open_files(stream.take("ide/contextUpdate"))[0] == str(tmp_path / f"{last}.txt"))
     asked, selections = len(editor.questions), len(editor.asked)
     editor.selections[last] = Selection(7, 1)
-    running.do(lambda companion: companion.touched(1, last))
+    running.do(lambda companion: companion.touched(WindowId(1), ViewId(last)))
     assert stream.take("ide/contextUpdate")["workspaceState"]["openFiles"][0]["cursor"] == {"line": 7, "character": 1}
-    assert editor.questions[asked:] == [ContextRequest((last,), is_whole=False, selected=last, limit=16_384)]
+    assert editor.questions[asked:] == [
+        ContextRequest((ViewId(last),), is_whole=False, selected=ViewId(last), limit=16_384)
+    ]
     assert len(editor.asked) == selections + 1
 
 
@@ -212,7 +215,7 @@ def test_an_outcome_while_the_stream_is_down_is_sent_when_it_is_back(running: Ru
     cli.open_diff(files[0], "new\n")
     running.diff(files[0])
     stream.close()
-    until(lambda: not any(session.stream for session in running.do(lambda it: list(it._windows[1].sessions))))
+    until(lambda: not any(session.stream for session in running.do(lambda it: list(it._windows[WindowId(1)].sessions))))
     running.focus(1, files[1])
     running.accept(files[0])
     stream = cli.listen()
@@ -223,7 +226,7 @@ def test_only_the_newest_of_the_waiting_contexts_is_sent(running: Running, files
     """Each replaces the one before."""
     cli, stream = running.listening()
     stream.close()
-    until(lambda: not any(session.stream for session in running.do(lambda it: list(it._windows[1].sessions))))
+    until(lambda: not any(session.stream for session in running.do(lambda it: list(it._windows[WindowId(1)].sessions))))
     for view, path in enumerate(files, 1):
         running.focus(view, path)
         until(lambda view=view: running.do(lambda it: _waiting(it, view)))
@@ -319,7 +322,7 @@ class TestDelivery:
         def background(work: Coroutine[Any, Any, object]) -> None:
             tasks.append(asyncio.get_running_loop().create_task(work))
 
-        session = sessions.Session("id", 1, "Qwen Code", background, lambda *_: pytest.fail("it can be sent"))
+        session = sessions.Session("id", WindowId(1), "Qwen Code", background, lambda *_: pytest.fail("it can be sent"))
         session.initialized(cast("Any", object()))
         return session
 

@@ -11,6 +11,7 @@ import pytest
 
 from companion import companion as companion_module
 from companion.clis import discovery
+from companion.ids import WindowId
 from companion.server import endpoint as endpoint_module
 from companion.status import survey
 from companion.status.facts import DiscoveryFile, PublishedFolder, Served
@@ -47,14 +48,14 @@ def test_a_full_disk_is_a_finding_and_its_warning_goes_when_there_is_room(
     assert any(
         message.endswith(f"{os.strerror(errno.ENOSPC)[:1].lower()}{os.strerror(errno.ENOSPC)[1:]}.") for message in said
     )
-    files = running.do(lambda it: survey.discovery_files(it._windows[1].endpoint))
+    files = running.do(lambda it: survey.discovery_files(it._windows[WindowId(1)].endpoint))
     found = findings(facts(served=Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), files)))
     assert {one.kind for one in found} == {"folder refused"}
     assert "no space left on device. The companion tries again" in found[0].text
     assert editor.settled == []
     fails.clear()
     until(lambda: sorted(editor.settled) == sorted(message for message, _ in editor.said))
-    files = running.do(lambda it: survey.discovery_files(it._windows[1].endpoint))
+    files = running.do(lambda it: survey.discovery_files(it._windows[WindowId(1)].endpoint))
     assert not any(file.failed for file in files)
 
 
@@ -66,7 +67,7 @@ def test_a_window_that_gets_a_port_settles_its_warning(
     running.lock()
     with monkeypatch.context() as full:
         full.setattr(endpoint_module, "listen", _no_port)
-        running.open_window(2)
+        running.open_window(WindowId(2))
         until(lambda: editor.said)
     until(lambda: editor.settled == [message for message, _ in editor.said])
 

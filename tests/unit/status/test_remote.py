@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from companion.ids import WindowId
 from companion.status import survey
 from companion.status.facts import Facts, PublishedFolder, Served, ShownWindow
 from companion.status.findings import findings
@@ -40,8 +41,8 @@ def test_a_program_that_opens_a_shell_elsewhere_is_recognized(command: str, wher
 
 
 def test_the_report_says_that_a_cli_there_does_not_find_the_editor_and_where_the_remedy_is() -> None:
-    window = ShownWindow(1, "Window 1", ("/srv/app",), ())
-    served = {1: Served(41535, (PublishedFolder("/srv/app", "/srv/app", 0.0),))}
+    window = ShownWindow(WindowId(1), "Window 1", ("/srv/app",), ())
+    served = {WindowId(1): Served(41535, (PublishedFolder("/srv/app", "/srv/app", 0.0),))}
     remote = (Remote(7, "ssh", "over SSH on buildbox"),)
     [finding] = findings(Facts(0.0, (), (window,), served, (), remote))
     assert finding.kind == "remote"

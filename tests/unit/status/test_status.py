@@ -9,6 +9,7 @@ import pytest
 
 from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily
 from companion.clis.processes import RunningCli
+from companion.ids import WindowId
 from companion.status.facts import (
     Cli,
     ConnectedCli,
@@ -50,7 +51,7 @@ def cli(family: CliFamily = QWEN_CODE, **changes: Any) -> Cli:
 def facts(*clis: Cli, served: Served | None = None, window: ShownWindow | None = None, **more: Any) -> Facts:
     """A window on /srv/app with these CLIs."""
     served = served or Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),))
-    window = window or ShownWindow(1, "Window 1", ("/srv/app",))
+    window = window or ShownWindow(WindowId(1), "Window 1", ("/srv/app",))
     about = (("QwenCompanion", "0.1.0"),)
     return Facts(**{"at": START, "about": about, "windows": (window,), "served": {1: served}, "clis": clis, **more})
 
@@ -102,24 +103,24 @@ def test_nothing_is_wrong_without_any_cli():
 
 
 def test_a_window_without_folder_and_files():
-    finding = only(facts(served=Served(PORT, ()), window=ShownWindow(1, "Window 1", ())))
+    finding = only(facts(served=Served(PORT, ()), window=ShownWindow(WindowId(1), "Window 1", ())))
     assert finding.kind == "no folder"
     assert "no CLI can find it. Open one: Project → Add Folder to Project…" in finding.text
 
 
 def test_a_window_without_folder_but_with_files():
-    finding = only(facts(window=ShownWindow(1, "Window 1", ())))
+    finding = only(facts(window=ShownWindow(WindowId(1), "Window 1", ())))
     assert finding.kind == "no folder"
     assert "beside one of its files" in finding.text
     assert "Add Folder" in finding.text
 
 
 def test_a_window_that_is_not_served():
-    finding = only(facts(served=None, windows=(ShownWindow(2, "Window 2", ("/x",)),)))
+    finding = only(facts(served=None, windows=(ShownWindow(WindowId(2), "Window 2", ("/x",)),)))
     assert finding.kind == "not served"
     assert "restart Sublime Text" in finding.text
-    assert "  not served" in report(facts(windows=(ShownWindow(2, "Window 2", ("/x",)),)))
-    window = ShownWindow(2, "Window 2", ("/x",), written=("a.py: modified, +1 −2, Qwen Code, waits",))
+    assert "  not served" in report(facts(windows=(ShownWindow(WindowId(2), "Window 2", ("/x",)),)))
+    window = ShownWindow(WindowId(2), "Window 2", ("/x",), written=("a.py: modified, +1 −2, Qwen Code, waits",))
     assert "  to review  a.py: modified, +1 −2, Qwen Code, waits" in report(facts(windows=(window,)))
 
 
@@ -159,7 +160,7 @@ def test_a_cli_that_found_another_window_with_its_folder():
     early = Served(PORT + 1, (PublishedFolder("/srv", "/srv", START - 99),))
     found = facts(cli(started=START - 9))
     served = {**found.served, 2: early}
-    windows = (*found.windows, ShownWindow(2, "Window 2", ("/srv",)))
+    windows = (*found.windows, ShownWindow(WindowId(2), "Window 2", ("/srv",)))
     assert only(replace(found, served=served, windows=windows)).kind == "not connected"
 
 
@@ -225,7 +226,7 @@ def test_a_terminal_with_an_old_port():
     old = TerminalVariables("qwen", {QWEN_CODE.port_variable: "4000", GEMINI_CLI.port_variable: "4000"})
     fresh = TerminalVariables("fresh", {QWEN_CODE.port_variable: str(PORT)})
     odd = TerminalVariables("odd", {QWEN_CODE.port_variable: ""})
-    finding = only(facts(window=ShownWindow(1, "Window 1", ("/srv/app",), (old, fresh, odd))))
+    finding = only(facts(window=ShownWindow(WindowId(1), "Window 1", ("/srv/app",), (old, fresh, odd))))
     assert finding.kind == "old port"
     assert "“qwen” has the port 4000 of an earlier session. Close it" in finding.text
 
@@ -286,7 +287,7 @@ def test_a_cli_that_another_editor_has():
     rival = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/srv/app", is_newer=False)
     served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=(rival,))
     other = facts(cli(ports=frozenset({9})), served=served)
-    windows = (ShownWindow(2, "Window 2", ("/x",)), *other.windows)
+    windows = (ShownWindow(WindowId(2), "Window 2", ("/x",)), *other.windows)
     found = replace(other, windows=windows, note="Only one of them is served.")
     finding = only(found)
     assert finding.kind == "rival"

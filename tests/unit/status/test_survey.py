@@ -22,6 +22,7 @@ from companion.clis.processes import RunningCli, running_clis, started_as
 from companion.clis.settings import settings_folder
 from companion.clis.shell import Command
 from companion.editor import WindowStatus
+from companion.ids import WindowId
 from companion.settings import Settings
 from companion.status import survey
 from companion.status.facts import (
@@ -319,16 +320,16 @@ def test_a_window_with_a_session_and_a_diff(running: Running, look: Look, projec
     running.diff(path)
     first, last = look()
     for told in (first, last):
-        served = told.served[1]
+        served = told.served[WindowId(1)]
         assert served.port == running.lock()["port"]
         assert [folder.path for folder in served.folders] == [str(project)]
         assert served.folders[0].since <= time.time()
         assert [(session.cli, session.listens) for session in served.sessions] == [("Qwen Code", True)]
         assert served.diffs == (f"{path} (Qwen Code)",)
     assert first.clis is None
-    assert first.served[1].files == ()
+    assert first.served[WindowId(1)].files == ()
     assert last.clis == ()
-    assert {file.state for file in last.served[1].files} == {"ours"}
+    assert {file.state for file in last.served[WindowId(1)].files} == {"ours"}
     assert dict(last.libraries)["mcp"][0].isdigit()
     assert running.lock()["authToken"] not in report(last)
 
@@ -336,7 +337,7 @@ def test_a_window_with_a_session_and_a_diff(running: Running, look: Look, projec
 def test_a_reload_does_not_change_since_when_a_folder_is_found(start: Callable[[], Running]):
     def since(running: Running) -> dict[str, float]:
         running.lock()
-        return running.do(lambda companion: dict(companion._windows[1].endpoint.folders_since))
+        return running.do(lambda companion: dict(companion._windows[WindowId(1)].endpoint.folders_since))
 
     first = start()
     client, _ = first.listening()
@@ -351,7 +352,7 @@ def test_a_reload_does_not_change_since_when_a_folder_is_found(start: Callable[[
 def test_a_lock_file_that_is_gone_or_of_another(running: Running, look: Look, lock_folder: Path):
     path = lock_folder / f"{running.lock()['port']}.lock"
     body = running.lock()
-    state = lambda: next(file.state for file in look()[1].served[1].files if file.path == str(path))  # noqa: E731
+    state = lambda: next(file.state for file in look()[1].served[WindowId(1)].files if file.path == str(path))  # noqa: E731
     path.write_text(json.dumps({**body, "authToken": "other", "ppid": 1}))
     assert state() == "another's"
     path.write_text(json.dumps(body))
@@ -359,22 +360,22 @@ def test_a_lock_file_that_is_gone_or_of_another(running: Running, look: Look, lo
 
 def test_every_discovery_file_of_each_window(running: Running, look: Look):
     """Those for old CLIs while the setting allows them, that of all windows for the one in front."""
-    running.open_window(2)
-    running.lock(2)
+    running.open_window(WindowId(2))
+    running.lock(WindowId(2))
 
-    def names(window: int) -> set[str]:
-        files = look()[1].served[window].files
+    def names(window: WindowId) -> set[str]:
+        files = look()[1].served[WindowId(window)].files
         assert {file.state for file in files} == {"ours"}
         port, pid = str(running.lock(window)["port"]), str(os.getppid())
         return {Path(file.path).name.replace(port, "PORT").replace(pid, "PID") for file in files}
 
     new = {"PORT.lock", "qwen-code-ide-server-PID-PORT.json", "gemini-ide-server-PID-PORT.json"}
-    assert names(1) == {*new, "qwen-code-ide-server-PID.json"}
-    assert [len(look()[1].served[window].files) for window in (1, 2)] == [5, 4]
-    running.do(lambda companion: companion.window_focused(2))
-    assert [len(look()[1].served[window].files) for window in (1, 2)] == [4, 5]
+    assert names(WindowId(1)) == {*new, "qwen-code-ide-server-PID.json"}
+    assert [len(look()[1].served[WindowId(window)].files) for window in (1, 2)] == [5, 4]
+    running.do(lambda companion: companion.window_focused(WindowId(2)))
+    assert [len(look()[1].served[WindowId(window)].files) for window in (1, 2)] == [4, 5]
     running.do(lambda companion: companion.configure(Settings(legacy_discovery_files=False)))
-    assert names(1) == names(2) == new
+    assert names(WindowId(1)) == names(WindowId(2)) == new
 
 
 def test_a_legacy_file_that_is_gone_is_no_finding(running: Running, look: Look, monkeypatch: pytest.MonkeyPatch):
@@ -387,7 +388,7 @@ def test_a_legacy_file_that_is_gone_is_no_finding(running: Running, look: Look, 
         # The companion writes it again when it looks.
         shared.unlink(missing_ok=True)
         told = look()[1]
-        state = {file.path: file.state for file in told.served[1].files}[str(shared)]
+        state = {file.path: file.state for file in told.served[WindowId(1)].files}[str(shared)]
         return told if state == "missing" else None
 
     told = until(seen_without_it)
@@ -401,7 +402,7 @@ def test_another_editor_on_the_same_folder(running: Running, look: Look, lock_fo
     write(path, theirs)
     now = time.time()
     os.utime(path, (now + 60, now + 60))
-    [rival] = look()[1].served[1].rivals
+    [rival] = look()[1].served[WindowId(1)].rivals
     assert rival == Rival("VS Code", str(path), 9, str(project), is_newer=True)
     os.utime(lock_folder / f"{running.lock()['port']}.lock", (now + 120, now + 120))
     write(lock_folder / "10.lock", {**theirs, "workspacePath": json.dumps(["/x", str(project)]), "ideInfo": None})
@@ -409,7 +410,7 @@ def test_another_editor_on_the_same_folder(running: Running, look: Look, lock_fo
     write(lock_folder / "12.lock", {**theirs, "workspacePath": "[broken"})
     write(lock_folder / "13.lock", {**theirs, "ppid": 2**30})
     write(lock_folder / "14.lock", {"workspacePath": str(project)})
-    found = {rival.path: rival for rival in look()[1].served[1].rivals}
+    found = {rival.path: rival for rival in look()[1].served[WindowId(1)].rivals}
     assert set(found) == {str(lock_folder / "9.lock"), str(lock_folder / "10.lock")}
     assert not found[str(lock_folder / "9.lock")].is_newer
     assert found[str(lock_folder / "10.lock")].editor == "Another editor"
@@ -418,7 +419,7 @@ def test_another_editor_on_the_same_folder(running: Running, look: Look, lock_fo
 def test_no_folder_of_lock_files(running: Running, look: Look, lock_folder: Path, monkeypatch: pytest.MonkeyPatch):
     running.lock()
     monkeypatch.setattr(survey, "qwen_home", lambda: lock_folder / "nowhere")
-    assert look()[1].served[1].rivals == ()
+    assert look()[1].served[WindowId(1)].rivals == ()
 
 
 def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch):

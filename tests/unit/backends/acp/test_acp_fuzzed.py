@@ -20,6 +20,7 @@ from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import Envelope, TurnCompleted
 from companion.conversation.snapshot import Locality
+from companion.ids import WindowId
 from tests.agent_talk import FixedEnvironment, MemoryFiles, said, scripted, talking
 
 HUGE = st.sampled_from([2**53, 10**400, -(10**400)])
@@ -101,7 +102,7 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], limit: int,
 def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
     async def test():
         editor = MemoryFiles()
-        client = AgentClient(AgentCommand("Fuzzed", ("fuzzed",)), editor, 1, FixedEnvironment({}))
+        client = AgentClient(AgentCommand("Fuzzed", ("fuzzed",)), editor, WindowId(1), FixedEnvironment({}))
         client._session.id = "s"
         conversation = Conversation()
         sent: list[bytes] = []

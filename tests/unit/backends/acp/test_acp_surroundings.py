@@ -12,6 +12,7 @@ from companion.backends.acp import session as session_module
 from companion.backends.acp.client import AgentClient
 from companion.backends.acp.surroundings import Surroundings
 from companion.conversation.snapshot import Message
+from companion.ids import WindowId
 from companion.mcp_servers import McpServer, read_mcp_servers
 from tests.agent_talk import AgentTalk, FixedEnvironment, MemoryFiles, run, said, scripted, talking, until
 from tests.parts import has
@@ -236,7 +237,7 @@ def session_prompt(params):
             left = await talk.client.leave()
             if left is None:
                 return  # Windows starts it again
-            follower = AgentClient(AgentCommand("The agent", ("x",)), MemoryFiles(), 1, FixedEnvironment({}))
+            follower = AgentClient(AgentCommand("The agent", ("x",)), MemoryFiles(), WindowId(1), FixedEnvironment({}))
             await follower.take_over(left)
             follower._peer.notify("_go", {})
             await until(lambda: "text='[]'" in str(follower.unread))
