@@ -86,6 +86,8 @@ class _ToolDiff(Wire):
     path: str
     old_text: Text = ""
     new_text: str
+    is_part: Annotated[bool, BeforeValidator(lambda value: value is True)] = False
+    """Our own addition."""
 
 
 def _tool_content_kind(value: Any) -> str:
@@ -145,8 +147,8 @@ def _shown(content: tuple[_ToolContent, ...]) -> events.ToolCallContent:
     diffs: list[Diff] = []
     for part in content:
         match part:
-            case _ToolDiff(path=path, old_text=old, new_text=new):
-                diffs.append(Diff(path, old, new))
+            case _ToolDiff(path=path, old_text=old, new_text=new, is_part=is_part):
+                diffs.append(Diff(path, old, new, is_part))
             case _ToolText(content=said):
                 texts.append(_plain(said))
             case _Other(type=kind):

@@ -157,8 +157,9 @@ class _Approval:
                     return
                 # Two edits of one file would be two texts for it.
                 is_alone = sum(each.path == owner.diff.path for each in self.permission.diffs) == 1
-                is_editable = is_alone and chat.can_be_edited
-                request = Request(owner.diff.old, is_here=chat.is_local, is_editable=is_editable)
+                is_part = owner.diff.is_part
+                is_editable = is_alone and chat.can_be_edited and not is_part
+                request = Request(owner.diff.old, chat.is_local, is_editable, is_part)
                 reviews.open(owner, chat.path(owner.diff.path), owner.diff.new, request)
 
     def is_question(self, shown: set[object]) -> bool:

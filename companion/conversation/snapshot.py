@@ -57,6 +57,8 @@ class Diff:
     old: str
     """Empty for a new file."""
     new: str
+    is_part: bool = False
+    """Whether both texts are a piece of the file whose place isn't known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ class Request:
     """Whether the file is on this machine. If not, no file is read."""
     is_editable: bool = False
     """Whether an edited proposal is what is written. A daemon takes a yes or a no, but no text."""
+    is_part: bool = False
+    """Whether only a piece of the file is known, and not where it belongs."""
 
 
 class Owner(Protocol):

@@ -191,7 +191,7 @@ class EditorKnowledge:
         await self._check(self._settings().told, [path])
         if not await _on_disk(lambda: os.path.isfile(path)):
             raise UntoldError(f"openFile: {path} is no file.")
-        is_shown = await self._source.show_place(self._window, path, arguments.line, arguments.character)
+        is_shown = await self._source.show_place(self._window, path, arguments.line)
         return OpenFileAnswer(is_shown=is_shown)
 
     def _told(self) -> Told:

@@ -190,8 +190,8 @@ class ToolSource(Protocol):
         """Where a symbol is defined or used."""
         ...
 
-    async def show_place(self, window: WindowId, path: str, line: int, character: int) -> bool:
-        """Show a place of a file without taking the focus. Returns whether the file is shown."""
+    async def show_place(self, window: WindowId, path: str, line: int) -> bool:
+        """Show a line of a file, from 1, without taking the focus. Returns whether the file is shown."""
         ...
 
 

@@ -88,9 +88,6 @@ class OpenFileArguments(_Arguments):
 
     path: FilePath = Field(description="Absolute path of a file that exists.")
     line: Annotated[StrictInt, Field(ge=1)] = Field(default=1, description="The line to show, from 1.")
-    character: Annotated[StrictInt, Field(ge=1)] = Field(
-        default=1, description="The place in that line, in UTF-16 units from 1."
-    )
 
 
 class PlaceAnswer(_Answer):

@@ -454,9 +454,9 @@ class Adapter:
             for search in begun:
                 search.cancel()
 
-    async def show_place(self, window: WindowId, path: str, line: int, character: int) -> bool:
+    async def show_place(self, window: WindowId, path: str, line: int) -> bool:
         """See Editor."""
-        return await self._bridge.call(lambda: tabs.show_place(window, self.focus, path, line, character), LIMIT)
+        return await self._bridge.call(lambda: tabs.show_place(window, self.focus, path, line), LIMIT)
 
     async def show_review(self, review: Review, marks: Marks | None) -> None:
         """See Editor."""

@@ -125,7 +125,7 @@ class TestProblems(CompanionCase):
         self.window.focus_view(here)
         yield lambda: self.window.active_view() == here
         adapter = loaded("sublime_text.package").adapter()
-        shown = loaded("sublime_text.problems.tabs").show_place(self.window.id(), adapter.focus, str(path), 150, 1)
+        shown = loaded("sublime_text.problems.tabs").show_place(self.window.id(), adapter.focus, str(path), 150)
         self.assertTrue(shown)
         view = self.window.find_open_file(str(path))
         assert view

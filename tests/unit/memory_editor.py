@@ -125,7 +125,7 @@ class MemoryEditor:
     symbols: dict[str, SymbolPlaces] = field(default_factory=dict)
     """What is known of each symbol's name."""
     symbols_asked: list[SymbolQuestion] = field(default_factory=list)
-    places: list[tuple[str, int, int]] = field(default_factory=list)
+    places: list[tuple[str, int]] = field(default_factory=list)
     """The places that were shown."""
     is_hung: bool = False
     """Whether a package that is asked never answers."""
@@ -177,8 +177,8 @@ class MemoryEditor:
         self.symbols_asked.append(question)
         return self.symbols.get(question.name, SymbolPlaces("index", ()))
 
-    async def show_place(self, window: int, path: str, line: int, character: int) -> bool:
-        self.places.append((path, line, character))
+    async def show_place(self, window: int, path: str, line: int) -> bool:
+        self.places.append((path, line))
         return True
 
     def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:

@@ -21,6 +21,8 @@ _DISK = {"changed": "changed on disk", "deleted": "deleted on disk", "unreadable
 
 def notes(review: Review, layout: str, marks: Marks | None, *, is_exact: bool) -> list[str]:
     """Why something is missing in a diff."""
+    if review.request and review.request.is_part:
+        return ["Only a part of the file: the agent doesn't say where it belongs."]
     if not is_exact:
         return ["The editor can't show this text exactly: read-only."]
     if marks is None:

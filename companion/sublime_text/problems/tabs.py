@@ -6,6 +6,7 @@ import sublime
 
 from ...ids import WindowId
 from ...server.port import Selected, Selection, Tab
+from ..follow.beside import show_beside
 from ..windows import Focus, find_window, is_code, is_visible
 
 MOST_SELECTIONS = 100
@@ -37,31 +38,14 @@ def selected(window: WindowId, focus: Focus, limit: int) -> Selected | None:
     return Selected(name, parts)
 
 
-def show_place(window: WindowId, focus: Focus, path: str, line: int, character: int) -> bool:
-    """Show a place of a file. The focus stays with what has it, in this window and in others."""
+def show_place(window: int, focus: Focus, path: str, line: int) -> bool:
+    """Show a line of a file beside what has the focus, which stays. Nothing moves where the person types."""
     found = find_window(window)
     if found is None:
         return False
-    before = focus.before(found, focus.last(found))
+    show_beside(found, focus, path, line, lambda _: None)
     view = found.find_open_file(path)
-    if view is None:
-        view = found.open_file(path, sublime.NewFileFlags.ADD_TO_SELECTION)
-    elif not is_visible(view):
-        beside = [*found.selected_sheets_in_group(view.sheet().group() or 0), view.sheet()]  # pyright: ignore[reportOptionalMemberAccess]
-        found.select_sheets([sheet for sheet in beside if sheet])
-    before.restore()
-    _scroll(view, line, character)
-    return is_visible(view)
-
-
-def _scroll(view: sublime.View, line: int, character: int, tries: int = 100) -> None:
-    """Scroll to a place, as soon as the file is loaded. The carets stay."""
-    if not view.is_valid() or not tries:
-        return
-    if view.is_loading():
-        sublime.set_timeout(lambda: _scroll(view, line, character, tries - 1), 20)
-    else:
-        view.show_at_center(view.text_point_utf16(line - 1, character - 1, clamp_column=True))
+    return view is not None and is_visible(view)
 
 
 def _part(view: sublime.View, region: sublime.Region, limit: int) -> tuple[Selection, Selection, bool]:

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there the kerne
 
 FIRST_HANDLE = 1 << 40
 KILL_ON_JOB_CLOSE = 0x2000
+_KILL: Any = getattr(signal, "SIGKILL", None)
+_session_of: Any = getattr(os, "getsid", None)
 
 
 class BasicLimits(ctypes.Structure):
@@ -78,7 +80,7 @@ class Kernel:
     def terminate(self, job: int, _code: int) -> int:
         for session in self.members[job]:
             for pid in of_session(session):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, _KILL)
         return 1
 
     def close(self, job: int) -> int:
@@ -92,7 +94,7 @@ def of_session(session: int) -> list[int]:
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                if os.getsid(int(name)) == session:
+                if _session_of(int(name)) == session:
                     found.append(int(name))
             except ProcessLookupError:
                 pass
@@ -135,7 +137,7 @@ def started(kernel: Kernel) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
         child = int(process.stdout.readline())
         yield process, child
         for pid in of_session(process.pid):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, _KILL)
 
 
 def runs(pid: int) -> bool:

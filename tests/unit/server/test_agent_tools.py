@@ -171,7 +171,7 @@ def test_a_symbol_is_found_by_its_name_or_its_place(running: Running, agent: Cli
 
 def test_only_a_file_that_is_there_is_shown(running: Running, agent: Cli, file: str, project: Path):
     assert call(agent, "openFile", path=file, line=3)["isShown"]
-    assert running.editor.places == [(file, 3, 1)]
+    assert running.editor.places == [(file, 3)]
     assert "no file" in why_not(agent, "openFile", path=str(project / "none.py"))
     assert "no file" in why_not(agent, "openFile", path=str(project))
 
@@ -281,7 +281,11 @@ def test_a_call_that_is_cancelled_ends_and_its_diff_stays(running: Running, agen
         answer = pool.submit(lambda: agent.tool("openDiff", filePath=file, newContent="x\n"))
         diff = until(lambda: next(iter(running.editor.diffs.values()), None))
         assert diff
-        [waiting] = running.do(lambda companion: [list(each.calls) for each in companion._windows[WindowId(1)].sessions])
+
+        def calls(companion: Any) -> list[list[int | str]]:
+            return [list(each.calls) for each in companion._windows[1].sessions]
+
+        [waiting] = running.do(calls)
         with Cli({"port": agent.port, "authToken": agent.token}) as other:
             other.session = agent.session
             message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": waiting[0]}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from companion.backends.acp.agent_terminals import MAX_KEPT, AgentTerminals
 from companion.backends.acp.decoder import MAX_SHOWN
 from companion.backends.acp.proposals import Replacement, place, whole_files
 from companion.backends.acp.tool_calls import ToolCalls, paths
-from tests.agent_talk import run
+from companion.conversation.snapshot import Diff
+from tests.agent_talk import run, scripted, talking
 
 FILE = "one\ntwo\nthree\ntwo\nfour\n"
 
@@ -195,3 +197,25 @@ def test_what_an_agent_prints_in_a_terminal_of_its_own_is_put_together():
     for number in range(MAX_KEPT):
         terminals.note(told(str(number), terminal_output="z"))
     assert terminals.printed("x") is None
+
+
+def test_a_piece_that_can_not_be_placed_is_said_to_be_one(project: Path, tmp_path: Path):
+    path = project / "twice.txt"
+    path.write_text("same\nother\nsame\n")
+    script = f"""
+def session_prompt(params):
+    diff = {{"type": "diff", "path": {str(path)!r}, "oldText": "same", "newText": "different"}}
+    ask("session/request_permission", toolCall={{"toolCallId": "t", "title": "Edit", "content": [diff]}},
+        options=[{{"optionId": "y", "name": "Yes", "kind": "allow_once"}}])
+    return {{"stopReason": "end_turn"}}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("Go")
+            permission = await talk.asked()
+            assert permission.diffs == (Diff(str(path), "same", "different", is_part=True),)
+            await talk.vote(permission, "allow_once")
+            await talk.done(key)
+
+    run(test())
