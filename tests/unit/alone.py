@@ -17,10 +17,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
-from companion.ids import WindowId
-
 if TYPE_CHECKING:
     from companion.editor import Editor
+    from companion.ids import WindowId
     from companion.libraries.guard import Trouble
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
@@ -70,7 +69,7 @@ class QuietEditor:
     def say(self, message: str, window: WindowId | None = None) -> None:
         tell(event="say", message=message)
 
-    def mention(self, message: str, window: int) -> None:
+    def mention(self, message: str, window: WindowId) -> None:
         tell(event="say", message=message)
 
     def settle(self, message: str) -> None:
@@ -93,7 +92,7 @@ def main() -> None:
 
     thread.RETRY = 0.05
     companion = thread.CompanionThread(
-        cast("Editor", QuietEditor()), Settings(), lambda: [ServedWindow(WindowId(1), (arguments.folder,))]
+        cast("Editor", QuietEditor()), Settings(), lambda: [ServedWindow(cast("WindowId", 1), (arguments.folder,))]
     )
     tell(event="loaded", libraries=sorted({"mcp", "pydantic", "uvicorn", "psutil", "asyncio"} & sys.modules.keys()))
     companion.start()
