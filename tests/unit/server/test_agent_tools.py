@@ -29,7 +29,7 @@ def agent(running: Running) -> Iterator[Cli]:
 
     def offer(companion: Any) -> tuple[str, str]:
         companion.configure(ON)
-        return companion._windows[1].admit("My Agent")
+        return companion._windows[WindowId(1)].admit("My Agent")
 
     url, token = running.do(offer)
     with Cli({"port": int(url.split(":")[2].split("/")[0]), "authToken": token}) as cli:
@@ -203,7 +203,7 @@ def test_the_problems_that_an_accepted_change_makes_come_with_the_next_answer(ru
 
 
 def _looked(companion: Any, path: str) -> bool:
-    before = companion._windows[1].news._before
+    before = companion._windows[WindowId(1)].news._before
     return any(each.done() for (_, known), each in before.items() if known == path)
 
 
@@ -283,7 +283,7 @@ def test_a_call_that_is_cancelled_ends_and_its_diff_stays(running: Running, agen
         assert diff
 
         def calls(companion: Any) -> list[list[int | str]]:
-            return [list(each.calls) for each in companion._windows[1].sessions]
+            return [list(each.calls) for each in companion._windows[WindowId(1)].sessions]
 
         [waiting] = running.do(calls)
         with Cli({"port": agent.port, "authToken": agent.token}) as other:
