@@ -15,8 +15,6 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from unittest.mock import create_autospec
 
-from companion.ids import WindowId
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from companion.clis.environment import LoginEnvironment
@@ -33,6 +31,7 @@ from companion.clis.discovery import EnvironmentVariables
 from companion.companion import Companion
 from companion.editor import Editor
 from companion.exclusion import Told
+from companion.ids import WindowId
 from companion.server.endpoint import Endpoint
 from companion.server.port import ServedWindow, WindowState
 from companion.settings import DaemonSettings, Settings
