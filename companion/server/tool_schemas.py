@@ -79,7 +79,9 @@ class FindReferencesArguments(_Paged):
         default="", description="The symbol's name. Not needed with path, line and character."
     )
     path: FilePath | None = Field(default=None, description="Absolute path of a file that has the symbol.")
-    line: Annotated[StrictInt, Field(ge=1, le=MOST_LINES)] = Field(default=1, description="The symbol's line in it, from 1.")
+    line: Annotated[StrictInt, Field(ge=1, le=MOST_LINES)] = Field(
+        default=1, description="The symbol's line in it, from 1."
+    )
     character: Annotated[StrictInt, Field(ge=1, le=MOST_LINES)] = Field(
         default=1, description="The symbol's place in that line, in UTF-16 units from 1."
     )

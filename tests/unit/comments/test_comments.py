@@ -58,7 +58,11 @@ def test_of_a_line_without_end_the_beginning_is_kept_and_found_again():
 
 
 @pytest.mark.parametrize("name", ["first", "sent", "written"])
-@pytest.mark.parametrize("number", [10**400, -1, float("nan"), float("inf"), "1", None])
+@pytest.mark.parametrize(
+    "number",
+    [10**400, -1, float("nan"), float("inf"), "1", None],
+    ids=["huge", "negative", "nan", "inf", "text", "none"],
+)
 def test_a_number_that_no_comment_can_have_is_no_comment(name: str, number: object):
     assert Comment.of({**comment().as_data(), name: number}) is None
 
