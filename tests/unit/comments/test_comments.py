@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -179,6 +180,20 @@ def test_what_is_kept_comes_back_the_same_for_this_user_only(tmp_path: Path):
     store.save("/p", [])
     assert not os.path.exists(store.path("/p"))
     store.save("/p", [])
+
+
+@pytest.mark.parametrize(
+    ("system", "root", "other"),
+    [("win32", r"C:\Users\me\Proj", "c:/users/me/proj"), ("darwin", "/p/Cafe\u0301", "/p/Caf\u00e9")],
+)
+def test_comments_belong_to_a_folder_however_it_is_spelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str, root: str, other: str
+):
+    monkeypatch.setattr("companion.platforms.spelling.sys", SimpleNamespace(platform=system))
+    store = CommentStore(str(tmp_path / "comments"))
+    store.save(root, [comment()])
+    assert [each.words for each in store.load(other)] == ["use g"]
+    assert [each.words for each in store.load(root)] == ["use g"]
 
 
 def test_of_those_that_were_sent_only_the_latest_are_kept(tmp_path: Path):
