@@ -167,6 +167,7 @@ backend = "generic"
 name = "scripted"
 provider = "mine"
 alias = "scripted"
+supports_images = true
 [[models]]
 name = "scripted-two"
 provider = "mine"
