@@ -239,7 +239,9 @@ async function hook() {
     const lines = found.diagnostics.map(({ start, severity, message, source }) => `${start.line}:${start.character} ${severity}: ${message} (${source})`);
     if (found.nextCursor) lines.push(`… and ${found.total - lines.length} more`);
     const additionalContext = `The user's editor shows these problems in ${named} now:\n${lines.join("\n")}`;
-    process.stdout.write(`${JSON.stringify({ hookSpecificOutput: { hookEventName, additionalContext } })}\n`);
+    const answer = `${JSON.stringify({ hookSpecificOutput: { hookEventName, additionalContext } })}\n`;
+    // The end of the process would cut what a pipe has not taken yet, which is all beyond 16 KiB on macOS.
+    await new Promise((written) => process.stdout.write(answer, written));
   } finally {
     await editor.close();
   }

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import select
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +26,7 @@ from ..conftest import Running, until
 from ..problems.test_shown import row
 from ..wire import Cli
 
+BRIDGE = Path(__file__).parents[3] / "companion" / "clis" / "mcp_bridge.mjs"
 ON = Settings(agents_use_editor=True)
 
 
@@ -329,3 +334,32 @@ def test_the_page_of_users_lists_the_tools_with_what_they_take(agent: Cli, root:
     rows = [line.split("|") for line in page.splitlines() if line.startswith("| `") and line.count("|") == 4]
     told = {cells[1].strip(" `"): set(re.findall(r"`(\w+)`", cells[3])) for cells in rows}
     assert told == {each["name"]: set(each["inputSchema"].get("properties", ())) for each in listed(agent)}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only there a pipe can be made smaller")
+@pytest.mark.skipif("NODE" not in os.environ and not shutil.which("node"), reason="needs Node.js")
+def test_a_hook_tells_all_to_who_reads_late(running: Running, agent: Cli, file: str, project: Path):
+    """The pipes of macOS take 16 KiB at once."""
+    assert sys.platform == "linux"
+    import fcntl  # noqa: PLC0415 - not on Windows
+
+    running.editor.problems[file] = [row(n, "p" * 900) for n in range(20)]
+    running.lock()
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    program = os.environ.get("NODE") or shutil.which("node") or ""
+    with (
+        subprocess.Popen(
+            [program, str(BRIDGE), "--hook"], stdin=subprocess.PIPE, stdout=writing, cwd=project
+        ) as process,
+        open(reading, "rb") as answer,
+    ):
+        os.close(writing)
+        assert process.stdin
+        process.stdin.write(json.dumps({"hook_event_name": "PostToolUse", "tool_input": {"file_path": file}}).encode())
+        process.stdin.close()
+        assert select.select([answer], [], [], 20)[0]
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        told = json.loads(answer.read())
+    assert told["hookSpecificOutput"]["additionalContext"].count("p" * 900) == 20
