@@ -68,6 +68,10 @@ class Inheritance:
     """From the tokens of the agents that go on to their names."""
     elsewhere: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """From the tokens of CLIs that run somewhere else to their names."""
+    calls: dict[str, dict[int | str, Callable[[], object]]] = field(
+        default_factory=dict[str, dict[int | str, Callable[[], object]]], repr=False
+    )
+    """What cancels the calls that still wait: by the ids of their sessions and their own. From any thread."""
     reviews: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
     """The open reviews, and those that were accepted and not written yet (`review.left_reviews`), in their order."""
 

@@ -109,7 +109,7 @@ class Round:
         """
         started = time.time_ns()
         found = project.repository(self.root)
-        made = self._rules_now(found)
+        made = self._rules_now()
         has_objects = found is not None and self.store.begin_with(found, own_attributes())
         if has_objects:
             self.store.drop_ignored(made)
@@ -120,17 +120,24 @@ class Round:
         if nested:
             made += rules.without(nested)
             look = self.store.look(made)
+        self.store.note_modes()
         empty = self.store.empty_folders(made)
         now = look.snapshot
-        self.state = RoundState(self.root, time.time(), now, now, made, nested, empty, project.head(found))
+        head = project.head(self._in_repository()[0])
+        self.state = RoundState(self.root, time.time(), now, now, made, nested, empty, head)
         self.save()
         return during
 
-    def _rules_now(self, found: Repository | None) -> bytes:
+    def _in_repository(self) -> tuple[Repository | None, str]:
+        """The repository that the folder is in, or is, and the folder's path in its work tree, empty if it is that."""
+        top = project.top(self.root)
+        inside = os.path.relpath(self.root, top or self.root).replace(os.sep, "/")
+        return (project.repository(top) if top else None), "" if inside == "." else inside
+
+    def _rules_now(self) -> bytes:
         top = project.top(self.root)
         excludes = list(self._excludes())
-        at_top = found or (project.repository(top) if top else None)
-        if at_top:
+        if at_top := self._in_repository()[0]:
             excludes.append(os.path.join(at_top.common, "info", "exclude"))
         above = rules.ignore_list(self.root, (), top, excludes)
         made = self.store.rules(lambda names: rules.ignore_list(self.root, names, top, excludes), above)
@@ -146,7 +153,7 @@ class Round:
         looked_at, self._looked_at = self._looked_at, time.time_ns()
         found = self.store.look(self.state.rules)
         self.state.now = found.snapshot
-        head, self.state.head = self.state.head, project.head(project.repository(self.root))
+        head, self.state.head = self.state.head, project.head(self._in_repository()[0])
         if before == self.state.now:
             return Seen((), "", (), before)
         changed: list[str] = []
@@ -171,11 +178,11 @@ class Round:
             return "stash", paths
         if before.commit != after.commit and after.moved_by != "commit":
             return after.moved_by or "git", paths
-        found = project.repository(self.root)
+        found, below = self._in_repository()
         if not found or not paths or not since or before.index in ("", after.index) or before.commit != after.commit:
             return "", ()
         # What git has written is what the index says by now, and was in the repository before: `git add` makes it new.
-        indexed = self.store.indexed(found, "", paths)
+        indexed = self.store.indexed(found, below, paths)
         now = self.store.entries(self.state.now, paths)
         same = [path for path in paths if indexed.get(path) == (now[path].blob if path in now else None)]
         return "the index", [
@@ -246,12 +253,10 @@ class Round:
 
     def committed(self, path: str, *, in_index: bool) -> bytes | None:
         """A file as the person's own repository has it, in its index or in HEAD; None if it has none."""
-        top = project.top(self.root)
-        found = project.repository(top) if top else None
-        if top is None or found is None:
+        found, below = self._in_repository()
+        if found is None:
             return None
-        inside = os.path.relpath(self.root, top).replace(os.sep, "/")
-        name = path if inside == "." else f"{inside}/{path}"
+        name = f"{below}/{path}" if below else path
         return self.store.committed(found, project.head(found).commit, name, in_index=in_index)
 
     def find(self, path: str) -> Difference | None:

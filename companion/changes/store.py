@@ -11,7 +11,8 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from ..platforms.files import make_private_folders
@@ -140,14 +141,20 @@ class Store:
         sizes = dict(_sized(printed))
         self._write_file("index", written_index(entries, sizes))
         self._git.run("update-index", "-q", "--refresh", answers=(0, 1))
-        for entry in entries:
-            with contextlib.suppress(OSError):
-                mode = os.lstat(os.path.join(self.root, entry.path)).st_mode
-                if not stat.S_ISLNK(mode) and stat.S_IMODE(mode) not in _USUAL:
-                    self.modes[entry.path] = stat.S_IMODE(mode)
         self._known = len(entries), sum(entry.size for entry in entries)
         self._tree = ""
         return True
+
+    def note_modes(self) -> None:
+        """Find the permissions of all files of the last look, as those of a baseline."""
+        self.modes.clear()
+        for path in (*_names(self._git.run("ls-files", "-z", "-c")), *self._beside):
+            with contextlib.suppress(OSError):
+                self._note_mode(path, os.lstat(os.path.join(self.root, path)).st_mode)
+
+    def _note_mode(self, path: str, mode: int) -> None:
+        if stat.S_ISREG(mode) and stat.S_IMODE(mode) not in _USUAL:
+            self.modes[path] = stat.S_IMODE(mode)
 
     def drop_ignored(self, rules: bytes) -> None:
         """Forget the files that the rules leave out by now."""
@@ -173,17 +180,24 @@ class Store:
         listed = self._git.run("ls-files", "-z", "-t", "-m", "-d", "-o", "-X", os.path.join(self.path, _RULES))
         gone: set[str] = set()
         seen: set[str] = set()
+        new: set[str] = set()
+        groups = {b"R": gone, b"?": new}
         for line in listed.split(b"\0")[:-1]:
-            (gone if line[:1] == b"R" else seen).add(os.fsdecode(line[2:]))
+            groups.get(line[:1], seen).add(os.fsdecode(line[2:]))
+        indexed = seen - gone
+        seen |= new
         nested = {name for name in seen if name.endswith("/")}
         seen -= nested | gone
         self._written.clear()
-        add, beside, stats = self._sorted(seen, gone, may_be_large=may_be_large)
+        add, beside, stats = self._sorted(seen, gone, new, may_be_large=may_be_large)
         if objects:
             self._links.link(objects)
-        self._update(gone, add, beside)
-        if gone or add or not self._tree:
-            self._tree = self._write_tree("index")
+        # A file may have grown over the limit, or can't be read any more.
+        remove = gone | (indexed & beside.keys())
+        if remove or add:
+            self._tree = ""  # until the index is written as a whole
+        self._update(remove, add)
+        self._tree = self._tree or self._write_tree("index")
         beside |= {name.rstrip("/"): Entry(REPOSITORY, "", "repository") for name in nested}
         changed = {path for path in {*beside, *self._beside} if beside.get(path) != self._beside.get(path)}
         self._beside, self._stats = beside, stats
@@ -193,9 +207,12 @@ class Store:
         )
 
     def _sorted(
-        self, seen: set[str], gone: set[str], *, may_be_large: bool
+        self, seen: set[str], gone: set[str], new: set[str], *, may_be_large: bool
     ) -> tuple[list[str], dict[str, Entry], dict[str, tuple[int, ...]]]:
-        """The paths to add, and what is known of the others. Paths that are no files any more join the `gone` ones."""
+        """The paths to add, and what is known of the others. Paths that are no files any more join the `gone` ones.
+
+        Of what is seen, `new` was in no look before.
+        """
         add: list[str] = []
         beside: dict[str, Entry] = {}
         stats: dict[str, tuple[int, ...]] = {}
@@ -214,8 +231,8 @@ class Store:
             size += found.st_size
             self._written[path] = found.st_mtime_ns
             key = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode)
-            if not is_link and stat.S_IMODE(found.st_mode) not in _USUAL:
-                self.modes[path] = stat.S_IMODE(found.st_mode)
+            if path in new:
+                self._note_mode(path, found.st_mode)
             mode = LINK if is_link else PROGRAM if found.st_mode & 0o100 else FILE
             if self.excludes(path):
                 beside[path], stats[path] = Entry(mode, f"{found.st_size}-{found.st_mtime_ns}", "excluded"), key
@@ -243,9 +260,8 @@ class Store:
         with self._writing():
             return self._git.run("write-tree", "--missing-ok", index=index).decode().strip()
 
-    def _update(self, gone: set[str], add: list[str], beside: Mapping[str, Entry]) -> None:
-        # What is beside was perhaps in the index before.
-        if remove := [*gone, *beside]:
+    def _update(self, remove: set[str], add: list[str]) -> None:
+        if remove:
             self._git.run("update-index", "-z", "--force-remove", "--stdin", given=_joined(remove))
         if add:
             with self._writing():
@@ -282,7 +298,7 @@ class Store:
         if before.tree != after.tree:
             detect = (f"-l{_RENAMES}", "-M") if renames else ("--no-renames",)
             raw = self._git.run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", *detect, before.tree, after.tree)
-            found = _parsed(raw)
+            found = list(_split(_parsed(raw), {*before.beside, *after.beside}))
         if before.beside == after.beside:
             return found
         for path in sorted({*before.beside, *after.beside}):
@@ -433,6 +449,16 @@ def _names(printed: bytes) -> list[str]:
 
 def _joined(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def _split(found: Iterable[Difference], beside: AbstractSet[str]) -> Iterator[Difference]:
+    """The same without the renames of a file that one side has beside its tree: it is not gone, or was there before."""
+    for each in found:
+        if each.renamed_from and not beside.isdisjoint(each.paths):
+            yield Difference(each.renamed_from, each.before, None)
+            yield Difference(each.path, None, each.after)
+        else:
+            yield each
 
 
 def _parsed(raw: bytes) -> list[Difference]:

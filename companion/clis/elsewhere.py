@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -55,13 +56,13 @@ def steps(where: Elsewhere, port: int, tokens: Mapping[str, str], folders: Mappi
     match where.place:
         case "ssh":
             return [
-                Instruction("Here, in a terminal:", [f"ssh -R {port}:127.0.0.1:{port} {shlex.quote(where.host)}"]),
+                Instruction("Here, in a terminal:", [f"ssh -R {port}:127.0.0.1:{port} {_word_here(where.host)}"]),
                 there,
             ]
         case "container":
             # Docker Desktop leads host.docker.internal to this computer; elsewhere the container shares its network.
             network = "--network host " if sys.platform.startswith("linux") else ""
-            mounts = "".join(f"-v {shlex.quote(f'{here}:{name}')} " for here, name in folders.items())
+            mounts = "".join(f"-v {_word_here(f'{here}:{name}')} " for here, name in folders.items())
             return [Instruction("Here, with your image:", [f"docker run -it {network}{mounts}IMAGE"]), there]
         case "wsl":
             network = ["[wsl2]", "networkingMode=mirrored"]
@@ -69,6 +70,13 @@ def steps(where: Elsewhere, port: int, tokens: Mapping[str, str], folders: Mappi
                 Instruction("Once, in the file .wslconfig of your home folder; then run: wsl --shutdown", network),
                 there,
             ]
+
+
+def _word_here(text: str) -> str:
+    """One word of a line for a shell here; on Windows for PowerShell and `cmd.exe`, which knows double quotes alone."""
+    if sys.platform != "win32":
+        return shlex.quote(text)
+    return text if re.fullmatch(r"\w[\w@.:\\/-]*", text) else '"' + text.replace('"', "") + '"'
 
 
 _THERE: dict[Place, str] = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -12,6 +13,8 @@ Side = Literal["file", "proposal", "original"]
 """The file itself, what an agent proposes for it, or what its proposal takes away."""
 MAX_LINES = 2_000
 """Lines whose text a comment keeps, to find them again."""
+MAX_TEXT = 100_000
+"""Characters of them, with their endings. The last line that is kept may be cut by that."""
 
 
 _TEXTS = ("path", "words", "agent", "id")
@@ -31,7 +34,8 @@ class Comment:
     first: int
     """The first line, from 1."""
     lines: tuple[str, ...]
-    """The text of the lines without their endings, as it was when the comment was written."""
+    """The text of the lines without their endings, as it was when the comment was written; the first of them if they
+    are many (`kept_lines`)."""
     words: str
     side: Side = "file"
     agent: str = ""
@@ -44,6 +48,8 @@ class Comment:
     """Whether it stands in that prompt, as far as is known. In a chat it isn't sent until the prompt is."""
     has_changed: bool = False
     """Whether its lines have other text now, or are gone."""
+    left_out: int = 0
+    """How many lines come after those whose text is kept."""
     written: float = field(default_factory=time.time)
     """When it was written, likewise."""
     id: str = field(default_factory=_new_id)
@@ -51,7 +57,7 @@ class Comment:
     @property
     def last(self) -> int:
         """The last line, from 1."""
-        return self.first + max(len(self.lines), 1) - 1
+        return self.first + max(len(self.lines), 1) - 1 + self.left_out
 
     @property
     def order(self) -> tuple[str, int, float]:
@@ -109,24 +115,59 @@ class Comment:
             to=found_to if isinstance(found_to := fields.get("to"), str) else "",
             is_in_prompt=fields.get("is_in_prompt") is True,
             has_changed=fields.get("has_changed") is True,
+            left_out=left_out if isinstance(left_out := fields.get("left_out"), int) and left_out > 0 else 0,
             written=times["written"],
             id=texts["id"],
         )
 
 
-def find(comment: Comment, lines: Sequence[str]) -> int | None:
-    """The first of a comment's lines in a text, from 1: as near as possible to where they were; None if they are gone.
+def kept_lines(text: str) -> tuple[str, ...]:
+    """The lines of a text that a comment keeps: the first ones, without their endings."""
+    return tuple(text[:MAX_TEXT].split("\n", MAX_LINES)[:MAX_LINES])
 
-    A comment on an empty file stays at its line.
-    """
-    wanted = list(comment.lines[:MAX_LINES])
-    if not wanted:
-        return min(comment.first, max(len(lines), 1))
-    size = len(wanted)
-    places = range(len(lines) - size + 1)
-    # The nearest first: 0, 1, −1, 2, −2 … lines from where it was.
-    was = comment.first - 1
-    for at in sorted((at for at in places if lines[at] == wanted[0]), key=lambda at: (abs(at - was), at)):
-        if list(lines[at : at + size]) == wanted:
-            return at + 1
-    return None
+
+class CommentedLines:
+    """The lines of a text, in which comments are looked for."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        """`lines` are without their endings."""
+        self._lines = lines
+        self._rows: dict[str, list[int]] | None = None
+        """Where each line is, from 0; made when a comment isn't where it was."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._lines)
+
+    def find(self, comment: Comment) -> int | None:
+        """The first of a comment's lines, from 1: as near as possible to where they were; None if they are gone.
+
+        A comment on an empty file stays at its line.
+        """
+        if not comment.lines:
+            return min(comment.first, max(len(self), 1))
+        was = comment.first - 1
+        if self._has(comment, was):
+            return comment.first
+        return next((at + 1 for at in self._nearest(comment.lines[0], was) if self._has(comment, at)), None)
+
+    def _has(self, comment: Comment, at: int) -> bool:
+        found = self._lines[at : at + len(comment.lines)]
+        return len(found) == len(comment.lines) and "\n".join(found)[:MAX_TEXT] == "\n".join(comment.lines)
+
+    def _nearest(self, line: str, was: int) -> Iterator[int]:
+        """The rows that begin with a line: those −1, 1, −2, 2 … rows from where it was."""
+        if self._rows is None:
+            self._rows = {}
+            for at, each in enumerate(self._lines):
+                self._rows.setdefault(each[:MAX_TEXT], []).append(at)
+        rows = self._rows.get(line, [])
+        below = bisect_left(rows, was)
+        above = below - 1
+        while above >= 0 or below < len(rows):
+            if below >= len(rows) or (above >= 0 and was - rows[above] <= rows[below] - was):
+                yield rows[above]
+                above -= 1
+            else:
+                yield rows[below]
+                below += 1

@@ -79,7 +79,7 @@ def _short(line: str) -> str:
 def _one(comment: Comment, mention: Mention, most: int) -> str:
     where = mention(comment.path, [_range(comment)]).rstrip() + _about(comment)
     quoted = [visible(_short(line)) for line in comment.lines[:most]]
-    if left_out := len(comment.lines) - len(quoted):
+    if left_out := len(comment.lines) + comment.left_out - len(quoted):
         quoted.append(f"… {left_out} more line{'s' * (left_out != 1)}")
     text = "\n".join(quoted)
     ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..platforms.files import make_private_folder, rename, write_private
+from ..platforms.spelling import path_key
 from ..small_files import read_own
 from .comment import Comment
 
@@ -32,7 +33,7 @@ class CommentStore:
 
     def path(self, root: str) -> str:
         """The file for a root."""
-        name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
+        name = hashlib.sha256(os.fsencode(path_key(root))).hexdigest()[:32]
         return os.path.join(self._folder, f"{name}.json")
 
     def load(self, root: str) -> list[Comment]:
@@ -41,7 +42,9 @@ class CommentStore:
         if not os.path.lexists(path):
             return []
         body = read_own(Path(path), MAX_SIZE)
-        found: object = body.get("comments") if body is not None and body.get("root") == root else None
+        found: object = None
+        if body is not None and path_key(str(body.get("root"))) == path_key(root):
+            found = body.get("comments")
         if not isinstance(found, list):
             aside = f"{path}.{secrets.token_hex(4)}.damaged"
             logger.warning("The comments of %s can't be read; they are in %s", root, aside)

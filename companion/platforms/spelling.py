@@ -1,9 +1,11 @@
-"""How the file system itself spells a path. Blocks."""
+"""How the file system itself spells a path, and which spellings are one path."""
 
 from __future__ import annotations
 
+import ntpath
 import os
 import sys
+import unicodedata
 
 F_GETPATH = 50
 """From macOS' <sys/fcntl.h>. Python has it in `fcntl` on macOS alone."""
@@ -11,7 +13,7 @@ _MAX_PATH = 1024
 
 
 def own_spelling(path: str) -> str:
-    """A folder's path as its disk has it; the same path if that can't be told.
+    """A folder's path as its disk has it; the same path if that can't be told. It blocks.
 
     On macOS, names may differ from the disk's in upper and lower case and in the composition of their characters
     (NFC or NFD), and still lead to the folder. Whoever compares paths as texts, as the CLIs do, takes it for another.
@@ -29,3 +31,13 @@ def own_spelling(path: str) -> str:
     except OSError:
         return path
     return os.fsdecode(found.partition(b"\0")[0]) or path
+
+
+def path_key(path: str) -> str:
+    """A text that is the same for the spellings of a path that are one on every disk of this system. It doesn't block.
+
+    Whether upper and lower case differ depends on the disk on macOS; there they count.
+    """
+    if sys.platform == "win32":
+        return ntpath.normcase(path)
+    return unicodedata.normalize("NFC", path) if sys.platform == "darwin" else path

@@ -13,6 +13,7 @@ import lzma
 import os
 import stat
 import struct
+import sys
 import tarfile
 import unicodedata
 import zipfile
@@ -36,7 +37,9 @@ _BLOCK = 512
 _SMALL = 1024 * 1024
 """Bytes of what a tar file says about a member."""
 _XZ_MEMORY = 256 * 1024**2
-_RESERVED = {"con", "prn", "aux", "nul", *(f"{name}{number}" for name in ("com", "lpt") for number in range(1, 10))}
+_DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"}
+_RESERVED = _DEVICES | {name + number for name in ("com", "lpt") for number in "123456789¹²³"}
+"""What Windows takes for a device, also with an extension, and with blanks before that."""
 _PROGRAMS = (b"\x7fELF", b"MZ", b"#!", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 """How programs of Linux, Windows and macOS, and scripts, begin."""
 _END_OF_ZIP = b"PK\x05\x06"
@@ -235,9 +238,13 @@ def _name(name: str) -> tuple[str, ...]:
     parts = tuple(part for part in name.split("/") if part not in {"", "."})
     if ".." in parts:
         raise ArchiveError(f"{_quoted(name)} leads out of its folder")
-    if os.name == "nt":
+    if sys.platform == "win32":
         for part in parts:
-            if set(part) & set('<>:"|?*') or part[-1] in ". " or part.partition(".")[0].lower() in _RESERVED:
+            if (
+                set(part) & set('<>:"|?*')
+                or part[-1] in ". "
+                or part.partition(".")[0].rstrip(" ").lower() in _RESERVED
+            ):
                 raise ArchiveError(f"{_quoted(name)} is no name of a file on Windows")
     return parts
 

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-import truststore
-
 from .entries import is_address
 from .failures import ArchiveError, DownloadError
 
@@ -101,6 +99,8 @@ def check(sha256: str, found: str) -> None:
 
 
 def _open(url: str) -> Any:
+    import truststore  # noqa: PLC0415 - a companion that installs nothing does without this library
+
     opener = urllib.request.build_opener(
         _SafeRedirects, urllib.request.HTTPSHandler(context=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
     )

@@ -25,7 +25,8 @@ SHOWN = 300
 """Characters of a text that is only shown."""
 _LONGEST = 4000
 _ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
-_VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,63}")
+_VERSION = re.compile(r"[0-9](?:[0-9A-Za-z.+-]{0,62}[0-9A-Za-z])?")
+"""The name of a folder, too: Windows makes one without the dots at its end."""
 _NPM = re.compile(r"(?:@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][A-Za-z0-9._~-]*(?:@[0-9A-Za-z][0-9A-Za-z.+-]*)?")
 _PYTHON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._,-]+\])?(?:(?:==|@)[0-9A-Za-z][0-9A-Za-z.!+-]*)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")

@@ -194,9 +194,11 @@ def _kept(path: str) -> tuple[tuple[RegistryEntry, ...], float]:
 
 
 def _remove_versions(folder: str, kept: set[str]) -> None:
+    """Remove what else is in a folder. Only names count, in any case: a path above them has several spellings."""
+    names = {os.path.basename(path).casefold() for path in kept}
     for name in os.listdir(folder):
-        if (path := os.path.join(folder, name)) not in kept:
-            _remove(path)
+        if name.casefold() not in names:
+            _remove(os.path.join(folder, name))
 
 
 def _remove(path: str) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -143,6 +144,7 @@ class AgentTools:
         finally:
             if not asking.has_outcome:
                 self._reviews.orphan(review.owner)
+            asking.ended.set_result(None)
         return OpenDiffAnswer.model_construct(**outcome)
 
     async def _get_context(self, _session: Session, _arguments: NoArguments) -> GetContextAnswer:
@@ -229,6 +231,8 @@ class _Asking:
         self.window = session.window
         self.cli = session.cli
         self.outcome: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.ended: Future[None] = Future()
+        """Done when nothing waits for the outcome any more. Another instance of the package may have the diff then."""
 
     @property
     def has_outcome(self) -> bool:
@@ -247,7 +251,7 @@ class _Asking:
             with contextlib.suppress(RuntimeError):  # the client has waited so long that the old instance has ended
                 loop.call_soon_threadsafe(self._answer, content)
 
-        return {"answer": answer}
+        return {"answer": answer, "ended": self.ended}
 
     def _answer(self, content: str | None) -> None:
         if not self.outcome.done():

@@ -56,6 +56,10 @@ class Endpoint:
     """The tokens of agents that the chats have started, each with the agent's name."""
     elsewhere: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """The tokens of CLIs that run somewhere else, each with what such a CLI is called here."""
+    calls: dict[str, dict[int | str, Callable[[], object]]] = field(
+        default_factory=dict[str, dict[int | str, Callable[[], object]]], repr=False
+    )
+    """What cancels the calls that wait in the previous instance: by the ids of the sessions and of the calls."""
     refusals: dict[str, float] = field(default_factory=dict[str, float], repr=False)
     """What was wrong with requests that were refused, "host" or "token", with the Unix time of the latest."""
     port: int = field(init=False)
@@ -96,6 +100,7 @@ class Endpoint:
                 folders_since=inherited.folders_since,
                 guests=inherited.guests,
                 elsewhere=inherited.elsewhere,
+                calls=inherited.calls,
             )
         try:
             listener = listen(window.port)
@@ -130,6 +135,7 @@ class Endpoint:
             connections=self.connections,
             guests=self.guests,
             elsewhere=self.elsewhere,
+            calls=self.calls,
         )
 
     @property

@@ -72,7 +72,7 @@ class EditorKnowledge:
         told, offset = self._told(), arguments.offset
         if arguments.paths is not None:
             await self._check(told, arguments.paths)
-        paths = None if arguments.paths is None else list(dict.fromkeys(map(_normal, arguments.paths)))
+        paths = None if arguments.paths is None else await self._as_open(arguments.paths)
         shown, is_settled = await settled(lambda: self._shown(paths), arguments.wait_seconds)
         if shown is None:
             raise UntoldError(GONE)
@@ -93,8 +93,9 @@ class EditorKnowledge:
         told = self._settings().told
         if not told.has_files or await _on_disk(lambda: told.is_excluded(path, self._folders())):
             return None
-        shown, _ = await settled(lambda: self._shown([path]), seconds)
-        if shown is None or path in shown.unchecked:
+        paths = await self._as_open([path])
+        shown, _ = await settled(lambda: self._shown(paths), seconds)
+        if shown is None or shown.unchecked:
             return None
         return await self.listed(shown, told)
 
@@ -149,7 +150,7 @@ class EditorKnowledge:
             raise UntoldError("findReferences: it needs a name, or a path with a line and a character.")
         if arguments.path is not None:
             await self._check(self._told(), [arguments.path])
-        path = _normal(arguments.path) if arguments.path else ""
+        [path] = await self._as_open([arguments.path]) if arguments.path else [""]
         question = SymbolQuestion(arguments.name, path, arguments.line, arguments.character, wants_references=True)
         return await self._symbols(question, arguments.offset, arguments.limit)
 
@@ -206,6 +207,14 @@ class EditorKnowledge:
         if excluded is not None:
             raise UntoldError(EXCLUDED.format(path=excluded))
 
+    async def _as_open(self, paths: Sequence[str]) -> list[str]:
+        """Normal paths, each once; a file that a tab shows in the tab's spelling, in which everybody knows it here."""
+        wanted = list(dict.fromkeys(map(_normal, paths)))
+        tabs = [tab.path for tab in await self._source.tabs(self._window) or ()]
+        if not set(wanted) - set(tabs):
+            return wanted
+        return await _on_disk(lambda: list(dict.fromkeys(_as_open(path, tabs) for path in wanted)))
+
     async def _shown(self, paths: Sequence[str] | None) -> ShownProblems | None:
         shown = await self._source.shown_problems(self._window, paths)
         if shown is None or not paths:
@@ -244,6 +253,18 @@ def _is_unseen(path: str, seen: float) -> bool:
 
 def _normal(path: str) -> str:
     return os.path.normpath(path)
+
+
+def _as_open(path: str, tabs: Sequence[str]) -> str:
+    """The tab of a file: a link leads to it, or its path differs in what the disk ignores, such as upper case."""
+    return path if path in tabs else next((each for each in tabs if _is_same(each, path)), path)
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):
+        return False
 
 
 def _text(text: str, told: Told) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
@@ -168,12 +169,16 @@ class Tools:
 class AskingBefore:
     """The owner of a diff that was opened before a reload, where the call still waits. `answer` gives it the outcome.
 
-    Its argument is the accepted content, None if the diff is rejected. It may be called on any thread.
+    Its argument is the accepted content, None if the diff is rejected. It may be called on any thread. `ended` is done
+    when the call is over, answered or not; another version of the package may have left none.
     """
 
-    def __init__(self, window: WindowId, cli: str, answer: Callable[[str | None], object]) -> None:
+    def __init__(
+        self, window: WindowId, cli: str, answer: Callable[[str | None], object], ended: Future[None] | None
+    ) -> None:
         self.window = window
         self.cli = cli
+        self.ended = ended
         self._answer = answer
 
     def notify(self, notification: Notification) -> None:
@@ -182,7 +187,7 @@ class AskingBefore:
 
     def left(self) -> dict[str, Any]:
         """See Owner."""
-        return {"answer": self._answer}
+        return {"answer": self._answer, "ended": self.ended}
 
 
 def _why(error: ValidationError) -> str:

@@ -126,7 +126,10 @@ class WindowServer:
         """The owner of a review that the previous instance has left."""
         left, cli = review["owner"], review["cli"]
         if answer := left.get("answer"):
-            return AskingBefore(self.endpoint.window, cli, answer)
+            asking = AskingBefore(self.endpoint.window, cli, answer, left.get("ended"))
+            if asking.ended:
+                asking.ended.add_done_callback(lambda _: self._call_ended(asking))
+            return asking
         if (known_as := left.get("session")) is None:
             return Unclaimed(self.endpoint.window, cli)
         if known_as not in self._awaited:
@@ -135,6 +138,11 @@ class WindowServer:
             loop = asyncio.get_running_loop()
             loop.call_later(STREAM_GONE_LIMIT, self._reviews.orphan, awaited)  # until it comes back after all
         return self._awaited[known_as]
+
+    def _call_ended(self, asking: AskingBefore) -> None:
+        """A call from before the reload is over, on whatever thread: its diff, if it is still open, has no owner."""
+        with contextlib.suppress(RuntimeError):  # this instance has ended as well
+            self._loop.call_soon_threadsafe(self._reviews.orphan, asking)
 
     def _resumed(self, session: Session) -> None:
         if awaited := self._awaited.pop(session.known_as, None):
@@ -182,6 +190,7 @@ class WindowServer:
         self.sessions.is_left = True
         self.endpoint.sessions = self._app.session_ids()
         self.endpoint.outboxes = self._app.outboxes()
+        self.endpoint.calls = self._app.calls()
         self.endpoint.connections = self._server.release_idle()
         return self.endpoint.inheritance()
 

@@ -53,6 +53,11 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         if adapter := package.adapter():
             adapter.loaded(view)
 
+    def on_revert(self, view: sublime.View) -> None:
+        """A file was loaded again because the person gave their edits up."""
+        if adapter := package.adapter():
+            adapter.comments.loaded(view)
+
     def on_load_async(self, view: sublime.View) -> None:
         """A file is loaded."""
         self.on_selection_modified_async(view)

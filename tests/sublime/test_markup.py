@@ -253,6 +253,7 @@ class TestChat(Checks, ChatCase):
                 window=self.window,
                 render=SimpleNamespace(locality=locality),
                 marks=SimpleNamespace(link_at=lambda _: link),
+                here=lambda path: path,
             )
             chats.show_link(chat, 0)
         self.is_harmless(f"Open {HOSTILE}", f"{HOSTILE} is on {self.hostile('host')}, in {self.hostile('folder')}")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +235,51 @@ def test_the_call_of_an_agent_that_waits_is_answered_after_a_reload(start: Start
     [answer] = answers
     assert json.loads(answer["content"][0]["text"]) == {"outcome": "accepted", "content": "mine\n"}
     guest.__exit__()
+
+
+@contextmanager
+def waiting_call(running: Running, path: str) -> Iterator[tuple[Cli, socket.socket]]:
+    """An agent, and the connection on which its call 9 waits for the outcome of a diff."""
+    url, token = running.do(lambda it: it._windows[WindowId(1)].admit("Some Agent"))
+    with Cli({"port": int(url.rpartition(":")[2].partition("/")[0]), "authToken": token}).connect() as guest:
+        params = {"name": "openDiff", "arguments": {"filePath": path, "newContent": "new\n"}}
+        body = json.dumps({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params}).encode()
+        headers = {**guest.headers(), "host": f"127.0.0.1:{guest.port}", "content-length": str(len(body))}
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        with socket.create_connection(("127.0.0.1", guest.port), LIMIT) as connection:
+            connection.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
+            running.diff(path)
+            yield guest, connection
+
+
+@pytest.mark.parametrize("reloads", [1, 2])
+def test_a_diff_whose_call_goes_away_after_a_reload_is_one_that_nobody_waits_for(
+    start: Start, project: Path, reloads: int
+) -> None:
+    running, path = start(), str(project / "a.py")
+    with waiting_call(running, path) as (_, connection):
+        for _ in range(reloads):
+            running = reload(running, start)
+        assert not running.diff(path).review.orphaned
+        connection.close()
+        until(lambda: running.diff(path).review.orphaned)
+    running.accept(path, "mine\n")
+    assert "has disconnected" in running.editor.said[-1][0]
+
+
+@pytest.mark.parametrize("reloads", [1, 2])
+def test_a_call_that_is_cancelled_after_a_reload_ends_and_its_diff_stays(
+    start: Start, project: Path, reloads: int
+) -> None:
+    running, path = start(), str(project / "a.py")
+    with waiting_call(running, path) as (guest, connection):
+        for _ in range(reloads):
+            running = reload(running, start)
+        message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}}
+        assert guest.send("POST", "/mcp", message).status_code == 202
+        connection.settimeout(LIMIT)
+        assert b"The call was cancelled." in connection.recv(65536)
+        until(lambda: running.diff(path).review.orphaned)
 
 
 # The permissions of a chat

@@ -154,6 +154,27 @@ class App:
         }
         return {**self._endpoint.outboxes, **unsent}
 
+    def calls(self) -> dict[str, dict[int | str, Callable[[], object]]]:
+        """What cancels the calls that wait for the person, on any thread: by the ids of sessions and calls."""
+        loop = asyncio.get_running_loop()
+        found = {session: dict(waiting) for session, waiting in self._endpoint.calls.items()}
+
+        def cancel(call: asyncio.Event) -> None:
+            with contextlib.suppress(RuntimeError):  # it was waited for so long that this instance has ended
+                loop.call_soon_threadsafe(call.set)
+
+        for session in self._sessions:
+            for number, call in session.calls.items():
+                found.setdefault(session.known_as, {})[number] = functools.partial(cancel, call)
+        return found
+
+    def _cancel(self, session: Session, number: int | str) -> None:
+        """An agent doesn't wait for one of its calls any more."""
+        if call := session.calls.get(number):
+            call.set()
+        elif cancel := self._endpoint.calls.get(session.known_as, {}).pop(number, None):
+            cancel()
+
     async def answered(self) -> None:
         """Wait until no request is being answered."""
         await self._requests.none()
@@ -265,8 +286,8 @@ class App:
         is_ours = body is not None and (FAST or session.is_agent)
         if body is None or not is_ours or (call := calls.call_in(body)) is None:
             number = calls.cancelled_in(body) if body and session.is_agent else None
-            if number is not None and (waiting := session.calls.get(number)):
-                waiting.set()
+            if number is not None:
+                self._cancel(session, number)
             await self._request(family, session, scope, receive, send)
         elif not call.name:
             offered = self._listing(session)

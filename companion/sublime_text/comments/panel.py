@@ -13,7 +13,7 @@ from ...comments.comments import Line
 from ..windows import is_visible
 from .kept import KeptComments, Later
 from .prompted import PromptedComments
-from .views import CommentTarget, CommentViews, selected_lines
+from .views import CommentViews, selected_lines
 
 if TYPE_CHECKING:
     from ...comments.comments import Comments
@@ -101,7 +101,7 @@ class CommentPanel:
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""
         if view.window() is not None:
-            self.views.draw(view)
+            self.views.draw(view, is_loaded=True)
 
     def unsent(self, window: sublime.Window) -> tuple[Comment, ...]:
         """The comments of a window that are still to be sent."""
@@ -151,29 +151,38 @@ class CommentPanel:
     def write(self, view: sublime.View, text: str | None = None) -> None:
         """Comment the selected lines: with a text, or with what the person writes into the input panel.
 
-        On the line of a comment that wasn't sent, the panel changes that one.
+        On the line of a comment that wasn't sent, the panel changes that one, and an empty text deletes it.
         """
         window, place = view.window(), self.views.place(view)
         if window is None or place is None:
             return
-        first, lines = selected_lines(view)
-        if text is not None:
-            self._add(window, place, first, lines, text)
-            return
+        first, last, lines = selected_lines(view)
+
+        def add(words: str) -> None:
+            left_out = last - first + 1 - len(lines)
+            self._add(window, Comment(place.path, first, lines, words, place.side, place.agent, left_out=left_out))
+
         caret = view.sel()[0].b if len(view.sel()) else 0
         here = [comment for comment in self.views.at(view, caret) if not comment.is_sent]
-        if here and len(lines) == 1:
+        if text is not None:
+            if text.strip():
+                add(text)
+            else:
+                self.delete(here[-1:])
+            return
+        if here and first == last:
             self.edit(window, here[-1])
             return
         line: Line = (place.path, place.side, first)
 
         def written(words: str) -> None:
             self.comments.keep_draft(line, "")
-            self._add(window, place, first, lines, words)
+            if words.strip():
+                add(words)
 
         self._ask(
             window,
-            f"Comment on line {first}" if len(lines) == 1 else f"Comment on lines {first}-{first + len(lines) - 1}",
+            f"Comment on line {first}" if first == last else f"Comment on lines {first}-{last}",
             self.comments.draft(line),
             written,
             lambda words: self.comments.keep_draft(line, words),
@@ -231,14 +240,9 @@ class CommentPanel:
         """The package is unloaded: nothing of it stays on the screen."""
         self.views.close()
 
-    def _add(
-        self, window: sublime.Window, place: CommentTarget, first: int, lines: tuple[str, ...], words: str
-    ) -> None:
-        if not words.strip():
-            return
-        comment = Comment(place.path, first, lines, words, place.side, place.agent)
+    def _add(self, window: sublime.Window, comment: Comment) -> None:
         self.kept.add(window, comment)
-        self._redraw([place.path])
+        self._redraw([comment.path])
 
     def _ask(
         self,

@@ -189,7 +189,7 @@ def _excerpts(comments: Sequence[Comment]) -> list[Excerpt]:
     """The lines of comments, to be embedded; once for all comments on the same lines."""
     found: dict[tuple[str, str], Excerpt] = {}
     for comment in comments:
-        text = "\n".join(comment.lines)
+        text = "\n".join(comment.lines) + ("\n(The rest of the lines is left out.)" if comment.left_out else "")
         lines = f"{comment.first}" if comment.first == comment.last else f"{comment.first}-{comment.last}"
         uri = f"{_uri(comment.path)}#L{lines.replace('-', '-L')}"
         if text.strip():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...comments.comment import Comment, Side, find
+from ...comments.comment import Comment, CommentedLines, Side, kept_lines
 from ..minihtml import safe
 from ..style import COLOURS
 from ..windows import is_code
@@ -63,8 +63,11 @@ class CommentViews:
         path = view.file_name()
         return CommentTarget(path, "file", self._written.agent_of(view)) if path and is_code(view) else None
 
-    def draw(self, view: sublime.View) -> None:
-        """Show the comments of a view where their lines are now, and take note of that."""
+    def draw(self, view: sublime.View, *, is_loaded: bool = False) -> None:
+        """Show the comments of a view where their lines are now, and take note of that.
+
+        After its file was loaded, lines may have moved without the editor's knowledge.
+        """
         place = None if view.is_loading() else self.place(view)
         shown = (
             [comment for comment in self._comments.of_file(place.path) if self._shows(place, comment)] if place else []
@@ -74,7 +77,7 @@ class CommentViews:
             if not shown:
                 return
             drawn = self._drawn[view.id()] = _Drawn(view)
-        found = _Finder(view)
+        found = _Finder(view, is_loaded=is_loaded)
         phantoms: list[sublime.Phantom] = []
         for comment in shown:
             region, is_gone = found.region(comment)
@@ -187,41 +190,59 @@ class _Drawn:
 class _Finder:
     """Finds the lines of comments in a view: where the editor has moved them, else where the same text is."""
 
-    def __init__(self, view: sublime.View) -> None:
+    def __init__(self, view: sublime.View, *, is_loaded: bool) -> None:
         self._view = view
-        self._all: list[str] | None = None
+        self._is_loaded = is_loaded
+        self._all: CommentedLines | None = None
 
     def region(self, comment: Comment) -> tuple[sublime.Region, bool]:
         """The lines of a comment, and whether they have changed. Those that are gone have an empty region."""
         view = self._view
         known = view.get_regions(_REGION + comment.id)
         tracked = known[0] if known else None
-        if tracked is not None and _text(view, tracked) == comment.lines:
+        if tracked is not None and self._is(comment, tracked):
             return tracked, False
         is_there = tracked is not None and not tracked.empty()
         near = view.rowcol(tracked.begin())[0] + 1 if tracked is not None and is_there else comment.first
-        first = find(comment.moved(near), self._lines)
-        if first is not None:
-            last = min(first + max(len(comment.lines), 1) - 1, len(self._lines))
-            return sublime.Region(view.text_point(first - 1, 0), view.line(view.text_point(last - 1, 0)).end()), False
+        if (first := self._lines.find(comment.moved(near))) is not None:
+            found = self._from(first, comment)
+            # Lines that were edited in place are not those elsewhere that happen to have the same text.
+            if tracked is None or not is_there or self._is_loaded or view.full_line(tracked).intersects(found):
+                return found, False
         if tracked is not None and is_there:
             return tracked, True
         return sublime.Region(view.text_point(min(near, len(self._lines)) - 1, 0)), True
 
+    def _from(self, first: int, comment: Comment) -> sublime.Region:
+        view, last = self._view, min(first + comment.last - comment.first, len(self._lines))
+        return sublime.Region(view.text_point(first - 1, 0), view.line(view.text_point(last - 1, 0)).end())
+
+    def _is(self, comment: Comment, region: sublime.Region) -> bool:
+        first, last = _rows(self._view, region)
+        return last - first == comment.last - comment.first and _text(self._view, region) == comment.lines
+
     @property
-    def _lines(self) -> list[str]:
+    def _lines(self) -> CommentedLines:
         if self._all is None:
-            self._all = self._view.substr(sublime.Region(0, self._view.size())).split("\n")
+            self._all = CommentedLines(self._view.substr(sublime.Region(0, self._view.size())).split("\n"))
         return self._all
 
 
 def _text(view: sublime.View, region: sublime.Region) -> tuple[str, ...]:
-    return tuple(view.substr(view.full_line(region)).removesuffix("\n").split("\n"))
+    return kept_lines(view.substr(view.line(region)))
 
 
-def selected_lines(view: sublime.View) -> tuple[int, tuple[str, ...]]:
-    """The first line of the selection, from 1, and the text of its lines; a caret has one line."""
+def _rows(view: sublime.View, region: sublime.Region) -> tuple[int, int]:
+    """The first and the last line of a region, from 1."""
+    return view.rowcol(region.begin())[0] + 1, view.rowcol(region.end())[0] + 1
+
+
+def selected_lines(view: sublime.View) -> tuple[int, int, tuple[str, ...]]:
+    """The first and the last line of the selection, from 1, and the text that a comment keeps of them.
+
+    A caret has one line; of several selections it is the first.
+    """
     region = view.sel()[0] if len(view.sel()) else sublime.Region(0)
     end = region.end() - 1 if region.size() and view.rowcol(region.end())[1] == 0 else region.end()
     lines = sublime.Region(region.begin(), max(region.begin(), end))
-    return view.rowcol(lines.begin())[0] + 1, _text(view, lines)
+    return *_rows(view, lines), _text(view, lines)

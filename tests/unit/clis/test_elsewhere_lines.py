@@ -33,7 +33,17 @@ def test_a_container_gets_the_folders_and_the_network(monkeypatch: pytest.Monkey
         return steps(Elsewhere("container"), PORT, TOKENS, {"/home/me/my app": "/work"})[0].lines[0]
 
     assert line("linux") == "docker run -it --network host -v '/home/me/my app:/work' IMAGE"
+    assert line("win32") == 'docker run -it -v "/home/me/my app:/work" IMAGE'
     assert line("darwin") == "docker run -it -v '/home/me/my app:/work' IMAGE"
+
+
+def test_a_line_for_windows_is_one_for_powershell_and_for_cmd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Single quotes mean nothing to `cmd.exe`."""
+    monkeypatch.setattr("companion.clis.elsewhere.sys.platform", "win32")
+    here = steps(Elsewhere("container"), PORT, TOKENS, {r"C:\R&D\app": "/work", r"D:\b": "/b"})[0]
+    assert here.lines == [r'docker run -it -v "C:\R&D\app:/work" -v D:\b:/b IMAGE']
+    assert steps(Elsewhere("ssh", "me@box"), PORT, TOKENS, {})[0].lines == ["ssh -R 40123:127.0.0.1:40123 me@box"]
+    assert steps(Elsewhere("ssh", "a & b"), PORT, TOKENS, {})[0].lines == ['ssh -R 40123:127.0.0.1:40123 "a & b"']
 
 
 @pytest.mark.parametrize(

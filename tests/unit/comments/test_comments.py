@@ -7,12 +7,13 @@ import os
 import stat
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.comments.comment import Comment, find
+from companion.comments.comment import MAX_LINES, MAX_TEXT, Comment, CommentedLines, kept_lines
 from companion.comments.comments import Comments
 from companion.comments.message import MAX_QUOTED, MAX_WIDTH, markdown, message, named, visible
 from companion.comments.store import MAX_SENT, CommentStore
@@ -38,19 +39,35 @@ def comment(words: str = "use g", first: int = 3, path: str = "/p/a.py", **more:
     ids=["there", "above", "below", "nearest", "the one above of two that are as near", "changed", "empty"],
 )
 def test_a_comment_is_found_at_the_nearest_place_that_has_its_lines(text: list[str], first: int | None):
-    assert find(comment(), text) == first
+    assert CommentedLines(text).find(comment()) == first
+
+
+def test_of_many_lines_the_first_are_kept_and_the_others_counted():
+    text = [f"line {at}" for at in range(MAX_LINES + 5)]
+    lines = kept_lines("\n".join(text))
+    many = Comment("/p/a", 3, lines, "why?", left_out=len(text) - len(lines))
+    assert (len(lines), many.first, many.last) == (MAX_LINES, 3, len(text) + 2)
+    assert CommentedLines(["", "", "", *text]).find(many) == 4
+    assert f"… {len(text) - MAX_QUOTED} more lines" in message([many], markdown)
+    assert Comment.of(json.loads(json.dumps(many.as_data()))) == many
+
+
+def test_of_a_line_without_end_the_beginning_is_kept_and_found_again():
+    lines = kept_lines("x" * (MAX_TEXT + 9) + "\nthe next")
+    assert lines == ("x" * MAX_TEXT,)
+    assert CommentedLines(["", "x" * (MAX_TEXT + 9), "the next"]).find(Comment("/p/a", 1, lines, "", left_out=1)) == 2
 
 
 def test_a_comment_on_no_line_stays_inside_the_text():
     empty = Comment("/p/a", 9, (), "write it")
-    assert find(empty, ["one"]) == 1
-    assert (find(empty, []), empty.last) == (1, 9)
+    assert CommentedLines(["one"]).find(empty) == 1
+    assert (CommentedLines([]).find(empty), empty.last) == (1, 9)
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=8), st.lists(st.sampled_from("abc"), max_size=5), st.data())
 def test_lines_that_only_move_are_found_again(above: list[str], below: list[str], data: st.DataObject):
     first = data.draw(st.integers(1, 20))
-    found = find(comment(first=first), [*above, *LINES, *below])
+    found = CommentedLines([*above, *LINES, *below]).find(comment(first=first))
     assert found == len(above) + 1
 
 
@@ -163,6 +180,20 @@ def test_what_is_kept_comes_back_the_same_for_this_user_only(tmp_path: Path):
     store.save("/p", [])
     assert not os.path.exists(store.path("/p"))
     store.save("/p", [])
+
+
+@pytest.mark.parametrize(
+    ("system", "root", "other"),
+    [("win32", r"C:\Users\me\Proj", "c:/users/me/proj"), ("darwin", "/p/Cafe\u0301", "/p/Caf\u00e9")],
+)
+def test_comments_belong_to_a_folder_however_it_is_spelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str, root: str, other: str
+):
+    monkeypatch.setattr("companion.platforms.spelling.sys", SimpleNamespace(platform=system))
+    store = CommentStore(str(tmp_path / "comments"))
+    store.save(root, [comment()])
+    assert [each.words for each in store.load(other)] == ["use g"]
+    assert [each.words for each in store.load(root)] == ["use g"]
 
 
 def test_of_those_that_were_sent_only_the_latest_are_kept(tmp_path: Path):

@@ -9,6 +9,7 @@ import stat
 import tarfile
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -44,6 +45,14 @@ def test_a_name_that_leads_out_is_refused(name: str, tmp_path: Path):
     if "\n" not in name:
         (tmp_path / "second").mkdir()
         refused(zipped({"agent": PROGRAM, name: b"evil"}), tmp_path / "second")
+
+
+@pytest.mark.parametrize("name", ["nul", "a/CON.txt", "aux .txt", "com¹", "conin$", "a.", "a ", "dir:b", "a?"])
+def test_a_name_that_means_something_else_on_windows_is_refused_there(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(archives, "sys", SimpleNamespace(platform="win32"))
+    assert "Windows" in refused(tar({"agent": PROGRAM, name: b"evil"}), tmp_path)
 
 
 @pytest.mark.parametrize("target", ["/etc", "../..", "..", "a/../../..", "C:\\", "..\\..", "inner/../../x", ""])

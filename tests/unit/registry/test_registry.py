@@ -116,6 +116,7 @@ def test_the_copy_that_ships_can_be_read_and_installs_only_packages():
         {"id": "x" * 100},
         {"version": "../../1"},
         {"version": 1},
+        {"version": "1.0."},  # on Windows the folder would have another name
         {"name": ""},
         {"name": 3},
         {"distribution": {}},
@@ -258,6 +259,20 @@ def test_an_update_leaves_the_version_that_may_run_and_removes_the_others(place:
         await place.registry.remove("mine")
         assert not folder.exists()
         await place.registry.remove("mine")
+
+    run(test())
+
+
+def test_the_version_that_may_run_stays_however_its_folder_is_spelled(place: Place):
+    """On Windows and macOS `1.0.0-RC` is `1.0.0-rc`, and a folder above it may have a short name."""
+    address = place.served.put("/a", tar({"bin/agent": PROGRAM}))
+
+    async def test():
+        for version in ("1.0.0-rc", "1.1.0"):
+            place.serve(from_archive(address, version=version))
+            plan = (await place.look(anew=True)).plans["mine"]
+            await place.registry.install(plan, WindowId(1), str(place.home / "DATA~1" / "mine" / "1.0.0-RC"))
+        assert sorted(os.listdir(place.home / "data" / "agents" / "mine")) == ["1.0.0-rc", "1.1.0"]
 
     run(test())
 

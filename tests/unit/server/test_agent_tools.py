@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -105,6 +107,23 @@ def test_the_problems_come_in_pages_with_the_gravest_that_are_wanted(running: Ru
     ]
     assert "nextCursor" not in rest
     assert call(agent, "getDiagnostics", paths=[file + "x"])["notOpen"] == [file + "x"]
+
+
+def test_another_spelling_of_an_open_file_is_that_file(running: Running, agent: Cli, project: Path, file: str):
+    """On Windows and macOS an agent may name it in other letters, everywhere through a link."""
+    running.editor.problems[file] = [row(0, "p")]
+    running.editor.tabs_shown = [Tab(str(project / "gone.py")), Tab(file, "Python")]
+    os.link(file, spelled := str(project / "other.py"))  # as `A.py` is on a disk that knows no upper and lower case
+    others = [spelled]
+    if sys.platform != "win32":  # links want rights there
+        (project / "linked").symlink_to(project, target_is_directory=True)
+        others.append(str(project / "linked" / "a.py"))
+    for other in others:
+        found = call(agent, "getDiagnostics", paths=[other, file])
+        assert ([each["path"] for each in found["diagnostics"]], found["notOpen"]) == ([file], [])
+        running.editor.symbols[""] = SymbolPlaces("index", ())
+        call(agent, "findReferences", path=other, line=1, character=1)
+        assert running.editor.symbols_asked[-1].path == file
 
 
 def test_what_is_asked_wrongly_is_said(agent: Cli):

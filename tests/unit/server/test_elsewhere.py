@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -46,6 +47,14 @@ def test_the_spelling_of_a_path_of_windows_does_not_matter() -> None:
     maps = PathMaps(((r"C:\Users\me\app", "/mnt/c/app"),))
     assert maps.there("c:/users/ME/app/a.py") == "/mnt/c/app/a.py"
     assert PathMaps((("/app", r"C:\app"),)).here("c:/APP/x/y.py") == "/app/x/y.py"
+
+
+def test_on_macos_the_spelling_of_a_folder_here_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("companion.server.path_maps.sys", SimpleNamespace(platform="darwin"))
+    maps = PathMaps((("/Users/me/Caf\u00e9", "/srv/App"),))
+    assert maps.there("/users/me/cafe\u0301/Src/A.py") == "/srv/App/Src/A.py"
+    assert maps.here("/srv/app/a.py") == "/srv/app/a.py"
+    assert maps.here("/srv/App/a.py") == "/Users/me/Caf\u00e9/a.py"
 
 
 @pytest.fixture

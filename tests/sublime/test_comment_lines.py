@@ -1,0 +1,80 @@
+"""The lines that a comment is about: which they are, and where they are after edits."""
+
+from __future__ import annotations
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, loaded
+
+WORDS = "use the helper in money.py"
+
+
+class TestCommentLines(CompanionCase):
+    """One window with a file whose lines are alike."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.panel = loaded("sublime_text.package").adapter().comments
+        self.addCleanup(lambda: self.panel.delete(list(self.panel.comments)))
+        (self.folder / "alike.py").write_text("".join(f"def f{at}():\n    pass\n\n" for at in range(20)))
+        yield from self.open_view("alike.py")
+
+    def comment_at(self, row: int, words: str = WORDS) -> None:
+        self.caret(row)
+        self.opened.run_command("qwen_companion_comment", {"text": words})
+
+    def caret(self, row: int, column: int = 0) -> None:
+        self.opened.sel().clear()
+        self.opened.sel().add(self.opened.text_point(row, column))
+
+    def test_a_line_that_is_edited_keeps_its_comment_though_another_line_has_the_same_text(self) -> Steps:
+        self.comment_at(4)
+        self.caret(4, 8)
+        self.opened.run_command("insert", {"characters": "_it_on"})
+        [comment] = self.panel.settled(self.window)
+        self.assertEqual((comment.first, comment.has_changed), (5, True))
+        self.opened.run_command("undo")
+        [comment] = self.panel.settled(self.window)
+        self.assertEqual((comment.first, comment.has_changed), (5, False))
+        yield 0
+
+    def test_a_line_that_moved_on_the_disk_takes_its_comment_along(self) -> Steps:
+        self.comment_at(3)
+        path = self.folder / "alike.py"
+        path.write_text("# one\n# two\n" + path.read_text())
+        self.opened.run_command("revert")
+        yield lambda: [each.first for each in self.panel.settled(self.window)] == [6]
+        [comment] = self.panel.settled(self.window)
+        self.assertFalse(comment.has_changed)
+
+    def test_an_empty_text_deletes_the_comment_of_the_line(self) -> Steps:
+        self.comment_at(1, "one")
+        self.comment_at(4, "two")
+        self.comment_at(1, " \n")
+        self.assertEqual([each.words for each in self.panel.unsent(self.window)], ["two"])
+        self.comment_at(7, "")
+        self.assertEqual([each.words for each in self.panel.unsent(self.window)], ["two"])
+        yield 0
+
+    def test_a_comment_on_a_huge_selection_is_still_there_after_a_restart(self) -> Steps:
+        text = "\n".join(f"x{at} = '{'é' * 100}'" for at in range(60_000))
+        (self.folder / "huge.py").write_text(text)
+        yield from self.open_view("huge.py")
+        self.opened.run_command("select_all")
+        self.opened.run_command("qwen_companion_comment", {"text": WORDS})
+        [comment] = self.panel.settled(self.window)
+        self.assertEqual((comment.first, comment.last, comment.has_changed), (1, 60_000, False))
+        store = self.panel.kept._store
+        yield lambda: [each.words for each in store.load(str(self.folder))] == [WORDS]
+        [kept] = store.load(str(self.folder))
+        self.assertEqual((kept.first, kept.last), (1, 60_000))
+        self.window.run_command("qwen_companion_copy_comments")
+        self.assertIn("huge.py lines 1-60000", sublime.get_clipboard())
+        self.assertIn("… 59980 more lines", sublime.get_clipboard())
+
+    def test_of_several_carets_the_first_has_the_comment(self) -> Steps:
+        self.caret(4)
+        self.opened.sel().add(self.opened.text_point(10, 0))
+        self.opened.run_command("qwen_companion_comment", {"text": WORDS})
+        self.assertEqual([each.first for each in self.panel.unsent(self.window)], [5])
+        yield 0
