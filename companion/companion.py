@@ -369,8 +369,8 @@ class Companion:
             self._background,
             self._may_tell,
             lambda: self._folders_changed(window),
+            self._status_changed,
         )
-        server.sessions.on_change = self._status_changed
         self._windows[endpoint.window] = server
         self._status_changed()
         self._servers[server] = asyncio.create_task(server.serve(check=check))

@@ -76,14 +76,18 @@ class Inheritance:
     """The open reviews, and those that were accepted and not written yet (`review.left_reviews`), in their order."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Chores:
     """What is done when no instance takes the data: with the chats of each window, and once at the end."""
 
-    end_chat: Callable[[dict[str, Any]], object] = lambda _: None
-    end: Callable[[], object] = lambda: None
-    abandon_reviews: Callable[[list[dict[str, Any]]], object] = lambda _: None
+    end_chat: Callable[[dict[str, Any]], object]
+    end: Callable[[], object]
+    abandon_reviews: Callable[[list[dict[str, Any]]], object]
     """Called after `GRACE` seconds with the open reviews that no instance has taken."""
+
+
+NO_CHORES = Chores(end_chat=lambda _: None, end=lambda: None, abandon_reviews=lambda _: None)
+"""For an instance that leaves neither chats nor reviews, or can't end them without its libraries."""
 
 
 class Holder(ModuleType):
@@ -160,10 +164,10 @@ def announce(leaver: threading.Thread | None = None, screen: dict[str, Any] | No
     return holder
 
 
-def leave(left: dict[WindowId, Inheritance], chores: Chores | None = None, holder: Holder | None = None) -> None:
+def leave(left: dict[WindowId, Inheritance], chores: Chores, holder: Holder | None = None) -> None:
     """Hand over the endpoints of these windows."""
     holder = holder or announce()
-    arguments = holder, [one.listener for one in left.values()], chores or Chores()
+    arguments = holder, [one.listener for one in left.values()], chores
     holder.thread = threading.Thread(target=_keep, args=arguments, name="qwen-companion-handover", daemon=True)
     holder.thread.start()
     holder.put(left)
@@ -206,14 +210,14 @@ def take() -> dict[WindowId, Inheritance]:
     return receive(claim())
 
 
-def give_up(left: dict[WindowId, Inheritance], chores: Chores | None = None) -> None:
+def give_up(left: dict[WindowId, Inheritance], chores: Chores) -> None:
     """Close what no instance takes."""
     for one in left.values():
         one.listener.close()
         for connection, _ in one.connections:
             connection.close()
         if one.chat:
-            (chores or Chores()).end_chat(one.chat)
+            chores.end_chat(one.chat)
 
 
 def _reject(review: dict[str, Any], outboxes: dict[str, list[dict[str, Any]]]) -> None:

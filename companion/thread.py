@@ -12,6 +12,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import handover
@@ -169,13 +170,13 @@ class CompanionThread:
             for window, reviews in self._reviews.items():
                 if window in left:
                     left[window].reviews.extend(reviews)
-            chores = handover.Chores(end=thaw, abandon_reviews=self._editor.abandon_reviews)
+            chores = replace(handover.NO_CHORES, end=thaw, abandon_reviews=self._editor.abandon_reviews)
             handover.leave(left, chores, self._holder)
             self._endpoints = []
         elif not self._is_left():
             self._close_endpoints()
             if self._predecessor and self._predecessor.left.is_set():
-                handover.give_up(handover.receive(self._predecessor))
+                handover.give_up(handover.receive(self._predecessor), handover.NO_CHORES)
 
     def _set_aside(self) -> None:
         """Withdraw the discovery files, but keep the ports, tokens and sessions for the next attempt.
@@ -185,7 +186,7 @@ class CompanionThread:
         """
         self._variables.remove()
         holder = handover.Holder()
-        handover.leave({one.window: one.leave() for one in self._endpoints}, holder=holder)
+        handover.leave({one.window: one.leave() for one in self._endpoints}, handover.NO_CHORES, holder)
         self._predecessor, self._endpoints = holder, []
 
     def _open_endpoints(self) -> None:
@@ -204,7 +205,7 @@ class CompanionThread:
                 self._endpoints.append(endpoint)
                 self._editor.listening(window.id, endpoint.port)
                 self._publish(endpoint)
-        handover.give_up(left)
+        handover.give_up(left, handover.NO_CHORES)
 
     def _publish(self, endpoint: Endpoint) -> None:
         """One window's failure is no reason to serve nobody."""

@@ -242,9 +242,13 @@ class CliSessions:
         on_end: Callable[[Session], Coroutine[Any, Any, None]],
         on_resumed: Callable[[Session], None],
         on_unsendable: Unsendable,
+        on_change: Callable[[], object],
         maps: Callable[[], PathMaps] = PathMaps,
     ) -> None:
-        """`maps` gives the folders as CLIs call them that run somewhere else."""
+        """`on_change` is called when a stream has opened or closed.
+
+        `maps` gives the folders as CLIs call them that run somewhere else.
+        """
         self._maps = maps
         self._window = window
         self._background = background
@@ -252,8 +256,7 @@ class CliSessions:
         self._on_end = on_end
         self._on_resumed = on_resumed
         self._on_unsendable = on_unsendable
-        self.on_change: Callable[[], object] = lambda: None
-        """Called when a stream has opened or closed."""
+        self._on_change = on_change
         self.is_left = False
         """Whether the next instance has the sessions: no new work begins here."""
         self._sessions: dict[str, Session] = {}
@@ -299,7 +302,7 @@ class CliSessions:
         self._cancel_end(identifier)
         if session := self._sessions.pop(identifier, None):
             logger.info("%s has disconnected", session.cli)
-            self.on_change()
+            self._on_change()
             self._background(self._on_end(session))
 
     def stream_opened(self, session: Session, stream: Stream) -> None:
@@ -307,14 +310,14 @@ class CliSessions:
         self._cancel_end(session.identifier)
         session.stream_opened(stream)
         self._on_stream(session)
-        self.on_change()
+        self._on_change()
 
     def stream_closed(self, session: Session, stream: Stream) -> None:
         """A session's stream is gone. The session ends too unless a stream comes back in time."""
         if session.stream_closed(stream) and session.identifier in self._sessions:
             if not session.is_agent:
                 self._end_later(session.identifier)
-            self.on_change()
+            self._on_change()
 
     async def flush(self) -> None:
         """Send what waits for the streams that are open. A CLI that reads nothing keeps this waiting."""

@@ -64,8 +64,12 @@ class WindowServer:
         background: Background,
         may_tell: asyncio.Event,
         on_folders: Callable[[], None],
+        on_streams: Callable[[], object],
     ) -> None:
-        """`may_tell` is set as soon as the settings are known, without which nothing of a file is told."""
+        """`may_tell` is set as soon as the settings are known, without which nothing of a file is told.
+
+        `on_streams` is called when the stream of a session has opened or closed.
+        """
         self.endpoint = endpoint
         self.order = FocusOrder()
         self._shown = Shown(self.order)
@@ -84,6 +88,7 @@ class WindowServer:
             on_end=self._end,
             on_resumed=self._resumed,
             on_unsendable=self._unsendable,
+            on_change=on_streams,
             maps=lambda: PathMaps(self.settings.path_maps),
         )
         self._awaited: dict[str, AwaitedSession] = {}

@@ -88,7 +88,7 @@ class Adapter:
 
     def __init__(self) -> None:
         self._bridge = UiBridge()
-        self.settings = SettingsFile(self._wrong_setting)
+        self.settings = SettingsFile(self._wrong_setting, self._configure)
         self.libraries = Libraries(self.settings, self.say, self._libraries_settled)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.focus = Focus()
@@ -115,6 +115,7 @@ class Adapter:
             comments=self._comments_of,
             open_comment=lambda window, comment: go_to(window, self.comments.views, comment),
             accepted=self._accepted,
+            is_reload=lambda: self.thread.is_reload,
         )
         self.following = Following(self.focus)
         self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
@@ -158,10 +159,9 @@ class Adapter:
 
     def start(self) -> None:
         """Start the companion, and tell it when each file had the focus last."""
-        self.settings.on_change(self._configure)
+        self.settings.start()
         self._configure()
         self.thread.start()
-        self.diffs.awaits_reviews = self.thread.is_reload
         self.diffs.inherit(self.thread.left_on_screen)
         for window in sublime.windows():
             if self.scratch.is_scratch(window):  # an instance or an editor that ended during a check left it
@@ -409,39 +409,39 @@ class Adapter:
         self.thread.post(lambda companion: companion.window_closed(identifier))
 
     def listening(self, window: WindowId, port: int) -> None:
-        """See Editor."""
+        """A window is served on this port. It should have the same port after a reload or a restart."""
         self._bridge.post(lambda: remember_port(window, port))
 
     def libraries_wrong(self, trouble: Trouble) -> None:
-        """See Editor."""
+        """Tell the person what is wrong with the libraries, and offer the remedy."""
         self._bridge.post(lambda: self.libraries.wrong(trouble))
 
     def show_status(self, window: WindowId, status: WindowStatus) -> None:
-        """See Editor."""
+        """Show which CLIs are connected and how many diffs and questions wait. Called when that changes."""
         self._bridge.post(lambda: self._show_status(window, status))
 
     async def window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
-        """See Editor."""
+        """What a window shows."""
         return await self._bridge.call(lambda: self._window_state(window, question))
 
     async def selection(self, view: ViewId, limit: int) -> Selection | None:
-        """See Editor."""
+        """The caret and the selected text of a view; the first `limit` characters are enough."""
         return await self._bridge.call(lambda: selection_of(sublime.View(view), limit))
 
     async def shown_problems(self, window: WindowId, paths: Sequence[str] | None) -> ShownProblems | None:
-        """See Editor."""
+        """The problems of some files of a window, or of all."""
         return await self._bridge.ask(lambda done: self.problems.read(window, paths, done), LIMIT)
 
     async def tabs(self, window: WindowId) -> Sequence[Tab] | None:
-        """See Editor."""
+        """The tabs of a window that show files, in their order."""
         return await self._bridge.call(lambda: tabs.tabs(window, self.focus), LIMIT)
 
     async def selected(self, window: WindowId, limit: int) -> Selected | None:
-        """See Editor."""
+        """What the person has selected; `limit` is that of each text. None too if the tab has no file."""
         return await self._bridge.call(lambda: tabs.selected(window, self.focus, limit), LIMIT)
 
     async def find_symbols(self, window: WindowId, question: SymbolQuestion) -> SymbolPlaces | None:
-        """See Editor."""
+        """Where a symbol is defined or used."""
         begun: list[SymbolSearch] = []
 
         def begin(done: Callable[[SymbolPlaces | None], None]) -> None:
@@ -455,63 +455,63 @@ class Adapter:
                 search.cancel()
 
     async def show_place(self, window: WindowId, path: str, line: int) -> bool:
-        """See Editor."""
+        """Show a line of a file, from 1, without taking the focus. Returns whether the file is shown."""
         return await self._bridge.call(lambda: tabs.show_place(window, self.focus, path, line), LIMIT)
 
     async def show_review(self, review: Review, marks: Marks | None) -> None:
-        """See Editor."""
+        """Open the diff of a review without taking the focus; without marks if the texts can't be compared."""
         await self._bridge.call(lambda: self._show_review(review, marks))
 
     def show_visits(self, window: WindowId, visits: Sequence[Visit]) -> None:
-        """See Editor."""
+        """The agent of a chat reads or writes at these places, in this order."""
         self._bridge.post(lambda: self._visited(window, visits))
 
     def show_marks(self, review: Review, marks: Marks, version: int) -> None:
-        """See Editor."""
+        """Mark the changes of an edited proposal, if it is still at this version."""
         self._bridge.post(lambda: self.diffs.show_marks(review, marks, version))
 
     def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
-        """See Editor."""
+        """Answer `Reviews.edit`: make these edits, in order from the top, if the proposal is still at this version."""
         self._bridge.post(lambda: self.diffs.apply(review, edits, version))
 
     def show_changes(self, window: WindowId, listing: Listing) -> None:
-        """See Editor."""
+        """Show what waits in a window. Called when that changes."""
         self._bridge.post(lambda: self._show_changes(window, listing))
 
     async def open_files(self) -> dict[str, bool]:
-        """See Editor."""
+        """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
         return await self._bridge.call(open_files)
 
     async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
-        """See Editor."""
+        """Ask a question with a button for yes; True if the person clicks that."""
         return await self._bridge.call(lambda: _confirm(question, yes, no))
 
     def overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
-        """See Editor."""
+        """A save of the person has overwritten what agents had written in a file: the text that was lost there."""
         self._bridge.post(lambda: self._overwritten(window, path, agents, text))
 
     def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
-        """See Editor."""
+        """A turn is over, or a CLI has been quiet for a while, and this many files have changed in it."""
         self._bridge.post(lambda: self._turn_changed(window, agent, files))
 
     def written_below(self, window: WindowId, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
-        """See Editor."""
+        """Agents have written a file of which a tab has unsaved text. `path` is absolute."""
         self._bridge.post(lambda: self.unsaved.written_below(path, agents, before))
 
     async def buffer(self, path: str) -> str | None:
-        """See Editor."""
+        """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
         return await self._bridge.call(lambda: files.buffer(path))
 
     async def replace_buffer(self, path: str, text: str) -> bool:
-        """See Editor."""
+        """Replace the text of an open file as one step of undo, and save it. Returns False if it isn't open."""
         return await self._bridge.call(lambda: files.replace(path, text))
 
     async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
-        """See Editor."""
+        """Ask the person whether an agent may read or write a file that is outside the chat's folders."""
         return await self._bridge.call(lambda: files.may_touch(agent, path, writes=writes))
 
     async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
-        """See Screen."""
+        """Have the person fill in a form, or go to a page, while there is no conversation that could show it."""
         import asyncio  # noqa: PLC0415 - it would stall the UI thread
 
         answer: asyncio.Future[tuple[str | None, Values]] = asyncio.get_running_loop().create_future()
@@ -526,23 +526,23 @@ class Adapter:
         return await answer
 
     async def encodings(self, path: str) -> Encodings:
-        """See Editor."""
+        """How the editor decodes a file."""
         return await self._bridge.call(lambda: _encodings(path))
 
     def review_disk_changed(self, review: Review) -> None:
-        """See Editor."""
+        """`review.disk_state` has changed: the file differs from what the diff shows, or no longer does."""
         self._bridge.post(lambda: self.diffs.update_header(review))
 
     def reload_review(self, review: Review) -> None:
-        """See Editor."""
+        """Show the file again, which has been read again, and ask for the marks."""
         self._bridge.post(lambda: self.diffs.reload(review))
 
     async def review_text(self, review: Review) -> str | None:
-        """See Editor."""
+        """The current text of the proposal's view, with plain line feeds. A busy editor answers when it is idle."""
         return await self._bridge.call(lambda: self.diffs.text(review))
 
     async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
-        """See Editor."""
+        """Go on with the diffs of reviews from before a reload, in their `views`, which show the proposal's text."""
         return await self._bridge.call(lambda: self._take_up_reviews(reviews))
 
     def _take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
@@ -552,45 +552,45 @@ class Adapter:
         return closed
 
     def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
-        """See Editor."""
+        """No instance of the package goes on with these reviews, which are plain data (`left_reviews.to_plain`)."""
         sublime.set_timeout(lambda: abandon(left))  # the bridge is closed by now
         # A disk that hangs must not hold up whoever waits for an answer.
         threading.Thread(target=keep_unwritten, args=(left,), name="qwen-companion-kept", daemon=True).start()
 
     def refuse_answer(self, review: Review) -> None:
-        """See Editor."""
+        """The person's answer can't be taken: the diff waits for another one."""
         self._bridge.post(lambda: self.diffs.answer_refused(review))
 
     def dismiss_review(self, review: Review) -> None:
-        """See Editor."""
+        """Close the diff's views; the review has its outcome."""
         self._bridge.post(lambda: self.diffs.close(review))
 
     def orphan_review(self, review: Review) -> None:
-        """See Editor."""
+        """Mark the diff as one that nobody waits for. Its views stay until the person closes them."""
         self._bridge.post(lambda: self.diffs.update_header(review))
 
     def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
-        """See Editor."""
+        """Show text that would be lost in a new view, and say why."""
         self._bridge.post(lambda: self._keep_text(window, title, text, why))
 
     async def show_chat(self, chat: ChatId, render: Render) -> bool:
-        """See Editor."""
+        """Update the view of a chat, by the view's id. Returns False if there is none."""
         return await self._bridge.call(lambda: self.chats.show(chat, render), LIMIT)
 
     def take_up_chat(self, chat: ChatId) -> None:
-        """See Editor."""
+        """Somebody works for a chat of the instance before this one: connect it, even if its tab is hidden."""
         self._bridge.post(lambda: self.chats.take_up(chat))
 
     def return_draft(self, chat: ChatId, draft: Draft, why: str) -> None:
-        """See Editor."""
+        """Put a draft back into the chat's prompt, and say why."""
         self._bridge.post(lambda: self._return_draft(chat, draft, why))
 
     def mention(self, message: str, window: WindowId) -> None:
-        """See Editor."""
+        """Show one sentence for a moment."""
         self._bridge.post(lambda: _mention(message, window))
 
     def say(self, message: str, window: WindowId | None = None) -> None:
-        """See Editor."""
+        """Show a problem and keep it for the status report. Without a window, the one in front shows it."""
         self._bridge.post(lambda: _tell(message, window, needs_action=True))
 
     def _libraries_settled(self, message: str, problems: Sequence[str]) -> None:
@@ -601,7 +601,7 @@ class Adapter:
         self._bridge.post(show)
 
     def settle(self, message: str) -> None:
-        """See Editor."""
+        """The problem that `say` told is over."""
         self._bridge.post(lambda: NOTICES.settled([message]))
 
     def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:

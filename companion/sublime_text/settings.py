@@ -22,14 +22,15 @@ _INSTALLED = "installed"
 class SettingsFile:
     """The settings of the package. Lives on the UI thread.
 
-    `report` is called once for each wrong value, and again if it is corrected and becomes wrong again.
+    `report` is called once for each wrong value, and again if it is corrected and becomes wrong again; `changed` is
+    called whenever a value may have changed.
     """
 
-    def __init__(self, report: Callable[[Problem, WindowId | None], object]) -> None:
+    def __init__(self, report: Callable[[Problem, WindowId | None], object], changed: Callable[[], object]) -> None:
         self._file = sublime.load_settings(FILE)
         self._report = report
         self._reported: set[tuple[Problem, WindowId | None]] = set()
-        self._call: Callable[[], object] = lambda: None
+        self._call = changed
         self._agents = sublime.load_settings(AGENTS_FILE)
         self.installed = self._read_installed()
         """The agents that were installed from the registry, by its ids."""
@@ -90,9 +91,8 @@ class SettingsFile:
             self._glanced[window.id()] = glanced
             self.look(window)
 
-    def on_change(self, call: Callable[[], object]) -> None:
-        """Call `call` whenever a value may have changed."""
-        self._call = call
+    def start(self) -> None:
+        """Report what is wrong already, and notice changes of the files from now on."""
         self._file.add_on_change(_KEY, self._changed)
         self._agents.add_on_change(_KEY, self._agents_changed)
         self._tell()

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     yield
-    handover.give_up(handover.take())
+    handover.give_up(handover.take(), handover.NO_CHORES)
 
 
 def reload(running: Running, start: Callable[[], Running]) -> Running:
@@ -106,7 +107,7 @@ def test_a_session_of_another_family_is_not_resumed(start: Callable[[], Running]
     assert first.thread.stop(LIMIT, hand_over=True)
     left = handover.take()
     left[WindowId(1)].sessions[known] = "Another CLI"
-    handover.leave(left)
+    handover.leave(left, handover.NO_CHORES)
     start()
     assert cli.ask("tools/list").status_code == 404
 
@@ -150,7 +151,7 @@ def test_the_place_of_a_window_that_has_closed_is_given_up(start: Callable[[], R
 def test_what_nobody_takes_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handover, "LIMIT", 0.01)
     listener = listen()
-    handover.leave({WindowId(1): Inheritance(listener)})
+    handover.leave({WindowId(1): Inheritance(listener)}, handover.NO_CHORES)
     until(lambda: listener.fileno() == -1)
     assert handover.take() == {}
 
@@ -160,9 +161,9 @@ def test_the_collector_looks_at_everything_again_only_when_the_package_is_gone(
 ) -> None:
     """A reload keeps what is frozen."""
     thawed: list[bool] = []
-    chores = handover.Chores(end=lambda: thawed.append(True))
+    chores = replace(handover.NO_CHORES, end=lambda: thawed.append(True))
     handover.leave({WindowId(1): Inheritance(listen())}, chores)
-    handover.give_up(handover.take())
+    handover.give_up(handover.take(), handover.NO_CHORES)
     monkeypatch.setattr(handover, "LIMIT", 0.01)
     assert not thawed
     handover.leave({WindowId(1): Inheritance(listen())}, chores)
@@ -171,8 +172,8 @@ def test_the_collector_looks_at_everything_again_only_when_the_package_is_gone(
 
 def test_what_was_left_before_is_given_up_for_what_is_left_now() -> None:
     old, new = listen(), listen()
-    handover.leave({WindowId(1): Inheritance(old)})
-    handover.leave({WindowId(1): Inheritance(new, {"Qwen Code": "token"})})
+    handover.leave({WindowId(1): Inheritance(old)}, handover.NO_CHORES)
+    handover.leave({WindowId(1): Inheritance(new, {"Qwen Code": "token"})}, handover.NO_CHORES)
     until(lambda: old.fileno() == -1)
     assert handover.take()[WindowId(1)].tokens == {"Qwen Code": "token"}
     new.close()

@@ -34,7 +34,7 @@ Start = Callable[[], Running]
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     yield
-    handover.give_up(handover.take())
+    handover.give_up(handover.take(), handover.NO_CHORES)
 
 
 def unload(running: Running) -> None:

@@ -50,8 +50,12 @@ class Diffs:
         comments: Callable[[sublime.Window], Sequence[Comment]],
         open_comment: Callable[[sublime.Window, Comment], object],
         accepted: Callable[[DiffView], object],
+        is_reload: Callable[[], bool],
     ) -> None:
-        """`comments` gives those of a window, `open_comment` goes to one. `accepted` hears of each acceptance."""
+        """`comments` gives those of a window, `open_comment` goes to one. `accepted` hears of each acceptance.
+
+        `is_reload` says whether there was an instance before this one, so that `take_up` follows.
+        """
         self._focus = focus
         self._tell = tell
         self._layout = layout
@@ -63,8 +67,8 @@ class Diffs:
         self.lists = DiffLists(self.in_window, written, commented, self._open_number, self.accept_all, self.reject_all)
         self._accepted = accepted
         self.rejected = RejectedTexts()
-        self.awaits_reviews = False
-        """Whether the reviews from before a reload are not known yet."""
+        self._is_reload = is_reload
+        self._has_taken_up = False
         self._later: list[Callable[[], object]] = []
 
     def open(self, review: Review, marks: Marks | None) -> None:
@@ -363,6 +367,11 @@ class Diffs:
         self.rejected.take_up(left.get("rejected", ()))
         self.lists.inherit(left.get("lists", {}))
 
+    @property
+    def awaits_reviews(self) -> bool:
+        """Whether the reviews from before a reload are not known yet."""
+        return self._is_reload() and not self._has_taken_up
+
     def later(self, command: Callable[[], object]) -> None:
         """Give a command as soon as the reviews from before a reload are known."""
         self._later.append(command)
@@ -387,7 +396,7 @@ class Diffs:
             group = window.get_view_index(left.proposal)[0]
             before = self._focus.before(window, left.focus)
             self._begin(window, group, review, left.layout, before, left)
-        self.awaits_reviews = False
+        self._has_taken_up = True
         for view in self.lists.take_up():
             if window := view.window():
                 self._focus.give(window, view)

@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Self
@@ -179,6 +180,8 @@ def test_a_handover_without_an_open_listener_waits_without_looking(monkeypatch: 
     monkeypatch.setattr(handover, "LIMIT", 0.1)
     listener = listen()
     ended: list[bool] = []
-    handover.leave({WindowId(1): handover.Inheritance(listener)}, handover.Chores(end=lambda: ended.append(True)))
+    handover.leave(
+        {WindowId(1): handover.Inheritance(listener)}, replace(handover.NO_CHORES, end=lambda: ended.append(True))
+    )
     until(lambda: ended)
     assert listener.fileno() == -1
