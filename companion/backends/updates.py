@@ -46,12 +46,14 @@ class _Resource(Wire):
 
 
 class _Other(Wire):
-    type: str = "something"
+    type: Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else "something")] = "something"
 
 
 def _content_kind(value: Any) -> str:
-    kind = as_object(value).get("type")
-    return kind if kind in {"text", "resource_link", "resource"} else "other"
+    fields = as_object(value)
+    kind, held = fields.get("type"), as_object(fields.get("resource"))
+    needed = {"text": fields.get("text"), "resource_link": fields.get("uri"), "resource": held.get("uri")}
+    return kind if isinstance(kind, str) and isinstance(needed.get(kind), str) else "other"
 
 
 _Content = Annotated[
@@ -91,8 +93,12 @@ class _ToolDiff(Wire):
 
 
 def _tool_content_kind(value: Any) -> str:
-    kind = as_object(value).get("type")
-    return kind if kind in {"content", "diff"} else "other"
+    fields = as_object(value)
+    kind = fields.get("type")
+    if kind == "content" and isinstance(fields.get("content"), dict):
+        return "content"
+    is_diff = kind == "diff" and isinstance(fields.get("path"), str) and isinstance(fields.get("newText"), str)
+    return "diff" if is_diff else "other"
 
 
 _ToolContent = Annotated[
@@ -106,6 +112,17 @@ class _Location(Wire):
     line: Line = None
 
 
+def _objects(value: object) -> list[Mapping[str, Any]] | None:
+    """The objects of a list; None, which changes nothing, where there is no list."""
+    items = cast("list[object]", value) if isinstance(value, list | tuple) else None
+    return None if items is None else [cast("Mapping[str, Any]", each) for each in items if isinstance(each, dict)]
+
+
+def _located(value: object) -> list[Mapping[str, Any]] | None:
+    places = _objects(value)
+    return None if places is None else [place for place in places if isinstance(place.get("path"), str)]
+
+
 class _ToolMeta(Wire):
     tool_name: Text = ""
     parent_tool_call_id: str | None = None
@@ -113,11 +130,11 @@ class _ToolMeta(Wire):
 
 class _ToolCall(Wire):
     tool_call_id: str
-    title: str | None = None
-    kind: str | None = None
-    status: str | None = None
-    content: tuple[_ToolContent, ...] | None = None
-    locations: tuple[_Location, ...] | None = None
+    title: Text = ""
+    kind: Text = ""
+    status: Text = ""
+    content: Annotated[tuple[_ToolContent, ...] | None, BeforeValidator(_objects)] = None
+    locations: Annotated[tuple[_Location, ...] | None, BeforeValidator(_located)] = None
     raw_input: Annotated[dict[str, Any], BeforeValidator(shallow_object)] = Field(default_factory=dict)
     raw_output: Annotated[Any, BeforeValidator(shallow)] = None
     running_terminals: tuple[str, ...] | None = None
@@ -130,9 +147,9 @@ def _tool_call(call: _ToolCall) -> events.ToolCallUpdate:
     return events.ToolCallUpdate(
         call.tool_call_id,
         call.meta.tool_name,
-        call.title or "",
-        call.kind or "",
-        call.status or "",
+        call.title,
+        call.kind,
+        call.status,
         None if call.content is None else _shown(call.content),
         None if locations is None else tuple(Location(each.path, each.line) for each in locations),
         call.raw_input,
@@ -379,9 +396,15 @@ class _Question(Wire):
     options: tuple[_Answer, ...] = ()
 
 
+def _answerable(value: object) -> list[_Option]:
+    """The options of a list that can be read."""
+    items = cast("list[object]", value) if isinstance(value, list | tuple) else []
+    return [found for item in items if (found := read(_Option, item))]
+
+
 class _Permission(Wire):
     tool_call: _ToolCall
-    options: tuple[_Option, ...]
+    options: Annotated[tuple[_Option, ...], BeforeValidator(_answerable)]
     questions: tuple[_Question, ...] = ()
 
 

@@ -53,14 +53,15 @@ def shallow_object(value: object) -> dict[str, Any]:
     return {name: shallow(each) for name, each in as_object(value).items()}
 
 
-def _line(value: object) -> int | None:
+def as_line(value: object) -> int | None:
+    """A line from 1; None for anything else."""
     number = int(value) if isinstance(value, float) and value.is_integer() else value
     return number if type(number) is int and 0 < number <= MOST else None
 
 
 Count = Annotated[int, Field(ge=0, le=MOST)]
 """A number of something."""
-Line = Annotated[int | None, BeforeValidator(_line)]
+Line = Annotated[int | None, BeforeValidator(as_line)]
 """A line from 1; None where there is anything else."""
 Object = Annotated[dict[str, Any], BeforeValidator(as_object)]
 """An object; empty where there is anything else."""

@@ -19,6 +19,8 @@ MAX_TEXT = 100_000
 
 _TEXTS = ("path", "words", "agent", "id")
 _TIMES = ("sent", "written")
+_MOST = 2**53
+"""What no line and no time reaches; a damaged file may have any number."""
 
 
 def _new_id() -> str:
@@ -96,11 +98,15 @@ class Comment:
         """A comment from an object of JSON; None if it is none."""
         fields: Mapping[str, object] = cast("Mapping[str, object]", data) if isinstance(data, dict) else {}
         texts = {name: value for name in _TEXTS if isinstance(value := fields.get(name), str)}
-        times = {name: float(value) for name in _TIMES if isinstance(value := fields.get(name), int | float)}
+        times = {
+            name: float(value)
+            for name in _TIMES
+            if isinstance(value := fields.get(name), int | float) and 0 <= value < _MOST
+        }
         first, side, lines = fields.get("first"), fields.get("side"), fields.get("lines")
         found = cast("list[object]", lines) if isinstance(lines, list) else []
         quoted = tuple(line for line in found if isinstance(line, str))
-        if len(texts) < len(_TEXTS) or len(times) < len(_TIMES) or not isinstance(first, int) or first < 1:
+        if len(texts) < len(_TEXTS) or len(times) < len(_TIMES) or not isinstance(first, int) or not 1 <= first < _MOST:
             return None
         if side not in ("file", "proposal", "original"):
             return None
@@ -115,7 +121,7 @@ class Comment:
             to=found_to if isinstance(found_to := fields.get("to"), str) else "",
             is_in_prompt=fields.get("is_in_prompt") is True,
             has_changed=fields.get("has_changed") is True,
-            left_out=left_out if isinstance(left_out := fields.get("left_out"), int) and left_out > 0 else 0,
+            left_out=left_out if isinstance(left_out := fields.get("left_out"), int) and 0 < left_out < _MOST else 0,
             written=times["written"],
             id=texts["id"],
         )

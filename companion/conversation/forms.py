@@ -5,8 +5,8 @@ Standard library alone: the screen checks what is entered as it is entered.
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -103,7 +103,7 @@ class FormField:
                 return self._text_problem(value)
 
     def _number_problem(self, value: Value) -> str:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not is_finite(value):
             return "Write a number."
         if self.kind == "integer" and not (isinstance(value, int) and -LARGEST <= value <= LARGEST):
             return "Write a whole number."
@@ -173,6 +173,11 @@ class Form:
     def field(self, name: str) -> FormField | None:
         """The field of a name."""
         return next((field for field in self.fields if field.name == name), None)
+
+
+def is_finite(number: float) -> bool:
+    """Whether a number is one that a float can be near to. An integer of the wire may have any size."""
+    return abs(number) <= sys.float_info.max
 
 
 def _plain(number: float) -> str:

@@ -411,7 +411,7 @@ def _refusal(review: Review, text: str) -> str:
     """Why a text can't be accepted; empty if it can."""
     if review.request:
         return ""
-    if not text and review.shown:
+    if not text and review.shown and not review.restored(text):
         return EMPTY_REFUSED.format(cli=review.owner.cli)
     return f"{review.owner.cli} has disconnected and can't write {review.name}." if review.orphaned else ""
 

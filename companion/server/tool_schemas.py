@@ -16,6 +16,8 @@ from ..protocol import FilePath
 MOST = 500
 """Rows in one answer."""
 MOST_PATHS = 100
+MOST_LINES = 2**31 - 1
+"""The last line or character that can be asked for; the editor takes no larger number."""
 LONGEST_WAIT = 5.0
 """Seconds that a tool waits for a language server."""
 
@@ -77,8 +79,10 @@ class FindReferencesArguments(_Paged):
         default="", description="The symbol's name. Not needed with path, line and character."
     )
     path: FilePath | None = Field(default=None, description="Absolute path of a file that has the symbol.")
-    line: Annotated[StrictInt, Field(ge=1)] = Field(default=1, description="The symbol's line in it, from 1.")
-    character: Annotated[StrictInt, Field(ge=1)] = Field(
+    line: Annotated[StrictInt, Field(ge=1, le=MOST_LINES)] = Field(
+        default=1, description="The symbol's line in it, from 1."
+    )
+    character: Annotated[StrictInt, Field(ge=1, le=MOST_LINES)] = Field(
         default=1, description="The symbol's place in that line, in UTF-16 units from 1."
     )
 
@@ -87,7 +91,7 @@ class OpenFileArguments(_Arguments):
     """Arguments of `openFile`."""
 
     path: FilePath = Field(description="Absolute path of a file that exists.")
-    line: Annotated[StrictInt, Field(ge=1)] = Field(default=1, description="The line to show, from 1.")
+    line: Annotated[StrictInt, Field(ge=1, le=MOST_LINES)] = Field(default=1, description="The line to show, from 1.")
 
 
 class PlaceAnswer(_Answer):

@@ -162,6 +162,7 @@ class Adapter:
         self._configure()
         self.thread.start()
         self.diffs.awaits_reviews = self.thread.is_reload
+        self.diffs.inherit(self.thread.left_on_screen)
         for window in sublime.windows():
             if self.scratch.is_scratch(window):  # an instance or an editor that ended during a check left it
                 close(window)
@@ -291,18 +292,17 @@ class Adapter:
 
         self.ask_later(sublime.active_window(), put, done)
 
-    def stop(self, *, hand_over: bool = False) -> None:
+    def stop(self, *, hand_over: bool = False, screen: dict[str, Any] | None = None) -> None:
         """Stop the companion and wait. The CLIs are told that their diffs are rejected, and the discovery files go."""
         self._bridge.close()
         self.libraries.close()
-        self.thread.stop(STOP_LIMIT, hand_over=hand_over)
+        self.thread.stop(STOP_LIMIT, hand_over=hand_over, screen=screen)
         self.comments.kept.close()
         self._log.close()
 
     def unload(self) -> None:
         """Stop, and remove from the screen what the next instance doesn't go on with. It takes over the sessions."""
-        self.diffs.leave()
-        self.stop(hand_over=True)
+        self.stop(hand_over=True, screen=self.diffs.leave())
         self.settings.close()
         self.status_bar.close()
         self.comments.close()

@@ -6,12 +6,15 @@ away when a file is saved (`docs/protocols/sublime.md#views-and-windows`).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, ClassVar
 
 import sublime
 import sublime_plugin
 
+_NUMBERS = itertools.count(1)
 Edit = tuple[int, int, str]
 """Where a change starts and ends, and the text that replaces what is there. All points are in characters."""
 
@@ -27,9 +30,20 @@ def edit(view: sublime.View, edits: Sequence[Edit]) -> None:
         is_read_only = view.is_read_only()
         view.set_read_only(False)
         try:
-            view.run_command("qwen_companion_edit", {"edits": [list(each) for each in edits]})
+            view.run_command(*command(edits))
         finally:
             view.set_read_only(is_read_only)
+
+
+def command(edits: Sequence[Edit]) -> tuple[str, dict[str, Any]]:
+    """The command that makes these edits, in a view that can be written, once.
+
+    The edits are no arguments of it: recorded in a macro or repeated, it does nothing, instead of putting one file's
+    text into another.
+    """
+    number = next(_NUMBERS)
+    QwenCompanionEditCommand.given[number] = edits
+    return "qwen_companion_edit", {"number": number}
 
 
 def write_all(view: sublime.View, text: str) -> None:
@@ -88,9 +102,12 @@ def _overriding(settings: sublime.Settings, **own: bool | str) -> Iterator[None]
 class QwenCompanionEditCommand(sublime_plugin.TextCommand):
     """Change the text of a view, exactly as given."""
 
-    def run(self, edit: sublime.Edit, edits: list[Edit]) -> None:
-        """See `edit`."""
-        for start, end, text in edits:
+    given: ClassVar[dict[int, Sequence[Edit]]] = {}
+    """The edits that are about to be made, by their numbers."""
+
+    def run(self, edit: sublime.Edit, number: int) -> None:
+        """See `command`."""
+        for start, end, text in self.given.pop(number, ()):
             # `replace` would select what it inserts at a caret.
             if start < end:
                 self.view.erase(edit, sublime.Region(start, end))

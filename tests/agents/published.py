@@ -16,6 +16,10 @@ VIBE = PROJECT / ".cache" / "vibe"
 PATCH = "*** Begin Patch\n{}*** End Patch\n"
 
 
+STEPS = (("First thing", "completed"), ("Second thing", "in_progress"), ("Third thing", "pending"))
+"""The plan that is made: texts and states."""
+
+
 def no_files(url: str) -> Mapping[str, str]:
     """No configuration."""
     return {}
@@ -45,8 +49,11 @@ class Published:
     """The call that reads a file, for agents that edit only what they have read."""
     files: Callable[[str], Mapping[str, str]] = no_files
     plan: Callable[[], Call] | None = None
+    """The call that makes the plan of `STEPS`; None if it has no such tool with a scripted model."""
     question: Callable[[], Call] | None = None
     """The call that asks the person to choose between Red and Blue; None if it has no such tool."""
+    planning: tuple[str, str] = ("", "")
+    """The option of the session, and its value, with which it plans before it works."""
 
     def prepare(self, url: str, home: Home) -> dict[str, str]:
         """Write the configuration. Returns the environment."""
@@ -121,8 +128,6 @@ def question(**more: object) -> dict[str, object]:
     return {"questions": [{"question": QUESTION, "header": "Colour", "options": list(ANSWERS), **more}]}
 
 
-STEPS = (("First thing", "completed"), ("Second thing", "in_progress"), ("Third thing", "pending"))
-
 CODEX_CONFIGURATION = """model = "gpt-6.1-sol"
 model_provider = "scripted"
 model_reasoning_summary = "detailed"
@@ -162,6 +167,7 @@ backend = "generic"
 name = "scripted"
 provider = "mine"
 alias = "scripted"
+supports_images = true
 [[models]]
 name = "scripted-two"
 provider = "mine"
@@ -186,10 +192,9 @@ def opencode_configuration(url: str) -> Mapping[str, str]:
     return {".config/opencode/opencode.json": json.dumps(configuration)}
 
 
-def todos(*names: str) -> Sequence[Mapping[str, str]]:
-    """The steps of a plan, as a tool's arguments: the names of its fields for the text and the state."""
-    text, state = names
-    return [{text: step, state: status, "id": step, "priority": "medium", "activeForm": step} for step, status in STEPS]
+def todos(text: str = "content", done: str = "completed", **more: str) -> Sequence[Mapping[str, str]]:
+    """The steps of a plan, as a tool's arguments: the name of the field for a text, the word for what is done."""
+    return [{text: step, "status": done if state == "completed" else state, **more} for step, state in STEPS]
 
 
 AGENTS = {
@@ -225,7 +230,8 @@ AGENTS = {
             "NO_BROWSER": "1",
         },
         files=lambda url: {".codex/config.toml": CODEX_CONFIGURATION.format(url=url)},
-        plan=lambda: codex_call("update_plan", {"plan": [{"step": step, "status": state} for step, state in STEPS]}),
+        question=lambda: Call("request_user_input", question(id="colour")),
+        planning=("collaboration_mode", "plan"),
     ),
     "opencode": Published(
         "OpenCode",
@@ -242,7 +248,7 @@ AGENTS = {
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
         },
         files=opencode_configuration,
-        plan=lambda: Call("todowrite", {"todos": todos("content", "status")}),
+        plan=lambda: Call("todowrite", {"todos": todos(priority="medium")}),
     ),
     "copilot": Published(
         "Copilot",
@@ -275,7 +281,7 @@ AGENTS = {
             "KIMI_CODE_HOME": str(home.home / ".kimi-code"),
         },
         files=lambda url: {".kimi-code/config.toml": KIMI_CONFIGURATION.format(url=url)},
-        plan=lambda: Call("TodoList", {"todos": todos("title", "status")}),
+        plan=lambda: Call("TodoList", {"todos": todos("title", "done")}),
         question=lambda: Call("AskUserQuestion", question(multi_select=False)),
     ),
     "vibe": Published(
@@ -289,7 +295,7 @@ AGENTS = {
         read=strings("read_file", "path"),
         environment=lambda _, home: {"MISTRAL_API_KEY": "none-needed", "VIBE_HOME": str(home.home / ".vibe")},
         files=lambda url: {".vibe/config.toml": VIBE_CONFIGURATION.format(url=url)},
-        plan=lambda: Call("todo", {"action": "write", "todos": todos("content", "status")}),
+        plan=lambda: Call("todo", {"action": "write", "todos": [{**each, "id": each["content"]} for each in todos()]}),
     ),
 }
 

@@ -13,13 +13,14 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from companion.backends.acp.surroundings import Surroundings, no_surroundings
+from companion.conversation.failures import UnsendableError
 from companion.conversation.snapshot import Diff, Permission
 from tests.agent_talk import AgentTalk, MemoryFiles, run, said, talking, tools, until
 from tests.e2e.model import Model, Script
 from tests.e2e.qwen import Home
 from tests.parts import has
 
-from .published import AGENTS, Published, folder_of
+from .published import AGENTS, STEPS, Published, folder_of
 
 #: Seconds for one step of an agent; only a failure takes that long.
 STEP = 60.0
@@ -59,6 +60,12 @@ class Place:
         """A script that reads a file and makes edits, one in each round."""
         read = [[self.agent.read(str(path))]] if self.agent.read else []
         return self.model.script(*read, *([self.agent.edit(str(path), old, new)] for old, new in edits))
+
+    async def plan_first(self, talk: AgentTalk) -> None:
+        """Have the agent plan before it works, if it has an option for that: some ask only then."""
+        option, value = self.agent.planning
+        if option:
+            await talk.client.options.set_option(talk.session, option, value)
 
     async def turn(self, talk: AgentTalk, script: Script, *, kind: str = "allow_once") -> list[Permission]:
         """Have a turn done, and answer all its questions. Returns them."""
@@ -205,12 +212,13 @@ QUESTIONS = each(name for name, agent in AGENTS.items() if agent.question)
 def test_a_question_of_the_model_is_answered_by_the_person(place: Place):
     async def test():
         async with place.talk() as talk:
+            await place.plan_first(talk)
             script = place.model.script([has(place.agent.question)()])
             key = await talk.ask(f"Please {script.tag}")
             permission = await asyncio.wait_for(talk.asked(), STEP)
             if permission.form:
                 [field, *_] = permission.form.fields
-                assert [choice.name for choice in field.choices] == ["Red", "Blue"]
+                assert [choice.name for choice in field.choices][:2] == ["Red", "Blue"]
                 await talk.client.answer(talk.session, permission.id, "accept", {field.name: field.choices[1].id})
             else:
                 assert permission.is_choice
@@ -260,5 +268,58 @@ def test_a_command_shows_what_it_prints(place: Place):
             turn = talk.conversation.turns[-1]
             assert (place.folder / "made.txt").exists()
             assert any("shelled" in tool.text for tool in tools(turn))
+
+    run(test())
+
+
+#: The others have no tool that makes a plan.
+PLANS = each(name for name, agent in AGENTS.items() if agent.plan)
+
+
+@pytest.mark.parametrize("place", PLANS, indirect=True)
+def test_a_plan_is_shown_with_its_steps(place: Place):
+    async def test():
+        async with place.talk() as talk:
+            await place.turn(talk, place.model.script([has(place.agent.plan)()]))
+            plan = talk.conversation.status.plan
+            assert [(step.text, step.status) for step in plan] == list(STEPS)
+
+    run(test())
+
+
+#: The others keep no plan in prose apart from the answer.
+PROSE = each(name for name, agent in AGENTS.items() if agent.planning[0])
+
+
+@pytest.mark.parametrize("place", PROSE, indirect=True)
+def test_a_plan_in_prose_is_part_of_the_answer(place: Place):
+    async def test():
+        async with place.talk() as talk:
+            await place.plan_first(talk)
+            script = place.model.speech("<proposed_plan>\n# The plan\n\n- one\n", "- two\n</proposed_plan>\n")
+            [asked] = await place.turn(talk, script, kind="reject_once")
+            assert "plan" in asked.title
+            assert said(talk.conversation.turns[0]).count("# The plan\n\n- one\n- two\n") == 1
+
+    run(test())
+
+
+#: A picture of one point.
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+
+
+def test_a_picture_reaches_the_model(place: Place):
+    async def test():
+        async with place.talk() as talk:
+            script = place.model.speech("I see.")
+            picture = {"type": "image", "mimeType": "image/png", "data": PICTURE}
+            words = {"type": "text", "text": f"Look {script.tag}"}
+            try:
+                key = await talk.client.prompt(talk.session, [words, picture])
+            except UnsendableError:
+                pytest.skip("The agent takes no pictures.")
+            turn = await talk.done(key)
+            assert said(turn) == "I see."
+            assert any("image/png" in json.dumps(each.body) for each in place.model.requests)
 
     run(test())

@@ -19,11 +19,13 @@ def is_for(path: str) -> bool:
 
 
 def conversation(body: dict[str, Any]) -> dict[str, Any]:
-    """A request as a chat completions request."""
+    """A request as a chat completions request; its pictures are in `images`."""
     messages: list[dict[str, Any]] = []
+    images: list[Part] = []
     for message in body.get("messages", []):
         content: Any = message.get("content")
         parts: list[Part] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        images += [part for part in parts if part.get("type") == "image"]
         messages += [{"role": "tool", "content": _flat(part)} for part in parts if part.get("type") == "tool_result"]
         text = "\n".join(str(part["text"]) for part in parts if part.get("type") == "text")
         if message.get("role") == "assistant":
@@ -31,7 +33,7 @@ def conversation(body: dict[str, Any]) -> dict[str, Any]:
             messages.append({"role": "assistant", "content": text, "tool_calls": calls})
         elif text:
             messages.append({"role": "user", "content": text})
-    return {**body, "messages": messages}
+    return {**body, "messages": messages, "images": images}
 
 
 def _flat(result: Part) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import unittest
 from typing import Any
 
@@ -28,10 +29,18 @@ class ChangesCase(CompanionCase):
     def on_screen(self) -> Any:
         return loaded("sublime_text.package").adapter().written
 
-    def has_begun(self) -> bool:
+    def has_begun(self, after: float = 0) -> bool:
+        """Whether the round of each folder has begun, after a point of Unix time."""
         companion = loaded("sublime_text.package").adapter().thread._running[1]
         window = companion.changes.roots.windows.get(self.window.id())
-        return bool(window and window.folders and all(each.has_round for each in window.folders.values()))
+        folders = [*window.folders.values()] if window else []
+        return bool(folders) and all(each.has_round and each.round.state.began > after for each in folders)
+
+    def begin_anew(self) -> Steps:
+        """Begin another round, and wait until it has begun."""
+        before = time.time()
+        self.window.run_command("qwen_companion_begin_round")
+        yield {"condition": lambda: self.has_begun(before), "timeout": 20_000}
 
     def listed(self) -> dict[str, tuple[str, int]]:
         """What waits: the kind and the number of changes of each file."""
@@ -61,9 +70,7 @@ class TestWritten(ChangesCase):
         (yield from super().setUp())
         self.path = self.folder / "code.txt"
         self.path.write_text(LINES, newline="")
-        self.window.run_command("qwen_companion_begin_round")
-        yield {"condition": lambda: "code.txt" not in self.listed(), "timeout": 20_000}
-        yield 300
+        yield from self.begin_anew()
         self.path.write_text(LINES.replace("line 3\n", "line three\n").replace("line 20\n", ""), newline="")
         yield from self.waits(code=("modified", 2))
 

@@ -8,7 +8,7 @@ from typing import Any
 import sublime
 
 from .chat_case import MARK, ChatCase, Steps
-from .companion_case import text_of
+from .companion_case import loaded, text_of
 
 
 class TestTranscript(ChatCase):
@@ -160,7 +160,7 @@ class TestTranscript(ChatCase):
         self.type("mine")
         opened = len(self.chats.of("open"))
         # As a package may do: by an edit of its own, wherever the carets are.
-        self.view.run_command("qwen_companion_edit", {"edits": [[0, 4, "Quark"]]})
+        loaded("sublime_text.buffers").edit(self.view, [(0, 4, "Quark")])
         yield lambda: len(self.chats.of("open")) > opened
         self.assertEqual(self.chats.of("open")[-1], (self.chat.id, self.window.id(), str(self.folder), "session-1", ""))
         self.assertEqual(self.prompt, "mine")

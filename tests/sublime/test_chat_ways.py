@@ -48,7 +48,7 @@ class TestWays(ChatCase):
         self.screen.pick("Google")
         yield from self.told("sign_in.authenticate")
         self.assertEqual(self.chats.of("sign_in.authenticate"), [(self.chat.id, "g")])
-        yield lambda: self.screen.said("You are signed in")
+        yield lambda: self.screen.said("The chat asks it again")
 
     def test_a_login_opens_in_a_terminal_of_its_own(self) -> Steps:
         yield from self.ask_for_ways()

@@ -138,9 +138,7 @@ class TestFollowingACli(WrittenCase):
         self.window.focus_view(self.view)
         path = self.folder / "written.txt"
         path.write_text(LINES)
-        self.window.run_command("qwen_companion_begin_round")
-        yield {"condition": lambda: "written.txt" not in self.listed(), "timeout": 20_000}
-        yield 300
+        yield from self.begin_anew()
         self.assertTrue(loaded("sublime_text.follow.commands").QwenCompanionFollowCommand(self.window).is_visible())
         self.window.run_command("qwen_companion_follow")
         path.write_text(LINES.replace("line 150\n", "line one hundred and fifty\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 import sublime
@@ -149,6 +150,73 @@ class TestReload(ReloadCase):
         yield from self.load()
         yield from self.accepted()
         self.assertEqual(self.content, "mine\n")
+
+    def test_the_list_of_diffs_stays_with_its_caret_and_with_what_was_answered(self) -> Steps:
+        names = ("a.py", "b.py", "c.py")
+        for name in names:
+            yield from self.open_diff(f"{name}\n", self.folder / name)
+        self.window.run_command("qwen_companion_go_to_diff")
+        yield from self.shown_list(["a.py", "b.py", "c.py"])
+        self.diffs().reject(self.diffs().in_window(self.window)[0])
+        panel = yield from self.shown_list(["b.py", "c.py", "a.py"])
+        self.window.focus_view(panel)
+        yield lambda: self.diffs()._focus.last(self.window) == panel
+        panel.sel().clear()
+        panel.sel().add(panel.text_point(2, 0))
+        for _ in range(2):
+            yield from self.reload()
+        panel = yield from self.shown_list(["b.py", "c.py", "a.py"])
+        self.assertIn("rejected", text_of(panel))
+        self.assertEqual(self.window.active_panel(), "output.QwenCompanion Diffs")
+        self.assertEqual(panel.rowcol(panel.sel()[0].b)[0], 2)
+        yield lambda: self.diffs()._focus.last(self.window) == panel
+        panel.run_command("qwen_companion_open_listed_diff")
+        active = self.window.active_view()
+        assert active
+        self.assertEqual(text_of(active), "c.py\n")
+
+    def test_a_list_that_was_closed_stays_closed(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        yield from self.shown_list(["app.py"])
+        self.window.run_command("hide_panel")
+        yield from self.reload()
+        self.assertIsNone(self.window.active_panel())
+
+    def shown_list(self, names: list[str]) -> Generator[Any, Any, sublime.View]:
+        """Wait until the list of diffs has these files."""
+        name = "QwenCompanion Diffs"
+        if not self.window.find_output_panel(name):
+            self.window.run_command("qwen_companion_diff_list")
+
+        def listed() -> bool:
+            panel = self.window.find_output_panel(name)
+            rows = text_of(panel).split("\n")[1:] if panel else []
+            return [row.split()[0] for row in rows if row.split()] == names
+
+        yield listed
+        panel = self.window.find_output_panel(name)
+        assert panel
+        return panel
+
+    def test_a_text_that_was_rejected_before_can_be_reopened(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        self.edit(self.proposal, "mine\n")
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        for wait in (True, False, True):  # the next one is unloaded before it has begun
+            self.unload()
+            loaded("sublime_text.package").load()
+            if wait:
+                yield from self.taken_up()
+        self.window.run_command("qwen_companion_reopen_rejected")
+        if self.screen.panels:  # texts of other tests
+            self.screen.panels[-1][1](0)
+        kept = lambda: [view for view in self.window.views() if view.name().endswith("(your edits)")]  # noqa: E731
+        yield kept
+        [view] = kept()
+        self.assertEqual(text_of(view), "mine\n")
+        view.set_scratch(True)
+        view.close()
 
     def test_a_large_text_that_was_not_complete_is_shown_again(self) -> Steps:
         text = "x = 1\n" * 400_000

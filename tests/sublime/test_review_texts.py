@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from typing import Any
+from unittest.mock import patch
 
 import sublime
 
@@ -82,6 +84,27 @@ class TestBytes(CompanionCase):
             self.proposal.sel().add(self.proposal.text_point(row, 0))
             self.proposal.run_command(f"qwen_companion_{name}_change")
             yield {"condition": lambda before=before: text_of(self.proposal) != before, "period": 5}
+
+
+class TestRecorded(CompanionCase):
+    """A command that puts a text into a view does so once."""
+
+    def test_an_edit_that_a_macro_has_recorded_does_nothing_when_it_is_played(self) -> Steps:
+        ran: list[tuple[str, Any]] = []
+        original = sublime.View.run_command
+
+        def run(view: sublime.View, command: str, args: Any = None) -> None:
+            ran.append((command, args))
+            original(view, command, args)
+
+        with patch.object(sublime.View, "run_command", run):
+            yield from self.open_diff("x = 1\n")
+        recorded = [args for command, args in ran if command == "qwen_companion_edit"]
+        self.assertTrue(recorded)
+        before = text_of(self.view)
+        for args in recorded:
+            self.view.run_command("qwen_companion_edit", args)
+        self.assertEqual((text_of(self.view), self.view.is_dirty()), (before, False))
 
 
 class TestTabs(CompanionCase):

@@ -21,6 +21,7 @@ CALLS = (
 )  # fmt: skip
 _SUPPORTS = (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids)
 _NO_DISK = ("/proc/", "/sys/", "/dev/")
+_MEASURES = f"{os.sep}coverage{os.sep}"
 _EVENTS = os.path.join("asyncio", "events.py")
 
 
@@ -68,7 +69,7 @@ def _by() -> str:
     is_waited_for = False
     while frame and not frame.f_code.co_filename.endswith(_EVENTS):
         name = frame.f_code.co_filename
-        if "importlib" in name or name.endswith(("linecache.py", "traceback.py")):
+        if "importlib" in name or _MEASURES in name or name.endswith(("linecache.py", "traceback.py")):
             return ""
         if name.startswith(PACKAGE):
             lines.append(f"{name.removeprefix(PACKAGE)}:{frame.f_lineno}")

@@ -33,6 +33,7 @@ from .errors import METHOD_NOT_FOUND, AnswerError, EndedError, RequestError, Ver
 from .finding import AgentFolder
 from .options import AgentOptions
 from .peer import Peer
+from .plans import Plans
 from .port import EditorServer
 from .process import AgentProcess
 from .prompts import Prompts
@@ -93,6 +94,7 @@ class AgentClient:
         self._publisher = Publisher(self._stream, lambda: self._prompts.running)
         self._cancellation = Cancellation(self._requests, self._peer, self._prompts, self._stream, self._end)
         self._sessions = AgentSessions(self._requests)
+        self._plans = Plans()
         self.options = AgentOptions(self._requests, self._publisher.publish)
         self._session = OpenSession(
             self._requests,
@@ -361,7 +363,7 @@ class AgentClient:
         found = cast("Mapping[str, Any]", update)
         if self._services:
             found = self._services.note(found)
-        event = decoder.decode(found, self._output, self.options.settings)
+        event = self._plans.decode(found) or decoder.decode(found, self._output, self.options.settings)
         if not isinstance(event, events.Ignored):
             self._publisher.publish(event)
 

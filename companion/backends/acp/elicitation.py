@@ -6,7 +6,6 @@ beyond that is no reason to refuse the rest of it: a field of an unknown kind is
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
@@ -16,7 +15,7 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
 
 from ...conversation.failures import ChatError
-from ...conversation.forms import FieldKind, Form, FormChoice, FormField, Value, Values
+from ...conversation.forms import FieldKind, Form, FormChoice, FormField, Value, Values, is_finite
 from ...conversation.snapshot import PermissionOption
 from ..wire import as_object
 
@@ -185,7 +184,7 @@ def _default(kind: FieldKind, value: object, choices: Sequence[FormChoice]) -> V
     match kind, value:
         case "boolean", bool():
             return value
-        case "number" | "integer", int() | float() if not isinstance(value, bool) and math.isfinite(value):
+        case "number" | "integer", int() | float() if not isinstance(value, bool) and is_finite(value):
             return int(value) if float(value).is_integer() else value if kind == "number" else None
         case "string", str() if not known or value in known:
             return value
@@ -209,7 +208,7 @@ def _pattern_problem(field: FormField, value: Value | None) -> str:
 
 
 def _limit(value: object) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value)
     return cast("float", value) if is_number else None
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, cast
 
 from ...review.source_text import SourceText
-from ..wire import as_object
+from ..wire import as_line, as_object
 
 Texts = Callable[[str], Awaitable[Sequence[str]]]
 """The texts that a path may mean: the file on the disk, then an unsaved text of it. Empty if neither can be read."""
@@ -45,8 +46,7 @@ async def whole_files(call: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
             by_path.setdefault(part["path"], []).append(part)
     placed: dict[str, list[Mapping[str, Any]]] = {}
     for path, diffs in by_path.items():
-        edits = [_edit(call, diff) for diff in diffs]
-        found = _whole(edits, await texts(path))
+        found = _whole(_edits(call, path, diffs), await texts(path))
         if found is None:
             placed[path] = [{**diff, "isPart": bool(diff.get("oldText"))} for diff in diffs]
         else:
@@ -112,16 +112,23 @@ def _named(text: str, found: Sequence[int], piece: str, lines: Sequence[int]) ->
     return [at for at in found if any(line in spans(at) for line in lines)]
 
 
-def _edit(call: Mapping[str, Any], diff: Mapping[str, Any]) -> Replacement:
-    places = call.get("locations")
-    lines = [place.get("line") for place in _objects(places) if place.get("path") == diff["path"]]
+def _edits(call: Mapping[str, Any], path: str, diffs: Sequence[Mapping[str, Any]]) -> list[Replacement]:
+    """The edits of a file in the order in which they are made.
+
+    Several with a line each are made from the end of the file, so that none moves the lines of the others.
+    """
+    places = _objects(call.get("locations"))
+    lines = [line for place in places if place.get("path") == path and (line := as_line(place.get("line")))]
+    if not 1 < len(diffs) == len(lines):
+        return [_edit(call, diff, lines) for diff in diffs]
+    pairs = sorted(zip(lines, diffs, strict=True), key=itemgetter(0), reverse=True)
+    return [_edit(call, diff, [line]) for line, diff in pairs]
+
+
+def _edit(call: Mapping[str, Any], diff: Mapping[str, Any], lines: Sequence[int]) -> Replacement:
     old = diff.get("oldText")
-    return Replacement(
-        old if isinstance(old, str) else "",
-        diff["newText"],
-        tuple(line for line in lines if type(line) is int),
-        _is_everywhere(call.get("rawInput"), old),
-    )
+    is_everywhere = _is_everywhere(call.get("rawInput"), old)
+    return Replacement(old if isinstance(old, str) else "", diff["newText"], tuple(lines), is_everywhere)
 
 
 def _is_everywhere(arguments: object, old: object) -> bool:

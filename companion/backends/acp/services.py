@@ -12,7 +12,7 @@ from ...conversation import events
 from ...exclusion import Told
 from ...ids import WindowId
 from ..wire import as_object
-from . import decoder, extensions, proposals, tool_calls
+from . import decoder, extensions, plans, proposals, tool_calls
 from .agent_terminals import AgentTerminals
 from .elicitation import CANCELLED, Elicitation, FormError, decode_elicitation, encode_answer
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestError
@@ -102,6 +102,8 @@ class Services:
         call: Mapping[str, Any] = {}
         if update.get("sessionUpdate") in {"tool_call", "tool_call_update"}:
             call = self._calls.note(update)
+            if plan := plans.todo_list(call):
+                self._publisher.publish(plan)
             if update.get("status") in {"completed", "failed"} and not self._publisher.is_history:
                 task = asyncio.create_task(self._settle(tool_calls.paths(call)))
                 self._settling.add(task)

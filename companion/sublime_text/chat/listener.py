@@ -190,11 +190,9 @@ def _of_carets_lines(chat: ChatView, command: str) -> tuple[str, Args] | None:
     # The last edit comes first, so it moves none of the others.
     spans = [sublime.Region(*line) for line in sorted(lines, reverse=True)]
     if not is_copy:
-        doubled = [[each.a, each.a, view.substr(each).removesuffix("\n") + "\n"] for each in spans]
-        return "qwen_companion_edit", {"edits": doubled}
+        return buffers.command([(each.a, each.a, view.substr(each).removesuffix("\n") + "\n") for each in spans])
     sublime.set_clipboard("".join(view.substr(each) for each in reversed(spans)))
-    edits = [[each.a, each.b, ""] for each in spans] if command == "cut" else []
-    return "qwen_companion_edit", {"edits": edits}
+    return buffers.command([(each.a, each.b, "") for each in spans] if command == "cut" else [])
 
 
 def _deletion(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, Args] | None:
@@ -212,10 +210,10 @@ def _deletion(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, 
     for caret in carets:
         line = max(start, view.line(caret).begin())
         if command == "run_macro_file":
-            return "qwen_companion_edit", {"edits": [[line, caret, ""]]}
+            return buffers.command([(line, caret, "")])
         before = view.substr(sublime.Region(start, caret))
         if not before.strip():
-            return "qwen_companion_edit", {"edits": [[start, caret, ""]]}
+            return buffers.command([(start, caret, "")])
     return None
 
 

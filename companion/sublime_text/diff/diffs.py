@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import sublime
 
@@ -343,14 +343,25 @@ class Diffs:
         left = [view for view in window.views() if _is_of_diff(view) and view.buffer_id() not in live]
         return [name for view in left for name in [view.name()] if clear(view)]
 
-    def leave(self) -> None:
-        """The package is unloaded: the next instance goes on with the diffs, in the same views."""
+    def leave(self) -> dict[str, Any]:
+        """The package is unloaded: the next instance goes on with the diffs, in the same views.
+
+        Returns what it needs for the rest, as plain data, for `inherit`.
+        """
+        focused = {window.id(): self._focus.last(window) for window in sublime.windows()}
+        left = {"rejected": self.rejected.left(), "lists": self.lists.left(focused)}
         for diff in self._open.values():
             diff.review.views = diff.leave()
         self.lists.close()
         self._open.clear()
         self._actions.clear()
         self._by_file.clear()
+        return left
+
+    def inherit(self, left: Mapping[str, Any]) -> None:
+        """Keep what the previous instance has left besides the diffs, which come with `take_up`."""
+        self.rejected.take_up(left.get("rejected", ()))
+        self.lists.inherit(left.get("lists", {}))
 
     def later(self, command: Callable[[], object]) -> None:
         """Give a command as soon as the reviews from before a reload are known."""
@@ -377,6 +388,9 @@ class Diffs:
             before = self._focus.before(window, left.focus)
             self._begin(window, group, review, left.layout, before, left)
         self.awaits_reviews = False
+        for view in self.lists.take_up():
+            if window := view.window():
+                self._focus.give(window, view)
         commands, self._later = self._later, []
         for command in commands:
             sublime.set_timeout(command)
@@ -393,7 +407,7 @@ class Diffs:
     ) -> DiffView:
         diff = DiffView(window, group, review, layout, before, lambda href: self._clicked(diff, href), left)
         self._actions[review.number] = ChangeActions(diff, lambda *args: self._ask_edits(diff, *args))
-        if not self.in_window(window):
+        if not left and not self.in_window(window):
             self.lists.begin(window)
         self._open[review.number] = diff
         self.lists.changed(window)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 import sublime
 
@@ -46,6 +47,15 @@ class RejectedTexts:
     def add(self, name: str, text: str, syntax: sublime.Syntax | None) -> None:
         """A diff with this text was rejected."""
         self._kept.append((name, text, syntax))
+
+    def left(self) -> list[tuple[str, str, str]]:
+        """They as plain data, for the next instance."""
+        return [(name, text, syntax.path if syntax else "") for name, text, syntax in self._kept]
+
+    def take_up(self, left: Sequence[tuple[str, str, str]]) -> None:
+        """Go on with what the previous instance has left."""
+        for name, text, syntax in left:
+            self.add(name, text, sublime.syntax_from_path(syntax) if syntax else None)
 
     def reopen(self, window: sublime.Window) -> None:
         """Open the only one in a tab, or ask which."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import sublime
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from ...changes.rows import ChangeRow as Change
     from ...comments.comment import Comment
     from .view import DiffView
+
+logger = logging.getLogger(__name__)
 
 PANEL = "QwenCompanion Diffs"
 JSON_SETTING = "qwen_companion.review_list"
@@ -105,6 +109,16 @@ class Row(NamedTuple):
         return cls(None, name, None, state, comment.agent or "you", where, comment.path, f"💬 {note}", comment=comment)
 
     @property
+    def left(self) -> dict[str, Any]:
+        """The row of an answered diff for the next instance of the package."""
+        return {**self._asdict(), "counts": asdict(self.counts) if self.counts else None}
+
+    @classmethod
+    def of_left(cls, left: Mapping[str, Any]) -> Row:
+        """The row that was left. Raises TypeError if another version of the package has left it."""
+        return cls(**{**left, "counts": Tally(**left["counts"]) if left["counts"] else None})
+
+    @property
     def plain(self) -> dict[str, object]:
         """The row for readers outside."""
         counts = self.counts
@@ -184,6 +198,26 @@ class DiffList:
             self._is_due = True
             sublime.set_timeout(self._draw)
 
+    def left(self, focused: sublime.View | None) -> dict[str, Any]:
+        """What the next instance needs to show the same; `focused` is the view with the focus."""
+        view = self.view
+        return {
+            "answered": [row.left for row in self._answered],
+            "is_shown": view is not None and self._window.active_panel() == f"output.{PANEL}",
+            "is_focused": view is not None and view == focused,
+            "row": view.rowcol(view.sel()[0].b)[0] if view and len(view.sel()) else 0,
+        }
+
+    def take_up(self, left: Mapping[str, Any]) -> sublime.View | None:
+        """Go on with what was left. Returns the list if it had the focus. Raises LookupError or TypeError."""
+        self._answered = [Row.of_left(one) for one in left["answered"]]
+        if not left["is_shown"]:
+            return None
+        view = self.show()
+        view.sel().clear()
+        view.sel().add(view.text_point(left["row"], 0))
+        return view if left["is_focused"] else None
+
     def open_at_caret(self) -> None:
         """Show the diff in the caret's row."""
         if (view := self.view) and len(view.sel()):
@@ -255,6 +289,8 @@ class DiffLists:
             "undo_all": lambda window: written.decide_all(window, "undo"),
         }
         self._lists: dict[int, DiffList] = {}
+        self._left: dict[int, dict[str, Any]] = {}
+        """What the previous instance has left, by window, until the diffs are known."""
 
     def begin(self, window: sublime.Window) -> None:
         """A diff opens while none waits."""
@@ -288,6 +324,28 @@ class DiffLists:
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
         self._lists.pop(window.id(), None)
+
+    def left(self, focused: Mapping[int, sublime.View | None]) -> dict[int, dict[str, Any]]:
+        """The lists as plain data, by window, for the next instance. `focused` has the view with the focus of each."""
+        return {**self._left, **{window: one.left(focused.get(window)) for window, one in self._lists.items()}}
+
+    def inherit(self, left: Mapping[int, dict[str, Any]]) -> None:
+        """Remember what the previous instance has left."""
+        self._left = dict(left)
+
+    def take_up(self) -> list[sublime.View]:
+        """Show the lists that were shown before a reload. Returns those that had the focus."""
+        windows = {window.id(): window for window in sublime.windows()}
+        found: list[sublime.View] = []
+        for number in self._left.keys() & windows.keys():
+            try:
+                focused = self._of(windows[number]).take_up(self._left[number])
+            except (LookupError, TypeError):
+                logger.exception("The list of another version of the package can't be taken over")
+                continue
+            found += [focused] if focused else []
+        self._left = {}
+        return found
 
     def close(self) -> None:
         """The package is unloaded."""

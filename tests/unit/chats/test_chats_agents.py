@@ -234,7 +234,7 @@ def test_an_agent_that_ends_is_told_and_a_reconnect_resumes(project: Path, tmp_p
 first = session_prompt
 def session_prompt(params):
     if params["prompt"][-1]["text"] == "die":
-        print("Broken.", file=sys.stderr, flush=True)
+        print("Error: broken.", file=sys.stderr, flush=True)
         os._exit(1)
     return first(params)
 """
@@ -246,7 +246,7 @@ def session_prompt(params):
             await room.shows("You said: before")
             room.say("die")
             message = await room.state("lost")
-            assert message == "Scripted Agent has ended unexpectedly: Broken. Reconnect to start it again."
+            assert message == "Scripted Agent has ended unexpectedly: Error: broken. Reconnect to start it again."
             assert "You said: before" in room.text
             room.chats.reconnect(CHAT)
             await room.state("live")

@@ -58,6 +58,16 @@ def test_of_a_line_without_end_the_beginning_is_kept_and_found_again():
     assert CommentedLines(["", "x" * (MAX_TEXT + 9), "the next"]).find(Comment("/p/a", 1, lines, "", left_out=1)) == 2
 
 
+@pytest.mark.parametrize("name", ["first", "sent", "written"])
+@pytest.mark.parametrize(
+    "number",
+    [10**400, -1, float("nan"), float("inf"), "1", None],
+    ids=["huge", "negative", "nan", "inf", "text", "none"],
+)
+def test_a_number_that_no_comment_can_have_is_no_comment(name: str, number: object):
+    assert Comment.of({**comment().as_data(), name: number}) is None
+
+
 def test_a_comment_on_no_line_stays_inside_the_text():
     empty = Comment("/p/a", 9, (), "write it")
     assert CommentedLines(["one"]).find(empty) == 1

@@ -112,7 +112,7 @@ class Orders(RuleBasedStateMachine):
         if expected := self.pick(data):
             review = expected.review
             self.reviews.accept(review.number, review.shown if edited is None else edited)
-            content = expected.proposed if edited is None else review.proposed.restore(edited)
+            content = expected.proposed if edited is None else review.restored(edited)
             if (content or not expected.proposed) and not expected.orphaned:
                 self.settled(expected, content)
 
@@ -389,6 +389,20 @@ def test_an_answer_that_is_refused_is_no_answer(why: str, tmp_path: Path):
         assert (editor.refused, review.outcome) == ([review.number], "")
         reviews.reject(review.number)
         assert (review.outcome, editor.diffs) == ("rejected", {})
+
+    with_reviews(test)
+
+
+def test_a_text_of_which_the_byte_order_mark_is_left_is_accepted(tmp_path: Path):
+    """It is not empty for the CLI, which writes it."""
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        owner = Listener(WindowId(1))
+        (tmp_path / "a.txt").write_text("old\n", encoding="utf-8")
+        review = reviews.open(owner, str(tmp_path / "a.txt"), "\ufeffnew\n")
+        await settle()
+        reviews.accept(review.number, "")
+        assert (owner.heard, editor.refused) == ([(str(tmp_path / "a.txt"), "\ufeff")], [])
 
     with_reviews(test)
 

@@ -132,6 +132,16 @@ def test_what_is_asked_wrongly_is_said(agent: Cli):
     assert "cursor" in why_not(agent, "getOpenFiles", cursor="-1")
     assert "paths" in why_not(agent, "getDiagnostics", paths=["a.py"])
     assert "needs a name" in why_not(agent, "findReferences")
+    assert "waitSeconds" in why_not(agent, "getDiagnostics", waitSeconds=-1)
+    # The editor's own numbers have 32 or 64 bits.
+    assert "line" in why_not(agent, "openFile", path=os.path.abspath("a.py"), line=10**30)
+    for name in ("line", "character"):
+        assert name in why_not(agent, "findReferences", path=os.path.abspath("a.py"), **{name: 10**30})
+
+
+def test_a_cursor_behind_the_end_of_a_list_has_no_rows(running: Running, agent: Cli, file: str):
+    running.editor.tabs_shown = [Tab(file)]
+    assert call(agent, "getOpenFiles", cursor="900") == {"files": [], "total": 1}
 
 
 def test_nothing_of_an_excluded_file_is_told(running: Running, agent: Cli, project: Path):

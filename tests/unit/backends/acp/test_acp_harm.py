@@ -29,7 +29,7 @@ def session_prompt(params):
     update(sessionUpdate="from_the_future", x=1)
     update(sessionUpdate="_vendor", x=1)
     update(sessionUpdate="tool_call", title=5)
-    update(sessionUpdate="plan_update", plan={"type": "markdown", "content": "x"})
+    update(sessionUpdate="plan_update", plan={"type": "markdown", "content": 3})
     say("Still here.")
     return {"stopReason": "end_turn"}
 """
