@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import time
+import unittest
 from typing import Any
 
 import sublime
@@ -155,6 +158,33 @@ class TestWritten(ChangesCase):
         code.run_command("qwen_companion_undo_change")
         expected = LINES.replace("line 3\nline 4\nline 5\n", "x\nline 4\nz\n")
         yield {"condition": lambda: self.path.read_text() == expected, "timeout": 20_000}
+
+    @unittest.skipIf(sys.platform == "win32", "links need a right there")
+    def test_the_next_change_is_behind_files_that_cannot_be_opened(self) -> Steps:
+        """A deleted file and a link are passed, and a line says where they are decided."""
+        os.symlink("z.txt", self.folder / "link.txt")
+        self.file.unlink()
+        (self.folder / "z.txt").write_text("new\n")
+        yield from self.waits(app=("deleted", 1), code=("modified", 2), link=("link", 1), z=("created", 1))
+        yield from self.opened_at_first()
+        self.put_caret(self.code, 30)
+        self.window.run_command("qwen_companion_go_to_diff")
+        yield {"condition": lambda: self.window.find_open_file(str(self.folder / "z.txt")), "timeout": 20_000}
+        self.assertIsNone(self.window.find_open_file(str(self.folder / "link.txt")))
+
+    @unittest.skipIf(sys.platform == "win32", "links need a right there")
+    def test_a_file_is_found_through_a_link_and_by_its_old_name(self) -> Steps:
+        """Undo File takes each path that leads to a file that waits."""
+        link = self.folder.parent / f"{self.folder.name}-link"
+        os.symlink(self.folder, link)
+        self.addCleanup(link.unlink)
+        self.window.run_command("qwen_companion_undo_file", {"path": str(link / "code.txt")})
+        yield from self.waits()
+        self.path.rename(self.folder / "moved.txt")
+        yield from self.waits(moved=("renamed", 1))
+        self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
+        yield from self.waits()
+        self.assertEqual(self.path.read_text(), LINES)
 
     def test_the_list_has_it_and_says_it_to_readers_outside(self) -> Steps:
         """Proposals and written changes are in one list, which is in a setting too."""

@@ -27,6 +27,9 @@ NOTHING = "Nothing waits for a review."
 UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
 STALE = "This file is compared again. Try again in a moment."
 
+UNSEEN = frozenset({"deleted", "excluded", "link", "repository"})
+"""Kinds of files that are not opened to be reviewed."""
+
 IDLE = 5.0
 """Seconds without an edit after which a change may be opened by itself."""
 IN_STATUS = 50
@@ -180,8 +183,7 @@ class WrittenChanges:
         rows = self.listing(view.window()).rows
         if not name or not rows or not is_code(view):
             return None
-        real = real_path(name)
-        return next((row for row in rows if row.full_path == real), None)
+        return _row_at(rows, name)
 
     def _refresh(self, view: sublime.View) -> None:
         row, window = self._row(view), view.window()
@@ -322,7 +324,10 @@ class WrittenChanges:
     def row_of(self, window: sublime.Window, path: str = "", view: sublime.View | None = None) -> ChangeRow | None:
         """The row of a file, or of the file in a view."""
         if path:
-            return next((row for row in self.listing(window).rows if path in {row.full_path, row.path}), None)
+            rows = self.listing(window).rows
+            known = next((row for row in rows if path in {row.full_path, row.path}), None)
+            known = known or (_row_at(rows, path) if os.path.isabs(path) else None)
+            return known or next((row for row in rows if path in _old_paths(row)), None)
         return self._row(view) if view else None
 
     def decide_file(self, window: sublime.Window, row: ChangeRow, what: Decision) -> None:
@@ -360,12 +365,16 @@ class WrittenChanges:
         if marked and marked.go(step, wraps=len(rows) == 1):
             self._focus.give(window, marked.view)
             return
-        at = (rows.index(row) + step) % len(rows) if row in rows else (0 if step > 0 else -1)
-        self.open(window, rows[at], step)
+        at = rows.index(row) + step if row in rows else (0 if step > 0 else -1)
+        found = [rows[(at + step * count) % len(rows)] for count in range(len(rows))]
+        self.open(window, next((each for each in found if each.kind not in UNSEEN), found[0]), step)
+        if found[0].kind in UNSEEN:
+            _say_unseen(window, found[0])
 
     def is_last(self, view: sublime.View, step: Literal[1, -1]) -> bool:
         """Whether no change of the window follows the caret of a view."""
-        rows, row, marked = self.listing(view.window()).rows, self._row(view), self._views.get(view.id())
+        rows = [each for each in self.listing(view.window()).rows if each.kind not in UNSEEN]
+        row, marked = self._row(view), self._views.get(view.id())
         if row is None or not rows or row != rows[-1 if step > 0 else 0]:
             return False
         carets = [region.b for region in view.sel()][:1]
@@ -375,10 +384,9 @@ class WrittenChanges:
 
     def open(self, window: sublime.Window, row: ChangeRow, step: int = 1) -> None:
         """Go to the first change of a file, or to the last one if the step is backwards."""
-        if row.kind in {"deleted", "excluded", "repository", "large"}:
-            note = f" ({row.note})" if row.note else ""
-            window.status_message(f"QwenCompanion: {row.path} is {row.kind}{note}. Keep or undo it in the review list.")
-            if row.kind != "large":
+        if row.kind in {*UNSEEN, "large"}:
+            _say_unseen(window, row)
+            if row.kind in UNSEEN:
                 return
         view = window.find_open_file(row.full_path)
         if view and (marked := self._views.get(view.id())):
@@ -453,6 +461,23 @@ def _lines_of(changes: FileChanges) -> list[Lines]:
 
 def _text(view: sublime.View) -> str:
     return view.substr(sublime.Region(0, view.size()))
+
+
+def _row_at(rows: Sequence[ChangeRow], name: str) -> ChangeRow | None:
+    """The row of a file by its absolute path; a link has its own, else it is its target."""
+    by_path = {row.full_path: row for row in rows}
+    own = os.path.join(real_path(os.path.dirname(name)), os.path.basename(name))
+    return by_path.get(own) or by_path.get(real_path(name))
+
+
+def _old_paths(row: ChangeRow) -> tuple[str, ...]:
+    old = row.renamed_from
+    return (old, os.path.join(row.root, *old.split("/"))) if old else ()
+
+
+def _say_unseen(window: sublime.Window, row: ChangeRow) -> None:
+    note = f" ({row.note})" if row.note else ""
+    window.status_message(f"QwenCompanion: {row.path} is {row.kind}{note}. Keep or undo it in the review list.")
 
 
 def _say(view: sublime.View, message: str) -> None:
