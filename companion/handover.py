@@ -106,9 +106,11 @@ class Holder(ModuleType):
         self._windows: dict[WindowId, dict[str, Any]] = {}
         self._lock = threading.Lock()
 
-    def put(self, left: dict[WindowId, Inheritance]) -> None:
-        """Fill it."""
+    def put(self, left: dict[WindowId, Inheritance], keeper: threading.Thread) -> None:
+        """Fill it, and start the thread that gives up in the end what nobody has received."""
         self._windows = {window: dict(vars(one)) for window, one in left.items()}
+        self.thread = keeper
+        keeper.start()
         self.left.set()
 
     def expire(self) -> list[dict[str, Any]]:
@@ -168,9 +170,8 @@ def leave(left: dict[WindowId, Inheritance], chores: Chores, holder: Holder | No
     """Hand over the endpoints of these windows."""
     holder = holder or announce()
     arguments = holder, [one.listener for one in left.values()], chores
-    holder.thread = threading.Thread(target=_keep, args=arguments, name="qwen-companion-handover", daemon=True)
-    holder.thread.start()
-    holder.put(left)
+    keeper = threading.Thread(target=_keep, args=arguments, name="qwen-companion-handover", daemon=True)
+    holder.put(left, keeper)
 
 
 def claim() -> Any:
