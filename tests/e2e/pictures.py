@@ -223,6 +223,39 @@ def scrolled() -> None:
         home.remove()
 
 
+def written() -> None:
+    """Change a file as a CLI that asks nothing does it, comment on a line, and take a picture with the review list."""
+    home = Home.make()
+    file, proposed = home.workspace / "prices.py", home.workspace / "shelves.py"
+    file.write_text(BEFORE, encoding="utf-8")
+    proposed.write_text(SHELVES, encoding="utf-8")
+    editor = Editor(home, [home.workspace])
+    try:
+        window = resize(editor, TURN_SIZE)
+        view = editor.open_file(file)
+        with connect(editor.lock()) as client:
+            time.sleep(3)  # the first snapshot, which nothing tells of
+            client.call("openDiff", filePath=str(proposed), newContent=NEW_SHELVES)
+            proposal = editor.wait_diff(proposed)
+            editor.do("command", name="qwen_companion_toggle_diff_layout", view=proposal["id"])
+            file.write_text(AFTER, encoding="utf-8")
+            editor.wait("list", lambda: "changes to review" in str([view["status"] for view in editor.views()]))
+            editor.do("command", name="qwen_companion_review_changes", window=window)
+            editor.wait("changes", lambda: "qwen_companion.written" in editor.view(view)["regions"])
+            editor.do("command", name="qwen_companion_comment", args={"text": REMARK}, view=view)
+            editor.wait("comment", lambda: "KeyError" in str(editor.view(view)["phantoms"]))
+            editor.do("command", name="qwen_companion_diff_list", window=window)
+            editor.do("command", name="qwen_companion_review_changes", window=window)
+            time.sleep(1)  # the links at the changes fit the width a moment after
+            shoot(editor, window, "changes", TURN_SIZE)
+    finally:
+        editor.kill()
+        home.remove()
+
+
+REMARK = "A KeyError says this already: leave it out."
+
+
 def chat() -> None:
     """Send two prompts about docs/example, and take pictures of the answer and of the permission request."""
     room = Room(NEWEST_QWEN, managed=True)
@@ -424,7 +457,7 @@ def agents() -> None:
 def main() -> None:
     """Take all pictures, or only those whose functions are named."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    taken = {each.__name__: each for each in (diffs, scrolled, chat, tabs, lists, agents)}
+    taken = {each.__name__: each for each in (diffs, scrolled, written, chat, tabs, lists, agents)}
     for name in sys.argv[1:] or taken:
         taken[name]()
 

@@ -23,7 +23,7 @@ GONE = "the lines have changed"
 _FLAGS = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
 _STYLE = f"""
 <style>{COLOURS}
-div.comment {{ padding: 0.2rem 0.6rem; background-color: var(--tint); margin: 0.1rem 0; }}
+div {{ padding: 0.2rem 0.6rem; background-color: var(--tint); margin: 0.1rem 0; }}
 </style>
 """
 
@@ -163,7 +163,7 @@ class CommentViews:
         about = [word for word in (comment.state, GONE if is_gone else "") if word]
         note = f' <span class="quiet">({safe(", ".join(about))})</span>' if about else ""
         links = f'<a href="edit:{comment.id}">edit</a><a href="delete:{comment.id}">delete</a>'
-        return f'<body id="qwen-companion-comment">{_STYLE}<div class="comment">💬 {words}{note} {links}</div></body>'
+        return f'<body id="qwen-companion-comment">{_STYLE}<div>💬 {words}{note} {links}</div></body>'
 
 
 class _Drawn:
