@@ -56,7 +56,8 @@ class InstallCase(CompanionCase):
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         self.address = f"http://127.0.0.1:{server.server_port}"
-        self.place = Path(self.folder).parent / "registry"
+        # What another test has begun may still be at work in its own folder.
+        self.place = Path(self.folder).parent / f"registry-{self._testMethodName}"
         self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
         folders = loaded("platforms.folders")
         for name in ("cache", "data"):
