@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import tarfile
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,7 @@ class InstallCase(CompanionCase):
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         self.address = f"http://127.0.0.1:{server.server_port}"
-        # What another test has begun may still be at work in its own folder.
-        self.place = Path(self.folder).parent / f"registry-{self._testMethodName}"
+        self.place = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
         folders = loaded("platforms.folders")
         for name in ("cache", "data"):
