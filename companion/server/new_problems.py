@@ -51,13 +51,22 @@ class NewProblems:
         """What an agent's changes have made since it was last told. Waits until the servers have looked."""
         agent = _plain(agent)
         found: list[Diagnostic] = []
-        for key in [each for each in self._due if each[0] == agent]:
-            before = self._before.get(key)
-            known = (await before if before else None) or ()
-            after = await self._problems(key[1], LONGEST)
-            self._forget(key)
-            if after is not None:
-                found += fresh(known, after)
+        taken: dict[tuple[str, str], asyncio.Task[Sequence[Diagnostic] | None] | None] = {}
+        try:
+            for key in [each for each in self._due if each[0] == agent]:
+                if key not in self._due:
+                    continue  # another answer tells it
+                # The file may be changed again meanwhile.
+                del self._due[key]
+                before = taken[key] = self._before.pop(key, None)
+                known = (await asyncio.shield(before) if before else None) or ()
+                after = await self._problems(key[1], LONGEST)
+                if after is not None:
+                    found += fresh(known, after)
+        except asyncio.CancelledError:  # nothing of it was told
+            self._due = dict.fromkeys([*taken, *self._due])
+            self._before = {key: before for key, before in taken.items() if before} | self._before
+            raise
         return [each for each in found if each.severity in ("error", "warning")]
 
     async def _look(self, path: str) -> Sequence[Diagnostic] | None:
