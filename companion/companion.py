@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, ParamSpec
 
-from .backends.acp.port import OfferedServer
 from .backends.acp.process import end_leftovers
 from .backends.daemon.process import launch
+from .backends.port import OfferedServer
 from .changes import places
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds

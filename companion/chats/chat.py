@@ -12,9 +12,11 @@ from typing import Any
 
 from ..agents import AgentCommand
 from ..backends.acp.client import AgentClient
-from ..backends.acp.port import EditorServer
-from ..backends.acp.surroundings import Surroundings, no_surroundings
 from ..backends.backend import needed
+from ..backends.connector import Connector
+from ..backends.daemons import Daemons
+from ..backends.port import EditorServer
+from ..backends.surroundings import Surroundings, no_surroundings
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
@@ -26,8 +28,6 @@ from ..ids import ChatId, WindowId
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .connection import ChatConnection
-from .connector import Connector
-from .daemons import Daemons
 from .inherited import Inherited
 from .outbox import Outbox
 from .permissions import Approvals

@@ -14,10 +14,11 @@ from collections.abc import Callable, Container, Coroutine, Mapping
 from typing import Any, Protocol
 
 from ..agents import AgentCommand
-from ..backends.acp.port import EditorServer, OfferedServer
 from ..backends.acp.process import end_left, has_program
-from ..backends.acp.surroundings import Surroundings
 from ..backends.daemon.process import launch
+from ..backends.daemons import Daemons, end_inherited
+from ..backends.port import EditorServer, OfferedServer
+from ..backends.surroundings import Surroundings
 from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
 from ..conversation.forms import Values
@@ -28,7 +29,6 @@ from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .changes import ChatChanges
 from .chat import QUICK_STOP_LIMIT, Chat
-from .daemons import Daemons, end_inherited
 from .history import ChatHistory
 from .mentions import pattern
 from .options import ChatOptions

@@ -15,13 +15,13 @@ from typing import Any
 from ..agents import AgentCommand
 from ..backends.acp.errors import SignInError
 from ..backends.backend import Backend
+from ..backends.connector import Connector
 from ..backends.parts import Authentication
 from ..backends.sessions import AgentSession
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.snapshot import ConnectionStatus, Snapshot
 from ..exclusion import Told
-from .connector import Connector
 from .prompt import ChatFolder
 from .reader import AttachedSession, Backoff, SessionEndedError, StaleError, after, read, tell
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ..backends.daemon.process import launch
-from ..backends.daemon.process.private import PrivateDaemon, from_plain
 from ..clis.environment import LoginEnvironment
+from .daemon.process import launch
+from .daemon.process.private import PrivateDaemon, from_plain
 
 
 class Daemons:

@@ -12,22 +12,22 @@ from dataclasses import replace
 from typing import Any
 
 from ..agents import AgentCommand
-from ..backends.acp.client import AgentClient
-from ..backends.acp.process import end_left
-from ..backends.backend import Backend
-from ..backends.daemon.address import Address, resolve, starts_own
-from ..backends.daemon.client import Client, load
-from ..backends.daemon.errors import DisabledError
-from ..backends.daemon.here import is_here
-from ..backends.daemon.locality import where
-from ..backends.daemon.process import launch
-from ..backends.daemon.process.private import CONNECTING, PrivateDaemon
-from ..backends.sessions import AgentSession
 from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ConnectionStatus, Locality
 from ..registry.plans import prepare
 from ..settings import DaemonSettings
+from .acp.client import AgentClient
+from .acp.process import end_left
+from .backend import Backend
+from .daemon.address import Address, resolve, starts_own
+from .daemon.client import Client, load
+from .daemon.errors import DisabledError
+from .daemon.here import is_here
+from .daemon.locality import where
+from .daemon.process import launch
+from .daemon.process.private import CONNECTING, PrivateDaemon
 from .daemons import Daemons
+from .sessions import AgentSession
 
 logger = logging.getLogger(__name__)
 
