@@ -347,7 +347,6 @@ class Adapter:
         self.unsaved.closed(view)
         self.chats.closed(view)
         self.comments.views.forget(view)
-        self.problems.closed(view)
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(ViewId(number)))
 
