@@ -56,8 +56,8 @@ class Looks:
             await asyncio.sleep(max([LOOK, *(SHARE * folder.cost for folder in known.folders.values())]))
             try:
                 await self.look(window)
-            except Exception:  # what one look stumbles over must not end all that follow
-                logger.exception("A look at the folders of a window failed")
+            except Exception as error:  # what one look stumbles over must not end all that follow
+                logger.warning("A look at the folders of a window failed: %s", error, exc_info=True)
             is_quiet = known.turn_files and time.monotonic() - known.changed_at > SETTLED
             if is_quiet and known.clis and not known.turns:
                 self.announce(window, known.clis[-1])
@@ -80,8 +80,7 @@ class Looks:
                 if seen.changed:
                     await folder.call(folder.refresh)
             if seen.changed:
-                known.changed_at = time.monotonic()
-                known.turn_files |= {os.path.join(folder.root, path) for path in seen.changed}
+                self._note_changed(window, folder, seen.changed)
                 await self._tell_below(window, folder, seen)
             if seen.by_git:
                 await self._ask_of_git(window, folder, seen)
@@ -92,6 +91,14 @@ class Looks:
                 logger.warning("Can't look at %s: %s", folder.root, error)
         except FolderClosedError:
             return  # it is a folder of the window no longer; the others still are
+
+    def _note_changed(self, window: WindowId, folder: Folder, changed: Sequence[str]) -> None:
+        """A look of one window has found what the agents of all windows with the folder have written."""
+        for number in {window, *folder.windows}:
+            known = self._roots.windows.get(number)
+            if known and (number == window or known.at_work):
+                known.changed_at = time.monotonic()
+                known.turn_files |= {os.path.join(folder.root, path) for path in changed}
 
     async def _tell_below(self, window: WindowId, folder: Folder, seen: Seen) -> None:
         opened = await self._roots.editor.open_files()

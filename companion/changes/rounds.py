@@ -71,7 +71,10 @@ class Rounds:
         await self._begin(window, before)
         self.roots.window(window).turn_files.clear()
         for folder in self.roots.opened(window):
-            await folder.call(folder.checkpoints.add, agent, words, turn)
+            try:
+                await folder.call(folder.checkpoints.add, agent, words, turn)
+            except OSError as error:
+                logger.warning("No checkpoint of %s: %s", folder.root, error)
 
     def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
         """The agent of a chat has finished."""

@@ -184,6 +184,7 @@ class Store:
         groups = {b"R": gone, b"?": new}
         for line in listed.split(b"\0")[:-1]:
             groups.get(line[:1], seen).add(os.fsdecode(line[2:]))
+        gone = {path for path in gone if not self._is_hidden(path)}
         indexed = seen - gone
         seen |= new
         nested = {name for name in seen if name.endswith("/")}
@@ -222,6 +223,8 @@ class Store:
             full = os.path.join(self.root, path)
             try:
                 found = os.lstat(full)
+            except PermissionError:
+                continue
             except OSError:
                 gone.add(path)
                 continue
@@ -260,6 +263,16 @@ class Store:
     def _write_tree(self, index: str) -> str:
         with self._writing():
             return self._git.run("write-tree", "--missing-ok", index=index).decode().strip()
+
+    def _is_hidden(self, path: str) -> bool:
+        """Whether a file is in a folder that may not be read, where nobody can tell what has become of it."""
+        try:
+            os.lstat(os.path.join(self.root, path))
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+        return False
 
     def _update(self, remove: set[str], add: list[str]) -> dict[str, Entry]:
         """Bring the index up to date. Returns what is known of the files that can't be read."""

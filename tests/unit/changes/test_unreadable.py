@@ -100,8 +100,7 @@ def test_many_files_that_nobody_may_read_cost_one_more_run_of_git(folder: Folder
 @pytest.mark.parametrize(
     "said",
     [
-        "error: insufficient permission for adding an object to repository database objects\n"
-        f"error: {CLOSED}: failed to insert into database",
+        f"error: insufficient permission for adding an object to repository database objects\nerror: {CLOSED}: failed",
         "fatal: Unable to create 'index.lock': Permission denied",
         f'error: open("{CLOSED}"): Too many open files',
         f"error: {CLOSED}: failed to insert into database: No space left on device",
@@ -118,3 +117,18 @@ def test_what_the_store_or_the_machine_lacks_makes_no_file_unreadable(
             folder.look()
     folder.look()
     assert folder.listed() == {CLOSED: "modified"}
+
+
+@pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid") or os.geteuid() == 0, reason="all can be read here")
+def test_a_folder_that_nobody_may_read_has_not_been_deleted(folder: Folder):
+    folder.write("inside/x.txt", "x\n")
+    folder.round.begin()
+    (folder.path / "inside").chmod(0)
+    try:
+        folder.write("a.txt", "agent\n")
+        folder.look()
+        assert folder.listed() == {"a.txt": "modified"}
+    finally:
+        (folder.path / "inside").chmod(0o755)
+    folder.look()
+    assert folder.listed() == {"a.txt": "modified"}
