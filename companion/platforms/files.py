@@ -30,7 +30,7 @@ BUSY_LOOK = 0.05
 _BUSY = {5, 32, 33}
 """ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION and ERROR_LOCK_VIOLATION of Windows."""
 _NOT_REPLACED = {1, 50, 1175, 1176, 1177}
-"""What ReplaceFileW says where a file system lacks it, and if it could not do it: both files are as they were."""
+"""What ReplaceFileW says where a file system lacks it, and if it could not do it."""
 _ACL_AND_ATTRIBUTES = 1 << 0 | 1 << 2
 """COPYFILE_ACL and COPYFILE_XATTR of macOS' <copyfile.h>."""
 _NO_NEW_NAME = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV}
@@ -115,7 +115,9 @@ class FolderEntry:
             _patiently(lambda: self._take_place(temporary, is_like=like is not None))
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(temporary, dir_fd=self._folder)
+                # On Windows the old file may have gone: then this is the only content that is left.
+                if sys.platform != "win32" or like is None or self._found():
+                    os.unlink(temporary, dir_fd=self._folder)
             raise
 
     def _take_place(self, temporary: str, *, is_like: bool) -> None:
@@ -204,6 +206,11 @@ def write_private(path: str, content: bytes) -> None:
 def rename(source: str, target: str) -> None:
     """Give a file the name of another, which it replaces; patient with a program that has that open. Raises OSError."""
     _patiently(lambda: os.replace(source, target))
+
+
+def is_busy(error: OSError) -> bool:
+    """Whether something could not be done because another program has a file open; never so but on Windows."""
+    return getattr(error, "winerror", None) in _BUSY
 
 
 def make_link(path: str, target: str) -> None:
@@ -327,7 +334,11 @@ def _replace_on_windows(name: str, temporary: str) -> None:
     pointer, text = ctypes.c_void_p, ctypes.c_wchar_p
     kernel.ReplaceFileW.argtypes = text, text, text, ctypes.c_uint32, pointer, pointer
     if not kernel.ReplaceFileW(name, temporary, None, 0, None, None):
-        raise windows.WinError(windows.get_last_error())
+        error = windows.WinError(windows.get_last_error())
+        if os.path.lexists(name) or not os.path.lexists(temporary):
+            raise error
+        # As Microsoft's page about ReplaceFileW says of 1176, and of 1177.
+        os.replace(temporary, name)
 
 
 def _may_be_written(error: Exception, found: os.stat_result, *, is_private: bool) -> bool:
@@ -346,7 +357,7 @@ def _patiently(action: Callable[[], T]) -> T:
         try:
             return action()
         except OSError as error:
-            if getattr(error, "winerror", None) not in _BUSY or time.monotonic() >= end:
+            if not is_busy(error) or time.monotonic() >= end:
                 raise
         time.sleep(BUSY_LOOK)
 

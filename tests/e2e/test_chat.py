@@ -276,10 +276,19 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(room: Room, ch
     script = room.model.speech("To keep.")
     chat.ask(script)
     chat.wait_text("To keep.")
+    chat.wait_idle()
     chat.editor.wait("session", lambda: chat.session)
     kept = chat.session
 
+    def listed() -> list[str]:
+        chat.command("chat_sessions")
+        rows = [item["trigger"] for item in chat.wait_question()["items"]]
+        chat.editor.do("answer", panel=None, window=chat.window)
+        return rows
+
     def pick(title: str, action: str) -> None:
+        # The daemon answers from what it has read, up to 2 s ago (docs/protocols/qwen-serve.md#session-list).
+        chat.editor.wait(f"row {title}", lambda: title in listed())
         chat.command("chat_sessions")
         chat.choose(title)
         chat.choose(action)
@@ -310,9 +319,7 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(room: Room, ch
     pick(f"Mine {kept}", "Delete …")
     chat.editor.wait("new conversation", lambda: "To keep." not in chat.text)
     chat.wait_live()
-    chat.command("chat_sessions")
-    assert f"Mine {kept}" not in [item["trigger"] for item in chat.wait_question()["items"]]
-    chat.editor.do("answer", panel=None, window=chat.window)
+    chat.editor.wait("deleted row", lambda: f"Mine {kept}" not in listed())
 
 
 def test_the_page_about_the_daemon_says_where_everything_is(room: Room, chat: Chatting):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -149,6 +150,45 @@ def test_what_windows_can_not_replace_is_written_in_place_at_once(file: Path, wi
     assert file.read_bytes() == b"new"
     assert left_beside(file) == set()
     assert windows == []
+
+
+@posix
+@pytest.mark.parametrize("number", [1176, 1177])
+def test_a_file_that_windows_has_lost_at_the_replacing_gets_the_new_content(
+    file: Path, windows: list[Any], number: int, monkeypatch: pytest.MonkeyPatch
+):
+    """ReplaceFileW may fail after the old file has gone."""
+
+    def lose(name: str, *_: object) -> int:
+        os.unlink(name)
+        return 0
+
+    windows.append(number)
+    monkeypatch.setattr(ctypes, "WinDLL", lambda *_, **__: SimpleNamespace(ReplaceFileW=lose), raising=False)
+    replace_file(str(file), b"new")
+    assert file.read_bytes() == b"new"
+    assert left_beside(file) == set()
+
+
+@posix
+def test_the_only_content_that_is_left_stays_if_windows_can_not_give_it_its_name(
+    file: Path, windows: list[Any], monkeypatch: pytest.MonkeyPatch
+):
+    def lose(name: str, *_: object) -> int:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        return 0
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "it failed")
+
+    windows.append(1176)
+    monkeypatch.setattr(ctypes, "WinDLL", lambda *_, **__: SimpleNamespace(ReplaceFileW=lose), raising=False)
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="it failed"):
+        replace_file(str(file), b"new")
+    (left,) = left_beside(file)
+    assert (file.parent / left).read_bytes() == b"new"
 
 
 @posix
