@@ -144,8 +144,9 @@ class ChatConnection:
         """End the start of an agent. Returns False if none is being started."""
         if self._starting is None or self._starting.done():
             return False
-        self._is_called_off = True
-        self._starting.cancel()
+        if not self._is_called_off:  # another cancel would cut short how the program is ended
+            self._is_called_off = True
+            self._starting.cancel()
         return True
 
     def signed_in(self) -> None:
@@ -268,16 +269,21 @@ class ChatConnection:
         if self._unsigned:
             client, self._unsigned = self._unsigned, None
             return client, self._connector.locality.folder
-        self._starting = asyncio.create_task(self._connector.start_agent(agent, conversation))
+        starting = self._starting = asyncio.create_task(self._connector.start_agent(agent, conversation))
         try:
-            return await self._starting
+            await asyncio.wait([starting])
         except asyncio.CancelledError:
-            if not self._is_called_off:
-                raise
-            self._is_called_off = False
-            raise CalledOffError(agent.name) from None
+            self.call_off()
+            await asyncio.wait([starting])
+            if not starting.cancelled() and not starting.exception():
+                await starting.result()[0].close()
+            raise
         finally:
             self._starting = None
+            self._is_called_off = False
+        if starting.cancelled():
+            raise CalledOffError(agent.name)
+        return starting.result()
 
     async def _continued(
         self, agent: AgentCommand, left: Mapping[str, Any], conversation: Conversation

@@ -337,6 +337,8 @@ class ConnectionStatus:
     """Seconds from one try to the next while it waits."""
     wants_sign_in: bool = False
     """Whether it isn't live because the person has to sign in."""
+    can_be_cancelled: bool = False
+    """Whether an agent is being started, which the person can end."""
 
 
 @dataclass(frozen=True, slots=True)

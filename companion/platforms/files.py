@@ -208,6 +208,11 @@ def rename(source: str, target: str) -> None:
     _patiently(lambda: os.replace(source, target))
 
 
+def is_busy(error: OSError) -> bool:
+    """Whether something could not be done because another program has a file open; never so but on Windows."""
+    return getattr(error, "winerror", None) in _BUSY
+
+
 def make_link(path: str, target: str) -> None:
     """Make a symbolic link. Raises OSError, on Windows for most people: the right to do that is rare there."""
     os.symlink(target, path)
@@ -352,7 +357,7 @@ def _patiently(action: Callable[[], T]) -> T:
         try:
             return action()
         except OSError as error:
-            if getattr(error, "winerror", None) not in _BUSY or time.monotonic() >= end:
+            if not is_busy(error) or time.monotonic() >= end:
                 raise
         time.sleep(BUSY_LOOK)
 

@@ -192,7 +192,13 @@ def is_address(url: str) -> bool:
         host, _ = parts.hostname, parts.port
     except ValueError:
         return False
-    if not host or not _is_visible(url) or " " in url or parts.username is not None or len(url) > _LONGEST:
+    if (
+        not host
+        or not _is_visible(url)
+        or any(each in url for each in " \\")
+        or parts.username is not None
+        or len(url) > _LONGEST
+    ):
         return False
     return parts.scheme == "https" or (parts.scheme == "http" and host in {"127.0.0.1", "::1", "localhost"})
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..platforms import folders
 from ..platforms.files import make_private_folders
 from .entries import ArchiveSource, PackageSource, RegistryEntry, Runner
+from .installed import restore
 
 _MACHINES = {"arm64": "aarch64", "aarch64": "aarch64", "x86_64": "x86_64", "amd64": "x86_64", "x64": "x86_64"}
 _SYSTEMS = {"win32": "windows", "darwin": "darwin", "linux": "linux"}
@@ -97,12 +98,19 @@ def _run(source: PackageSource, folder: str) -> tuple[str, ...]:
 
 
 def prepare(command: Sequence[str]) -> None:
-    """Make the folder that npx takes for the project's, if a command names it: npx fails without it. It blocks.
+    """Make what a command needs and a person, or a crash, may have taken away. It blocks.
+
+    That is the folder that npx takes for the project's, without which it fails, and a version that was moved aside.
 
     Raises OSError.
     """
     if _no_project() in command:
         make_private_folders(_no_project())
+    above = os.path.join(agents_folder(), "")
+    if command and command[0].startswith(above):
+        names = command[0].removeprefix(above).split(os.sep)
+        if len(names) > 2:
+            restore(os.path.join(above, *names[:2]))
 
 
 def _no_project() -> str:

@@ -11,18 +11,18 @@ import io
 import logging
 import os
 import secrets
-import shutil
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
 
 from ..ids import WindowId
 from ..platforms import folders, programs, quarantine
-from ..platforms.files import is_mine, make_private_folders, rename, write_private
+from ..platforms.files import is_busy, is_mine, make_private_folders, write_private
 from . import downloads
 from .archives import unpack
 from .entries import ArchiveSource, RegistryEntry, read_entries
 from .failures import InstallError, RegistryError
+from .installed import put_in_place, remove, remove_others, restore_all
 from .plans import WHERE, InstallPlan, agents_folder, plan
 
 logger = logging.getLogger(__name__)
@@ -133,11 +133,14 @@ class AgentRegistry:
         try:
             if isinstance(wanted.source, ArchiveSource):
                 self._unpack(wanted, wanted.source, progress)
-                _remove_versions(os.path.dirname(wanted.folder), {wanted.folder, keep})
+                # A path above them has several spellings.
+                names = [os.path.basename(path) for path in (wanted.folder, keep)]
+                remove_others(os.path.dirname(wanted.folder), names)
             else:
                 make_private_folders(wanted.folder)
         except OSError as error:
-            raise InstallError(f"{wanted.entry.name} can't be installed: {error}.") from None
+            remedy = "Close its chats first." if is_busy(error) else None
+            raise InstallError(f"{wanted.entry.name} can't be installed: {error.strerror or error}.", remedy) from None
 
     @staticmethod
     def _unpack(wanted: InstallPlan, source: ArchiveSource, progress: downloads.Progress) -> None:
@@ -148,18 +151,17 @@ class AgentRegistry:
         # The name of a version never begins with a dot.
         temporary = os.path.join(above, f".{secrets.token_hex(8)}")
         archive = f"{temporary}.archive"
+        restore_all(above)
         try:
             with open(archive, "xb") as file:
                 found = downloads.fetch(source.url, ARCHIVE_LIMIT, ARCHIVE_SECONDS, file, progress)
             downloads.check(source.sha256, found)
             unpack(archive, temporary, source.program)
             quarantine.release(temporary)
-            _remove(wanted.folder)
-            rename(temporary, wanted.folder)
+            put_in_place(temporary, wanted.folder)
         finally:
-            _remove(temporary)
-            with contextlib.suppress(OSError):
-                os.unlink(archive)
+            remove(temporary)
+            remove(archive)
 
     async def remove(self, identifier: str) -> None:
         """Remove what was unpacked for an agent.
@@ -169,7 +171,7 @@ class AgentRegistry:
         """
         with self._working(identifier):
             folder = os.path.join(agents_folder(), identifier)
-            await asyncio.to_thread(_remove, folder)
+            await asyncio.to_thread(remove, folder)
             if await asyncio.to_thread(os.path.lexists, folder):
                 raise InstallError(f"A part of {identifier} can't be removed. Close its chats first.", "")
 
@@ -191,20 +193,3 @@ def _kept(path: str) -> tuple[tuple[RegistryEntry, ...], float]:
         if is_mine(found) and found.st_size <= LIST_LIMIT:
             return read_entries(file.read(LIST_LIMIT)), found.st_mtime
     return (), 0.0
-
-
-def _remove_versions(folder: str, kept: set[str]) -> None:
-    """Remove what else is in a folder. Only names count, in any case: a path above them has several spellings."""
-    names = {os.path.basename(path).casefold() for path in kept}
-    for name in os.listdir(folder):
-        if name.casefold() not in names:
-            _remove(os.path.join(folder, name))
-
-
-def _remove(path: str) -> None:
-    """Remove a folder of ours as far as that is possible; a link is removed itself."""
-    if os.path.islink(path):
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-    else:
-        shutil.rmtree(path, ignore_errors=True)

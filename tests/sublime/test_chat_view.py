@@ -297,6 +297,19 @@ class TestBar(ChatCase):
         self.screen.click(self.view, "reconnect")
         yield from self.told("reconnect")
 
+    def test_only_the_start_of_an_agent_can_be_cancelled(self) -> Steps:
+        """The words say nothing: the daemon's start has the same, and an agent's own may have others."""
+        connection = self.view_values.ConnectionStatus
+        self.show(connection=connection("connecting", "Starting `qwen serve` …"))
+        self.assertNotIn("Cancel", self.bar())
+        command = loaded("sublime_text.chat.commands").QwenCompanionChatCancelCommand(self.window)
+        self.assertFalse(command.is_enabled())
+        self.show(connection=connection("connecting", "It installs itself", can_be_cancelled=True))
+        self.assertIn("Cancel", self.bar())
+        self.assertTrue(command.is_enabled())
+        self.screen.click(self.view, "cancel:")
+        yield from self.told("cancel")
+
     def test_a_prompt_that_waits_can_be_removed(self) -> Steps:
         queued = self.view_values.Queued('q"1&', "do\nthis <now> " + "please " * 20)
         self.show(queue=(queued,))

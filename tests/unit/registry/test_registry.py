@@ -135,6 +135,9 @@ def test_the_copy_that_ships_can_be_read_and_installs_only_packages():
         {"distribution": {"binary": {system(): {"archive": "http://example.com/a.zip", "cmd": "./a"}}}},
         {"distribution": {"binary": {system(): {"archive": "file:///etc/passwd", "cmd": "./a"}}}},
         {"distribution": {"binary": {system(): {"archive": "https://u:p@example.com/a.zip", "cmd": "./a"}}}},
+        # To a browser the host of this is evil.example, and to urllib example.com.
+        {"distribution": {"binary": {system(): {"archive": "https://evil.example\\@example.com/a", "cmd": "./a"}}}},
+        {"distribution": {"binary": {system(): {"archive": "https://evil.example\\.example.com/a", "cmd": "./a"}}}},
         {"distribution": {"binary": {system(): {"archive": "https://example.com/a.zip", "cmd": "../../bin/sh"}}}},
         {"distribution": {"binary": {system(): {"archive": "https://example.com/a.zip", "cmd": "/bin/sh"}}}},
         {"distribution": {"binary": {system(): {"archive": "https://example.com/a.zip", "cmd": "C:\\a.exe"}}}},
