@@ -56,7 +56,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_revert(self, view: sublime.View) -> None:
         """A file was loaded again because the person gave their edits up."""
         if adapter := package.adapter():
-            adapter.comments.loaded(view)
+            adapter.loaded(view)
 
     def on_load_async(self, view: sublime.View) -> None:
         """A file is loaded."""

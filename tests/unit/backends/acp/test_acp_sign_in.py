@@ -12,13 +12,12 @@ from unittest.mock import patch
 import pytest
 
 from companion.agents import AgentCommand
-from companion.backends import wire
+from companion.backends import connector, wire
 from companion.backends.acp import schema
 from companion.backends.acp.authentication import ways
 from companion.backends.acp.errors import AnswerError
 from companion.backends.acp.process import STOP_LIMIT, AgentProcess
 from companion.backends.parts import Way
-from companion.chats import connector
 from companion.conversation.failures import NotConnectedError
 from tests.agent_talk import is_alive, scripted, until
 
