@@ -13,15 +13,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..agents import AgentCommand
-from ..backends.acp.errors import SignInError
 from ..backends.backend import Backend
+from ..backends.connector import Connector
 from ..backends.parts import Authentication
 from ..backends.sessions import AgentSession
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.snapshot import ConnectionStatus, Snapshot
 from ..exclusion import Told
-from .connector import Connector
 from .prompt import ChatFolder
 from .reader import AttachedSession, Backoff, SessionEndedError, StaleError, after, read, tell
 
@@ -250,11 +249,11 @@ class ChatConnection:
                 # A session that was there before may have begun long before its oldest event.
                 attachment = AttachedSession(session, session.attached or not session.client_id)
                 conversation.cursor = None
-        except SignInError:
-            self._unsigned = client if client.authentication else None
-            raise
-        except BaseException:
-            await client.close()
+        except BaseException as error:
+            if isinstance(error, ChatError) and error.wants_sign_in and client.authentication:
+                self._unsigned = client
+            else:
+                await client.close()
             raise
         attachment.client = client
         self._attachment = attachment
@@ -325,7 +324,7 @@ class ChatConnection:
                 await client.close()
 
     def _keep_unsigned(self, error: ChatError, attachment: AttachedSession | None) -> None:
-        if isinstance(error, SignInError) and attachment and attachment.client and attachment.client.authentication:
+        if error.wants_sign_in and attachment and attachment.client and attachment.client.authentication:
             self._unsigned, attachment.client = attachment.client, None
 
     async def _close_unsigned(self) -> None:

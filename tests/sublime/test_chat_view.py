@@ -137,7 +137,7 @@ class TestLinks(ChatCase):
 
     def test_a_file_elsewhere_is_said_to_be_there(self) -> Steps:
         render = self.chat.render
-        there = self.view_values.Locality("build-7", "/srv/app", is_local=False)
+        there = self.view_values.Locality("build-7", "/srv/app", is_local=False, agent="Qwen Code")
         self.adapter.chats.show(self.chat.id, replace(render, replaces_all=False, edits=(), locality=there))
         self.put_caret(self.link.start + 1)
         yield from self.settled()
@@ -147,7 +147,7 @@ class TestLinks(ChatCase):
 
     def test_a_file_elsewhere_that_is_mapped_to_one_here_is_opened(self) -> Steps:
         self.set_setting("path_maps", {str(self.folder): "/srv/app"})
-        there = self.view_values.Locality("build-7", "/srv/app", is_local=False)
+        there = self.view_values.Locality("build-7", "/srv/app", is_local=False, agent="Qwen Code")
         self.adapter.chats.show(self.chat.id, replace(self.chat.render, replaces_all=False, edits=(), locality=there))
         self.listener().on_hover(self.view, self.link.start + 1, sublime.HoverZone.TEXT)
         self.assertEqual(self.screen.popups[-1][0], "Open app.py:2")

@@ -278,11 +278,6 @@ def end_left(left: Mapping[str, Any]) -> None:
         end_group(child.close_left(terminal["child"]), terminal["started"], 0)
 
 
-def has_program(program: str, environment: Mapping[str, str]) -> bool:
-    """Whether a program is there. Looks at the disk."""
-    return programs.find(program, environment) is not None
-
-
 def _found(command: Sequence[str], folder: str, environment: Mapping[str, str]) -> tuple[list[str] | None, bool]:
     """What to start, and whether there is a folder."""
     return programs.resolve(command, environment), os.path.isdir(folder)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from ...conversation import events
 from ...exclusion import Told
 from ...ids import WindowId
+from ..port import AgentFiles, AgentQuestions
 from ..wire import as_object
 from . import decoder, extensions, plans, proposals, tool_calls
 from .agent_terminals import AgentTerminals
@@ -18,7 +19,6 @@ from .elicitation import CANCELLED, Elicitation, FormError, decode_elicitation, 
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestError
 from .files import Edited, Files
 from .outputs import Outputs
-from .port import AgentFiles, AgentQuestions
 from .prompts import Prompts
 from .publisher import Publisher
 from .questions import Questions

@@ -12,13 +12,12 @@ from unittest.mock import patch
 import pytest
 
 from companion.agents import AgentCommand
-from companion.backends import wire
+from companion.backends import connector, wire
 from companion.backends.acp import schema
 from companion.backends.acp.authentication import ways
 from companion.backends.acp.errors import AnswerError
 from companion.backends.acp.process import STOP_LIMIT, AgentProcess
 from companion.backends.parts import Way
-from companion.chats import connector
 from companion.conversation.failures import MissingFeatureError, NotConnectedError
 from tests.agent_talk import is_alive, scripted, until
 
@@ -304,7 +303,9 @@ def test_a_start_that_is_cancelled_twice_still_ends_its_program(project: Path, t
     run(test())
 
 
-OUT = SCRIPT.replace('"loadSession": True', '"loadSession": LOADS, "auth": {"logout": {}}') + """
+OUT = (
+    SCRIPT.replace('"loadSession": True', '"loadSession": LOADS, "auth": {"logout": {}}')
+    + """
 def logout(params):
     assert params == {}
     path = pathlib.Path(sys.argv[1] + ".in")
@@ -312,6 +313,7 @@ def logout(params):
     path.unlink()
     return {}
 """
+)
 
 
 @pytest.mark.parametrize("loads", [True, False])

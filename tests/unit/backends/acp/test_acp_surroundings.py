@@ -12,7 +12,7 @@ from companion.agents import AgentCommand
 from companion.backends.acp import session as session_module
 from companion.backends.acp.client import AgentClient
 from companion.backends.acp.peer import Params, Peer
-from companion.backends.acp.surroundings import Surroundings
+from companion.backends.surroundings import Surroundings
 from companion.conversation.snapshot import Message
 from companion.ids import WindowId
 from companion.mcp_servers import McpServer, read_mcp_servers

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...mcp_servers import McpServer
-from ...platforms import programs
+from ..mcp_servers import McpServer
+from ..platforms import programs
 
 
 @dataclass(frozen=True, slots=True)
