@@ -411,7 +411,7 @@ def test_an_agent_of_the_official_node_sdk_signs_in_and_out(tmp_path: Path):
 
     async def test():
         async with talking(command, str(tmp_path), environment, session=None) as talk:
-            with pytest.raises(SignInError, match="Node SDK Agent wants you to sign in. It offers: Own"):
+            with pytest.raises(SignInError, match="Node SDK Agent wants you to sign in"):
                 await talk.open()
             await talk.client.authentication.authenticate("own")
             await talk.open()

@@ -152,13 +152,14 @@ class TestSignOut(ChatCase):
     def test_it_is_there_only_for_an_agent_that_can_and_while_nothing_runs(self) -> Steps:
         command = loaded("sublime_text.chat.sign_in").QwenCompanionChatSignOutCommand(self.window)
         connection = loaded("conversation.snapshot").ConnectionStatus
-        for is_there, status in (
+        cases: tuple[tuple[bool, dict[str, Any]], ...] = (
             (True, {}),
             (False, {"lacks": ("sign_out",)}),
             (False, {"running": "turn"}),
             (False, {"connection": connection("lost", "Sign in.", wants_sign_in=True)}),
             (False, {"connection": connection("connecting")}),
-        ):
+        )
+        for is_there, status in cases:
             self.show(**status)
             self.assertEqual(command.is_visible(), is_there, status)
         yield 0
