@@ -10,6 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+DAEMON_AGENT = "Qwen Code"
+"""What the agent of `qwen serve` is called: that does not say a name."""
+
 
 @dataclass(frozen=True, slots=True)
 class AgentCommand:

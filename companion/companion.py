@@ -11,9 +11,8 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, ParamSpec
 
-from .backends.acp.port import OfferedServer
-from .backends.acp.process import end_leftovers
-from .backends.daemon.process import launch
+from .backends.connector import end_leftovers
+from .backends.port import OfferedServer
 from .changes import places
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
@@ -456,10 +455,8 @@ class Companion:
     async def _clear_leftovers(self) -> None:
         for path in await asyncio.to_thread(clear_leftovers, FAMILIES, wrote):
             logger.info("Removed %s, which a crashed editor left behind", path)
-        for pid in await asyncio.to_thread(launch.end_leftovers):
-            logger.info("Ended the daemon %d, which a crashed editor left behind", pid)
         for pid in await asyncio.to_thread(end_leftovers):
-            logger.info("Ended the agent %d, which a crashed editor left behind", pid)
+            logger.info("Ended the process %d, which a crashed editor left behind", pid)
         for store in await asyncio.to_thread(places.shrink):
             logger.info("Removed the snapshots in %s", store)
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 _NAME = re.compile(r"[\w][\w .-]{0,63}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|API_?KEY|AUTH|CREDENTIAL|COOKIE|PRIVATE", re.IGNORECASE)
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|API_?KEY|AUTH(?!OR(?!I))|CREDENTIAL|COOKIE|PRIVATE", re.IGNORECASE)
 _KEYS = {"command", "environment", "url", "headers"}
 
 
@@ -35,6 +35,11 @@ class McpServer:
         """What the person says yes to: a line without any secret."""
         named = f" with {', '.join(self.values)}" if self.values else ""
         return f"{self.name}: {shlex.join(self.command) or self.url}{named}"
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables of the environment that the values name."""
+        return [name for value in self.values.values() for name in _VARIABLE.findall(value)]
 
     def filled(self, environment: Mapping[str, str]) -> dict[str, str]:
         """The values with what the environment has. Raises KeyError with the name of a variable that isn't there."""
@@ -102,7 +107,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_address(value: object) -> bool:
-    if not isinstance(value, str) or not value.isprintable() or " " in value:
+    if not isinstance(value, str) or not value.isprintable() or any(each in value for each in " \\"):
         return False
     try:
         parts = urlsplit(value)

@@ -15,9 +15,9 @@ import psutil
 
 from companion.agents import AgentCommand
 from companion.backends.acp.client import AgentClient
-from companion.backends.acp.port import EditorServer
-from companion.backends.acp.surroundings import Surroundings, no_surroundings
+from companion.backends.port import EditorServer
 from companion.backends.sessions import AgentSession
+from companion.backends.surroundings import Surroundings, no_surroundings
 from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError

@@ -1,9 +1,10 @@
 """The chats of all windows: what is sent, what is asked, and what is shown.
 
 It may import `backends`, `conversation`, `review` and the shared modules, and never `server`. Start with `chats`, which
-the commands call; `chat` is one of them, and `daemons` is what those of a window share. `connector` reaches the daemon
-or an agent, `connection` reads a session and tries again, `outbox` sends prompts, `permissions` turns questions about
-files into reviews, `renderer` brings the view up to date, and `transcript` makes the text of a conversation.
+the commands call; `chat` is one of them. `backends.connector` reaches the daemon or an agent, and nothing here knows
+which of the two: a chat asks a `Backend` for its parts. `connection` reads a session and tries again, `outbox` sends
+prompts, `permissions` turns questions about files into reviews, `renderer` brings the view up to date, and `transcript`
+makes the text of a conversation.
 
 A chat is named by the id of its view, which the editor never gives twice and which a reload leaves as it is. What the
 chats of a window share are its private daemons, one for each folder. A closed tab is forgotten: its prompt and its

@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from ..agents import AgentCommand
-from ..backends.acp.client import AgentClient
-from ..backends.acp.port import EditorServer
-from ..backends.acp.surroundings import Surroundings, no_surroundings
 from ..backends.backend import needed
+from ..backends.connector import Connector, agents_of
+from ..backends.daemons import Daemons
+from ..backends.port import EditorServer
+from ..backends.surroundings import Surroundings, no_surroundings
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
@@ -26,8 +27,6 @@ from ..ids import ChatId, WindowId
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .connection import ChatConnection
-from .connector import Connector
-from .daemons import Daemons
 from .inherited import Inherited
 from .outbox import Outbox
 from .permissions import Approvals
@@ -75,15 +74,13 @@ class Chat:
         changes.
         """
         self.window = window
-        self.connector = Connector(settings, daemons, self._agent_client)
+        self.connector = Connector(
+            settings, daemons, agents_of(editor, window, environment, told, server, surroundings)
+        )
         self.connection = ChatConnection(self.connector, told)
         self._id = chat_id
-        self._told = told
         self._editor = editor
         self._settings = settings
-        self._environment = environment
-        self._server = server
-        self._surroundings = surroundings
         self._is_open = False
         self._tasks: set[asyncio.Task[object]] = set()
         self._reading: asyncio.Task[object] | None = None
@@ -357,11 +354,6 @@ class Chat:
             if agent and (each.name, each.command) == (agent.name, agent.command)
         )
         return next(same, agent)
-
-    def _agent_client(self, agent: AgentCommand) -> AgentClient:
-        return AgentClient(
-            agent, self._editor, self.window, self._environment, self._told, self._server, self._surroundings
-        )
 
     def _end(self, *, with_queue: bool = True) -> list[Draft]:
         """Stop reading, showing and sending. Returns what was not sent."""

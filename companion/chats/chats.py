@@ -14,21 +14,21 @@ from collections.abc import Callable, Container, Coroutine, Mapping
 from typing import Any, Protocol
 
 from ..agents import AgentCommand
-from ..backends.acp.port import EditorServer, OfferedServer
-from ..backends.acp.process import end_left, has_program
-from ..backends.acp.surroundings import Surroundings
-from ..backends.daemon.process import launch
+from ..backends.connector import end_left
+from ..backends.daemons import Daemons, end_inherited
+from ..backends.port import EditorServer, OfferedServer
+from ..backends.surroundings import Surroundings
 from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
 from ..conversation.forms import Values
 from ..exclusion import Told
 from ..ids import ChatId, WindowId
+from ..platforms import programs
 from ..platforms.files import real_folder
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .changes import ChatChanges
 from .chat import QUICK_STOP_LIMIT, Chat
-from .daemons import Daemons, end_inherited
 from .history import ChatHistory
 from .mentions import pattern
 from .options import ChatOptions
@@ -109,7 +109,7 @@ class Chats:
         for daemons in self._daemons.values():
             # An open chat ends its daemon itself, after it has left its session.
             if not settings.enabled and not daemons.in_use():
-                self._end(daemons.stop(launch.STOP_LIMIT))
+                self._end(daemons.stop())
 
     def open(self, chat_id: ChatId, window: WindowId, folder: str, session: str = "", agent: str = "") -> None:
         """Connect a chat, or draw it again if it is connected. `session` is the id of one to resume.
@@ -133,8 +133,8 @@ class Chats:
         """The names of the agents whose program is there."""
         environment = await self._environment.get()
         agents = self._settings.agents
-        found = await asyncio.to_thread(lambda: [has_program(agent.command[0], environment) for agent in agents])
-        return [agent.name for agent, is_there in zip(agents, found, strict=True) if is_there]
+        found = await asyncio.to_thread(lambda: [programs.find(agent.command[0], environment) for agent in agents])
+        return [agent.name for agent, path in zip(agents, found, strict=True) if path]
 
     def turn_written(self, chat_id: ChatId, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn that has ended."""
@@ -157,7 +157,7 @@ class Chats:
         async def end() -> None:
             await asyncio.gather(*(chat.stop() for chat in chats))
             if daemons:
-                await daemons.stop(launch.STOP_LIMIT)
+                await daemons.stop()
 
         self._end(end())
 

@@ -13,15 +13,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..agents import AgentCommand
-from ..backends.acp.errors import SignInError
 from ..backends.backend import Backend
+from ..backends.connector import Connector
 from ..backends.parts import Authentication
 from ..backends.sessions import AgentSession
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.snapshot import ConnectionStatus, Snapshot
 from ..exclusion import Told
-from .connector import Connector
 from .prompt import ChatFolder
 from .reader import AttachedSession, Backoff, SessionEndedError, StaleError, after, read, tell
 
@@ -144,8 +143,9 @@ class ChatConnection:
         """End the start of an agent. Returns False if none is being started."""
         if self._starting is None or self._starting.done():
             return False
-        self._is_called_off = True
-        self._starting.cancel()
+        if not self._is_called_off:  # another cancel would cut short how the program is ended
+            self._is_called_off = True
+            self._starting.cancel()
         return True
 
     def signed_in(self) -> None:
@@ -249,11 +249,11 @@ class ChatConnection:
                 # A session that was there before may have begun long before its oldest event.
                 attachment = AttachedSession(session, session.attached or not session.client_id)
                 conversation.cursor = None
-        except SignInError:
-            self._unsigned = client if client.authentication else None
-            raise
-        except BaseException:
-            await client.close()
+        except BaseException as error:
+            if isinstance(error, ChatError) and error.wants_sign_in and client.authentication:
+                self._unsigned = client
+            else:
+                await client.close()
             raise
         attachment.client = client
         self._attachment = attachment
@@ -268,16 +268,21 @@ class ChatConnection:
         if self._unsigned:
             client, self._unsigned = self._unsigned, None
             return client, self._connector.locality.folder
-        self._starting = asyncio.create_task(self._connector.start_agent(agent, conversation))
+        starting = self._starting = asyncio.create_task(self._connector.start_agent(agent, conversation))
         try:
-            return await self._starting
+            await asyncio.wait([starting])
         except asyncio.CancelledError:
-            if not self._is_called_off:
-                raise
-            self._is_called_off = False
-            raise CalledOffError(agent.name) from None
+            self.call_off()
+            await asyncio.wait([starting])
+            if not starting.cancelled() and not starting.exception():
+                await starting.result()[0].close()
+            raise
         finally:
             self._starting = None
+            self._is_called_off = False
+        if starting.cancelled():
+            raise CalledOffError(agent.name)
+        return starting.result()
 
     async def _continued(
         self, agent: AgentCommand, left: Mapping[str, Any], conversation: Conversation
@@ -319,7 +324,7 @@ class ChatConnection:
                 await client.close()
 
     def _keep_unsigned(self, error: ChatError, attachment: AttachedSession | None) -> None:
-        if isinstance(error, SignInError) and attachment and attachment.client and attachment.client.authentication:
+        if error.wants_sign_in and attachment and attachment.client and attachment.client.authentication:
             self._unsigned, attachment.client = attachment.client, None
 
     async def _close_unsigned(self) -> None:

@@ -7,11 +7,9 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from http import HTTPStatus
 from typing import TypeVar
 
 from ..backends.backend import Backend, needed
-from ..backends.daemon.errors import RefusedError
 from ..backends.parts import Rewind, Rewinding, RewindPoint
 from ..conversation.changed import changed_files
 from ..conversation.failures import ChatError, MissingFeatureError
@@ -218,8 +216,8 @@ async def _once_idle(chat: Chat, ask: Callable[[], Awaitable[T]]) -> T:
         _check_idle(chat)
         try:
             return await ask()
-        except RefusedError as error:
-            if error.status != HTTPStatus.CONFLICT or clock() > end:
+        except ChatError as error:
+            if not error.is_conflict or clock() > end:
                 raise
         await asyncio.sleep(IDLE_STEP)
 

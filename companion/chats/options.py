@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..agents import DAEMON_AGENT
 from ..backends.backend import needed
-from ..conversation.snapshot import DAEMON_AGENT
 from ..ids import ChatId
 from .chat import Chat
 from .registry import Registry

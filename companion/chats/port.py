@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ..backends.acp.port import AgentFiles, AgentQuestions
+from ..backends.port import AgentFiles, AgentQuestions
 from ..ids import ChatId
 from ..messages import Messages
 

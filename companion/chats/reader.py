@@ -7,9 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
-from ..backends.acp.errors import SignInError
 from ..backends.backend import Backend, EventStream, lacking
-from ..backends.daemon.errors import UnreachableError
 from ..backends.parts import Options
 from ..backends.sessions import AgentSession
 from ..conversation import events
@@ -214,7 +212,7 @@ def after(
 ) -> float | None:
     """Show an error. Returns the seconds before the next try; None if only a person can solve it."""
     wait = None if error.final else backoff.after(error)
-    if attachment and isinstance(error, SessionGoneError | UnreachableError):
+    if attachment and error.agent_may_change:
         attachment.may_be_another = True
     if isinstance(error, SessionGoneError) and attachment and attachment.client:
         if not attachment.is_stale:
@@ -229,4 +227,4 @@ def after(
 def tell(error: ChatError, wait: float | None, conversation: Conversation) -> None:
     """Show an error, and the seconds before the next try; None if there is none."""
     state = "lost" if wait is None else "waiting"
-    conversation.set_connection(ConnectionStatus(state, str(error), wait, isinstance(error, SignInError)))
+    conversation.set_connection(ConnectionStatus(state, str(error), wait, error.wants_sign_in))

@@ -8,12 +8,12 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 
 from ..backends.backend import needed
+from ..backends.connector import Connector
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Snapshot
 from ..ids import ChatId, WindowId
 from .connection import ChatConnection
-from .connector import Connector
 from .outbox import Outbox
 from .permissions import Approvals
 from .port import ChatScreen

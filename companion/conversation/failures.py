@@ -14,6 +14,12 @@ class ChatError(Exception):
     """Whether what was sent may have reached the agent all the same."""
     retry_after: float | None = None
     """Seconds that the agent asks to wait before the next try."""
+    wants_sign_in = False
+    """Whether the agent answers once the person has signed in."""
+    agent_may_change = False
+    """Whether the next try may reach another agent than this one did."""
+    is_conflict = False
+    """Whether the agent can't do it in its present state, and may be able to in a moment."""
 
     def __init__(self, sentence: str, remedy: str | None = None) -> None:
         self.sentence = sentence
@@ -44,6 +50,7 @@ class SessionGoneError(ChatError):
     """The session isn't at work any more."""
 
     remedy = "Resume it from the list of sessions, or start a new chat."
+    agent_may_change = True
 
     def __init__(self, sentence: str = "The agent doesn't run this session any more.") -> None:
         super().__init__(sentence)

@@ -14,10 +14,6 @@ TurnState = Literal["running", "done", "cancelled", "failed", "interrupted"]
 ConnectionState = Literal["connecting", "live", "waiting", "lost", "ended"]
 
 
-DAEMON_AGENT = "Qwen Code"
-"""What the agent of `qwen serve` is called: that does not say a name."""
-
-
 @dataclass(frozen=True, slots=True)
 class Attachment:
     """A file or another resource that came with a message."""
@@ -337,6 +333,8 @@ class ConnectionStatus:
     """Seconds from one try to the next while it waits."""
     wants_sign_in: bool = False
     """Whether it isn't live because the person has to sign in."""
+    can_be_cancelled: bool = False
+    """Whether an agent is being started, which the person can end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +389,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Locality:
-    """Where a chat's files, commands and keys are : on the agent's machine."""
+    """Where a chat's files, commands and keys are: on the agent's machine."""
 
     host: str = ""
     """In words for the person: “this computer”, or a host's name."""
@@ -404,10 +402,10 @@ class Locality:
     is_known: bool = True
     """Whether it is known at all where the agent is."""
     is_private: bool = False
-    """Whether the daemon is one of our own, which ends with the window."""
+    """Whether it was started for this window, and ends with it."""
     warning: str = ""
     """What the person should know before using it, a sentence."""
-    agent: str = DAEMON_AGENT
+    agent: str = ""
     """What the agent calls itself."""
     folders: tuple[str, ...] = ()
     """The other folders that it works in."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from companion.backends.acp.surroundings import Surroundings, no_surroundings
+from companion.backends.surroundings import Surroundings, no_surroundings
 from companion.conversation.failures import UnsendableError
 from companion.conversation.snapshot import Diff, Permission
 from tests.agent_talk import AgentTalk, MemoryFiles, run, said, talking, tools, until

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.backends.acp.surroundings import Surroundings
+from companion.backends.surroundings import Surroundings
 from tests.agent_talk import run, said, until
 from tests.parts import has
 

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
+from companion.backends import daemons as shared
+from companion.backends.connector import Connector
 from companion.backends.daemon.address import Address
 from companion.backends.daemon.client import Client, Scope
 from companion.backends.daemon.decoder import decode
 from companion.backends.daemon.process import launch
 from companion.backends.sessions import AgentSession
-from companion.chats import daemons as shared
 from companion.chats import prompt
 from companion.chats.connection import ChatConnection
-from companion.chats.connector import Connector
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.events import Envelope
 from companion.conversation.snapshot import Message, Permission, Turn

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from companion.backends.acp.errors import EndedError
-from companion.backends.acp.surroundings import Surroundings
+from companion.backends.surroundings import Surroundings
 from companion.conversation.snapshot import Diff, Permission
 from companion.mcp_servers import McpServer
 from tests.agent_talk import AgentTalk, MemoryFiles, said, talking, tools, until

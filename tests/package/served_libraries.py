@@ -22,11 +22,11 @@ from companion.libraries import lazy
 
 lazy.put_off()  # as `companion.thread` does before it imports the rest
 
+from companion.backends.connector import Connector
 from companion.backends.daemon.address import Address
 from companion.backends.daemon.process import launch
+from companion.backends.daemons import Daemons
 from companion.chats.connection import ChatConnection
-from companion.chats.connector import Connector
-from companion.chats.daemons import Daemons
 from companion.clis.discovery import EnvironmentVariables
 from companion.companion import Companion
 from companion.editor import Editor

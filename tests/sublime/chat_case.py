@@ -129,7 +129,9 @@ class ChatCase(CompanionCase):
 
     def locality(self) -> Any:
         """This computer, in the folder."""
-        return self.view_values.Locality("this computer", str(self.folder), "0.24.4", is_private=True)
+        return self.view_values.Locality(
+            "this computer", str(self.folder), "0.24.4", is_private=True, agent="Qwen Code"
+        )
 
     def message(self, text: str, speaker: str = "answer") -> Any:
         """Something said."""

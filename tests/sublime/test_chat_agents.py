@@ -153,8 +153,8 @@ class TestAnotherCommand(AgentCase):
         self.chat = self.opened()
         yield from self.told("open")
         self.another = {"Own": {"command": ["another"]}}
-        self.other = self.folder.parent / "other"
-        self.other.mkdir(exist_ok=True)
+        self.other = self.folder / "other"
+        self.other.mkdir()
 
     def test_it_is_started_only_after_a_yes(self) -> Steps:
         for act in (self.adapter.chats.reconnect, lambda chat: self.adapter.chats.move(chat, str(self.other))):

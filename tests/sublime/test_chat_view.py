@@ -137,7 +137,7 @@ class TestLinks(ChatCase):
 
     def test_a_file_elsewhere_is_said_to_be_there(self) -> Steps:
         render = self.chat.render
-        there = self.view_values.Locality("build-7", "/srv/app", is_local=False)
+        there = self.view_values.Locality("build-7", "/srv/app", is_local=False, agent="Qwen Code")
         self.adapter.chats.show(self.chat.id, replace(render, replaces_all=False, edits=(), locality=there))
         self.put_caret(self.link.start + 1)
         yield from self.settled()
@@ -147,7 +147,7 @@ class TestLinks(ChatCase):
 
     def test_a_file_elsewhere_that_is_mapped_to_one_here_is_opened(self) -> Steps:
         self.set_setting("path_maps", {str(self.folder): "/srv/app"})
-        there = self.view_values.Locality("build-7", "/srv/app", is_local=False)
+        there = self.view_values.Locality("build-7", "/srv/app", is_local=False, agent="Qwen Code")
         self.adapter.chats.show(self.chat.id, replace(self.chat.render, replaces_all=False, edits=(), locality=there))
         self.listener().on_hover(self.view, self.link.start + 1, sublime.HoverZone.TEXT)
         self.assertEqual(self.screen.popups[-1][0], "Open app.py:2")
@@ -296,6 +296,19 @@ class TestBar(ChatCase):
         self.assertIn("Reconnect", self.bar())
         self.screen.click(self.view, "reconnect")
         yield from self.told("reconnect")
+
+    def test_only_the_start_of_an_agent_can_be_cancelled(self) -> Steps:
+        """The words say nothing: the daemon's start has the same, and an agent's own may have others."""
+        connection = self.view_values.ConnectionStatus
+        self.show(connection=connection("connecting", "Starting `qwen serve` …"))
+        self.assertNotIn("Cancel", self.bar())
+        command = loaded("sublime_text.chat.commands").QwenCompanionChatCancelCommand(self.window)
+        self.assertFalse(command.is_enabled())
+        self.show(connection=connection("connecting", "It installs itself", can_be_cancelled=True))
+        self.assertIn("Cancel", self.bar())
+        self.assertTrue(command.is_enabled())
+        self.screen.click(self.view, "cancel:")
+        yield from self.told("cancel")
 
     def test_a_prompt_that_waits_can_be_removed(self) -> Steps:
         queued = self.view_values.Queued('q"1&', "do\nthis <now> " + "please " * 20)

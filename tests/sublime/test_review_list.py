@@ -145,7 +145,7 @@ class TestList(CompanionCase):
 
     def test_a_file_in_a_folder_and_one_elsewhere_say_where_they_are(self) -> Steps:
         """Files of one name must be told apart."""
-        elsewhere = self.folder.parent / "elsewhere.py"
+        elsewhere = self.folder.parent / f"{self.folder.name}-elsewhere.py"
         for path in (self.folder / "sub" / "folder" / "a.py", elsewhere):
             yield from self.open_diff("x\n", path)
         yield from self.show_list()

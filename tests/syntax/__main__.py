@@ -10,11 +10,11 @@ import random
 import sys
 from pathlib import Path
 
+from companion.agents import DAEMON_AGENT
 from companion.chats.transcript.markdown import Scanner
 from companion.chats.transcript.plain import presentable
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation.snapshot import (
-    DAEMON_AGENT,
     ChatNotice,
     ConnectionStatus,
     Item,

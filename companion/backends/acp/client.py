@@ -24,7 +24,9 @@ from ...exclusion import Told
 from ...ids import WindowId
 from ...platforms.files import real_folder
 from ..backend import Block
+from ..port import EditorServer
 from ..sessions import AgentSession
+from ..surroundings import Surroundings, no_surroundings
 from ..wire import read
 from . import decoder, extensions, process, schema
 from .authentication import AgentAuthentication
@@ -34,7 +36,6 @@ from .finding import AgentFolder
 from .options import AgentOptions
 from .peer import Peer
 from .plans import Plans
-from .port import EditorServer
 from .process import AgentProcess
 from .prompts import Prompts
 from .publisher import Publisher
@@ -44,7 +45,6 @@ from .session import OpenSession
 from .sessions import AgentSessions
 from .steering import AgentSteering
 from .stream import EventQueue
-from .surroundings import Surroundings, no_surroundings
 
 logger = logging.getLogger(__name__)
 

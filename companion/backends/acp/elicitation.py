@@ -104,8 +104,9 @@ def _is_page(address: str) -> bool:
         has_host = bool(found.hostname)
     except ValueError:
         return False
-    is_plain = not any(character.isspace() or ord(character) < 32 for character in address)
-    return found.scheme in {"http", "https"} and has_host and is_plain
+    # A browser takes a backslash for a slash, so that the host would be another one than the person was shown.
+    is_plain = address.isprintable() and not any(each in address for each in " \\")
+    return found.scheme in {"http", "https"} and has_host and is_plain and found.username is None
 
 
 def _form(schema: Mapping[str, Any]) -> Form:

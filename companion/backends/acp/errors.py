@@ -72,6 +72,7 @@ class SignInError(AgentError):
     """The agent wants the person to sign in."""
 
     remedy = "Click Sign In, or run “Qwen Companion: Chat: Sign In”."
+    wants_sign_in = True
 
     def __init__(self, agent: str, methods: Sequence[str], words: str = "") -> None:
         """`words` are the agent's own."""

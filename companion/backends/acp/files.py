@@ -21,9 +21,9 @@ from ...ids import WindowId
 from ...platforms.files import FolderEntry, place
 from ...review.disk import DiskFile, Encodings, encode_like, read_bytes, read_file
 from ...review.source_text import BOM, SourceText
+from ..port import AgentFiles
 from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
-from .port import AgentFiles
 
 _ENDING = re.compile(r"\r\n|\r|\n")
 UNSAVED = (

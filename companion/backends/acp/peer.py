@@ -75,6 +75,8 @@ class Peer:
         self._answering: dict[asyncio.Task[None], tuple[object, str, Params]] = {}
         self._end: AgentError | None = None
         self._is_left = False
+        self._given_up: set[asyncio.Task[None]] = set()
+        """The answers that the agent has taken back its requests for."""
         self._taken_back: deque[int] = deque(maxlen=MAX_REQUESTS)
         """The calls whose answer nobody waits for any more."""
 
@@ -217,23 +219,27 @@ class Peer:
             return
         task = asyncio.get_running_loop().create_task(self._answer(number, method, params))
         self._answering[task] = number, method, params
-        task.add_done_callback(self._answering.pop)
+        task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        number, _, _ = self._answering.pop(task)
+        # It may have been taken back before it had begun.
+        if task in self._given_up and task.cancelled():
+            self._refuse(number, REQUEST_CANCELLED, "it was cancelled")
+        self._given_up.discard(task)
 
     def _cancelled(self, number: object) -> None:
         """The agent has taken back a request."""
         for task, (asked, method, _) in self._answering.items():
             if asked == number and type(asked) is type(number) and method in _CANCELLABLE:
-                task.cancel(CANCEL)
+                self._given_up.add(task)
+                task.cancel()
 
     async def _answer(self, number: object, method: str, params: Params) -> None:
         try:
             result = await self._on_request(method, params)
         except RequestError as error:
             self._refuse(number, error.code, str(error))
-        except asyncio.CancelledError as cancelled:
-            if cancelled.args != (CANCEL,):
-                raise
-            self._refuse(number, REQUEST_CANCELLED, "it was cancelled")
         except Exception:
             logger.exception("The request %s could not be answered", method)
             self._refuse(number, INTERNAL_ERROR, "the editor could not do it")

@@ -82,8 +82,9 @@ class AgentProcess:
         self._ready: deque[bytes] = deque()
 
     def hide(self, secret: str) -> None:
-        """Show a secret neither in the log nor in a message."""
-        self._secrets.append(secret)
+        """Show a secret neither in the log nor in a message. A short one would hide ordinary words, and stays."""
+        if len(secret) >= _SHORTEST_SECRET:
+            self._secrets.append(secret)
 
     @property
     def said(self) -> str:
@@ -248,8 +249,10 @@ async def start(
     except OSError as error:
         why = f"there is no folder {folder}" if not has_folder else error.strerror or "it can't be run"
         raise AgentStartError(agent, why) from None
-    secrets = [value for name, value in environment.items() if _SECRETS.search(name) and len(value) >= _SHORTEST_SECRET]
-    started = AgentProcess(agent, process, secrets)
+    started = AgentProcess(agent, process, [])
+    for name, value in environment.items():
+        if _SECRETS.search(name):
+            started.hide(value)
     try:
         if started.started is not None:
             await asyncio.to_thread(records.write, process.pid, started.started, "agent")
@@ -273,11 +276,6 @@ def end_left(left: Mapping[str, Any]) -> None:
     _end(child.close_left(left["process"]["child"]), left["process"]["started"], 0)
     for terminal in left["terminals"]["open"].values():
         end_group(child.close_left(terminal["child"]), terminal["started"], 0)
-
-
-def has_program(program: str, environment: Mapping[str, str]) -> bool:
-    """Whether a program is there. Looks at the disk."""
-    return programs.find(program, environment) is not None
 
 
 def _found(command: Sequence[str], folder: str, environment: Mapping[str, str]) -> tuple[list[str] | None, bool]:

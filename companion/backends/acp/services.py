@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from ...conversation import events
 from ...exclusion import Told
 from ...ids import WindowId
+from ..port import AgentFiles, AgentQuestions
 from ..wire import as_object
 from . import decoder, extensions, plans, proposals, tool_calls
 from .agent_terminals import AgentTerminals
@@ -18,7 +19,6 @@ from .elicitation import CANCELLED, Elicitation, FormError, decode_elicitation, 
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestError
 from .files import Edited, Files
 from .outputs import Outputs
-from .port import AgentFiles, AgentQuestions
 from .prompts import Prompts
 from .publisher import Publisher
 from .questions import Questions
@@ -143,7 +143,7 @@ class Services:
                 await self._files.write(params)
                 return {}
             case "terminal/create":
-                return await self._terminals.create(params)
+                return await self._created(params)
             case "terminal/output" | "terminal/wait_for_exit" | "terminal/kill" | "terminal/release":
                 return await self._terminals.answer(method, params)
             case extensions.DRAIN:
@@ -151,6 +151,14 @@ class Services:
             case _:
                 logger.debug("%s asks for %s, which isn't known", self._name(), method)
                 raise RequestError(METHOD_NOT_FOUND, f"“{method[:100]}” is not known")
+
+    async def _created(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        turn = self._prompts.running
+        made = await self._terminals.create(params)
+        if self._is_cancelling() or self._prompts.running != turn:  # while the command was being started
+            await self._terminals.answer("terminal/release", made)
+            raise RequestError(INTERNAL_ERROR, "the person has cancelled this")
+        return made
 
     async def _permitted(self, params: Mapping[str, Any], session: str) -> Mapping[str, Any]:
         """The answer to a permission request."""

@@ -11,17 +11,17 @@ from typing import Any
 
 from ...conversation.failures import SessionGoneError
 from ...conversation.history import Replay
+from ..port import EditorServer, OfferedServer
 from ..sessions import AgentSession
+from ..surroundings import Surroundings, offered
 from ..wire import read
 from . import extensions, schema
 from .errors import AgentError, AnswerError
 from .options import AgentOptions
 from .peer import Peer
-from .port import EditorServer, OfferedServer
 from .publisher import Publisher
 from .requests import Requests
 from .stream import OURS, EventQueue
-from .surroundings import Surroundings, offered
 
 logger = logging.getLogger(__name__)
 

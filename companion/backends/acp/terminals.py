@@ -123,6 +123,8 @@ class Terminals:
         self._on_output = on_output
         self._numbers = itertools.count(1)
         self._open: dict[str, AgentTerminal] = {}
+        self._starting = 0
+        """How many are being made."""
         self._released: dict[str, Printed] = {}
 
     async def create(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,19 +138,22 @@ class Terminals:
             raise RequestError(INVALID_PARAMS, "there is no command")
         if not isinstance(folder, str) or not os.path.isabs(folder):
             raise RequestError(INVALID_PARAMS, "the folder of a terminal must be absolute")
-        if len(self._open) >= MAX_TERMINALS:
+        if len(self._open) + self._starting >= MAX_TERMINALS:
             raise RequestError(INTERNAL_ERROR, "there are too many terminals")
         arguments = [each for each in _list(params.get("args")) if isinstance(each, str)]
         limit = params.get("outputByteLimit")
         kept = min(limit, MAX_OUTPUT) if type(limit) is int and limit >= 0 else MAX_OUTPUT
         name = f"terminal-{next(self._numbers)}"
         environment = {**self._environment, **_variables(params.get("env"))}
+        self._starting += 1
         try:
             process = await self._run(command, arguments, folder, environment, is_line="args" not in params)
         except (OSError, ValueError) as error:
             has_folder = await asyncio.to_thread(os.path.isdir, folder)
             why = getattr(error, "strerror", None) or str(error) if has_folder else f"there is no folder {folder}"
             raise RequestError(INTERNAL_ERROR, f"{command[:200]} can't be run: {why}") from None
+        finally:
+            self._starting -= 1
         self._open[name] = AgentTerminal(process, Printing(kept), partial(self._on_output, name))
         return {"terminalId": name}
 

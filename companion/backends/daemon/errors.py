@@ -6,6 +6,7 @@ No message holds a token, nor anything that the daemon wrote beyond its own `err
 from __future__ import annotations
 
 from collections.abc import Sequence
+from http import HTTPStatus
 
 from ...conversation.failures import ChatError, MissingFeatureError
 
@@ -25,6 +26,7 @@ class UnreachableError(DaemonError):
 
     remedy = "Start `qwen serve` there, or correct the address in the settings."
     final = False
+    agent_may_change = True
 
     def __init__(self, url: str) -> None:
         super().__init__(f"No daemon answers at {url}.")
@@ -135,6 +137,7 @@ class RefusedError(DaemonError):
         self.status = status
         self.final = status < 500
         self.may_have_arrived = status >= 500
+        self.is_conflict = status == HTTPStatus.CONFLICT
         self.code = code
         super().__init__(f"The daemon refuses ({status}): {reason}.")
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from ...agents import DAEMON_AGENT
 from ...conversation.failures import ChatError
 from ...conversation.snapshot import Locality
 from .address import Address
@@ -42,6 +43,7 @@ def where(
         is_known=is_known,
         is_private=is_private,
         warning=address.warning or "",
+        agent=DAEMON_AGENT,
     )
 
 

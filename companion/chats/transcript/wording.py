@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, cast
 
+from ...agents import DAEMON_AGENT
 from ...conversation.forms import Form
 from ...conversation.snapshot import (
-    DAEMON_AGENT,
     Attachment,
     Diff,
     Permission,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...conversation.snapshot import DAEMON_AGENT
+from ...agents import DAEMON_AGENT
 from ..panels import PanelItem, choose, say
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import sublime_plugin
 from .. import package
 from ..panels import PanelItem, choose
 from .clicks import waiting
-from .html import CONTINUED, is_starting
+from .html import CONTINUED
 from .opening import have_chat, open_with
 
 if TYPE_CHECKING:
@@ -111,7 +111,8 @@ class QwenCompanionChatCancelCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether one runs."""
-        return chat.render is not None and (chat.render.status.running is not None or is_starting(chat.render))
+        status = chat.render.status if chat.render else None
+        return status is not None and (status.running is not None or status.connection.can_be_cancelled)
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
-from ...conversation.snapshot import DAEMON_AGENT
+from ...agents import DAEMON_AGENT
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand

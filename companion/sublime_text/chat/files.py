@@ -1,4 +1,4 @@
-"""The editor's side of an agent's files: what is open is read and written here (companion/backends/acp/port.py)."""
+"""The editor's side of an agent's files: what is open is read and written here (companion/backends/port.py)."""
 
 from __future__ import annotations
 

@@ -78,12 +78,6 @@ def facts(render: Render) -> list[str]:
     return [fact for fact in found if fact]
 
 
-def is_starting(render: Render) -> bool:
-    """Whether an agent is being started, which can be cancelled."""
-    connection = render.status.connection
-    return connection.state == "connecting" and connection.message.startswith("Starting ")
-
-
 def bar(render: Render, attached: Sequence[str], folder: str = "", context: str = "", icon: str = "") -> str:
     """The bar between the transcript and the prompt.
 
@@ -94,7 +88,7 @@ def bar(render: Render, attached: Sequence[str], folder: str = "", context: str 
     status, where = render.status, render.locality
     told = " · ".join(safe(fact) for fact in [*facts(render), folder, where.host] if fact)
     first = [" ".join(filter(None, (safe(icon), told)))]
-    if status.running is not None or is_starting(render):
+    if status.running is not None or status.connection.can_be_cancelled:
         first.append(link(f"cancel:{status.running or ''}", "■ Cancel", "reject"))
     elif status.last in CONTINUED and status.connection.state == "live":
         first.append(link("go_on", CONTINUED[status.last], "allow"))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ...agents import DAEMON_AGENT
 from ...backends.daemon.address import resolve, starts_own
 from ...backends.daemon.errors import DaemonError
-from ...conversation.snapshot import DAEMON_AGENT
 from ...settings import FILE
 from .. import package
 from ..panels import PanelItem, choose, say

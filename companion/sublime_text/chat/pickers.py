@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import sublime
 import sublime_plugin
 
+from ...agents import DAEMON_AGENT
 from ...chats.mentions import mention
 from ...chats.prompt import Excerpt
-from ...conversation.snapshot import DAEMON_AGENT
 from .. import package
 from ..page import Page
 from ..panels import PanelItem, choose, say

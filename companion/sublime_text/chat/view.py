@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import sublime
 
+from ...agents import DAEMON_AGENT
 from ...chats.prompt import Draft, Excerpt
-from ...conversation.snapshot import DAEMON_AGENT
 from ...ids import ChatId, ViewId
 from ...status.facts import ShownChat
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING

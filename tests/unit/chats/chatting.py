@@ -134,7 +134,7 @@ async def chatting(daemon: FakeDaemon, folder: str, *, is_here: bool = True, **s
     room.configure(**settings)
     before = asyncio.all_tasks()
     try:
-        with patch("companion.chats.connector.is_here", AsyncMock(return_value=is_here)):
+        with patch("companion.backends.connector.is_here", AsyncMock(return_value=is_here)):
             yield room
     finally:
         await room.chats.stop(hand_over=False)

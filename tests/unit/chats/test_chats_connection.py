@@ -8,9 +8,10 @@ from unittest.mock import AsyncMock
 
 import pytest
 
+from companion.backends import connector
 from companion.backends.daemon.client import Client
 from companion.backends.daemon.errors import UnreachableError
-from companion.chats import connection, connector
+from companion.chats import connection
 from companion.chats.prompt import Draft
 
 from ..fake_daemon import until

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from companion.backends.connector import Connector
+from companion.backends.daemons import Daemons
 from companion.chats.connection import ChatConnection
-from companion.chats.connector import Connector
-from companion.chats.daemons import Daemons
 from companion.chats.renderer import snapshots
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.snapshot import ConnectionStatus, ContextWindow, Message, Snapshot

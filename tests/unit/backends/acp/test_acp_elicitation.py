@@ -166,7 +166,7 @@ def test_a_page_is_asked_for_with_its_host_and_its_end_is_told(project: Path, tm
     request = {
         "mode": "url",
         "message": "Sign in there",
-        "url": "https://user@bücher.example/x?y",
+        "url": "https://bücher.example/x?y",
         "elicitationId": "e",
     }
     completes = 'send(method="elicitation/complete", params={"elicitationId": "e"})'
@@ -184,7 +184,23 @@ def test_a_page_is_asked_for_with_its_host_and_its_end_is_told(project: Path, tm
     run(test())
 
 
-@pytest.mark.parametrize("url", ["javascript:alert(1)", "file:///etc/passwd", "https://", "http://a b/", None])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "https://",
+        "http://a b/",
+        "https://evil.example\\@good.example/",  # a browser goes to evil.example
+        "https://good.example/\\x",
+        "https://good.example@evil.example/",
+        "https://:word@evil.example/",
+        "https://good.example/\u202e",
+        "https://good.example/\u00a0",
+        "https://good.example/\x7f",
+        None,
+    ],
+)
 def test_an_address_that_is_no_page_is_never_offered(project: Path, tmp_path: Path, url: str | None):
     async def test():
         request = {"mode": "url", "message": "Go", "url": url, "elicitationId": "e"}

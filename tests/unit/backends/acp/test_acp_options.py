@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from companion.backends.acp import extensions
-from companion.backends.acp.port import OfferedServer
+from companion.backends.port import OfferedServer
 from companion.conversation.snapshot import Choice, SessionOption
 from tests.agent_talk import LIMIT, said, scripted, talking, until
 

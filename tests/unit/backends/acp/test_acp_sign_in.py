@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from companion.agents import AgentCommand
-from companion.backends import wire
+from companion.backends import connector, wire
 from companion.backends.acp import schema
 from companion.backends.acp.authentication import ways
 from companion.backends.acp.errors import AnswerError
+from companion.backends.acp.process import STOP_LIMIT, AgentProcess
 from companion.backends.parts import Way
-from companion.chats import connector
 from companion.conversation.failures import NotConnectedError
-from tests.agent_talk import scripted, until
+from tests.agent_talk import is_alive, scripted, until
 
 from ...chats.chatting import CHAT, WINDOW
 from ...chats.test_chats_agents import chatting, run
@@ -253,8 +255,49 @@ def initialize(params):
         async with chatting(project, agent, opens=False) as room:
             room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
             await room.state("connecting")
+            assert room.render.status.connection.can_be_cancelled
             await until(lambda: "s): added 12 packages" in room.render.status.connection.message)
+            assert room.render.status.connection.can_be_cancelled
             room.chats.cancel(CHAT)
             assert await room.state("lost") == "The start of Scripted was cancelled. Reconnect to start it."
+
+    run(test())
+
+
+SLOW = """
+def initialize(params):
+    open(sys.argv[1] + ".begun", "w").close()
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("then", ["cancel", "close"])
+def test_a_start_that_is_cancelled_twice_still_ends_its_program(project: Path, tmp_path: Path, then: str):
+    stopping, gate = asyncio.Event(), asyncio.Event()
+    ended: list[AgentProcess] = []
+    real_stop = AgentProcess.stop
+
+    async def stop(process: AgentProcess, limit: float = STOP_LIMIT) -> None:
+        ended.append(process)
+        stopping.set()
+        await gate.wait()  # here another cancel would cut it short
+        await real_stop(process, limit)
+
+    async def test():
+        agent = AgentCommand("Scripted", tuple(scripted(SLOW, tmp_path)))
+        with patch.object(AgentProcess, "stop", stop):
+            async with chatting(project, agent, opens=False) as room:
+                room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
+                await until((tmp_path / "script.py.begun").exists)
+                room.chats.cancel(CHAT)
+                await stopping.wait()
+                if then == "cancel":
+                    room.chats.cancel(CHAT)
+                    await asyncio.sleep(0)
+                    gate.set()
+                    assert await room.state("lost") == "The start of Scripted was cancelled. Reconnect to start it."
+                else:
+                    gate.set()
+        await until(lambda: not is_alive(ended[0].pid))
 
     run(test())

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from companion.agents import AgentCommand
 from companion.backends.acp import session as session_module
 from companion.backends.acp.client import AgentClient
-from companion.backends.acp.surroundings import Surroundings
+from companion.backends.acp.peer import Params, Peer
+from companion.backends.surroundings import Surroundings
 from companion.conversation.snapshot import Message
 from companion.ids import WindowId
 from companion.mcp_servers import McpServer, read_mcp_servers
@@ -118,8 +120,7 @@ def test_every_agent_gets_the_servers_of_the_person(project: Path, tmp_path: Pat
             for part in ("no program “no-such-program”", "no variable MISSING"):
                 assert part in left_out
             assert ("takes none by HTTP" in left_out) is not has_http
-            process_of_agent = has(talk.client._process)
-            assert {"the-secret-one", "Bearer the-secret-two"} & set(process_of_agent._secrets)
+            assert set(has(talk.client._process)._secrets) >= {"the-secret-one", "the-secret-two"}
 
     run(test())
 
@@ -133,9 +134,11 @@ def test_every_agent_gets_the_servers_of_the_person(project: Path, tmp_path: Pat
         ({"command": ["a"], "headers": {}}, "without a “url”"),
         ({"url": "http://a.example"}, "https"),
         ({"url": "https://user:word@a.example"}, "https"),
+        ({"url": "https://evil.example\\@a.example"}, "https"),
         ({"url": "https://a.example", "environment": {}}, "without a “command”"),
         ({"command": ["a"], "environment": {"GITHUB_TOKEN": "ghp_literal"}}, "has a secret in “GITHUB_TOKEN”"),
         ({"url": "https://a.example", "headers": {"Authorization": "Bearer literal"}}, "has a secret"),
+        ({"url": "https://a.example", "headers": {"X-Auth": "literal"}}, "has a secret"),
         ({"command": ["a"], "environment": {"A": 1}}, "values that are not texts"),
         ({"command": ["a"], "more": 1}, "unknown key “more”"),
     ],
@@ -146,6 +149,32 @@ def test_a_server_that_can_not_be_used_is_said(entry: object, why: str):
     assert sentence.startswith("“agents_mcp_servers”: “it” ")
     assert why in sentence
     assert "literal" not in sentence
+
+
+def test_the_name_of_an_author_is_no_secret():
+    found, wrong = read_mcp_servers({"git": {"command": ["git-mcp"], "environment": {"GIT_AUTHOR_NAME": "Ann"}}})
+    assert (wrong, found[0].values) == ([], {"GIT_AUTHOR_NAME": "Ann"})
+
+
+def test_words_that_a_server_gets_beside_its_secret_stay_readable(project: Path, tmp_path: Path):
+    environment = {"PATH": "", "DOCS": "the-secret", "MODE": "on", "NOTHING": ""}
+    values = {"Authorization": "Bearer ${DOCS}", "X-Mode": "${MODE}", "X-Nothing": "${NOTHING}"}
+    servers = (McpServer("docs", url="https://docs.example/mcp", values=values),)
+    script = """
+def session_prompt(params):
+    print("the bearer of the-secret goes on", file=sys.stderr, flush=True)
+    say("Done")
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(CAPABLE + script, tmp_path), str(project), session=None) as talk:
+            surrounded(talk, Surroundings((), servers), environment)
+            await talk.open()
+            await talk.done(await talk.ask("Go"))
+            assert await until(lambda: talk.client.said) == "the bearer of … goes on"
+
+    run(test())
 
 
 def test_what_the_person_says_yes_to_names_the_program_and_no_secret():
@@ -178,6 +207,22 @@ def session_prompt(params):
             assert not talk.conversation.status.permissions
 
     run(test())
+
+
+def test_a_request_that_is_taken_back_at_once_is_answered():
+    sent: list[dict[str, Any]] = []
+
+    async def test():
+        async def answer(method: str, params: Params) -> None:
+            raise AssertionError(method)
+
+        peer = Peer("It", lambda line: sent.append(json.loads(line)), answer, lambda *_: None, lambda _: None)
+        peer.receive(b'{"id": 7, "method": "session/request_permission", "params": {}}')
+        peer.receive(b'{"method": "$/cancel_request", "params": {"requestId": 7}}')
+        await until(lambda: sent)
+
+    run(test())
+    assert [(each["id"], each["error"]["code"]) for each in sent] == [(7, -32800)]
 
 
 def test_a_write_that_the_agent_takes_back_is_done_and_said_to_be(project: Path, tmp_path: Path):

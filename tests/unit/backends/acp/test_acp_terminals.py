@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from companion.backends.acp import terminals as terminals_module
+from companion.backends.acp.child import Child
 from companion.backends.acp.printing import Printing
 from tests.agent_talk import is_alive, run, said, scripted, talking, tools, until
 from tests.parts import has
@@ -327,5 +329,74 @@ def session_prompt(params):
         async with talking(scripted(script, tmp_path), str(project)) as talk:
             messages = json.loads(said(await talk.done(await talk.ask("x"))))
             assert messages == ["", "", "there are too many terminals", ""]
+
+    run(test())
+
+
+def test_terminals_that_are_being_made_count(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(terminals_module, "MAX_TERMINALS", 2)
+    script = """
+def session_prompt(params):
+    create = {"command": sys.executable, "args": ["-c", "pass"], "sessionId": "s"}
+    asked = [request("terminal/create", create) for _ in range(5)]
+    say(json.dumps(sorted(answers[each].get().get("message", "") for each in asked)))
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            messages = json.loads(said(await talk.done(await talk.ask("x"))))
+            assert messages == ["", "", *["there are too many terminals"] * 3]
+
+    run(test())
+
+
+def test_a_command_that_could_not_be_started_does_not_count(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(terminals_module, "MAX_TERMINALS", 1)
+    script = """
+def session_prompt(params):
+    ask("terminal/create", command="there-is-no-such-program", args=["x"])
+    say(json.dumps(ask("terminal/create", command=sys.executable, args=["-c", "pass"])))
+    return {"stopReason": "end_turn"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            assert "terminalId" in json.loads(said(await talk.done(await talk.ask("x"))))
+
+    run(test())
+
+
+def test_a_terminal_that_is_made_while_the_turn_is_cancelled_is_ended(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    begun, gate = asyncio.Event(), asyncio.Event()
+    made: list[Child] = []
+    start = terminals_module.child.start
+
+    async def slow(*arguments: Any, **more: Any) -> Child:
+        begun.set()
+        await gate.wait()
+        made.append(await start(*arguments, **more))
+        return made[0]
+
+    script = """
+def session_prompt(params):
+    say(json.dumps(ask("terminal/create", command=sys.executable, args=["-c", "import time; time.sleep(600)"])))
+    return {"stopReason": "cancelled"}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            monkeypatch.setattr(terminals_module.child, "start", slow)
+            key = await talk.ask("x")
+            await begun.wait()
+            await talk.client.cancel(talk.session)
+            gate.set()
+            turn = await talk.done(key)
+            assert "the person has cancelled this" in said(turn)
+            await until(lambda: not is_alive(made[0].pid))
 
     run(test())

@@ -68,7 +68,7 @@ def test_the_page_tells_what_the_daemon_tells():
         is_here=True,
         is_private=True,
     )
-    assert place == Locality("this computer", "/w", "0.24.4", is_local=True, is_private=True)
+    assert place == Locality("this computer", "/w", "0.24.4", is_local=True, is_private=True, agent="Qwen Code")
     shown = text(place, "http://127.0.0.1:4170", TOLD)
     for line in (
         "- Host: this computer",

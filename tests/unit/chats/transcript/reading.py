@@ -22,7 +22,7 @@ from companion.conversation.snapshot import (
     Turn,
 )
 
-HERE = Locality("this computer", "/home/ada/shop", "0.24.4")
+HERE = Locality("this computer", "/home/ada/shop", "0.24.4", agent="Qwen Code")
 LIVE = Status(ConnectionStatus("live"))
 ORDERS = "/home/ada/shop/orders.js"
 ALWAYS, ONCE, NO = (

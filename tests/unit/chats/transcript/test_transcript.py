@@ -205,7 +205,7 @@ def test_the_header_says_where_it_all_happens():
 
 
 def test_the_header_says_nothing_that_is_not_known():
-    assert shown(locality=Locality()).text == "Qwen Code\n\n❯ "
+    assert shown(locality=Locality(agent="Qwen Code")).text == "Qwen Code\n\n❯ "
 
 
 def test_each_speaker_has_a_heading_once():

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ...conversation.forms import Form, Values
-from ...ids import WindowId
-from ...review.disk import Encodings
+from ..conversation.forms import Form, Values
+from ..ids import WindowId
+from ..review.disk import Encodings
 
 SERVER = "qwen-companion"
 """What the editor's server is called among an agent's servers."""

@@ -1,4 +1,7 @@
-"""What answers a chat and how it is reached: the daemon, or an agent that is started or that goes on after a reload."""
+"""What answers a chat and how it is reached: the daemon, or an agent that is started or that goes on after a reload.
+
+This is the one place that knows both back ends. Whoever is above it gets a `Backend`.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +10,33 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..agents import AgentCommand
-from ..backends.acp.client import AgentClient
-from ..backends.acp.process import end_left
-from ..backends.backend import Backend
-from ..backends.daemon.address import Address, resolve, starts_own
-from ..backends.daemon.client import Client, load
-from ..backends.daemon.errors import DisabledError
-from ..backends.daemon.here import is_here
-from ..backends.daemon.locality import where
-from ..backends.daemon.process import launch
-from ..backends.daemon.process.private import CONNECTING, PrivateDaemon
-from ..backends.sessions import AgentSession
+from ..agents import DAEMON_AGENT, AgentCommand
+from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ConnectionStatus, Locality
+from ..exclusion import Told
+from ..ids import WindowId
 from ..registry.plans import prepare
 from ..settings import DaemonSettings
+from .acp import process as agents
+from .acp.client import AgentClient
+from .acp.services import Screen
+from .backend import Backend
+from .daemon.address import Address, resolve, starts_own
+from .daemon.client import Client, load
+from .daemon.errors import DisabledError
+from .daemon.here import is_here
+from .daemon.locality import where
+from .daemon.process import launch
+from .daemon.process.private import CONNECTING, PrivateDaemon
 from .daemons import Daemons
+from .port import EditorServer
+from .sessions import AgentSession
+from .surroundings import Surroundings
 
 logger = logging.getLogger(__name__)
 
@@ -46,14 +55,14 @@ class Connector:
         daemons: Daemons,
         agent: Callable[[AgentCommand], AgentClient],
     ) -> None:
-        """`daemons` are those of the window, `agent` makes a client of an agent on stdio."""
+        """`daemons` are those of the window, `agent` makes a client of an agent on stdio: see `agents_of`."""
         self.daemons = daemons
         self.agent: AgentCommand | None = None
         """The agent that is started for the chat; None for the daemon."""
         self._make_agent = agent
         self.folder = ""
         """The chat's, as the editor calls it."""
-        self._where = Locality()
+        self._where = Locality(agent=DAEMON_AGENT)
         self._started: AgentClient | None = None
         """The agent that was reached last; None if it is a daemon."""
         self.inherited: Mapping[str, Any] | None = None
@@ -94,9 +103,8 @@ class Connector:
 
     def begin(self) -> None:
         """Forget where a daemon or an agent was: a conversation begins."""
-        known = Locality(folder=self.folder)
         self._started = None
-        self._where = replace(known, agent=self.agent.name) if self.agent else known
+        self._where = Locality(folder=self.folder, agent=self.agent.name if self.agent else DAEMON_AGENT)
         self.private.may_restart = True
         self._daemon = None
 
@@ -147,7 +155,7 @@ class Connector:
 
     async def start_agent(self, agent: AgentCommand, conversation: Conversation) -> tuple[Backend, str]:
         """The agent, and the folder as it gets it."""
-        conversation.set_connection(ConnectionStatus("connecting", f"Starting {agent.name} …"))
+        conversation.set_connection(_starting(f"Starting {agent.name} …"))
         with contextlib.suppress(OSError):
             # The person may have cleared the folder of what was installed. If it can't be made, npx says so.
             await asyncio.to_thread(prepare, agent.command)
@@ -188,11 +196,33 @@ class Connector:
         if settings.enabled and starts_own(managed=settings.managed, url=settings.url, environment=environment):
             await self.daemons.end_others()
             return await self.private.address(self.folder, settings.command, connecting)
-        await self.daemons.stop(launch.STOP_LIMIT)
+        await self.daemons.stop()
         if not settings.enabled:
             raise DisabledError
         connecting(CONNECTING)
         return resolve(url=settings.url, token=settings.token, environment=environment)
+
+
+def agents_of(
+    editor: Screen,
+    window: WindowId,
+    environment: LoginEnvironment,
+    told: Callable[[], Told],
+    server: EditorServer | None,
+    surroundings: Callable[[], Awaitable[Surroundings]],
+) -> Callable[[AgentCommand], AgentClient]:
+    """Makes the clients of a window's agents on stdio. The arguments are those of `AgentClient`."""
+    return lambda agent: AgentClient(agent, editor, window, environment, told, server, surroundings)
+
+
+def end_left(agent: Mapping[str, Any]) -> None:
+    """End an agent that nobody takes over. From any thread; it blocks for a moment."""
+    agents.end_left(agent)
+
+
+def end_leftovers() -> list[int]:
+    """End the daemons and agents whose editor has crashed. Returns their process ids. Blocks."""
+    return [*launch.end_leftovers(), *agents.end_leftovers()]
 
 
 async def _tell_start(client: AgentClient, name: str, conversation: Conversation) -> None:
@@ -202,4 +232,8 @@ async def _tell_start(client: AgentClient, name: str, conversation: Conversation
         await asyncio.sleep(START_STEP)
         seconds += START_STEP
         said = f": {client.said[:MAX_SAID]}" if client.said else ""
-        conversation.set_connection(ConnectionStatus("connecting", f"Starting {name} … ({seconds:.0f} s){said}"))
+        conversation.set_connection(_starting(f"Starting {name} … ({seconds:.0f} s){said}"))
+
+
+def _starting(message: str) -> ConnectionStatus:
+    return ConnectionStatus("connecting", message, can_be_cancelled=True)

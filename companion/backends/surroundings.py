@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...mcp_servers import McpServer
-from ...platforms import programs
+from ..mcp_servers import McpServer
+from ..platforms import programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,8 @@ def offered(
         except KeyError as error:
             missing.append(f"The MCP server {server.name} is left out: there is no variable {error.args[0]}.")
             continue
-        for name, value in values.items():
-            if value != server.values[name]:
-                hide(value)
+        for variable in server.variables:
+            hide(environment[variable])
         pairs = [{"name": name, "value": value} for name, value in values.items()]
         if server.url and has_http:
             entries.append({"type": "http", "name": server.name, "url": server.url, "headers": pairs})

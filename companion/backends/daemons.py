@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ..backends.daemon.process import launch
-from ..backends.daemon.process.private import PrivateDaemon, from_plain
 from ..clis.environment import LoginEnvironment
+from .daemon.process import launch
+from .daemon.process.private import PrivateDaemon, from_plain
 
 
 class Daemons:
@@ -43,7 +43,7 @@ class Daemons:
         used = self.in_use()
         await self._stop([folder for folder in self._private if folder not in used], launch.STOP_LIMIT)
 
-    async def stop(self, limit: float) -> None:
+    async def stop(self, limit: float = launch.STOP_LIMIT) -> None:
         """End all private daemons, after `limit` seconds without asking."""
         await self._stop(list(self._private), limit)
 
