@@ -97,7 +97,7 @@ class Adapter:
         self.check: EditorCheck | None = None
         """The check of the editor while it runs."""
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
-        self.unsaved = UnsavedTexts(self.on_another_thread, _encodings)
+        self.unsaved = UnsavedTexts(self.on_another_thread, _encodings, self.loaded)
         self.written = WrittenChanges(
             self.focus,
             self.thread.post,
@@ -349,7 +349,6 @@ class Adapter:
         self.unsaved.closed(view)
         self.chats.closed(view)
         self.comments.views.forget(view)
-        self.problems.closed(view)
         number = view.id()
         self.thread.post(lambda companion: companion.view_closed(ViewId(number)))
 
@@ -673,7 +672,7 @@ class Adapter:
             self.written.show(target, listing)
 
     def _overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
-        if target := find_window(window):
+        if target := find_window(window) or sublime.active_window():
             self.written.overwritten(target, path, agents, text)
 
     def _turn_changed(self, window: WindowId, agent: str, files: int) -> None:

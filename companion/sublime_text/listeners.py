@@ -56,7 +56,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_revert(self, view: sublime.View) -> None:
         """A file was loaded again because the person gave their edits up."""
         if adapter := package.adapter():
-            adapter.comments.loaded(view)
+            adapter.loaded(view)
 
     def on_load_async(self, view: sublime.View) -> None:
         """A file is loaded."""
@@ -92,6 +92,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         """A view is about to close."""
         if adapter := package.adapter():
             adapter.diffs.view_closing(view)
+            adapter.problems.closing(view)
 
     def on_close(self, view: sublime.View) -> None:
         """A view was closed."""
