@@ -40,6 +40,13 @@ class Cli:
                 return
         raise WaitedError(f"the CLI did not connect; its screen:\n{self.terminal.text()}")
 
+    def wait_told(self, name: str) -> None:
+        """Wait until `/ide status` names a file: its context has come since the file was opened."""
+        for _ in range(10):
+            if name in self.command("/ide status"):
+                return
+        raise WaitedError(f"the CLI was not told of {name}; its screen:\n{self.terminal.text()}")
+
     def wait_disconnected(self) -> None:
         """Wait until `/ide status` no longer says "Connected". The CLI notices within a few seconds."""
         for _ in range(10):
@@ -79,7 +86,7 @@ class Cli:
         """
         script = self.model.script(*rounds)
         self.wait_idle()
-        self.terminal.type(f"{words} {script.tag}")
+        self.terminal.type(f"{words} {script.tag}", PROMPT)
         self.terminal.wait("request to the model", lambda: self.model.requests_of(script), STEP)
         return script
 
@@ -98,7 +105,7 @@ class Cli:
     def command(self, line: str) -> str:
         """Type a slash command. Returns what the screen shows below it once the CLI is idle."""
         self.wait_idle()
-        self.terminal.type(line)
+        self.terminal.type(line, PROMPT)
         self.wait_idle()
         return self.terminal.text().rpartition(line)[2]
 

@@ -30,6 +30,8 @@ PTY: Any = importlib.import_module("winpty" if sys.platform == "win32" else "pty
 COLUMNS, ROWS = 130, 60
 #: Seconds between asking a tree of processes to end and killing it.
 ENDING_GRACE = 3.0
+#: Seconds until a typed line is on the screen, on a busy machine.
+TYPED = 60.0
 #: Seconds. The CLI ignores Enter for about 0.5 s after what looks like a paste (docs/protocols/qwen-ide.md#terminal).
 PAUSE_AFTER_PASTE = 0.8
 #: pyte drops the rest of a line after these variation selectors of emoji (docs/protocols/qwen-ide.md#terminal).
@@ -198,12 +200,20 @@ class Terminal:
         """Send keys as they are."""
         self._pty.write(keys)
 
-    def type(self, text: str) -> None:
-        """Type one line and press Enter, late enough that the CLI doesn't take the line for a paste."""
+    def type(self, text: str, empty: str = "") -> None:
+        """Type one line and press Enter, late enough that the CLI doesn't take the line for a paste.
+
+        `empty` is what the screen shows as long as nothing is typed: an earlier line with the same end may scroll away.
+        """
         tail = text[-12:]
         before = self.text().count(tail)
+
+        def is_typed() -> bool:
+            now = self.text()
+            return now.count(tail) > before or (bool(empty) and empty not in now and tail in now)
+
         self.press(text)
-        self.wait(f"the typed {tail!r}", lambda: self.text().count(tail) > before, 20)
+        self.wait(f"the typed {tail!r}", is_typed, TYPED)
         time.sleep(PAUSE_AFTER_PASTE)
         self.press("\r")
 

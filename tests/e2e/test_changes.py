@@ -55,6 +55,11 @@ class Reviewed:
     def text(self, name: str) -> str:
         return (self.folder / name).read_text("utf-8")
 
+    def wait_baseline(self) -> None:
+        """Wait until the folder's first snapshot is on the disk."""
+        stores = self.session.home.home / ".cache" / "qwen-companion" / "snapshots"
+        self.editor.wait("first snapshot", lambda: [*stores.glob("*/round.json")])
+
     def run(self, name: str, **arguments: Any) -> None:
         self.editor.do("command", name=name, args=arguments)
 
@@ -77,7 +82,7 @@ def qwen(request: pytest.FixtureRequest, programs: None) -> Iterator[Reviewed]:
 
 def test_everything_that_qwen_code_writes_is_listed_and_can_be_undone(qwen: Reviewed) -> None:
     folder, cli = qwen.folder, qwen.session.cli
-    time.sleep(3)  # the baseline
+    qwen.wait_baseline()
     read = [Call("read_file", {"file_path": str(folder / name)}) for name in FILES[:3]]
     edits = [
         Call("edit", {"file_path": str(folder / name), "old_string": "line 3\n", "new_string": "line three\n"})
@@ -110,11 +115,12 @@ def test_everything_that_qwen_code_writes_is_listed_and_can_be_undone(qwen: Revi
     assert rows["one.txt"]["changes"] == 2
     view = qwen.editor.open_file(folder / "one.txt")
     qwen.editor.wait("marks", lambda: len(qwen.editor.view(view)["annotations"]) == 2)
-    for name, line in (("qwen_companion_keep_change", "line three\n"), ("qwen_companion_undo_change", "line 20!\n")):
+    steps = (("qwen_companion_keep_change", "line three\n"), ("qwen_companion_undo_change", "line 20!\n"))
+    for left, (name, line) in zip((1, 0), steps, strict=True):
         start = qwen.editor.view(view)["text"].index(line)
         qwen.editor.do("select", view=view, regions=[[start, start]])
         qwen.editor.do("command", name=name, view=view)
-        time.sleep(2)
+        qwen.editor.wait("other mark", lambda left=left: len(qwen.editor.view(view)["annotations"]) == left)
     rest = dict.fromkeys(("two", "three", "sed", "messy"), "modified")
     qwen.wait_listed(**rest, made="created", gone="deleted", after="renamed")
     assert qwen.text("one.txt") == LINES.replace("line 3\n", "line three\n")
@@ -143,7 +149,7 @@ def gemini(gemini_program: None) -> Iterator[Reviewed]:
 
 def test_what_gemini_cli_writes_in_auto_edit_is_listed_and_can_be_undone(gemini: Reviewed) -> None:
     folder, cli = gemini.folder, gemini.session.cli
-    time.sleep(3)  # the baseline
+    gemini.wait_baseline()
     for name in FILES[:3]:
         cli.wait_done(cli.ask_to_edit(folder / name, "line 3\n", "line three\n"))
     cli.wait_done(cli.ask_to_write(folder / "made.txt", "made\n"))

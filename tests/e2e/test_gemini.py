@@ -30,6 +30,7 @@ def test_open_files_cursor_and_selection_reach_the_model(gemini_session: GeminiS
     view = session.editor.open_file(path)
     start = GREET.index('print("hi")')
     session.editor.do("select", view=view, regions=[[start, start + len('print("hi")')]])
+    session.gemini.wait_told(path.name)
     time.sleep(SETTLED)
     script = session.gemini.ask("Say hello")
     session.gemini.wait_done(script)
@@ -227,7 +228,8 @@ def test_two_windows_and_three_clis_at_once(gemini_session: GeminiSession, qwen:
         shared = session.file("shared.py")
         session.editor.do("focus", window=first)
         session.editor.open_file(session.file("ours.py"))
-        time.sleep(SETTLED)
+        for cli, name in ((session.gemini, "ours.py"), (qwen, "ours.py"), (second, "theirs.py")):
+            cli.wait_told(name)
         asked = {
             "second": second.ask_to_write(other / "new.py", "by = 'second'\n"),
             "qwen": qwen.ask_to_write(shared, "by = 'qwen'\n"),
@@ -264,7 +266,7 @@ def test_the_cli_stays_connected_over_ten_reloads_with_nothing_typed(gemini_sess
         session.editor.do("reload_package")
         path = session.file(f"reloaded{number}.py")
         session.editor.open_file(path)
-        time.sleep(2 * SETTLED)  # it requests its stream again after 1 s
+        session.gemini.wait_told(path.name)
         script = session.gemini.ask_to_write(path, GREET_BETTER)
         session.editor.accept(session.editor.wait_diff(path))
         session.gemini.wait_done(script)

@@ -10,6 +10,7 @@ import sublime
 
 from ...comments.comment import Comment
 from ...comments.comments import Line
+from ...platforms.spelling import path_key
 from ..windows import is_visible
 from .kept import KeptComments, Later
 from .prompted import PromptedComments
@@ -129,7 +130,7 @@ class CommentPanel:
         return [
             window
             for window in sublime.windows()
-            if any(PurePath(comment.path).is_relative_to(folder) for folder in window.folders())
+            if any(PurePath(path_key(comment.path)).is_relative_to(path_key(folder)) for folder in window.folders())
         ]
 
     def accepted(self, diff: DiffView) -> None:

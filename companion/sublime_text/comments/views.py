@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...comments.comment import Comment, CommentedLines, Side, kept_lines
+from ...platforms.spelling import path_key
 from ..minihtml import safe
 from ..style import COLOURS
 from ..windows import is_code
@@ -103,7 +104,7 @@ class CommentViews:
         """Draw again in all views that show a file or its proposals."""
         for window in sublime.windows():
             for view in window.views():
-                if (place := self.place(view)) and place.path == path:
+                if (place := self.place(view)) and path_key(place.path) == path_key(path):
                     self.draw(view)
 
     def at(self, view: sublime.View, point: int) -> list[Comment]:
