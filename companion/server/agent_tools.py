@@ -128,10 +128,7 @@ class AgentTools:
         settings = self._settings()
         if not settings.agents_new_problems:
             return []
-        try:
-            return [answer_of(each, settings.told) for each in await self._new_problems.of(session.cli)]
-        except TimeoutError:
-            return []
+        return [answer_of(each, settings.told) for each in await self._new_problems.of(session.cli)]
 
     async def _open_diff(self, session: Session, opened: OpenDiffArguments) -> OpenDiffAnswer:
         path = opened.file_path

@@ -92,6 +92,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         """A view is about to close."""
         if adapter := package.adapter():
             adapter.diffs.view_closing(view)
+            adapter.problems.closing(view)
 
     def on_close(self, view: sublime.View) -> None:
         """A view was closed."""

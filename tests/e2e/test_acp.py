@@ -23,7 +23,7 @@ from tests.parts import has
 
 from . import gemini
 from .cli import STEP
-from .clis import NEWEST_QWEN, pinned
+from .clis import NEWEST_QWEN, pinned, version_of
 from .daemon import Daemons, run
 from .model import Call, Script
 from .qwen import PROJECT
@@ -34,7 +34,7 @@ EDITS = {"qwen": "edit", "gemini": "replace"}
 
 TABLE = PROJECT / "docs" / "compatibility.md"
 HEADING = "## Agents in the chat"
-TITLES = {"qwen": f"Qwen Code {NEWEST_QWEN}", "gemini": f"Gemini CLI {gemini.NEWEST}"}
+TITLES = {"qwen": f"Qwen Code {NEWEST_QWEN}", "gemini": f"Gemini CLI {version_of('gemini', gemini.NEWEST)}"}
 #: What a run tries with each agent, in the order of the table.
 STEPS = (
     "streams its answer",

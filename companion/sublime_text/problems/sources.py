@@ -50,10 +50,6 @@ def linter_problems(window: sublime.Window, paths: Sequence[str] | None) -> list
     return [FileProblems(path, known.get(path, []), of_linter) for path in paths]
 
 
-def _is_in(path: str, folders: Sequence[str]) -> bool:
-    return any(PurePath(path).is_relative_to(each) for each in folders)
-
-
 def build_problems(window: sublime.Window, paths: Sequence[str] | None) -> list[FileProblems] | None:
     """What the last build of a window has reported, in some files or in all; None if there is no result."""
     panel = window.find_output_panel(BUILD_PANEL)

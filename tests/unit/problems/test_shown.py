@@ -15,6 +15,8 @@ from companion.problems.shown import FileProblems, ShownProblems, fresh
 
 from ..memory_editor import of_pyright
 
+PLACE = {"line": 0, "character": 0}
+
 
 def row(line: int, message: str = "wrong", severity: int = 1) -> dict[str, Any]:
     place = {"line": line, "character": 0}
@@ -41,6 +43,14 @@ def test_a_problem_whose_line_has_moved_is_not_new():
     after = shown(row(8, "old"), row(2, "twice"), row(3, "twice"), row(4, "new")).diagnostics()
     assert [each.message for each in fresh(before, after)] == ["twice", "new"]
     assert fresh(after, before) == []
+
+
+def test_a_problem_that_ends_where_a_line_begins_is_not_in_that_line():
+    [found] = shown(row(0) | {"range": {"start": PLACE, "end": {"line": 1, "character": 0}}}).diagnostics()
+    assert found.touches(1, 1)
+    assert not found.touches(2, 2)
+    [empty] = shown(row(1)).diagnostics()
+    assert empty.touches(2, 2)
 
 
 def test_what_was_published_once_more_is_not_the_same():
