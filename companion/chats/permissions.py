@@ -228,7 +228,7 @@ class _Owner:
         return self._approval.agent
 
     def left(self) -> dict[str, Any]:
-        """See review.Owner. The chat asks again after a reload, and goes on with the review then."""
+        """Nothing: the chat asks again after a reload, and goes on with the review then."""
         return {}
 
     def notify(self, notification: Notification) -> None:
