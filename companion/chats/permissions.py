@@ -69,7 +69,7 @@ class Approvals:
         background: Callable[[Coroutine[Any, Any, object]], object],
         changed: Callable[[], object],
     ) -> None:
-        """`changed` is called when another number of questions waits."""
+        """`changed` is called when the number of questions that wait has changed."""
         self.chat = chat
         self.editor = editor
         self.reviews = reviews

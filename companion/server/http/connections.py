@@ -184,7 +184,7 @@ class Connection(H11Protocol):
         self._lost()
 
     def _answer_at_once(self, data: bytes) -> bool:
-        """Answer a request without h11, and return whether it was one for that."""
+        """Answer a request without h11, and return whether that was possible."""
         if not self.is_idle or self.conn.trailing_data[0]:
             return False
         if (request := quick.read(data)) is None or (answer := self._at_once(*request)) is None:
@@ -232,7 +232,7 @@ class Connection(H11Protocol):
     def write(self, data: bytes) -> bool:
         """Write a part of a streamed answer; returns whether the client can still get it.
 
-        Nothing is written while the client reads nothing. h11 knows nothing of it, and needs not: only the end of such
+        Nothing is written while the client reads nothing. h11 need not know: only the end of such
         an answer changes its state.
         """
         if self.flow.write_paused or not self.is_open:
