@@ -305,7 +305,7 @@ def end_group(pid: int, started: float | None, limit: float) -> None:
     """End a process that has a group of its own, and what is in that, even if the process has ended. Blocks."""
     # As long as something is in the group, no other process gets its number.
     if tree.is_anothers(pid, started):
-        jobs.end(pid)  # what is in there is of the one that has had the number
+        jobs.end(pid)  # what is in there belongs to the process that had the number before
         return
     tree.end(pid, started, limit)
     # What its children have left behind is in its group.
