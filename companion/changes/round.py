@@ -210,11 +210,6 @@ class Round:
         """What differs between the baseline and the last look."""
         return self.store.differences(self.state.base, self.state.now)
 
-    @property
-    def waits_for_review(self) -> bool:
-        """Whether an agent has changed anything that is not reviewed."""
-        return any(self.state.agents.get(path) for each in self.waiting() for path in each.paths)
-
     def rows(self) -> list[ChangeRow]:
         """The files that wait, by path."""
         return self._rows.of(self.waiting(), self.state, self._new())

@@ -19,7 +19,6 @@ SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
 
 
 def filler_height(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("a\nb\n")
     before = view.text_to_layout(view.text_point(1, 0))[1]
     view.add_phantom(
@@ -35,7 +34,6 @@ def filler_height(bench: Bench) -> Steps:
 
 
 def viewport_at_once(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("line\n" * 500)
     yield 20
     wanted = 20 * view.line_height()
@@ -45,7 +43,6 @@ def viewport_at_once(bench: Bench) -> Steps:
 
 
 def inline_diff_shown(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("a\nd\n" + "e\n" * 100)
     view.settings().set("mini_diff", True)
     view.set_reference_document("a\nb\nc\nd\n" + "e\n" * 100)
@@ -100,7 +97,6 @@ def _first_change(view: sublime.View, reference: str | None = None) -> Generator
 
 
 def diff_colours(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("a")
     yield 0
     plain = view.style()
@@ -114,7 +110,6 @@ def diff_colours(bench: Bench) -> Steps:
 
 
 def chat_syntax(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("❯ a prompt\n\nan answer\n")
     view.assign_syntax(SYNTAX)
     yield 50
@@ -124,7 +119,6 @@ def chat_syntax(bench: Bench) -> Steps:
 
 
 def detect_indentation(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("a:\n\tb:\n\t\tc\n\t\td\n\te\n" * 5)
     view.settings().update({"tab_size": 3, "translate_tabs_to_spaces": True, "detect_indentation": True})
     view.run_command("detect_indentation", {"show_message": False})
