@@ -44,6 +44,10 @@ _TOOLS_PATH = re.compile(r"/tools/([\w .()-]{1,40})")
 MODEL = " (MCP)"
 """Behind the name of a CLI whose model calls the tools."""
 NOT_OFFERED = "The user has not turned on the setting “agents_use_editor” of QwenCompanion in Sublime Text."
+NOT_ELSEWHERE = (
+    "The editor's tools are for CLIs on the editor's own computer: their paths are those of that computer. "
+    "The connection with open files, the selection and diffs works from here."
+)
 ABOUT_TOOLS = b'"tools/'
 TOO_MUCH = "Too many large requests are being read at the same time. Send it once more."
 FAST = True
@@ -97,9 +101,11 @@ class App:
         """Who calls: a CLI's own connection, or its model by the path that `mcp_bridge.mjs` uses."""
         if path == "/mcp":
             return caller
-        others = (*self._endpoint.guests.values(), *self._endpoint.elsewhere.values())  # those have paths of their own
-        if (found := _TOOLS_PATH.fullmatch(path)) is None or caller in others:
+        found = _TOOLS_PATH.fullmatch(path)
+        if found is None or caller in self._endpoint.guests.values():  # those have the tools at their own path
             return PlainTextResponse("Not Found", 404)
+        if caller in self._endpoint.elsewhere.values():
+            return PlainTextResponse(NOT_ELSEWHERE, 403)
         if not self._tools.are_for_clis:
             return PlainTextResponse(NOT_OFFERED, 403)
         return found[1] + MODEL
