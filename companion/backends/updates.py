@@ -125,7 +125,7 @@ def _located(value: object) -> list[Mapping[str, Any]] | None:
 
 def _arguments(value: object) -> dict[str, Any]:
     """The arguments of a call. What is no object is the only one of them."""
-    return shallow_object(value) if isinstance(value, dict) else {"arguments": shallow(value)}
+    return {"arguments": shallow(value)} if isinstance(value, str | list) else shallow_object(value)
 
 
 class _ToolMeta(Wire):
