@@ -91,7 +91,7 @@ class _Packed:
     """What a turn has, packed, and what is asked about it again and again."""
 
     content: bytes
-    """See `_Content`."""
+    """The bytes that `_PACKER` makes of a turn."""
     asked: str
     has_tools: bool
 

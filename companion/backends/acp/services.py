@@ -41,11 +41,11 @@ class Screen(AgentFiles, AgentQuestions, Protocol):
     """What a client needs from the editor."""
 
     def say(self, message: str, window: WindowId | None = None) -> None:
-        """See Messages."""
+        """Show a problem and keep it for the status report."""
         ...
 
     def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
-        """See Messages."""
+        """Show text that would be lost in a new view, and say why."""
         ...
 
 
