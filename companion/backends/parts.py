@@ -292,6 +292,23 @@ class Authentication(Protocol):
         ...
 
 
+class SignOut(Protocol):
+    """Signs the person out of an agent."""
+
+    @property
+    def can_restart(self) -> bool:
+        """Whether a new process goes on with the conversation."""
+        ...
+
+    async def sign_out(self) -> None:
+        """Have the agent forget who they are. A session that runs may go on with what it has in memory.
+
+        Raises:
+            ChatError: it refuses.
+        """
+        ...
+
+
 class Handover(Protocol):
     """Leaves an agent to the next instance of the package, in the middle of whatever it does."""
 

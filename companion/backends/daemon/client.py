@@ -72,7 +72,7 @@ async def load() -> None:
 class Client:
     """Asks one daemon: see `backends.backend.Backend`. Use it with `async with`, or close it."""
 
-    edits = terminals = authentication = handover = None
+    edits = terminals = authentication = sign_out = handover = None
 
     def __init__(self, address: Address, *, is_known: bool = False) -> None:
         """`is_known`: whether a daemon has answered at the address before."""
