@@ -305,6 +305,76 @@ def test_an_error_made_by_an_accepted_change_reaches_the_model_of_gemini_cli(wat
         model.close()
 
 
+PULLED = """
+import json, sys
+
+def messages():
+    while head := sys.stdin.buffer.readline():
+        length = int(head.split(b":")[1])
+        while sys.stdin.buffer.readline().strip():
+            pass
+        yield json.loads(sys.stdin.buffer.read(length))
+
+def answer(message):
+    if message["method"] == "initialize":
+        pulled = {"interFileDependencies": False, "workspaceDiagnostics": False}
+        return {"capabilities": {"textDocumentSync": 1, "diagnosticProvider": pulled}}
+    if message["method"] != "textDocument/diagnostic":
+        return None
+    if message["params"].get("previousResultId"):
+        return {"kind": "unchanged", "resultId": "1"}
+    place = {"line": 0, "character": 0}
+    return {"kind": "full", "resultId": "1", "items": [{"range": {"start": place, "end": place}, "message": "pulled"}]}
+
+for message in messages():
+    if message.get("method") == "exit":
+        break
+    if "id" in message and "method" in message:
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": answer(message)}).encode()
+        sys.stdout.buffer.write(b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body)
+        sys.stdout.buffer.flush()
+"""
+
+
+@needs_lsp
+def test_a_language_server_that_says_that_nothing_has_changed_is_not_waited_for(home: Home) -> None:
+    """LSP asks it for problems after a change, and it answers that they are the same."""
+    path, program = home.workspace / "greet.py", home.root / "server.py"
+    program.write_text(PULLED, encoding="utf-8")
+    editor = with_lsp(home, [sys.executable, str(program)])
+
+    bridge = StdioServerParameters(
+        command=str(node()), args=[str(BRIDGE), "Python"], env=environment(home), cwd=home.workspace
+    )
+
+    async def run() -> bool:
+        async with stdio_client(bridge) as (reader, writer), ClientSession(reader, writer) as session:
+            await session.initialize()
+
+            async def told() -> dict[str, Any]:
+                # An edit that nobody has answered for is forgotten after five seconds.
+                result = await session.call_tool("getDiagnostics", {"paths": [str(path)], "waitSeconds": 3})
+                assert isinstance(result, types.CallToolResult)
+                assert result.structured_content
+                return result.structured_content
+
+            async with asyncio.timeout(2 * STEP):
+                while [each["message"] for each in (await told())["diagnostics"]] != ["pulled"]:
+                    pass
+            for number in range(5):  # a busy machine may need longer than the answer waits
+                path.write_text(f"{RIGHT}# {number}\n")
+                if (await told())["isSettled"]:
+                    return True
+        return False
+
+    try:
+        editor.lock()
+        editor.open_file(path)
+        assert asyncio.run(run())
+    finally:
+        editor.kill()
+
+
 LINTER = """
 from SublimeLinter.lint import Linter
 
