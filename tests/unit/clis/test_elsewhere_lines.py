@@ -73,7 +73,8 @@ def test_the_lines_for_wsl_word_for_word(monkeypatch: pytest.MonkeyPatch) -> Non
         "cd '/mnt/c/Users/ada/my app'",
         (
             """node -e 'const n=require('"'"'net'"'"');let left=1;for(const h of ["127.0.0.1"])"""
-            """n.connect(40123,h).on('"'"'connect'"'"',()=>{console.log('"'"'The editor answers.'"'"');process.exit(0)})"""
+            """n.connect(40123,h).on('"'"'connect'"'"',"""
+            """()=>{console.log('"'"'The editor answers.'"'"');process.exit(0)})"""
             """.on('"'"'error'"'"',e=>{if(!--left)"""
             """{console.log('"'"'The editor does not answer: '"'"'+e.message);process.exit(1)}})'"""
         ),
