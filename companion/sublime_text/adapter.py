@@ -36,7 +36,7 @@ from .diff.kept import open_kept
 from .diff.left_views import abandon, keep_unwritten
 from .follow.following import Following
 from .libraries.libraries import Libraries
-from .notices import NOTICES
+from .notices import NOTICES, named
 from .notify import notify
 from .problems import tabs
 from .problems.problems import EditorProblems
@@ -711,7 +711,7 @@ def _encodings(path: str) -> Encodings:
 
 
 def _tell(message: str, window: WindowId | None, *, needs_action: bool) -> None:
-    print(f"QwenCompanion: {message}")  # noqa: T201 - Sublime's console
+    print(named(message))  # noqa: T201 - Sublime's console
     NOTICES.add(message, find_window(window) if window is not None else None, needs_action=needs_action)
 
 
