@@ -71,12 +71,12 @@ class Decisions:
         writes = await folder.call(folder.undo.plan, path, key, lines)
         notes = await folder.call(folder.undo.notes, path, key, lines)
         _, refused = await folder.apply(f"Undo {path}", writes, self._roots.at_work(folder), notes)
-        self._say_refused(window, refused)
+        self._say_left(window, "Not undone", refused)
 
-    def _say_refused(self, window: WindowId, refused: Sequence[str]) -> None:
-        if refused:
-            more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
-            self._roots.editor.say(f"Not undone: {refused[0]}{more}.", window)
+    def _say_left(self, window: WindowId, what: str, left: Sequence[str]) -> None:
+        if left:
+            more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+            self._roots.editor.say(f"{what}: {left[0]}{more}.", window)
 
     def keep_all(self, window: WindowId) -> None:
         """Take everything over."""
@@ -93,19 +93,30 @@ class Decisions:
         writes, refused = await folder.call(folder.undo.plan_all)
         notes = await folder.call(folder.undo.notes)
         _, failed = await folder.apply("Undo All", writes, self._roots.at_work(folder), notes)
-        self._say_refused(window, [*refused, *failed])
+        self._say_left(window, "Not undone", [*refused, *failed])
 
     def redo(self, window: WindowId) -> None:
-        """Take the last undo of a window back."""
+        """Take the last undo of a window back that can be."""
         found = [folder for folder in self._roots.opened(window) if folder.round.state.undone]
         if not found:
             self._roots.editor.mention("Nothing was undone.", window)
             return
-        last = max(found, key=lambda folder: folder.round.state.undone[-1].at)
-        self._do(window, last.root, lambda folder: self._redo(window, folder), None, "")
+        found.sort(key=lambda folder: folder.round.state.undone[-1].at, reverse=True)
+        self._roots.background(self._redo(window, found))
 
-    async def _redo(self, window: WindowId, folder: Folder) -> None:
-        self._say_refused(window, await folder.redo(self._roots.at_work(folder)))
+    async def _redo(self, window: WindowId, folders: Sequence[Folder]) -> None:
+        left: list[str] = []
+        is_done = False
+
+        async def redo(folder: Folder) -> None:
+            nonlocal is_done
+            is_done, more = await folder.redo(self._roots.at_work(folder))
+            left.extend(more)
+
+        for folder in folders:
+            if not is_done:
+                await self._done(window, folder, redo, None, "")
+        self._say_left(window, "Not brought back", left)
 
     def _do(
         self,
@@ -151,7 +162,7 @@ class Decisions:
     async def _restore(self, window: WindowId, folder: Folder, number: int) -> None:
         await folder.call(folder.look, self._roots.at_work(folder), {})
         _, left = await folder.restore(number, self._roots.at_work(folder))
-        self._say_refused(window, left)
+        self._say_left(window, "Not undone", left)
 
     async def points(self, window: WindowId) -> list[Point]:
         """The checkpoints of a window, the latest first."""

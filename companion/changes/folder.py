@@ -33,6 +33,10 @@ QUIET = 60.0
 """Seconds without a change after which the next one begins another checkpoint, if no prompt says when."""
 
 
+class FolderClosedError(asyncio.CancelledError):
+    """The folder was let go: whatever was to be done there ends."""
+
+
 class Folder:
     """A root: a folder of a window, or a repository below it. `excludes` says which absolute paths are never read."""
 
@@ -59,14 +63,14 @@ class Folder:
         self._is_closed = False
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run something on the folder's worker thread. Raises CancelledError if the folder was let go."""
+        """Run something on the folder's worker thread. Raises FolderClosedError if it was let go."""
         if self._is_closed:
-            raise asyncio.CancelledError
+            raise FolderClosedError
         try:
             return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: function(*args, **kwargs))
         except OSError:
             if self._is_closed:  # git was ended
-                raise asyncio.CancelledError from None
+                raise FolderClosedError from None
             raise
 
     @property
@@ -214,16 +218,27 @@ class Folder:
         await self.call(self.refresh)
         return done, refused + [f"{path} is not as it should be" for path in failed]
 
-    async def redo(self, at_work: Sequence[str]) -> list[str]:
-        """Take the last undo back. Returns a sentence for each file that was left alone. Raises WriteRefusedError."""
-        operation, writes = await self.call(self.undo.plan_redo)
-        done, refused = await self._write(writes)
-        if len(done) == len(writes):
-            await self.call(self.undo.finish_redo, operation, at_work)
-        elif done:
-            await self.call(self.undo.finish, f"Redo {operation.what}", done, at_work)
-        await self.call(self.refresh)
-        return refused
+    async def redo(self, at_work: Sequence[str]) -> tuple[bool, list[str]]:
+        """Take the last undo back, or the last one before it of which something can be.
+
+        Returns whether anything was, and a sentence for each file or operation that was left alone.
+        """
+        left: list[str] = []
+        tried: list[float] = []
+        while True:
+            try:
+                operation, writes = await self.call(self.undo.plan_redo, left, tried)
+            except WriteRefusedError as error:
+                return False, list(dict.fromkeys(left or [str(error)]))
+            done, refused = await self._write(writes)
+            left = list(dict.fromkeys([*left, *refused]))
+            paths = None if len(done) == len(writes) else [write.path for write in done]
+            if paths != []:
+                await self.call(self.undo.finish_redo, operation, at_work, paths)
+                await self.call(self.refresh)
+            if done:
+                return True, left
+            tried.append(operation.at)
 
     async def restore(self, number: int, at_work: Sequence[str]) -> tuple[list[str], list[str]]:
         """Go back to a checkpoint. Returns the files that were written, and a sentence for each that was left alone."""

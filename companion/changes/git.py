@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -37,6 +38,7 @@ _PASSING = (
     "Disk quota exceeded",
     "Read-only file system",
     "Permission denied",
+    "insufficient permission for adding an object",
     "Too many open files",
     "Cannot allocate memory",
     "out of memory",
@@ -44,6 +46,8 @@ _PASSING = (
     "Unable to read current working directory",
 )
 """What git says if the machine lacks something, or the folder has gone."""
+_OF_ONE_FILE = re.compile(r'error: (?:open|readlink)\("[^\n]*"\): Permission denied$', re.MULTILINE)
+"""What git says of a file of the project that it may not read: that says nothing of the store or the machine."""
 _KEPT_VARIABLES = ("SYSTEMROOT", "WINDIR", "TEMP", "TMP", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
@@ -128,7 +132,7 @@ class Git:
                 self._running = None
         if process.returncode not in answers:
             why = said.decode("utf-8", "replace").strip()[:500] or f"it ended with {process.returncode}"
-            is_stopped = self._is_closed or process.returncode < 0 or any(words in why for words in _PASSING)
+            is_stopped = self._is_closed or process.returncode < 0 or _is_passing(why)
             raise (GitStoppedError if is_stopped else GitError)(f"git {arguments[0]}: {why}")
         return printed
 
@@ -157,3 +161,8 @@ class Git:
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_TERMINAL_PROMPT": "0",
         }
+
+
+def _is_passing(said: str) -> bool:
+    rest = _OF_ONE_FILE.sub("", said)
+    return any(words in rest for words in _PASSING)

@@ -69,9 +69,8 @@ def hunks(before: bytes, after: bytes) -> Hunks:
         return Hunks((), 0, 0, is_text=False)
     with no_collection():
         old, new = Pieces(before).lines, Pieces(after).lines
-        found = _changes(old, new)
-        counted = tally(found, old, new)
-        keyed = tuple(Hunk(change, _key(change, old, new)) for change in found)
+        keyed = _keyed(old, new)
+        counted = tally([each.change for each in keyed], old, new)
     return Hunks(keyed, counted.inserted, counted.deleted, is_text=True)
 
 
@@ -91,12 +90,11 @@ def undone(before: bytes, after: bytes, key: str, lines: tuple[int, int] | None 
 def _moved(before: bytes, after: bytes, key: str, lines: tuple[int, int] | None, *, undoes: bool) -> bytes | None:
     with no_collection():
         old, new = Pieces(before), Pieces(after)
-        found = _changes(old.lines, new.lines)
-        change = _by_key(found, key, old.lines, new.lines)
-        if change is None:
+        found = by_key(_keyed(old.lines, new.lines), key)
+        if found is None:
             return None
+        change, shift = found[0].change, found[1]
         if lines:
-            shift = change.new_start - int(key.split("-")[1])
             change = _part(change, (lines[0] + shift, lines[1] + shift))
         before_part = old.lines[change.old_start : change.old_end]
         after_part = new.lines[change.new_start : change.new_end]
@@ -105,6 +103,10 @@ def _moved(before: bytes, after: bytes, key: str, lines: tuple[int, int] | None,
             return side.joined([*new.lines[: change.new_start], *before_part, *new.lines[change.new_end :]])
         side = old if old.lines else new
         return side.joined([*old.lines[: change.old_start], *after_part, *old.lines[change.old_end :]])
+
+
+def _keyed(old: Sequence[str], new: Sequence[str]) -> tuple[Hunk, ...]:
+    return tuple(Hunk(change, _key(change, old, new)) for change in _changes(old, new))
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
@@ -129,13 +131,16 @@ def _part(change: Change, lines: tuple[int, int]) -> Change:
     return Change(at, at, first, after)
 
 
-def _by_key(found: Sequence[Change], key: str, old: Sequence[str], new: Sequence[str]) -> Change | None:
-    """The change with this key; or the only one with its lines, if a decision above has moved it."""
-    keys = {_key(each, old, new): each for each in found}
-    if key in keys:
-        return keys[key]
-    moved = [each for own, each in keys.items() if own.split("-")[2:] == key.split("-")[2:]]
-    return moved[0] if len(moved) == 1 else None
+def by_key(found: Sequence[Hunk], key: str) -> tuple[Hunk, int] | None:
+    """The change with this key, or the only one with its lines if something above has moved it.
+
+    Also returns by how many lines of the file it has moved since its key was made.
+    """
+    same = [each for each in found if each.key == key]
+    moved = same or [each for each in found if each.key.split("-")[2:] == key.split("-")[2:]]
+    if len(moved) != 1:
+        return None
+    return moved[0], moved[0].change.new_start - int(key.split("-")[1])
 
 
 def _key(change: Change, old: Sequence[str], new: Sequence[str]) -> str:

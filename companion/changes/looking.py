@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from ..ids import WindowId
-from .folder import Folder
+from .folder import Folder, FolderClosedError
 from .roots import Roots, is_in, relative
 from .round import Seen
 
@@ -54,7 +54,10 @@ class Looks:
     async def _keep_looking(self, window: WindowId) -> None:
         while (known := self._roots.windows.get(window)) and known.at_work:
             await asyncio.sleep(max([LOOK, *(SHARE * folder.cost for folder in known.folders.values())]))
-            await self.look(window)
+            try:
+                await self.look(window)
+            except Exception as error:  # what one look stumbles over must not end all that follow
+                logger.warning("A look at the folders of a window failed: %s", error, exc_info=True)
             is_quiet = known.turn_files and time.monotonic() - known.changed_at > SETTLED
             if is_quiet and known.clis and not known.turns:
                 self.announce(window, known.clis[-1])
@@ -76,18 +79,26 @@ class Looks:
                 seen = await folder.call(folder.look, names, named, by_quiet)
                 if seen.changed:
                     await folder.call(folder.refresh)
+            if seen.changed:
+                self._note_changed(window, folder, seen.changed)
+                await self._tell_below(window, folder, seen)
+            if seen.by_git:
+                await self._ask_of_git(window, folder, seen)
         except OSError as error:
             if not await asyncio.to_thread(os.path.isdir, folder.root):
                 self._roots.say_once(f"{folder.root} is gone, so nothing of it can be reviewed.", window)
             else:
                 logger.warning("Can't look at %s: %s", folder.root, error)
-            return
-        if seen.changed:
-            known.changed_at = time.monotonic()
-            known.turn_files |= {os.path.join(folder.root, path) for path in seen.changed}
-            await self._tell_below(window, folder, seen)
-        if seen.by_git:
-            await self._ask_of_git(window, folder, seen)
+        except FolderClosedError:
+            return  # it is a folder of the window no longer; the others still are
+
+    def _note_changed(self, window: WindowId, folder: Folder, changed: Sequence[str]) -> None:
+        """A look of one window has found what the agents of all windows with the folder have written."""
+        for number in {window, *folder.windows}:
+            known = self._roots.windows.get(number)
+            if known and (number == window or known.at_work):
+                known.changed_at = time.monotonic()
+                known.turn_files |= {os.path.join(folder.root, path) for path in changed}
 
     async def _tell_below(self, window: WindowId, folder: Folder, seen: Seen) -> None:
         opened = await self._roots.editor.open_files()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .hunks import Hunk, Hunks, Pieces
+from .hunks import Hunk, Hunks, Pieces, by_key
 from .rows import ChangeRow
 
 MAX_NOTES = 50
@@ -26,13 +26,17 @@ def undone_notes(
     """The lines for a file, or for one change of it.
 
     `contents` are the baseline's and the file's, with the changes; `lines` the lines of the file if only some of the
-    change were undone.
+    change were undone. Those and the key are of the file as the person has seen it: other lines may have moved since.
     """
     if row.kind != "modified" or contents is None or not contents[2].is_text:
         return [f"{row.path}: {_WHOLE.get(row.kind, 'the file is as before').format(from_=row.renamed_from)}"]
     old, new = Pieces(contents[0]).lines, Pieces(contents[1]).lines
-    found = [each for each in contents[2].found if key in ("", each.key)]
-    return limited([_of_hunk(row.path, each, lines, old, new) for each in found])
+    if not key:
+        return limited([_of_hunk(row.path, each, None, old, new) for each in contents[2].found])
+    if (found := by_key(contents[2].found, key)) is None:
+        return []
+    hunk, shift = found
+    return [_of_hunk(row.path, hunk, (lines[0] + shift, lines[1] + shift) if lines else None, old, new)]
 
 
 def limited(notes: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ Everything here runs on the companion thread and touches no file: that is done b
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ from .merging import merge
 from .port import ChangeViews, FileChanges, Listing, Work
 from .roots import Roots
 from .starting import RoundStarts
+
+logger = logging.getLogger(__name__)
 
 
 class Rounds:
@@ -60,7 +63,7 @@ class Rounds:
         """A prompt is on its way to the agent of a chat. `turn` is the key of its turn."""
         known = self.roots.window(window)
         before = known.at_work
-        known.turns[chat] = agent
+        known.turns[chat, turn] = agent
         self.roots.background(self._begin_turn(window, before, agent, turn, words))
 
     async def _begin_turn(self, window: WindowId, before: Sequence[str], agent: str, turn: str, words: str) -> None:
@@ -68,21 +71,29 @@ class Rounds:
         await self._begin(window, before)
         self.roots.window(window).turn_files.clear()
         for folder in self.roots.opened(window):
-            await folder.call(folder.checkpoints.add, agent, words, turn)
+            try:
+                await folder.call(folder.checkpoints.add, agent, words, turn)
+            except OSError as error:
+                logger.warning("No checkpoint of %s: %s", folder.root, error)
 
     def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
         """The agent of a chat has finished."""
-        if agent := self.roots.window(window).turns.get(chat):
+        if agent := self.roots.window(window).turns.get((chat, turn)):
             self.roots.background(self._end_turn(window, chat, agent, turn))
 
     async def _end_turn(self, window: WindowId, chat: int, agent: str, turn: str) -> None:
-        await self._looks.look(window)
-        self.roots.window(window).turns.pop(chat, None)
-        self._looks.turn_over(agent)
+        try:
+            await self._looks.look(window)
+        finally:  # whatever the look has met, nobody is at work any more
+            self.roots.window(window).turns.pop((chat, turn), None)
+            self._looks.turn_over(agent)
         files = 0
         for folder in self.roots.opened(window):
-            await folder.call(folder.checkpoints.end, turn)
-            files += await folder.call(folder.checkpoints.files_of_turn, turn)
+            try:
+                await folder.call(folder.checkpoints.end, turn)
+                files += await folder.call(folder.checkpoints.files_of_turn, turn)
+            except OSError as error:
+                logger.warning("Can't count what a turn has changed in %s: %s", folder.root, error)
         if files:
             self.roots.work.turn_written(chat, turn, files)
         self._looks.announce(window, agent)
@@ -190,32 +201,29 @@ class Rounds:
             async with folder.lock:
                 await folder.call(folder.undo.told, lines)
 
-    def saved(self, path: str, text: bytes | None = None, since: int = 0) -> None:
-        """The person has saved a file; `text` is what they saved, if that is known.
+    def saved(self, path: str, since: int = 0) -> None:
+        """The person has saved a file. `since` is when the editor began to write it, in nanoseconds of Unix time."""
+        self.roots.background(self._saved(path, since))
 
-        `since` is when the editor began to write it, in nanoseconds of Unix time.
-        """
-        self.roots.background(self._saved(path, text, since))
-
-    async def _saved(self, path: str, text: bytes | None, since: int) -> None:
+    async def _saved(self, path: str, since: int) -> None:
         folder, name = await self.roots.place_of(path)
         if folder:
             async with folder.lock:
-                below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), text, since)
+                below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), since)
                 await folder.call(folder.refresh)
             self.roots.publish_all(folder)
             if below and folder.windows:
                 await folder.tell_overwritten(min(folder.windows), name, below)
 
-    def loaded(self, window: WindowId, path: str) -> None:
-        """The editor has loaded a file, again perhaps."""
+    def loaded(self, window: WindowId, path: str, text: str | None = None) -> None:
+        """The editor has loaded a file, again perhaps. `text` is what it shows, if that is told."""
         if self.roots.opened(window):
-            self.roots.background(self._loaded(window, path))
+            self.roots.background(self._loaded(window, path, text))
 
-    async def _loaded(self, window: WindowId, path: str) -> None:
+    async def _loaded(self, window: WindowId, path: str, text: str | None) -> None:
         folder, name = await self.roots.place_of(path)
         if folder:
-            await folder.call(folder.round.loaded, name)
+            await folder.call(folder.round.loaded, name, text)
         await self._looks.look(window)
 
     async def merged(self, baseline: str, disk: str, mine: str) -> str | None:

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, 
 from .git import Git, GitError, GitStoppedError
 from .merging import merged_by, without_conflict
 from .own_index import own_entries, written_index
-from .project import LinkedObjects, Repository
+from .project import LinkedObjects, Repository, repository
 
 MANY_FILES = 200_000
 MANY_BYTES = 5 * 1024**3
@@ -29,6 +29,9 @@ _ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -diff -merge\n"
 _USUAL = {0o644, 0o755, 0o664, 0o775, 0o666, 0o777}
 _RULES = "rules"
 _SCRATCH = "scratch.index"
+_IGNORED_DEPTH = 2
+_IGNORED_SEARCHED = 2_000
+"""Ignored folders that are searched for repositories: a large one, such as of packages, must not hold up a round."""
 _RENAMES = 500
 """Files that are compared to find renamed ones."""
 
@@ -71,6 +74,8 @@ class Store:
         self._tree = ""
         self._known = 0, 0
         """How many files, and bytes of them, were taken from the person's index."""
+        self._ignored: list[str] = []
+        """The folders that the ignore rules leave out."""
         self._attributes: list[str] = []
         """The files with attributes in the folder."""
         self._links = LinkedObjects(path)
@@ -117,10 +122,25 @@ class Store:
         found = _names(self._git.run("ls-files", "-z", "-c", "-o", *standard))
         ignored = _names(self._git.run("ls-files", "-z", "-o", "-i", "--directory", *standard))
         self._attributes = [name for name in found if name.rpartition("/")[2] == ".gitattributes"]
-        inside = [f"{name}.gitignore" for name in ignored if name.endswith("/")]
+        self._ignored = [name.rstrip("/") for name in ignored if name.endswith("/")]
+        inside = [f"{name}/.gitignore" for name in self._ignored]
         names = {name for name in (*found, *ignored) if name.rpartition("/")[2] == ".gitignore"}
         names |= {name for name in inside if os.path.isfile(os.path.join(self.root, name))}
         return make(names)
+
+    def ignored_repositories(self) -> list[str]:
+        """The repositories in what the ignore rules leave out, which have rules of their own. Call `rules` before."""
+        found: list[str] = []
+        todo = [(path, 0) for path in sorted(self._ignored)][:_IGNORED_SEARCHED]
+        for path, depth in todo:
+            full = os.path.join(self.root, path)
+            if os.path.lexists(os.path.join(full, ".git")):
+                found += [path] if repository(full) else []
+            elif depth < _IGNORED_DEPTH:
+                with contextlib.suppress(OSError), os.scandir(full) as entries:
+                    below = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+                    todo += [(f"{path}/{name}", depth + 1) for name in below][: _IGNORED_SEARCHED - len(todo)]
+        return found
 
     def begin_with(self, found: Repository, attributes: Iterable[str]) -> bool:
         """Begin with the index of the person's repository, of which the folder is the work tree.
@@ -184,6 +204,7 @@ class Store:
         groups = {b"R": gone, b"?": new}
         for line in listed.split(b"\0")[:-1]:
             groups.get(line[:1], seen).add(os.fsdecode(line[2:]))
+        gone = {path for path in gone if not self._is_hidden(path)}
         indexed = seen - gone
         seen |= new
         nested = {name for name in seen if name.endswith("/")}
@@ -196,8 +217,9 @@ class Store:
         remove = gone | (indexed & beside.keys())
         if remove or add:
             self._tree = ""  # until the index is written as a whole
-        self._update(remove, add)
+        unreadable = self._update(remove, add)
         self._tree = self._tree or self._write_tree("index")
+        beside |= unreadable
         beside |= {name.rstrip("/"): Entry(REPOSITORY, "", "repository") for name in nested}
         changed = {path for path in {*beside, *self._beside} if beside.get(path) != self._beside.get(path)}
         self._beside, self._stats = beside, stats
@@ -221,6 +243,8 @@ class Store:
             full = os.path.join(self.root, path)
             try:
                 found = os.lstat(full)
+            except PermissionError:
+                continue
             except OSError:
                 gone.add(path)
                 continue
@@ -260,30 +284,55 @@ class Store:
         with self._writing():
             return self._git.run("write-tree", "--missing-ok", index=index).decode().strip()
 
-    def _update(self, remove: set[str], add: list[str]) -> None:
-        if remove:
-            self._git.run("update-index", "-z", "--force-remove", "--stdin", given=_joined(remove))
+    def _is_hidden(self, path: str) -> bool:
+        """Whether a file is in a folder that may not be read, where nobody can tell what has become of it."""
+        try:
+            os.lstat(os.path.join(self.root, path))
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def _update(self, remove: set[str], add: list[str]) -> dict[str, Entry]:
+        """Bring the index up to date. Returns what is known of the files that can't be read."""
+        self._remove(remove)
+        unreadable: list[str] = []
         if add:
             with self._writing():
-                self._add(add)
+                unreadable = self._add(add)
+        self._remove(unreadable)
+        found: dict[str, Entry] = {}
+        for path in unreadable:
+            with contextlib.suppress(OSError):
+                stated = os.lstat(os.path.join(self.root, path))
+                self._failed[path] = (stated.st_size, stated.st_mtime_ns, stated.st_ino, stated.st_mode)
+                mode = PROGRAM if stated.st_mode & 0o100 else FILE
+                found[path] = Entry(mode, f"{stated.st_size}-{stated.st_mtime_ns}", "unreadable")
+        return found
 
-    def _add(self, paths: Sequence[str]) -> None:
-        """Add files to the index; one that can't be read is no reason to miss the others."""
+    def _remove(self, paths: Collection[str]) -> None:
+        if paths:
+            self._git.run("update-index", "-z", "--force-remove", "--stdin", given=_joined(paths))
+
+    def _add(self, paths: Sequence[str]) -> list[str]:
+        """Add files to the index. Returns those that can't be read: they are no reason to miss the others."""
         try:
             self._git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=_joined(paths))
         except GitStoppedError:
             raise
         except GitError:
+            closed = {path for path in paths if not _is_readable(os.path.join(self.root, path))}
+            if closed:
+                rest = [path for path in paths if path not in closed]
+                return [*closed, *(self._add(rest) if rest else ())]
             if len(paths) > 1:
                 half = len(paths) // 2
-                self._add(paths[:half])
-                self._add(paths[half:])
-                return
+                return [*self._add(paths[:half]), *self._add(paths[half:])]
             if not os.path.isdir(os.path.join(self.path, "objects")) or not os.path.isdir(self.root):
                 raise
-            with contextlib.suppress(OSError):
-                found = os.lstat(os.path.join(self.root, paths[0]))
-                self._failed[paths[0]] = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode)
+            return list(paths)
+        return []
 
     def written_at(self, path: str) -> int:
         """When a file was written, in nanoseconds of Unix time; 0 if there is none."""
@@ -430,6 +479,18 @@ def _large(path: str, mode: str) -> Entry:
     except OSError:
         return Entry(mode, "unreadable", "unreadable")
     return Entry(mode, digest.hexdigest(), "large")
+
+
+def _is_readable(path: str) -> bool:
+    """Whether a file may be read. One that has gone is none that may not."""
+    try:
+        if not os.path.islink(path):
+            os.close(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)))
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _is_id(blob: str) -> bool:

@@ -7,7 +7,7 @@ editor is written there; the bytes on the disk are looked at afterwards in any c
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -178,22 +178,57 @@ class RoundUndo:
             operation.notes = [line for line in operation.notes if line not in lines]
         self._round.save()
 
-    def plan_redo(self) -> tuple[Operation, list[Write]]:
-        """The last operation that was not taken back, and what to write for that. Raises WriteRefusedError."""
-        if not self._state.undone:
-            raise WriteRefusedError("nothing was undone")
-        last = self._state.undone[-1]
-        writes = [self.write_of(path, before, after) for path, (before, after) in last.disk.items() if before != after]
-        return last, sorted(writes, key=lambda write: write.data is not None)
+    def plan_redo(
+        self, passed: list[str] | None = None, without: Collection[float] = ()
+    ) -> tuple[Operation, list[Write]]:
+        """The last operation of which something can be taken back, and what to write for that.
 
-    def finish_redo(self, operation: Operation, at_work: Sequence[str] = ()) -> None:
-        """The files of an operation are as they were before it: so is the baseline."""
+        `passed` gets a sentence for each that is passed over, because all of its files have changed since. `without`
+        has the times of operations that were tried already. Raises WriteRefusedError if there is none to take back.
+        """
+        passed = [] if passed is None else passed
+        for operation in reversed(self._state.undone):
+            if operation.at in without:
+                continue
+            try:
+                pairs = operation.disk.items()
+                writes = [self.write_of(path, before, after) for path, (before, after) in pairs if before != after]
+                changed = self._changed_since(writes)
+            except WriteRefusedError as error:
+                passed.append(str(error))
+                continue
+            if len(changed) < len(writes) or not writes:
+                return operation, sorted(writes, key=lambda write: write.data is not None)
+            passed.append(changed[0])
+        raise WriteRefusedError(passed[0] if passed else "nothing was undone")
+
+    def _changed_since(self, writes: Sequence[Write]) -> list[str]:
+        changed: list[str] = []
+        for write in writes:
+            try:
+                if not files.is_still(self._round.root, write.path, write.expected):
+                    changed.append(f"{write.path} has changed since")
+            except WriteRefusedError as error:
+                changed.append(str(error))
+        return changed
+
+    def finish_redo(
+        self, operation: Operation, at_work: Sequence[str] = (), paths: Collection[str] | None = None
+    ) -> None:
+        """The files of an operation are as they were before it: so is the baseline. `paths` are these, if not all."""
+        back = {path: pair for path, pair in operation.disk.items() if paths is None or path in paths}
         known = {path: list(names) for path, names in self._state.agents.items()}
-        self._look_at_own(operation.disk, at_work)
-        self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in operation.disk}
-        if operation in self._state.undone:
-            self._state.undone.remove(operation)
-        if operation.base:
-            entries = {path: before for path, (before, _) in operation.base.items()}
+        self._look_at_own(back, at_work)
+        self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in back}
+        entries = {path: before for path, (before, _) in operation.base.items() if paths is None or path in paths}
+        if entries:
             self._state.base = self._store.with_entries(self._state.base, entries)
+        rest = {path: pair for path, pair in operation.disk.items() if path not in back and pair[0] != pair[1]}
+        if rest:
+            operation.disk = rest
+            operation.base = {path: pair for path, pair in operation.base.items() if path not in entries}
+            about = tuple(f"{path}{mark}" for path in back for mark in (":", ", line"))
+            operation.notes = [note for note in operation.notes if not note.startswith(about)]
+        elif operation in self._state.undone:
+            self._state.undone.remove(operation)
         self._round.save()

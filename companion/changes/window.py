@@ -16,8 +16,8 @@ class WindowChanges:
         self.clis: tuple[str, ...] = ()
         self.unasking: set[str] = set()
         """Those of them that change files without asking."""
-        self.turns: dict[int, str] = {}
-        """The agents of the chats in whose turns something may be written, by chat."""
+        self.turns: dict[tuple[int, str], str] = {}
+        """The agents of the turns in which something may be written, by the chat and the turn's key."""
         self.folders: dict[str, Folder] = {}
         self.done: list[tuple[ChangeRow, str]] = []
         self.listing = Listing()

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
+import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -75,15 +77,21 @@ def configuration(client: McpClient, bridge: str, *, with_hook: bool = False) ->
     """
     args = [bridge, client.name]
     if client.form == "toml":
-        rows = [f"[mcp_servers.{SERVER}]", 'command = "node"', f"args = {json.dumps(args)}", ""]
+        rows = [f"[mcp_servers.{SERVER}]", 'command = "node"', f"args = {_toml(args)}", ""]
         return "\n".join(rows)
     server: dict[str, Any] = {"command": "node", "args": args}
     if client.key == "claude":
         server = {"type": "stdio", **server}
     found: dict[str, Any] = {"mcpServers": {SERVER: server}}
     if with_hook and client.hook_event:
-        command = f"node {json.dumps(bridge)} --hook"
+        quoted = f'"{bridge}"' if sys.platform == "win32" else shlex.quote(bridge)
+        command = f"node {quoted} --hook"
         timeout = client.hook_seconds * client.hook_unit
         entry = {"matcher": client.hook_matcher, "hooks": [{"type": "command", "command": command, "timeout": timeout}]}
         found["hooks"] = {client.hook_event: [entry]}
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+
+def _toml(values: list[str]) -> str:
+    """An array of strings, which TOML writes as JSON does, but without halves of characters and without DEL."""
+    return json.dumps(values, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from ..platforms.spelling import path_key
 from .comment import Comment, Side
 
 Line = tuple[str, Side, int]
@@ -13,8 +14,9 @@ Line = tuple[str, Side, int]
 
 
 class Comments:
-    """All comments, by the root folder that they belong to. `changed` is called with a root whose comments differ now.
+    """All comments, by the root folder that they belong to, however its path is spelled.
 
+    `changed` is called with the key (`path_key`) of a root whose comments differ now.
     Lives on the thread of the editor's interface; nothing here touches the disk.
     """
 
@@ -25,18 +27,19 @@ class Comments:
 
     def loaded(self, root: str, comments: Sequence[Comment]) -> None:
         """The comments that were kept of a root, which may have new ones already."""
-        known = self._by_root.setdefault(root, [])
+        known = self._by_root.setdefault(path_key(root), [])
         ids = {comment.id for comment in known}
         known[:0] = [comment for comment in comments if comment.id not in ids]
 
     def knows(self, root: str) -> bool:
         """Whether the comments of a root were loaded."""
-        return root in self._by_root
+        return path_key(root) in self._by_root
 
     def add(self, root: str, comment: Comment) -> None:
         """Add a comment."""
-        self._by_root.setdefault(root, []).append(comment)
-        self._changed(root)
+        key = path_key(root)
+        self._by_root.setdefault(key, []).append(comment)
+        self._changed(key)
 
     def edit(self, identifier: str, words: str) -> None:
         """Give a comment other words; it counts as not sent."""
@@ -73,26 +76,29 @@ class Comments:
 
     def of_root(self, root: str) -> tuple[Comment, ...]:
         """The comments of a root, in the order of their files and lines."""
-        return tuple(sorted(self._by_root.get(root, ()), key=lambda comment: comment.order))
+        return tuple(sorted(self._by_root.get(path_key(root), ()), key=lambda comment: comment.order))
 
     def of_file(self, path: str) -> tuple[Comment, ...]:
         """The comments on a file and on its proposals, in the order of their lines."""
-        return tuple(sorted((comment for comment in self if comment.path == path), key=lambda comment: comment.order))
+        key = path_key(path)
+        found = (comment for comment in self if path_key(comment.path) == key)
+        return tuple(sorted(found, key=lambda comment: comment.order))
 
     def unsent(self, roots: Iterable[str]) -> tuple[Comment, ...]:
         """The comments of some roots that are still to be sent, in the order of their files and lines."""
-        return tuple(comment for root in roots for comment in self.of_root(root) if comment.is_due)
+        keys = dict.fromkeys(map(path_key, roots))
+        return tuple(comment for key in keys for comment in self.of_root(key) if comment.is_due)
 
     def draft(self, line: Line) -> str:
         """The text that was begun at a line; empty for none. The path may be the id of a comment that is edited."""
-        return self._drafts.get(line, "")
+        return self._drafts.get(_spelled(line), "")
 
     def keep_draft(self, line: Line, words: str) -> None:
         """Keep the text that was begun at a line, or forget it if it is empty."""
         if words.strip():
-            self._drafts[line] = words
+            self._drafts[_spelled(line)] = words
         else:
-            self._drafts.pop(line, None)
+            self._drafts.pop(_spelled(line), None)
 
     def __iter__(self) -> Iterator[Comment]:
         """All comments."""
@@ -106,3 +112,8 @@ class Comments:
             if changed != comments:
                 comments[:] = changed
                 self._changed(root)
+
+
+def _spelled(line: Line) -> Line:
+    path, side, first = line
+    return path_key(path), side, first

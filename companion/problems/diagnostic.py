@@ -50,5 +50,6 @@ class Diagnostic:
         return self.path, self.start, SEVERITIES.index(self.severity)
 
     def touches(self, first: int, last: int) -> bool:
-        """Whether it is in one of these lines."""
-        return self.start.line <= last and self.end.line >= first
+        """Whether it is in one of these lines. One that ends where a line begins is not in that line."""
+        ends = self.end.line - 1 if self.end.character == 1 and self.end > self.start else self.end.line
+        return self.start.line <= last and ends >= first

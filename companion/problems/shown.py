@@ -23,6 +23,8 @@ class FileProblems:
     convert: Convert
     published: object = None
     """Another object whenever the file's problems were published, the same ones included; None if nobody says."""
+    is_latest: bool = False
+    """Whether it is known that these are the problems of the text as it is."""
 
     def is_same(self, other: FileProblems) -> bool:
         """Whether nobody has published anything in between, the same once more included."""

@@ -32,6 +32,8 @@ MOST_BYTES = 2 * 1024**3
 MOST_SHOWN = 60
 """Characters of a name in a message."""
 _LONGEST_NAME = 1000
+_MOST_LINKS = 40
+"""On the way to what one link means; also what Linux follows."""
 _PIECE = 1024 * 1024
 _BLOCK = 512
 _SMALL = 1024 * 1024
@@ -297,8 +299,7 @@ def _looked_at(members: Sequence[_Member]) -> dict[tuple[str, ...], _Member]:
             member is None and (key in files or key in links)
         ):
             raise ArchiveError(f"{_quoted('/'.join(key))} is in a file or behind a link")
-    for member in links.values():
-        _follow(member, links)
+    _follow(links)
     return files
 
 
@@ -307,23 +308,43 @@ def _resolved(member: _Member, files: dict[tuple[str, ...], _Member]) -> _Member
     return files[_key(_name(member.target))] if member.kind == "same" else member
 
 
-def _follow(link: _Member, links: dict[tuple[str, ...], _Member]) -> None:
-    """Raise ArchiveError if a link leads out of the folder, or goes through another one."""
-    quoted = _quoted("/".join(link.name))
+def _follow(links: dict[tuple[str, ...], _Member]) -> None:
+    """Raise ArchiveError if a link leads out of the folder, by itself or through others.
+
+    Programs of macOS have links through links: `Versions/Current/Name`, where `Current` is one. A `..` behind another
+    link is refused, since systems do not agree on where it leads.
+    """
+    known: dict[tuple[str, ...], list[str]] = {}
+
+    def lead(link: _Member, left: int) -> list[str]:
+        """Where a link leads, all others on the way followed."""
+        quoted = _quoted("/".join(link.name))
+        at, is_through = list(link.name[:-1]), False
+        for part in _steps(link):
+            if part == "..":
+                if not at or is_through:
+                    raise ArchiveError(f"the link {quoted} leads out of its folder, or may")
+                at.pop()
+                continue
+            at.append(part)
+            if (key := _key(at)) in links:
+                if not left:
+                    raise ArchiveError(f"the link {quoted} goes through too many links")
+                if key not in known:
+                    known[key] = lead(links[key], left - 1)
+                at, is_through = list(known[key]), True
+        return at
+
+    for link in links.values():
+        lead(link, _MOST_LINKS)
+
+
+def _steps(link: _Member) -> list[str]:
+    """The names in the target of a link. Raises ArchiveError if it is none, or an absolute one."""
     target = link.target
     if not target or not target.isprintable() or "\\" in target or target.startswith("/") or target[1:2] == ":":
-        raise ArchiveError(f"the link {quoted} leads out of its folder")
-    at = list(link.name[:-1])
-    parts = [part for part in target.split("/") if part not in {"", "."}]
-    for number, part in enumerate(parts):
-        if part == "..":
-            if not at:
-                raise ArchiveError(f"the link {quoted} leads out of its folder")
-            at.pop()
-        else:
-            at.append(part)
-        if number < len(parts) - 1 and _key(at) in links:
-            raise ArchiveError(f"the link {quoted} goes through another link")
+        raise ArchiveError(f"the link {_quoted('/'.join(link.name))} leads out of its folder")
+    return [part for part in target.split("/") if part not in {"", "."}]
 
 
 def _key(name: Sequence[str]) -> tuple[str, ...]:

@@ -27,8 +27,13 @@ _LONGEST = 4000
 _ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _VERSION = re.compile(r"[0-9](?:[0-9A-Za-z.+-]{0,62}[0-9A-Za-z])?")
 """The name of a folder, too: Windows makes one without the dots at its end."""
-_NPM = re.compile(r"(?:@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][A-Za-z0-9._~-]*(?:@[0-9A-Za-z][0-9A-Za-z.+-]*)?")
-_PYTHON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._,-]+\])?(?:(?:==|@)[0-9A-Za-z][0-9A-Za-z.!+-]*)?")
+_NPM = re.compile(r"((?:@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][A-Za-z0-9._~-]*)(?:(@)([0-9A-Za-z][0-9A-Za-z.+-]*))?")
+_PYTHON = re.compile(
+    r"([A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._,-]+\])?)(?:([=>~]=|@)([0-9A-Za-z][0-9A-Za-z.!+-]*))?"
+)
+"""A package, and what stands before its version."""
+_PINNED = re.compile(r"v?[0-9].*")
+"""A version; else it is a tag, such as "latest"."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SYSTEM = re.compile(r"(?:darwin|linux|windows)-(?:aarch64|x86_64)")
@@ -78,9 +83,11 @@ class RegistryEntry:
 
     @property
     def source(self) -> str:
-        """Where its code is, or else where its archives are; without the scheme."""
-        address = self.repository or next((each.url for each in self.archives.values()), "")
-        return address.partition("://")[2].rstrip("/") or next((each.package for each in self.packages), "")
+        """Where its code is, or else the host of its archives, or its package; without a scheme."""
+        if self.repository:
+            return self.repository.partition("://")[2].rstrip("/")
+        hosts = (urlsplit(each.url).netloc for each in self.archives.values())
+        return next(hosts, "") or next((each.package for each in self.packages), "")
 
 
 def read_entries(data: bytes) -> tuple[RegistryEntry, ...]:
@@ -107,6 +114,11 @@ def read_entries(data: bytes) -> tuple[RegistryEntry, ...]:
     if agents and not found:
         raise DamagedListError("no agent in it can be read")
     return tuple(sorted(found.values(), key=lambda entry: (entry.name.casefold(), entry.id)))
+
+
+def read_day(data: bytes) -> str:
+    """Of which day a list is that can be read, such as "2026-11-22"; empty if it doesn't say."""
+    return _shown(_object(_object(json.loads(data)).get("origin")).get("on"))
 
 
 def _entry(fields: Mapping[str, Any]) -> RegistryEntry:
@@ -143,11 +155,13 @@ def _entry(fields: Mapping[str, Any]) -> RegistryEntry:
 def _package(runner: Runner, fields: Mapping[str, Any], version: str) -> PackageSource | None:
     name = fields.get("package")
     pattern = _NPM if runner == "npx" else _PYTHON
-    if not isinstance(name, str) or not pattern.fullmatch(name):
+    if not isinstance(name, str) or not (found := pattern.fullmatch(name)):
         return None
-    is_pinned = re.search(r"[^/@]@|==", name)
+    package, sign, wanted = found.groups(default="")
+    if sign not in {"@", "=="} or not _PINNED.fullmatch(wanted):
+        name = f"{package}{'==' if sign.endswith('=') else '@'}{version}"
     command = _command(fields)
-    return command and PackageSource(runner, name if is_pinned else f"{name}@{version}", *command)
+    return command and PackageSource(runner, name, *command)
 
 
 def _archive(fields: Mapping[str, Any]) -> ArchiveSource | None:

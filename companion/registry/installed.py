@@ -53,10 +53,12 @@ def restore_all(folder: str) -> None:
 
 
 def remove_others(folder: str, kept: Collection[str]) -> None:
-    """Remove what else is in a folder, as far as that is possible. Names count in any case.
+    """Remove what else is in a folder, if there is one, as far as that is possible. Names count in any case.
 
-    Raises OSError if the folder can't be read.
+    Raises OSError if it can't be read.
     """
+    if not os.path.isdir(folder) or os.path.islink(folder):
+        return
     names = {name.casefold() for name in kept}
     for name in os.listdir(folder):
         if name.casefold() not in names:

@@ -20,7 +20,7 @@ from ..platforms import folders, programs, quarantine
 from ..platforms.files import is_busy, is_mine, make_private_folders, write_private
 from . import downloads
 from .archives import unpack
-from .entries import ArchiveSource, RegistryEntry, read_entries
+from .entries import ArchiveSource, RegistryEntry, read_day, read_entries
 from .failures import InstallError, RegistryError
 from .installed import put_in_place, remove, remove_others, restore_all
 from .plans import WHERE, InstallPlan, agents_folder, plan
@@ -47,11 +47,13 @@ class AgentListing:
     plans: Mapping[str, InstallPlan]
     """By id; one that is missing can't be installed here."""
     at: float
-    """When it was downloaded, in Unix seconds; 0 for the copy that came with the package."""
+    """When it was downloaded, in Unix seconds; 0 for the list that came with the package."""
     why: str = ""
     """Why it isn't a newer one, a sentence; empty if it is new enough."""
     there: tuple[str, ...] = ()
     """The runners that are there."""
+    day: str = ""
+    """Of which day the list that came with the package is, such as "2026-11-22"; empty for one that was downloaded."""
 
 
 class AgentRegistry:
@@ -94,9 +96,10 @@ class AgentRegistry:
                 logger.info("The registry's list can't be had: %s", why)
         if not entries:
             entries, at = read_entries(copy), 0.0
+        day = "" if at else read_day(copy)
         there = tuple(name for name in WHERE if programs.find(name, environment))
         plans = {entry.id: found for entry in entries if (found := plan(entry, there))}
-        return AgentListing(entries, plans, at, why, there)
+        return AgentListing(entries, plans, at, why, there, day)
 
     def _download(self, kept: str) -> tuple[RegistryEntry, ...]:
         data = io.BytesIO()
@@ -131,20 +134,23 @@ class AgentRegistry:
 
     def _install(self, wanted: InstallPlan, progress: downloads.Progress, keep: str) -> None:
         try:
+            kept = [keep]
             if isinstance(wanted.source, ArchiveSource):
                 self._unpack(wanted, wanted.source, progress)
-                # A path above them has several spellings.
-                names = [os.path.basename(path) for path in (wanted.folder, keep)]
-                remove_others(os.path.dirname(wanted.folder), names)
+                kept.append(wanted.folder)
             else:
                 make_private_folders(wanted.folder)
+            # A path above them has several spellings.
+            remove_others(_folder(wanted.entry.id), [os.path.basename(path) for path in kept])
+            with contextlib.suppress(OSError):
+                os.rmdir(_folder(wanted.entry.id))
         except OSError as error:
             remedy = "Close its chats first." if is_busy(error) else None
             raise InstallError(f"{wanted.entry.name} can't be installed: {error.strerror or error}.", remedy) from None
 
     @staticmethod
     def _unpack(wanted: InstallPlan, source: ArchiveSource, progress: downloads.Progress) -> None:
-        above = os.path.dirname(wanted.folder)
+        above = _folder(wanted.entry.id)
         make_private_folders(above)
         if os.path.islink(above) or not is_mine(os.lstat(above)):
             raise InstallError(f"{wanted.entry.name} can't be installed: {above} is not a folder of ours.")
@@ -170,7 +176,7 @@ class AgentRegistry:
             RegistryError: something of it is still there, for example because it runs on Windows.
         """
         with self._working(identifier):
-            folder = os.path.join(agents_folder(), identifier)
+            folder = _folder(identifier)
             await asyncio.to_thread(remove, folder)
             if await asyncio.to_thread(os.path.lexists, folder):
                 raise InstallError(f"A part of {identifier} can't be removed. Close its chats first.", "")
@@ -184,6 +190,11 @@ class AgentRegistry:
             yield
         finally:
             self._at_work.discard(identifier)
+
+
+def _folder(identifier: str) -> str:
+    """The folder of an agent."""
+    return os.path.join(agents_folder(), identifier)
 
 
 def _kept(path: str) -> tuple[tuple[RegistryEntry, ...], float]:

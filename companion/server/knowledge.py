@@ -19,6 +19,7 @@ from ..problems.quiet import LONGEST, settled
 from ..problems.shown import ShownProblems
 from ..settings import Settings
 from .context import MAX_SELECTED, cut
+from .new_problems import Looked
 from .port import Selection, SymbolPlaces, SymbolQuestion, ToolSource
 from .tool_schemas import (
     DiagnosticAnswer,
@@ -88,16 +89,23 @@ class EditorKnowledge:
             not_open=list(shown.unchecked),
         )
 
-    async def problems_of(self, path: str, seconds: float) -> list[Diagnostic] | None:
-        """The problems of one file, after at most so many seconds; None if they are not told or nobody knows."""
+    async def look(self, path: str, seconds: float) -> Looked | None:
+        """The problems of one file, after at most so many seconds; None if they are not told or nobody knows.
+
+        A file that is not there has none. Raises TimeoutError if nobody has looked at its last change in that time.
+        """
         told = self._settings().told
         if not told.has_files or await _on_disk(lambda: told.is_excluded(path, self._folders())):
             return None
         paths = await self._as_open([path])
         shown, _ = await settled(lambda: self._shown(paths), seconds)
-        if shown is None or shown.unchecked:
+        if shown is None or not shown.files:
             return None
-        return await self.listed(shown, told)
+        if shown.unchecked:
+            return None if await _on_disk(lambda: os.path.lexists(path)) else Looked(shown.provider, ())
+        if shown.awaited:
+            raise TimeoutError
+        return Looked(shown.provider, await self.listed(shown, told))
 
     async def listed(self, shown: ShownProblems, told: Told) -> list[Diagnostic]:
         """The problems that may be told."""

@@ -94,7 +94,7 @@ class WindowServer:
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
         knowledge = EditorKnowledge(endpoint.window, editor, lambda: self.settings, lambda: self.endpoint.folders)
-        self.news = NewProblems(knowledge.problems_of)
+        self.news = NewProblems(knowledge.look)
         """What the agents' changes have made."""
         self._app = App(
             endpoint,

@@ -56,7 +56,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_revert(self, view: sublime.View) -> None:
         """A file was loaded again because the person gave their edits up."""
         if adapter := package.adapter():
-            adapter.comments.loaded(view)
+            adapter.loaded(view)
 
     def on_load_async(self, view: sublime.View) -> None:
         """A file is loaded."""
@@ -67,7 +67,8 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_reload_async(self, view: sublime.View) -> None:
         """A file was changed on disk and loaded again."""
         self.on_selection_modified_async(view)
-        self.on_modified_async(view)
+        if adapter := package.adapter():
+            adapter.problems.reloaded(view)
 
     def on_post_save_async(self, view: sublime.View) -> None:
         """A view was saved, perhaps under a new name."""
@@ -92,6 +93,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         """A view is about to close."""
         if adapter := package.adapter():
             adapter.diffs.view_closing(view)
+            adapter.problems.closing(view)
 
     def on_close(self, view: sublime.View) -> None:
         """A view was closed."""

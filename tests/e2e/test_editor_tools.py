@@ -6,7 +6,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from companion.clis.mcp_configuration import CLIENTS, configuration
 from companion.settings import AGENT_TOOLS
 
+from ..agents.published import CODEX_CONFIGURATION, INSTALLED, codex_call
 from . import gemini
 from .cli import STEP
 from .clis import pinned
@@ -36,6 +36,12 @@ needs_linter = pytest.mark.skipif(
 )
 pytestmark = pytest.mark.usefixtures("programs")
 CLIENT = {client.key: client for client in CLIENTS}
+
+
+def codex() -> Path | None:
+    """The program of Codex for this system, which its agent for chats brings along."""
+    found = (INSTALLED / "codex-acp" / "node_modules" / "@openai").glob("codex-*/vendor/*/bin/codex*")
+    return next(found, None)
 
 
 @pytest.fixture
@@ -174,7 +180,7 @@ def test_the_model_of_qwen_code_asks_for_the_problems(watched: Editor, home: Hom
     with_model(watched, home, asks=True)
 
 
-def with_model(editor: Editor, home: Home, *, asks: bool) -> None:
+def with_model(editor: Editor, home: Home, *, asks: bool, says: str = "is not defined") -> None:
     """Qwen Code makes a change that is accepted and has an error, of which the model is told."""
     path = home.workspace / "greet.py"
     model = Model()
@@ -195,7 +201,7 @@ def with_model(editor: Editor, home: Home, *, asks: bool) -> None:
         assert path.read_text() == WRONG
         told = json.dumps([each.body for each in model.requests_of(script)])
         assert "nobody" in told
-        assert "is not defined" in told
+        assert says in told
     finally:
         qwen.close()
         model.close()
@@ -207,6 +213,28 @@ def _goes_on(qwen: Qwen, script: Script) -> bool:
     if "Yes, allow once" in screen and "getdiagnostics" in screen.lower() and qwen.terminal.quiet_for() > 0.3:
         qwen.terminal.press("\r")
     return script.done in screen
+
+
+@needs_lsp
+def test_an_error_made_by_an_accepted_change_reaches_the_model_of_gemini_cli(watched: Editor, home: Home) -> None:
+    """With the hook that is copied."""
+    path = home.workspace / "greet.py"
+    model = Model()
+    also = copied("gemini", hook=True)
+    cli = gemini.Gemini(home, model, more={"PATH": environment(home)["PATH"]}, also=also)
+    try:
+        cli.wait_ready()
+        cli.wait_connected()
+        script = cli.ask_to_edit(path, "{name}", "{nobody}")
+        watched.accept(watched.wait_diff(path))
+        cli.terminal.wait_text(script.done, 2 * STEP)
+        assert path.read_text() == WRONG
+        told = json.dumps([each.body for each in model.requests_of(script)])
+        assert "<hook_context>" in told
+        assert "is not defined" in told
+    finally:
+        cli.close()
+        model.close()
 
 
 LINTER = """
@@ -222,13 +250,30 @@ class Ruff(Linter):
 """
 
 
-@needs_linter
-def test_what_sublimelinter_has_found_is_told(home: Home) -> None:
+def with_linter(home: Home) -> Editor:
+    """Start an editor whose SublimeLinter runs Ruff for Python."""
     linter = home.root / "other packages" / "SublimeLinter-ruff"
     linter.mkdir(parents=True)
     (linter / "linter.py").write_text(LINTER.format(python=sys.executable))
+    return offered(home, unpacked(home, "SublimeLinter"), linter)
+
+
+@needs_linter
+def test_what_sublimelinter_finds_after_a_change_reaches_the_model_in_the_same_turn(home: Home) -> None:
+    editor = with_linter(home)
+    try:
+        editor.lock()
+        view = editor.open_file(home.workspace / "greet.py")
+        editor.do("command", name="sublime_linter_lint", view=view)
+        with_model(editor, home, asks=False, says="Undefined name")
+    finally:
+        editor.kill()
+
+
+@needs_linter
+def test_what_sublimelinter_has_found_is_told(home: Home) -> None:
     path = home.write("wrong.py", "x = '😀' + nobody\n")
-    editor = offered(home, unpacked(home, "SublimeLinter"), linter)
+    editor = with_linter(home)
     try:
         editor.lock()
         view = editor.open_file(path)
@@ -280,7 +325,32 @@ def command_of(cli: str) -> list[str]:
     return [str(program)]
 
 
-def test_what_is_copied_for_codex_starts_the_tools(plain: Editor, home: Home) -> None:
-    """Codex itself is not pinned here: its file is read as TOML and its command run as it says."""
-    server = tomllib.loads(configuration(CLIENT["codex"], str(BRIDGE)))["mcp_servers"]["sublime-text"]
-    assert server == {"command": "node", "args": [str(BRIDGE), "Codex"]}
+@pytest.mark.skipif(codex() is None, reason="scripts/setup --agents installs Codex")
+def test_the_model_of_codex_uses_the_tools_with_what_is_copied_for_it(plain: Editor, home: Home) -> None:
+    program, model = codex(), Model()
+    assert program
+    folder = home.home / ".codex"
+    folder.mkdir()
+    of_the_model = CODEX_CONFIGURATION.format(url=model.base_url.removesuffix("/v1"))
+    text = of_the_model + configuration(CLIENT["codex"], str(BRIDGE))
+    (folder / "config.toml").write_text(text, encoding="utf-8")
+    script = model.script([codex_call("mcp__sublime_text__getOpenFiles", {})])
+    # Its model would begin without the tools of a server that has not started yet.
+    waits = ["-c", "mcp_servers.sublime-text.required=true", "-c", "mcp_servers.sublime-text.startup_timeout_sec=60"]
+    try:
+        done = subprocess.run(
+            [str(program), *waits, "exec", "--skip-git-repo-check", f"Which files? {script.tag}"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            cwd=home.workspace,
+            env={**environment(home), "CODEX_HOME": str(folder), "OPENAI_API_KEY": "sk-none-needed"},
+            timeout=180,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        told = str(model.requests_of(script)[-1].messages[-1]["content"])
+        assert str(home.workspace / "greet.py") in told
+        assert "isActive" in told
+    finally:
+        model.close()

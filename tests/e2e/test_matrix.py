@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from .cli import Cli
-from .clis import NOT_IN_A_CONTAINER, pinned
+from .clis import NEWEST_QWEN, NOT_IN_A_CONTAINER, pinned
 from .editor import Editor
 from .gemini import Gemini
 from .model import Model, Script
@@ -56,13 +56,13 @@ ROWS = (
     Row("qwen", "0.12.0", outside=True, variables=True),
     Row("qwen", "0.15.10", outside=True, variables=True),
     Row("qwen", "0.21.2", outside=True, variables=True),
-    Row("qwen", "0.24.4", outside=True, variables=True),
+    Row("qwen", NEWEST_QWEN, outside=True, variables=True),
     Row("gemini", "0.8.2", outside=False, variables=False),
     Row("gemini", "0.25.0", outside=False, variables=False),
     Row("gemini", "0.31.0", outside=True, variables=True),
     Row("gemini", "0.61.0", outside=True, variables=True),
 )
-ALWAYS = {"qwen-0.1.3", "qwen-0.24.4", "gemini-0.8.2", "gemini-0.61.0"}
+ALWAYS = {"qwen-0.1.3", f"qwen-{NEWEST_QWEN}", "gemini-0.8.2", "gemini-0.61.0"}
 EACH = [pytest.param(row, id=str(row), marks=() if str(row) in ALWAYS else pytest.mark.long) for row in ROWS]
 EACH_LONG = [pytest.param(row, id=str(row), marks=pytest.mark.long) for row in ROWS]
 

@@ -17,7 +17,7 @@ import pytest
 from . import gemini as gemini_cli
 from . import qwen as qwen_cli
 from .cli import START, Cli
-from .clis import pinned
+from .clis import NEWEST_QWEN, pinned
 from .editor import Editor
 from .gemini import Gemini
 from .model import Model
@@ -126,7 +126,7 @@ def test_a_cli_that_is_connected(desk: Desk) -> None:
     report = desk.report(editor)
     assert report.of(qwen) == report.others() == []
     assert report.state(qwen).endswith("connected to Window 1")
-    assert "Qwen Code 0.24.4, process" in report.text
+    assert f"Qwen Code {NEWEST_QWEN}, process" in report.text
     assert "round trip: " in report.text
     assert " ms" in report.text
 
@@ -283,7 +283,7 @@ def test_a_cli_that_is_too_old(desk: Desk, process: Callable[..., list[int]]) ->
 def test_a_cli_with_another_home(desk: Desk, process: Callable[..., list[int]]) -> None:
     editor = desk.open()
     other = desk.home.tmp / "other"
-    pids = process("@qwen-code/qwen-code", "0.24.4", QWEN_HOME=str(other))
+    pids = process("@qwen-code/qwen-code", NEWEST_QWEN, QWEN_HOME=str(other))
     finding = desk.report(editor).of(pids)[0]
     assert f"looks for editors in {other}, since its variables differ" in finding
     assert finding.endswith("Start both from a terminal with the same variables.")

@@ -286,6 +286,47 @@ class TestWritten(ChangesCase):
         left()[0].run_command("qwen_companion_toggle_diff_layout")
         yield lambda: not left()
 
+    def test_what_a_save_has_overwritten_is_offered_in_each_window_and_through_a_link(self) -> Steps:
+        """A round knows windows, and not in which of them a file is open."""
+        link = self.folder / "link.txt"
+        try:
+            link.symlink_to(self.path)
+        except OSError:
+            self.skipTest("there are no links here")
+        before = {window.id() for window in sublime.windows()}
+        sublime.run_command("new_window")
+        yield lambda: {window.id() for window in sublime.windows()} - before
+        second = next(window for window in sublime.windows() if window.id() not in before)
+        self.addCleanup(lambda: second.run_command("close_window"))
+        views = [second.open_file(str(self.path)), self.window.open_file(str(link))]
+        yield lambda: not any(view.is_loading() for view in views)
+        self.on_screen.overwritten(self.window, str(self.path), ["Qwen Code"], "theirs\n")
+        for view in views:
+            yield lambda view=view: self.screen.phantoms(view, "qwen_companion.overwritten")
+            self.assertTrue(self.on_screen.has_overwritten(view))
+        self.screen.click(views[0], "compare")
+        baseline = lambda: [view for view in second.views() if view.settings().get("qwen_companion.baseline")]  # noqa: E731
+        yield baseline
+        self.assertEqual(text_of(baseline()[0]), "theirs\n")
+        for view in views:
+            self.assertEqual(self.screen.phantoms(view, "qwen_companion.overwritten"), [])
+            self.assertFalse(self.on_screen.has_overwritten(view))
+        baseline()[0].run_command("qwen_companion_toggle_diff_layout")
+        yield lambda: not baseline()
+
+    def test_what_a_save_has_overwritten_waits_for_a_tab_that_was_closed(self) -> Steps:
+        """The file was saved and closed before anybody knew."""
+        self.on_screen.overwritten(self.window, str(self.path), ["Qwen Code"], "theirs\n")
+        view = self.window.open_file(str(self.path))
+        yield lambda: not view.is_loading()
+        self.assertTrue(self.on_screen.has_overwritten(view))
+        view.run_command("qwen_companion_compare_overwritten")
+        left = lambda: [each for each in self.window.views() if each.settings().get("qwen_companion.baseline")]  # noqa: E731
+        yield left
+        self.assertEqual(text_of(left()[0]), "theirs\n")
+        left()[0].run_command("qwen_companion_toggle_diff_layout")
+        yield lambda: not left()
+
     def test_the_gutter_leaves_out_what_the_person_has_typed(self) -> Steps:
         """The reference document is the baseline with their unsaved edits."""
         yield from self.opened_at_first()

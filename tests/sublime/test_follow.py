@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import sublime
 
@@ -62,6 +63,28 @@ class TestFollowing(ChatCase):
         self.assertEqual([item.trigger for item in items], ["two.py", "one.py:100"])
         pick(1)
         yield lambda: (self.window.active_view() or self.view).file_name() == str(self.folder / "one.py")
+
+    def test_a_place_without_a_line_has_no_mark(self) -> Steps:
+        self.follow()
+        self.visit("one.py", 100)
+        yield lambda: self.marked("one.py") == 100
+        self.visit("one.py", None)
+        yield lambda: self.marked("one.py") is None
+        self.assertTrue(self.following.follows(self.window))
+
+    def test_what_is_loaded_after_the_end_is_not_marked(self) -> Steps:
+        beside = loaded("sublime_text.follow.beside")
+        late: list[Any] = []
+        with patch.object(beside, "_scroll", lambda view, line, shown: late.append(lambda: shown(view))):
+            self.follow()
+            self.visit("one.py", 100)
+            yield lambda: late
+            self.follow()
+        view = self.window.find_open_file(str(self.folder / "one.py"))
+        assert view
+        yield lambda: not view.is_loading()
+        late.pop()()
+        self.assertEqual(view.get_regions("qwen_companion.followed"), [])
 
     def test_another_chat_is_not_followed(self) -> Steps:
         self.follow()

@@ -181,6 +181,21 @@ class TestInstalling(InstallCase):
         self.assertFalse((self.place / "data" / "agents" / "own").exists())
         self.assertIsNone(self.adapter.consent.find("The <own>"))
 
+    def test_an_older_version_than_the_installed_one_is_a_way_back(self) -> Steps:
+        self.serve(self.own("1.10.0"))
+        yield from self.panel()
+        self.screen.pick("The <own>")
+        yield lambda: self.screen.said("1.10.0 is installed")
+        self.serve(self.own("1.9.0"))
+        yield from self.panel(anew=True)
+        self.assertEqual(self.items["The <own>"].annotation, "installed")
+        before = len(self.screen.panels)
+        self.screen.pick("The <own>")
+        yield lambda: len(self.screen.panels) > before
+        self.screen.pick("Go Back to 1.9.0")
+        yield lambda: self.screen.said("1.9.0 is installed")
+        self.assertEqual(self.installed()["own"]["version"], "1.9.0")
+
     def test_an_archive_that_is_refused_installs_nothing(self) -> Steps:
         self.serve(self.own())
         self.pages["/own.tgz"] = b"another one"
@@ -192,7 +207,7 @@ class TestInstalling(InstallCase):
     def test_a_registry_that_can_not_be_reached_is_one_sentence_and_the_copy_is_shown(self) -> Steps:
         yield from self.panel()
         self.assertIn("Claude Agent", self.items)
-        yield lambda: self.screen.said("it answers 404", "the one that came with the package")
+        yield lambda: self.screen.said("it answers 404", "the one that came with the package of 20")
 
     def test_a_project_can_install_nothing(self) -> Steps:
         entry = {"name": "Evil", "version": "1", "command": ["evil"], "folder": ""}

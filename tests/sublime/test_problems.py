@@ -29,6 +29,40 @@ def linter(errors: dict[str, list[dict[str, Any]]]) -> Any:
     return patch.dict(sys.modules, {"SublimeLinter.lint": module})
 
 
+class Session:
+    """A session of the package LSP with a server that is asked for problems, and the buffer of a file."""
+
+    def __init__(self) -> None:
+        self.config = types.SimpleNamespace(name="server")
+        self.diagnostics: Any = self
+        self.view: sublime.View | None = None
+        self.looked_at = -1
+        """The change count that the server has looked at."""
+
+    def get_diagnostics_for_uri(self, _uri: str) -> list[Any]:
+        return []
+
+    def get_identifiers(self, _view: sublime.View) -> set[None]:
+        return {None}
+
+    def get_session_buffer_for_uri_async(self, _uri: str) -> Any:
+        buffer = types.SimpleNamespace(diagnostics=self, some_view=lambda: self.view)
+        buffer.has_latest_diagnostics = lambda: self.view and self.view.change_count() == self.looked_at
+        return buffer
+
+    def session_view_for_view_async(self, view: sublime.View) -> bool:
+        return view == self.view
+
+    def installed(self) -> Any:
+        """LSP, with this session alone."""
+        module: Any = types.ModuleType("LSP.plugin")
+        module.LspWindowCommand = lambda _: types.SimpleNamespace(sessions=lambda: [self])
+        module.Request = object
+        module.filename_to_uri = lambda path: path
+        module.parse_uri = lambda uri: ("file", uri)
+        return patch.dict(sys.modules, {"LSP.plugin": module})
+
+
 class TestSendProblems(TerminalCase):
     """A CLI with an empty prompt, and a linter."""
 
@@ -60,6 +94,13 @@ class TestSendProblems(TerminalCase):
         yield lambda: self.terminus.sent
         self.assertEqual(self.terminus.sent[0]["string"], "@app.py\n- 2:1 error: two (flake E1)")
 
+    def test_a_selection_that_ends_where_a_line_begins_is_without_that_line(self) -> Steps:
+        self.view.sel().clear()
+        self.view.sel().add(sublime.Region(0, self.view.text_point(1, 0)))
+        self.send(scope="selection")
+        yield lambda: self.terminus.sent
+        self.assertEqual(self.terminus.sent[0]["string"], "@app.py\n- 1:1 error: one [201~ (flake E1)")
+
     def test_an_excluded_file_stays_here_in_the_window_too(self) -> Steps:
         self.set_setting("context_exclude", ["app.py"])
         self.send()
@@ -85,6 +126,17 @@ class TestProblems(CompanionCase):
         loaded("sublime_text.package").adapter().problems.read(self.window.id(), paths, found.append)
         yield lambda: found
         self.shown = found[0]
+
+    def awaits(self, path: str, *, awaited: bool) -> Steps:
+        """Wait until a file is waited for, or is not."""
+        found: list[Any] = []
+        read = loaded("sublime_text.package").adapter().problems.read
+
+        def is_so() -> bool:
+            read(self.window.id(), [path], found.append)
+            return any((path in each.awaited) == awaited for each in found)
+
+        yield is_so
 
     def command(self) -> Any:
         return loaded("sublime_text.problems.commands").QwenCompanionSendProblemsCommand(self.window)
@@ -117,6 +169,67 @@ class TestProblems(CompanionCase):
         [found] = self.shown.diagnostics()
         self.assertEqual((found.start.column, found.start.character, found.end.character), (11, 12, 13))
 
+    def test_a_server_that_says_the_problems_are_unchanged_is_not_waited_for(self) -> Steps:
+        self.set_setting("agents_use_editor", True)
+        session = Session()
+        with session.installed():
+            yield from self.open_view("pulled.py")
+            path, session.view = str(self.folder / "pulled.py"), self.opened
+            session.looked_at = self.opened.change_count()
+            yield from self.awaits(path, awaited=False)
+            self.opened.set_scratch(True)
+            self.opened.run_command("append", {"characters": "y\n"})
+            yield from self.awaits(path, awaited=True)
+            session.looked_at = self.opened.change_count()
+            yield from self.read([path])
+            self.assertEqual(list(self.shown.awaited), [])
+
+    def test_a_linter_that_finds_the_same_as_before_is_not_waited_for(self) -> Steps:
+        self.set_setting("agents_use_editor", True)
+        yield from self.open_view("linted.py")
+        path = str(self.folder / "linted.py")
+        self.opened.set_scratch(True)
+        errors: dict[str, list[dict[str, Any]]] = {path: []}
+        with linter(errors):
+            self.opened.run_command("append", {"characters": "y\n"})
+            yield from self.awaits(path, awaited=True)
+            errors[path] = []
+            yield from self.read([path])
+            self.assertEqual(list(self.shown.awaited), [])
+
+    def test_a_file_that_is_loaded_again_is_linted(self) -> Steps:
+        """SublimeLinter looks at what is typed and saved, and hears nothing of a file that an agent writes."""
+        self.set_setting("agents_use_editor", True)
+        yield from self.open_view("written.py")
+        run: list[str] = []
+        play = sublime.View.run_command
+
+        def played(view: sublime.View, command: str, args: Any = None) -> None:
+            if command == "sublime_linter_lint":
+                run.append(view.file_name() or "")
+            else:
+                play(view, command, args)
+
+        with linter({}), patch.object(sublime.View, "run_command", played):
+            sys.modules["SublimeLinter.lint"].persist.assigned_linters = {self.opened.buffer_id(): {"flake"}}
+            (self.folder / "written.py").write_text("y\n", encoding="utf-8")
+            yield lambda: run
+        self.assertEqual(run, [str(self.folder / "written.py")])
+
+    def test_a_file_that_is_closed_is_not_waited_for(self) -> Steps:
+        self.set_setting("agents_use_editor", True)
+        session = Session()
+        with session.installed():
+            yield from self.open_view("closed.py")
+            path, session.view = str(self.folder / "closed.py"), self.opened
+            self.opened.set_scratch(True)
+            self.opened.run_command("append", {"characters": "y\n"})
+            yield from self.awaits(path, awaited=True)
+            self.opened.close()
+            yield lambda: not self.opened.is_valid()
+            yield from self.read([path])
+            self.assertEqual(list(self.shown.awaited), [])
+
     def test_a_place_is_shown_and_the_focus_stays(self) -> Steps:
         yield from self.open_view("here.py")
         path = self.folder / "there.py"
@@ -133,6 +246,7 @@ class TestProblems(CompanionCase):
         yield lambda: not view.is_loading()
         yield lambda: view.visible_region().contains(view.text_point(149, 0))
         self.assertEqual(self.window.active_view(), here)
+        self.assertEqual(view.get_regions("qwen_companion.followed"), [])
 
     def test_a_configuration_names_a_script_that_is_there(self) -> Steps:
         sublime.set_clipboard("")

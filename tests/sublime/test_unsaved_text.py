@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
 from .companion_case import CompanionCase, Steps, loaded, text_of
 
 BEFORE = "".join(f"line {number}\n" for number in range(1, 9))
@@ -23,7 +27,7 @@ class TestUnsavedText(CompanionCase):
 
     def agent_writes(self, after: str) -> Steps:
         """An agent writes the file, which is noticed."""
-        self.file.write_text(after)
+        self.file.write_bytes(after.encode())
         self.adapter.written_below(self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode())
         yield lambda: self.screen.phantoms(self.view, PHANTOM)
 
@@ -59,6 +63,70 @@ class TestUnsavedText(CompanionCase):
         self.assertEqual(self.file.read_text(), after)
         self.view.run_command("undo")
         self.assertEqual(text_of(self.view), f"mine\n{BEFORE}")
+
+    def test_the_agents_bytes_stay_as_they_are(self) -> Steps:
+        """Whatever its line endings are."""
+        for after in (b"one\r\ntwo\r\n", b"one\r\ntwo\nthree", b"\xef\xbb\xbfone  \ntwo", b"one\rtwo\r"):
+            with self.subTest(after):
+                self.type("mine\n")
+                yield from self.agent_writes(after.decode())
+                self.screen.click(self.view, "take")
+                yield lambda: not self.view.is_dirty() and "two" in text_of(self.view)
+                yield lambda data=after: self.file.read_bytes() == data
+                yield lambda: not self.screen.phantoms(self.view, PHANTOM)
+
+    def between(self, act: Callable[[], object]) -> None:
+        """Do something each time after the file was read, before the text comes into the tab."""
+        real = self.adapter.unsaved._elsewhere
+
+        def elsewhere(call: Callable[[], Any], done: Callable[[Any], object]) -> None:
+            real(call, lambda found: (act(), done(found)))
+
+        self.adapter.unsaved._elsewhere = elsewhere
+        self.addCleanup(setattr, self.adapter.unsaved, "_elsewhere", real)
+
+    def test_what_the_agent_writes_meanwhile_is_taken_too(self) -> Steps:
+        self.type("mine\n")
+        yield from self.agent_writes("older\n")
+        newer = iter(["newer text\n"])
+        self.between(lambda: [self.file.write_text(text) for text in newer])
+        self.screen.click(self.view, "take")
+        yield lambda: text_of(self.view) == "newer text\n" and not self.view.is_dirty()
+        self.assertEqual(self.file.read_text(), "newer text\n")
+
+    def test_a_file_that_is_written_again_and_again_is_not_overwritten(self) -> Steps:
+        self.type("mine\n")
+        yield from self.agent_writes("older\n")
+        count = iter(range(1, 1000))
+        self.between(lambda: self.file.write_text("x" * next(count)))
+        self.screen.click(self.view, "take")
+        yield lambda: self.screen.said("has changed meanwhile")
+        self.assertEqual(text_of(self.view), f"mine\n{BEFORE}")
+        self.assertEqual(self.file.read_text(), "x" * (next(count) - 1))
+
+    def test_the_round_hears_that_the_tab_has_the_agents_text(self) -> Steps:
+        """A later save has then overwritten nothing."""
+        posted = self.posted()
+        self.type("mine\n")
+        yield from self.agent_writes(BEFORE.replace("line 6\n", "line six\n"))
+        self.screen.click(self.view, "take")
+        yield lambda: ("loaded", str(self.file)) in posted
+
+    def test_the_round_hears_of_a_tab_that_is_reverted(self) -> Steps:
+        posted = self.posted()
+        self.type("mine\n")
+        yield from self.agent_writes(BEFORE.replace("line 6\n", "line six\n"))
+        self.view.run_command("revert")
+        yield lambda: ("loaded", str(self.file)) in posted
+        yield lambda: not self.screen.phantoms(self.view, PHANTOM)
+
+    def posted(self) -> list[object]:
+        """The keys of what is posted to the companion thread from now on."""
+        real, keys = self.adapter.thread.post, list[object]()
+        patcher = patch.object(self.adapter.thread, "post", lambda call, key=None: (keys.append(key), real(call, key)))
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        return keys
 
     def test_ones_own_text_is_kept_and_it_is_said_once(self) -> Steps:
         self.type("mine\n")

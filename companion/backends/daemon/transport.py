@@ -47,6 +47,8 @@ LONG = 256 * 1024
 MAX_SHORT_ANSWER = 1024 * 1024
 """Bytes of a refusal, and of an answer before it is known that a daemon gives it."""
 
+_GONE = "The connection to the daemon has gone."
+
 
 @dataclass(frozen=True, slots=True)
 class SessionEvents:
@@ -64,6 +66,11 @@ class Transport:
         self.is_known = is_known
         """Whether the address has answered as a daemon."""
         self._address = address
+        self._is_closed = False
+        self._limits: set[asyncio.Timeout] = set()
+        """Of the requests that have no answer yet."""
+        self._left = asyncio.Event()
+        """One of them has ended."""
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if address.token:
             headers["Authorization"] = f"Bearer {address.token.reveal()}"
@@ -78,7 +85,15 @@ class Transport:
         )
 
     async def close(self) -> None:
-        """Drop all connections."""
+        """Drop all connections. A request that has no answer yet raises StreamLostError."""
+        self._is_closed = True
+        # The client would forget a connection that is just being made, and leave it open.
+        for limit in self._limits:
+            if not limit.expired():
+                limit.reschedule(0)
+        while self._limits:
+            self._left.clear()
+            await self._left.wait()
         await self._http.aclose()
 
     @contextlib.asynccontextmanager
@@ -97,11 +112,11 @@ class Transport:
             headers={"Accept": "text/event-stream", **headers, **_identity(session)},
             timeout=httpx2.Timeout(SILENCE_LIMIT, connect=CONNECT_LIMIT),
         )
-        async with _within(SILENCE_LIMIT):
+        async with self._within(SILENCE_LIMIT):
             response = await self._open(request)
         try:
             if response.status_code != HTTPStatus.OK:
-                async with _within(ANSWER_LIMIT):
+                async with self._within(ANSWER_LIMIT):
                     raise await self._refusal(response)
             # Closed here: generators that the garbage collector finds at the same time disturb each other's ends.
             async with contextlib.aclosing(_frames(response)) as frames:
@@ -163,7 +178,7 @@ class Transport:
             headers=headers,
             timeout=httpx2.Timeout(limit, connect=CONNECT_LIMIT),
         )
-        async with _within(limit + len(content) / SLOWEST):
+        async with self._within(limit + len(content) / SLOWEST):
             response = await self._open(request)
             try:
                 if not response.is_success:
@@ -171,6 +186,22 @@ class Transport:
                 return await self._read(response, MAX_ANSWER if self.is_known else MAX_SHORT_ANSWER)
             finally:
                 await response.aclose()
+
+    @contextlib.asynccontextmanager
+    async def _within(self, seconds: float) -> AsyncGenerator[None]:
+        """Give up on an answer that takes longer than `seconds`, even if parts of it arrive, and at the end of all."""
+        if self._is_closed:
+            raise StreamLostError(_GONE)
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                self._limits.add(limit)
+                try:
+                    yield
+                finally:
+                    self._limits.discard(limit)
+                    self._left.set()
+        except TimeoutError:
+            raise StreamLostError(_GONE if self._is_closed else "The daemon doesn't finish its answer.") from None
 
     async def _open(self, request: httpx2.Request) -> httpx2.Response:
         try:
@@ -181,7 +212,7 @@ class Transport:
         except httpx2.TimeoutException:
             raise StreamLostError("The daemon doesn't answer.") from None
         except httpx2.HTTPError:
-            raise StreamLostError("The connection to the daemon has gone.") from None
+            raise StreamLostError(_GONE) from None
 
     async def _refusal(self, response: httpx2.Response) -> ChatError:
         content = await self._read(response, MAX_SHORT_ANSWER)
@@ -208,23 +239,13 @@ class Transport:
         except httpx2.TimeoutException:
             raise StreamLostError("The daemon doesn't finish its answer.") from None
         except httpx2.HTTPError:
-            raise StreamLostError("The connection to the daemon has gone.") from None
+            raise StreamLostError(_GONE) from None
         return bytes(content)
 
 
 def _read_long(content: bytes, keep: long.Keep | None) -> object:
     text = content.decode("utf-8")
     return long.loads(text, keep) if keep else long.loads(text)
-
-
-@contextlib.asynccontextmanager
-async def _within(seconds: float) -> AsyncGenerator[None]:
-    """Give up on an answer that takes longer than `seconds`, even if parts of it arrive."""
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        raise StreamLostError("The daemon doesn't finish its answer.") from None
 
 
 async def _frames(response: httpx2.Response) -> AsyncGenerator[Envelope]:
@@ -239,7 +260,7 @@ async def _frames(response: httpx2.Response) -> AsyncGenerator[Envelope]:
     except EventTooLargeError:
         raise StreamLostError("The daemon has sent an event that is too large.") from None
     except (httpx2.HTTPError, httpx2.StreamError):
-        raise StreamLostError("The connection to the daemon has gone.") from None
+        raise StreamLostError(_GONE) from None
 
 
 def _identity(session: AgentSession | None) -> dict[str, str]:

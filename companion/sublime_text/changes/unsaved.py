@@ -5,6 +5,7 @@ Nothing is decided by itself: the tab keeps its text until the person says what 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Protocol, TypeVar
 
 import sublime
 
-from ...review.disk import Encodings, decoded, read_bytes
+from ...review.disk import Encodings, Stamp, decoded, read_bytes, stamp
 from ...review.source_text import SourceText
 from .. import buffers
 from ..minihtml import safe
@@ -29,6 +30,10 @@ MERGED = "Both texts are merged in the tab. It is not saved yet: look at it firs
 CONFLICT = "Both have changed the same lines, so they can't be merged. Your text stays in the tab."
 TAKEN = "The tab has the agent's text now. Undo brings yours back."
 CHANGED = "The text or the file has changed meanwhile. Try again."
+READINGS = 5
+"""How often a file is read that is written again and again."""
+_ENDINGS = {"\n": "Unix", "\r\n": "Windows", "\r": "CR"}
+"""The editor's words for line endings."""
 _STYLE = f"""<style>{COLOURS}
 body {{ margin: 0; }}
 div {{ padding: 0.3rem 0.6rem; background-color: var(--tint); }}</style>"""
@@ -41,7 +46,7 @@ class OffThread(Protocol):
     """Calls something that may block on another thread, and then what takes its result on the UI thread."""
 
     def __call__(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
-        """See the class."""
+        """Call `call` on another thread, then `done` with its result."""
         ...
 
 
@@ -57,15 +62,32 @@ class _Written:
     phantom: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Theirs:
+    """What an agent has written."""
+
+    stamp: Stamp
+    """The file just before it was read."""
+    data: bytes
+    text: str
+    """With plain line feeds."""
+    ending: str
+    """That of each line; empty if there is none or they differ."""
+
+
 class UnsavedTexts:
     """The tabs that are asked about. Used on the UI thread only.
 
-    `elsewhere` reads files and merges. `encodings` tells how the editor decodes a file.
+    `elsewhere` reads files and merges. `encodings` tells how the editor decodes a file. `loaded` hears of a view that
+    has what is on the disk now.
     """
 
-    def __init__(self, elsewhere: OffThread, encodings: Callable[[str], Encodings]) -> None:
+    def __init__(
+        self, elsewhere: OffThread, encodings: Callable[[str], Encodings], loaded: Callable[[sublime.View], object]
+    ) -> None:
         self._elsewhere = elsewhere
         self._encodings = encodings
+        self._loaded = loaded
         self._written: dict[int, _Written] = {}
 
     def written_below(self, path: str, agents: Sequence[str], before: bytes) -> None:
@@ -120,7 +142,7 @@ class UnsavedTexts:
         if what == "merge":
             self._elsewhere(lambda: _merged(written, mine, encodings), lambda text: self._put(written, mine, text))
         else:
-            self._elsewhere(lambda: _theirs(written.path, encodings), lambda text: self._take(written, mine, text))
+            self._take_theirs(written, mine, encodings, READINGS)
 
     def _put(self, written: _Written, mine: str, merged: str | None) -> None:
         view = written.view
@@ -134,19 +156,36 @@ class UnsavedTexts:
         self._end(view)
         self._say(view, MERGED)
 
-    def _take(self, written: _Written, mine: str, theirs: str | None) -> None:
+    def _take_theirs(self, written: _Written, mine: str, encodings: Encodings, readings: int) -> None:
+        """Read the file, and take its text unless it is written again meanwhile: then read it once more."""
+
+        def take(theirs: _Theirs | None) -> None:
+            view = written.view
+            if not view.is_valid() or self._is_other(written, mine):
+                return
+            if theirs is None:
+                self._say(view, f"{os.path.basename(written.path)} can't be read.")
+            elif theirs.stamp and stamp(written.path) == theirs.stamp:
+                self._take(written, mine, theirs)
+            elif readings > 1:
+                self._take_theirs(written, mine, encodings, readings - 1)
+            else:
+                self._say(view, CHANGED)
+
+        self._elsewhere(lambda: _theirs(written.path, encodings), take)
+
+    def _take(self, written: _Written, mine: str, theirs: _Theirs) -> None:
         view = written.view
-        if not view.is_valid() or self._is_other(written, mine):
-            return
-        if theirs is None:
-            self._say(view, f"{os.path.basename(written.path)} can't be read.")
-            return
-        if theirs != mine:
-            buffers.edit(view, [buffers.smallest_edit(mine, theirs)])
+        if theirs.text != mine:
+            buffers.edit(view, [buffers.smallest_edit(mine, theirs.text)])
+        if endings := _ENDINGS.get(theirs.ending):
+            view.set_line_endings(endings)
         with OWN_SAVES.saving(written.path):
             buffers.save(view)
+        saved = stamp(written.path)
         self._end(view)
         self._say(view, TAKEN)
+        self._elsewhere(lambda: _write_exactly(written.path, theirs.data, saved), lambda _: self._loaded(view))
 
     def _is_other(self, written: _Written, mine: str) -> bool:
         """Whether the tab has another text by now, which is said."""
@@ -196,14 +235,31 @@ def _text(view: sublime.View) -> str:
     return view.substr(sublime.Region(0, view.size()))
 
 
-def _theirs(path: str, encodings: Encodings) -> str | None:
-    """The text on the disk, with plain line feeds; None if there is none. Blocks."""
+def _theirs(path: str, encodings: Encodings) -> _Theirs | None:
+    """What is on the disk; None if it is no text. Blocks."""
+    found = stamp(path)
     try:
         data, _ = read_bytes(path)
     except OSError:
         return None
     text, is_text = decoded(data, encodings)
-    return SourceText(text).shown if is_text else None
+    source = SourceText(text)
+    ending = source.endings[0] if len(set(source.endings)) == 1 else ""
+    return _Theirs(found, data, source.shown, ending) if is_text else None
+
+
+def _write_exactly(path: str, data: bytes, saved: Stamp) -> None:
+    """Write these bytes where the editor has saved others, for example because line endings are mixed. Blocks.
+
+    `saved` is the file as the editor has left it: what somebody has written since stays.
+    """
+    from ...changes import files  # noqa: PLC0415 - git's module would stall the UI thread
+
+    folder, name = os.path.split(os.path.realpath(path))
+    with contextlib.suppress(OSError):
+        found = files.current(folder, name)
+        if found and found[1] != data and saved and stamp(path) == saved:
+            files.write(folder, name, found[0], data)
 
 
 def _merged(written: _Written, mine: str, encodings: Encodings) -> str | None:
@@ -213,6 +269,6 @@ def _merged(written: _Written, mine: str, encodings: Encodings) -> str | None:
     theirs, (before, is_text) = _theirs(written.path, encodings), decoded(written.before, encodings)
     if theirs is None or not is_text:
         return None
-    texts = (mine, SourceText(before).shown, theirs)
+    texts = (mine, SourceText(before).shown, theirs.text)
     merged = merge(*(text.encode("utf-8", "surrogatepass") for text in texts))
     return None if merged is None else merged.decode("utf-8", "surrogatepass")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import sublime
@@ -15,7 +16,7 @@ from ...ids import WindowId
 from ..diff.listing import WrittenRows
 from ..notices import NOTICES
 from ..style import COLOURS
-from ..windows import Focus, is_code, real_path
+from ..windows import Focus, is_code, real_path, views_of_file
 from .ask_later import AskLater
 from .sides import Lines, Sides
 from .view import WrittenView
@@ -47,7 +48,8 @@ Decision = Literal["keep", "undo"]
 class _Offer(NamedTuple):
     """What a save has overwritten."""
 
-    phantoms: sublime.PhantomSet
+    phantoms: Sequence[sublime.PhantomSet]
+    """In each view of the file."""
     text: str
     who: str
 
@@ -80,8 +82,8 @@ class WrittenChanges:
         """The state of the file for which a view's changes were asked."""
         self._going: dict[str, int] = {}
         """The files whose first change, or last for -1, the caret goes to as soon as it is known."""
-        self._offers: dict[int, _Offer] = {}
-        """The offers to compare what a save has overwritten, by buffer."""
+        self._offers: dict[str, _Offer] = {}
+        """The offers to compare what a save has overwritten, by the file's real path."""
         self._merging: set[int] = set()
         """The views whose unsaved edits are about to be merged into their reference documents."""
         self._sides: dict[int, Sides] = {}
@@ -130,7 +132,6 @@ class WrittenChanges:
         for number, sides in list(self._sides.items()):
             if view in (sides.left, sides.right):
                 self._close_sides(number)
-        self._offers.pop(view.buffer_id(), None)
         self._views.pop(view.id(), None)
         self._asked.pop(view.id(), None)
 
@@ -145,6 +146,8 @@ class WrittenChanges:
             self._close_sides(number)
         for marked in self._views.values():
             marked.clear()
+        for path in list(self._offers):
+            self._end_offer(path)
         self._views.clear()
         self._listings.clear()
 
@@ -399,35 +402,35 @@ class WrittenChanges:
         self._refresh(opened)
 
     def overwritten(self, window: sublime.Window, path: str, agents: Sequence[str], text: str) -> None:
-        """A save has overwritten what an agent had written: offer once to compare them."""
-        view = window.find_open_file(path)
-        if view is None:
-            return
-        if before := self._offers.pop(view.buffer_id(), None):
-            before.phantoms.update([])
-        phantoms = sublime.PhantomSet(view, "qwen_companion.overwritten")
-        number = view.id()
-        phantoms.update(
-            [
-                sublime.Phantom(
-                    sublime.Region(0), _OFFER, sublime.PhantomLayout.BLOCK, lambda href: self._clicked(number, href, "")
-                )
-            ]
-        )
-        who = ", ".join(agents)
-        self._offers[view.buffer_id()] = _Offer(phantoms, text, who)
-        NOTICES.add(f"Your save of {os.path.basename(path)} has overwritten what {who} had written. Compare", window)
+        """A save has overwritten what an agent had written: offer once to compare them, in each view of the file."""
+        real, who = real_path(path), ", ".join(agents)
+        self._end_offer(real)
+        views = [view for view in views_of_file(path) if is_code(view)]
+        phantoms = [sublime.PhantomSet(view, "qwen_companion.overwritten") for view in views]
+        for view, shown in zip(views, phantoms, strict=True):
+            act = partial(self._clicked, view.id(), key="")
+            shown.update([sublime.Phantom(sublime.Region(0), _OFFER, sublime.PhantomLayout.BLOCK, act)])
+        self._offers[real] = _Offer(phantoms, text, who)
+        for each in {found.id(): found for view in views if (found := view.window())}.values() or (window,):
+            NOTICES.add(f"Your save of {os.path.basename(path)} has overwritten what {who} had written. Compare", each)
+
+    def _end_offer(self, path: str) -> _Offer | None:
+        offer = self._offers.pop(path, None)
+        for phantoms in offer.phantoms if offer else ():
+            if phantoms.view.is_valid():
+                phantoms.update([])
+        return offer
 
     def has_overwritten(self, view: sublime.View) -> bool:
         """Whether a save of this file has overwritten something that was not compared yet."""
-        return view.buffer_id() in self._offers
+        return bool(self._offers) and real_path(view.file_name() or "") in self._offers
 
     def compare_overwritten(self, view: sublime.View) -> None:
         """Show what a save has overwritten beside the file."""
-        offer, window = self._offers.pop(view.buffer_id(), None), view.window()
+        window = view.window()
+        offer = self._end_offer(real_path(view.file_name() or "")) if window else None
         if offer is None or window is None:
             return
-        offer.phantoms.update([])
         title = f"{os.path.basename(view.file_name() or '')} ({offer.who}, overwritten)"
         theirs, mine = offer.text, _text(view)
 

@@ -13,6 +13,7 @@ import sublime
 
 from ...comments.comments import Comments
 from ...comments.store import CommentStore
+from ...platforms.spelling import path_key
 
 if TYPE_CHECKING:
     from ...comments.comment import Comment
@@ -29,14 +30,17 @@ Later = Callable[[Callable[[], T], Callable[[T], object]], object]
 
 
 class KeptComments:
-    """All comments with their files. Lives on the UI thread; `later` is where the disk is touched."""
+    """All comments with their files. Lives on the UI thread; `later` is where the disk is touched.
+
+    A root is known by its key (`path_key`), so that one folder with two spellings has one list and one file.
+    """
 
     def __init__(self, later: Later[Sequence[Comment] | str], say: Callable[[str], object]) -> None:
         self._later = later
         self._say = say
         self._store = CommentStore(os.path.join(sublime.cache_path(), "QwenCompanion", "comments"))
         self._due: set[str] = set()
-        """The roots to write."""
+        """The keys of the roots to write."""
         self._writing: dict[str, Sequence[Comment]] = {}
         """What is being written."""
         self._asked: set[str] = set()
@@ -46,19 +50,22 @@ class KeptComments:
     def root(self, window: sublime.Window | None, path: str) -> str:
         """The root folder of a path: the window's folder that has it, else its own folder."""
         folders = window.folders() if window else []
-        above = [folder for folder in folders if PurePath(path).is_relative_to(folder)]
+        above = [folder for folder in folders if PurePath(path_key(path)).is_relative_to(path_key(folder))]
         return max(above, key=len, default=os.path.dirname(path))
 
     def roots(self, window: sublime.Window) -> list[str]:
         """The roots of a window: its folders, those of its files elsewhere, and those that it had comments in."""
-        paths = {path for view in window.views() if (path := view.file_name())}
-        known = {self.root(window, comment.path) for comment in self.comments if comment.path in paths}
-        return [*window.folders(), *sorted((known | set(_elsewhere(window))) - set(window.folders()))]
+        paths = {path_key(path) for view in window.views() if (path := view.file_name())}
+        known = {self.root(window, comment.path) for comment in self.comments if path_key(comment.path) in paths}
+        by_key: dict[str, str] = {}
+        for root in (*window.folders(), *sorted(known | set(_elsewhere(window)))):
+            by_key.setdefault(path_key(root), root)
+        return list(by_key.values())
 
     def add(self, window: sublime.Window, comment: Comment) -> None:
         """Keep a comment that was written in a window."""
         root = self.root(window, comment.path)
-        if root not in window.folders() and root not in _elsewhere(window):
+        if path_key(root) not in map(path_key, [*window.folders(), *_elsewhere(window)]):
             window.settings().set(ELSEWHERE_SETTING, [*_elsewhere(window), root][-MOST_ELSEWHERE:])
         self.comments.add(root, comment)
 
@@ -68,7 +75,8 @@ class KeptComments:
             self.load_root(root, loaded)
 
     def load_root(self, root: str, loaded: Callable[[str], object]) -> None:
-        """Load the comments of one root, once."""
+        """Load the comments of one root, once. `loaded` is called with its key."""
+        root = path_key(root)
         if root in self._asked:
             return
         self._asked.add(root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,17 @@ if TYPE_CHECKING:
     from ...comments.comments import Comments
 
 
+SENT_KEPT = 50
+"""Prompts that are remembered, with the comments in them: one that can't be sent comes back."""
+
+
 class PromptedComments:
-    """Knows them by their words. Lives on the UI thread."""
+    """Knows those in a prompt by their words, and those sent with one by their ids. Lives on the UI thread."""
 
     def __init__(self, comments: Comments) -> None:
         self._comments = comments
+        self._sent: deque[tuple[str, str, list[str]]] = deque(maxlen=SENT_KEPT)
+        """The agent, the prompt's text, and the ids of the comments in it: the latest last."""
 
     def look(self) -> None:
         """Comments that stand in no prompt any more are to be sent again."""
@@ -33,13 +40,19 @@ class PromptedComments:
         """A prompt was sent: so were the comments in it. Returns them."""
         held = self._find(lambda comment: comment.is_in_prompt and not comment.is_sent and comment.to == agent)
         found = [comment for comment in held if words(comment) in text]
-        self._comments.sent([comment.id for comment in found], agent)
+        ids = [comment.id for comment in found]
+        self._comments.sent(ids, agent)
+        self._sent.append((agent, text, ids))
         return found
 
     def returned(self, agent: str, text: str) -> set[str]:
-        """A prompt is back in the chat: so are the comments in it. Returns their files."""
-        gone = self._find(lambda comment: comment.is_sent and not comment.is_in_prompt and comment.to == agent)
-        found = [comment for comment in gone if words(comment) in text]
+        """A prompt is back in the chat: so are the comments that were sent with it. Returns their files."""
+        prompt = next((each for each in reversed(self._sent) if each[:2] == (agent, text)), None)
+        if prompt is None:
+            return set()
+        self._sent.remove(prompt)
+        ids = set(prompt[2])
+        found = self._find(lambda comment: comment.id in ids and comment.is_sent and not comment.is_in_prompt)
         self._comments.hold([comment.id for comment in found], agent)
         return {comment.path for comment in found}
 

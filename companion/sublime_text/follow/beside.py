@@ -12,11 +12,9 @@ from ..windows import show_in_group
 if TYPE_CHECKING:
     from ..windows import Focus
 
-MARK = "qwen_companion.followed"
 _LOAD = 20
 """Milliseconds between two looks whether a file is loaded."""
 _LOADS = 250
-_FLAGS = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
 
 
 def show_beside(
@@ -61,7 +59,5 @@ def _scroll(view: sublime.View, line: int | None, shown: Callable[[sublime.View]
         sublime.set_timeout(lambda: _scroll(view, line, shown, looks - 1), _LOAD)
         return
     if line is not None:
-        point = view.text_point(line - 1, 0)
-        view.add_regions(MARK, [view.line(point)], "region.bluish", "dot", _FLAGS)
-        view.show_at_center(point, animate=False)
+        view.show_at_center(view.text_point(line - 1, 0), animate=False)
     shown(view)

@@ -10,18 +10,20 @@ import sublime
 
 from ...visits import RecentFiles, Visit
 from ..panels import say
-from .beside import MARK, show_beside
+from .beside import show_beside
 
 if TYPE_CHECKING:
     from ...ids import ChatId
     from ..windows import Focus
 
+MARK = "qwen_companion.followed"
 QUIET = 300
 """Milliseconds between two places that are shown."""
 LOOK = 400
 """Milliseconds between two looks whether the person has scrolled."""
 STARTED = "You follow {who} until you type or scroll in the file that is shown."
 STOPPED = "You do not follow the agent any more."
+_FLAGS = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
 
 
 @dataclass
@@ -91,7 +93,8 @@ class Following:
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
-        self._followed.pop(window.id(), None)
+        if followed := self._followed.pop(window.id(), None):
+            _unmark(followed)
         self._recent.pop(window.id(), None)
 
     def close(self) -> None:
@@ -119,9 +122,12 @@ class Following:
         followed.is_busy = True
 
         def shown(view: sublime.View) -> None:
-            if followed.view != view:
-                _unmark(followed)
+            if self._followed.get(window.id()) is not followed:
+                return  # it was stopped while the file was loaded
+            _unmark(followed)
             followed.view, followed.at = view, ()
+            if visit.line is not None:
+                view.add_regions(MARK, [view.line(view.text_point(visit.line - 1, 0))], "region.bluish", "dot", _FLAGS)
 
         show_beside(window, self._focus, visit.path, visit.line, shown)
         sublime.set_timeout(lambda: self._show(window, followed), QUIET)

@@ -51,7 +51,9 @@ def problems(window: sublime.Window, paths: Sequence[str] | None) -> list[FilePr
         try:
             convert = partial(_of_server, str(session.config.name))
             for path, rows in _stored(module, session, paths):
-                found.append(FileProblems(path, rows, convert, _published(module, session, path)))
+                buffer = _buffer(module, session, path)
+                published = getattr(buffer, "diagnostics", None)
+                found.append(FileProblems(path, rows, convert, published, _is_latest(session, buffer)))
         except Exception:
             logger.debug("A session of LSP gives no problems", exc_info=True)
     return found
@@ -69,14 +71,28 @@ def _stored(module: Any, session: Any, paths: Sequence[str] | None) -> Iterator[
             yield path, rows
 
 
-def _published(module: Any, session: Any, path: str) -> object:
-    """The list that LSP makes anew when a server has looked at an open file; None where it has none."""
+def _buffer(module: Any, session: Any, path: str) -> Any | None:
+    """What LSP knows of an open file: `diagnostics` is a list that it makes anew when the server has looked."""
     try:
-        buffer = session.get_session_buffer_for_uri_async(module.filename_to_uri(path))
+        return session.get_session_buffer_for_uri_async(module.filename_to_uri(path))
     except Exception:
         logger.debug("LSP does not say when problems were published", exc_info=True)
         return None
-    return getattr(buffer, "diagnostics", None)
+
+
+def _is_latest(session: Any, buffer: Any | None) -> bool:
+    """Whether a server that is asked for problems (`textDocument/diagnostic`) has looked at the text as it is.
+
+    It may answer that they are unchanged, which leaves the list as it is. Of a server that is not asked, LSP would say
+    the same at any time.
+    """
+    try:
+        if buffer is None or (view := buffer.some_view()) is None:
+            return False
+        return bool(session.diagnostics.get_identifiers(view)) and bool(buffer.has_latest_diagnostics())
+    except Exception:
+        logger.debug("LSP does not say which text a server has looked at", exc_info=True)
+        return False
 
 
 def watches(view: sublime.View, window: sublime.Window) -> bool:

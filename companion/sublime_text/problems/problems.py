@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import sublime
 
@@ -21,7 +22,7 @@ Done = Callable[[ShownProblems | None], object]
 
 
 class EditorProblems:
-    """The problems of the editor's windows. To be used on the UI thread; answers come there too, later."""
+    """The problems of the editor's windows. What is remembered of changes is the editor's worker thread's alone."""
 
     def __init__(self) -> None:
         self.is_wanted = False
@@ -31,21 +32,20 @@ class EditorProblems:
         """When a file was changed whose problems nobody has published anew, and those from before."""
 
     def has_provider(self, window: sublime.Window) -> bool:
-        """Whether anything could know problems of a window's files."""
+        """Whether anything could know problems of a window's files. To be called on the UI thread."""
         return lsp.api() is not None or sources.linter_errors() is not None or sources.has_build(WindowId(window.id()))
 
     def read(self, window: WindowId, paths: Sequence[str] | None, done: Done) -> None:
-        """Read the problems of some files, or of all; `done` gets None if the window is gone."""
+        """Read the problems of some files, or of all. May be called on any thread.
+
+        `done` gets them on the UI thread, later; None if the window is gone.
+        """
 
         def on_worker() -> None:
-            found = find_window(window)
-            problems = lsp.problems(found, paths) if found else None
-            sublime.set_timeout(lambda: done(self._complete(window, paths, problems)))
+            read = self._read(window, paths)
+            sublime.set_timeout(lambda: done(_complete(window, paths, read)))
 
-        if lsp.api() is None:
-            done(self._complete(window, paths, None))
-        else:
-            sublime.set_timeout_async(on_worker)
+        sublime.set_timeout_async(on_worker)
 
     def edited(self, view: sublime.View, *, is_new: bool = False) -> None:
         """The text of a view has changed, or it `is_new`. To be called on the worker thread, soon after it."""
@@ -64,33 +64,30 @@ class EditorProblems:
         if stored is not None:
             self._edited[path] = now, stored
 
-    def closed(self, view: sublime.View) -> None:
-        """A view was closed."""
-        if path := view.file_name():
-            self._seen.pop(path, None)
+    def reloaded(self, view: sublime.View) -> None:
+        """A view was loaded again because its file has changed. To be called on the worker thread."""
+        self.edited(view)
+        window = view.window()
+        if window and self.is_wanted and not lsp.watches(view, window):
+            sources.lint(view)
 
-    def _complete(
-        self, window: WindowId, paths: Sequence[str] | None, problems: Sequence[FileProblems] | None
-    ) -> ShownProblems | None:
+    def closing(self, view: sublime.View) -> None:
+        """A view is about to close: afterwards it has no file. May be called on any thread."""
+        if (path := view.file_name()) and not view.clones():
+            sublime.set_timeout_async(lambda: self._forget(path))
+
+    def _forget(self, path: str) -> None:
+        self._seen.pop(path, None)
+        self._edited.pop(path, None)
+
+    def _read(self, window: WindowId, paths: Sequence[str] | None) -> _Read | None:
         found = find_window(window)
         if found is None:
             return None
-        provider = "LSP"
+        provider, problems = "LSP", lsp.problems(found, paths)
         if problems is None:
-            problems, provider = sources.linter_problems(found, paths), "SublimeLinter"
-        if problems is None:
-            problems, provider = sources.build_problems(found, paths) or [], "build"
-        open_views = {name: view for view in found.views() if (name := view.file_name())}
-        shown = {file.path for file in problems if file.rows}
-        texts = {
-            path: view.substr(sublime.Region(0, view.size()))
-            for path, view in open_views.items()
-            if path in shown and view.size() <= MAX_TEXT
-        }
-        unchecked = [path for path in paths or () if path not in open_views]
-        awaited = self._awaited(problems, paths)
-        seen = {path: self._seen[path] for path in open_views if path in self._seen}
-        return ShownProblems(provider, problems, tuple(found.folders()), texts, unchecked, seen, awaited)
+            provider, problems = "SublimeLinter", sources.linter_problems(found, paths)
+        return _Read(provider, problems, self._awaited(problems or [], paths), dict(self._seen))
 
     def _awaited(self, problems: Sequence[FileProblems], paths: Sequence[str] | None) -> list[str]:
         """The files that were changed and of which nothing new is known yet."""
@@ -102,7 +99,9 @@ class EditorProblems:
             after = by_path.get(path, [])
             is_known = paths is None or path in paths
             was_looked_at = any(each.rows or each.published is not None for each in before)
-            if is_known and not was_looked_at and not any(each.rows for each in after):
+            if any(each.is_latest for each in after):
+                is_new = True
+            elif is_known and not was_looked_at and not any(each.rows for each in after):
                 self._edited[path] = at, after  # the server has only just begun to look at the file
                 is_new = False
             else:
@@ -110,3 +109,34 @@ class EditorProblems:
             if is_new or now - at > LONGEST:
                 self._edited.pop(path, None)
         return [path for path in self._edited if paths is None or path in paths]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What the worker thread hands over to the UI thread."""
+
+    provider: str
+    problems: Sequence[FileProblems] | None
+    """None if there are neither language servers nor linters."""
+    awaited: Sequence[str]
+    seen: Mapping[str, float]
+
+
+def _complete(window: WindowId, paths: Sequence[str] | None, read: _Read | None) -> ShownProblems | None:
+    """With the results of a build if nobody else knows anything, and with the texts. On the UI thread."""
+    found = find_window(window)
+    if found is None or read is None:
+        return None
+    provider, problems = read.provider, read.problems
+    if problems is None:
+        provider, problems = "build", sources.build_problems(found, paths) or []
+    open_views = {name: view for view in found.views() if (name := view.file_name())}
+    shown = {file.path for file in problems if file.rows}
+    texts = {
+        path: view.substr(sublime.Region(0, view.size()))
+        for path, view in open_views.items()
+        if path in shown and view.size() <= MAX_TEXT
+    }
+    unchecked = [path for path in paths or () if path not in open_views]
+    seen = {path: read.seen[path] for path in open_views if path in read.seen}
+    return ShownProblems(provider, problems, tuple(found.folders()), texts, unchecked, seen, read.awaited)

@@ -65,8 +65,9 @@ def send_problems(adapter: Adapter, window: sublime.Window, scope: Scope) -> Non
 
 
 def _rows(view: sublime.View) -> list[tuple[int, int]]:
-    """The first and the last line of each selection, from 1."""
-    return [(view.rowcol(region.begin())[0] + 1, view.rowcol(region.end())[0] + 1) for region in view.sel()]
+    """The first and the last line of each selection, from 1. One that ends where a line begins is without that line."""
+    ends = [(region.begin(), max(region.begin(), region.end() - 1)) for region in view.sel()]
+    return [(view.rowcol(begin)[0] + 1, view.rowcol(end)[0] + 1) for begin, end in ends]
 
 
 def _give(adapter: Adapter, window: sublime.Window, problems: Sequence[Diagnostic]) -> None:

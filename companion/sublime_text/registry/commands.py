@@ -103,7 +103,7 @@ class AgentList:
 
     def _from(self) -> str:
         if not self._listing.at:
-            return "the one that came with the package"
+            return " of ".join(filter(None, ("the one that came with the package", self._listing.day)))
         return time.strftime("of %Y-%m-%d %H:%M", time.localtime(self._listing.at))
 
     def _age(self) -> str:
@@ -116,7 +116,9 @@ class AgentList:
             if plan and self._has_update(entry):
                 choices.append((f"Update to {entry.version}", safe(entry.source), lambda: self._ask(plan)))
             elif plan:
-                choices.append(("Install Again", entry.version, lambda: self._ask(plan)))
+                is_older = is_newer(self._installed[entry.id].version, entry.version)
+                words = f"Go Back to {entry.version}" if is_older else "Install Again"
+                choices.append((words, safe(entry.source), lambda: self._ask(plan)))
             details = "What it keeps itself, such as a sign-in, stays"
             choices.append(("Remove", details, lambda: self._remove(self._installed[entry.id])))
             choose(self._window, choices, entry.name)
@@ -176,7 +178,5 @@ class AgentList:
 
         # Even if a file of it can't be removed, it is not to be started any more.
         settings.keep_installed(installed.id, None)
-        if installed.folder:
-            self._adapter.ask_later(self._window, lambda companion: companion.registry.remove(installed.id), done)
-        else:
-            done(None)
+        # A package may have taken the place of an archive that ran then.
+        self._adapter.ask_later(self._window, lambda companion: companion.registry.remove(installed.id), done)

@@ -161,3 +161,26 @@ def test_without_git_only_one_sided_changes_are_merged(monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", os.devnull)
     assert merge(b"a", b"a", b"b") == b"b"
     assert merge(b"a\n1\n", b"a\n", b"b\n") is None
+
+
+def test_a_change_that_has_moved_since_it_was_seen_is_told_once_where_it_is(folder: Folder):
+    changed = LINES.replace("line 20\n", "agent\nand more\n").replace("line 3\n", "line three\n")
+    folder.write("a.py", changed)
+    folder.look()
+    _, key = folder.keys("a.py")
+    folder.write("a.py", f"new\nlines\n{changed}")
+    folder.look()
+    notes = folder.undoing.notes("a.py", key)
+    assert notes == {"a.py": ["a.py, lines 22–23: “agent” and 1 more line was undone"]}
+    assert folder.undoing.notes("a.py", key, (20, 20)) == {"a.py": ["a.py, line 23: “and more” was undone"]}
+    folder.apply(folder.undoing.plan("a.py", key, (20, 20)))
+    assert folder.read("a.py").decode() == f"new\nlines\n{changed}".replace("and more\n", "")
+
+
+def test_a_change_that_is_there_no_longer_is_told_nobody(folder: Folder):
+    folder.write("a.py", LINES.replace("line 20\n", "agent\n"))
+    folder.look()
+    [key] = folder.keys("a.py")
+    folder.write("a.py", LINES.replace("line 20\n", "another\n"))
+    folder.look()
+    assert folder.undoing.notes("a.py", key) == {"a.py": []}

@@ -5,120 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from companion.changes import looking, places
-from companion.changes.decisions import Decisions
-from companion.changes.rounds import Rounds
-from companion.changes.rows import ChangeRow
+from companion.changes import places
 from companion.ids import ChatId, ViewId, WindowId
-from companion.settings import Settings
 
-from ..memory_editor import MemoryEditor
 from .folders import committed, tree
-
-LINES = "".join(f"line {number}\n" for number in range(1, 31))
-AGENT = "Qwen Code"
-
-
-@dataclass
-class Work:
-    """One window, and the rounds in it."""
-
-    stores: Path
-    folders: list[str]
-    settings: Settings = field(default_factory=Settings)
-    editor: MemoryEditor = field(default_factory=MemoryEditor)
-    tasks: set[asyncio.Task[object]] = field(default_factory=set[asyncio.Task[object]])
-    errors: list[BaseException] = field(default_factory=list[BaseException])
-    turns: list[tuple[int, str, int]] = field(default_factory=list[tuple[int, str, int]])
-
-    def __post_init__(self) -> None:
-        self.rounds = Rounds(self.editor, self, self.background, str(self.stores))
-        self.decisions = Decisions(self.rounds.roots)
-
-    def folders_of(self, window: WindowId) -> list[str]:
-        return self.folders
-
-    def settings_of(self, window: WindowId) -> Settings:
-        return self.settings
-
-    def changes_changed(self) -> None:
-        pass
-
-    def turn_written(self, chat: int, turn: str, files: int) -> None:
-        self.turns.append((chat, turn, files))
-
-    def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
-        task = asyncio.get_running_loop().create_task(work)
-        self.tasks.add(task)
-        task.add_done_callback(self._done)
-        return task
-
-    def _done(self, task: asyncio.Task[object]) -> None:
-        self.tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            self.errors.append(error)
-
-    @property
-    def path(self) -> Path:
-        return Path(self.folders[0])
-
-    @property
-    def rows(self) -> dict[str, ChangeRow]:
-        return {row.path: row for row in self.rounds.listing(WindowId(1)).rows}
-
-    async def until(self, holds: Callable[[], object]) -> None:
-        for _ in range(600):
-            if holds():
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"{self.rows} {self.editor.said}")
-
-    async def begun(self, *names: str) -> None:
-        self.rounds.clis(WindowId(1), names or (AGENT,))
-        await self.until(
-            lambda: (
-                self.rounds.roots.window(WindowId(1)).folders
-                and all(folder.has_round for folder in self.rounds.roots.window(WindowId(1)).folders.values())
-            )
-        )
-        await self.until(lambda: not self.rounds.roots.window(WindowId(1)).beginning.locked())
-
-    async def end(self) -> None:
-        self.rounds.close()
-        for task in list(self.tasks):
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
-        assert self.errors == []
-
-
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Callable[[Work], Coroutine[Any, Any, None]]], None]:
-    monkeypatch.setattr(looking, "LOOK", 0.05)
-    monkeypatch.setattr(looking, "SETTLED", 0.3)
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "a.py").write_text(LINES)
-
-    def do(test: Callable[[Work], Coroutine[Any, Any, None]]) -> None:
-        async def all_of_it() -> None:
-            work = Work(tmp_path / "stores", [str(folder)])
-            try:
-                await test(work)
-            finally:
-                await work.end()
-
-        asyncio.run(all_of_it())
-
-    return do
+from .work import AGENT, LINES, Work
 
 
 def test_a_round_begins_when_a_cli_connects_and_lists_what_it_writes(run: Any):
@@ -229,7 +126,7 @@ def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_saves(run
         began = time.time_ns()
         (work.path / "a.py").write_text(mine)
         await asyncio.sleep(0.3)  # a look sees it before the editor has told of it
-        work.rounds.saved(str(work.path / "a.py"), None, began)
+        work.rounds.saved(str(work.path / "a.py"), began)
         work.rounds.turn_ended(WindowId(1), ChatId(ViewId(7)), "turn-1")
         await work.until(lambda: work.turns)
         files = await work.rounds.turn_files(WindowId(1), "turn-1")
@@ -298,7 +195,7 @@ def test_a_save_that_has_the_agents_change_too_has_overwritten_nothing(run: Any)
         path.write_text(agents)
         await work.until(lambda: work.editor.below)
         path.write_text(agents.replace("line 20\n", "mine\n"))
-        work.rounds.saved(str(path), None, time.time_ns())
+        work.rounds.saved(str(path), time.time_ns())
         await asyncio.sleep(0.5)
         assert work.editor.lost == []
         assert set(work.rows) == {"a.py"}

@@ -206,6 +206,29 @@ def test_comments_belong_to_a_folder_however_it_is_spelled(
     assert [each.words for each in store.load(root)] == ["use g"]
 
 
+@pytest.mark.parametrize(
+    ("system", "root", "other"),
+    [("win32", r"C:\Users\me\Proj", "c:/users/me/proj"), ("darwin", "/p/Cafe\u0301", "/p/Caf\u00e9")],
+)
+def test_a_folder_has_one_list_however_it_is_spelled(
+    monkeypatch: pytest.MonkeyPatch, system: str, root: str, other: str
+):
+    monkeypatch.setattr("companion.platforms.spelling.sys", SimpleNamespace(platform=system))
+    changed: list[str] = []
+    comments = Comments(changed.append)
+    first, second = comment(path=f"{root}/a.py"), comment(path=f"{other}/a.py")
+    comments.loaded(other, [first])
+    assert comments.knows(root)
+    comments.add(root, second)
+    assert comments.of_root(root) == comments.of_root(other) == (first, second)
+    assert comments.of_file(first.path) == comments.of_file(second.path) == (first, second)
+    assert comments.unsent([root, other]) == (first, second)
+    comments.delete([first.id])
+    assert len(set(changed)) == 1
+    comments.keep_draft((first.path, "file", 1), "begun")
+    assert comments.draft((second.path, "file", 1)) == "begun"
+
+
 def test_of_those_that_were_sent_only_the_latest_are_kept(tmp_path: Path):
     store = CommentStore(str(tmp_path / "comments"))
     sent = [comment(sent=float(number)) for number in range(1, MAX_SENT + 3)]

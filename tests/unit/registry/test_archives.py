@@ -77,10 +77,52 @@ def test_nothing_is_written_through_a_link_that_another_case_or_accent_names(tmp
     assert "behind a link" in refused(tar({"agent": PROGRAM, "LIN\u00c9": link, "line\u0301/file": b"x"}), tmp_path)
 
 
-def test_a_link_through_another_link_is_refused(tmp_path: Path):
-    first = special(tarfile.SYMTYPE, "deep/er")
-    second = special(tarfile.SYMTYPE, "first/../../out")
-    assert "goes through" in refused(tar({"agent": PROGRAM, "first": first, "second": second}), tmp_path)
+@pytest.mark.parametrize(
+    "targets",
+    [
+        {"first": "deep/er", "second": "first/../../out"},
+        {"first": "deep", "second": "first/../out"},
+        {"deep/first": "..", "second": "deep/first/../out"},
+        {"first": "second", "second": "first"},
+        {"first": "first/first"},
+        {"one/a": "../two", "two": "three/../.."},
+        {**{f"l{at}": f"l{at + 1}" for at in range(60)}, "l60": "agent"},
+    ],
+)
+def test_a_link_that_may_lead_out_through_others_is_refused(targets: dict[str, str], tmp_path: Path):
+    links = {name: special(tarfile.SYMTYPE, target) for name, target in targets.items()}
+    assert "link" in refused(tar({"agent": PROGRAM, **links}), tmp_path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_links_through_links_are_looked_at_in_no_time(tmp_path: Path):
+    """Each goes twice through the one before it."""
+    links = {f"d/x{at}": special(tarfile.SYMTYPE, f"x{at - 1}/x{at - 1}") for at in range(1, 36)}
+    data = tar({"agent": PROGRAM, "d/x0": special(tarfile.SYMTYPE, "."), **links})
+    (tmp_path / "archive").write_bytes(data)
+    unpack(str(tmp_path / "archive"), str(tmp_path / "to"), "agent")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+@pytest.mark.parametrize("form", ["zip", "tar"])
+def test_the_links_of_a_program_of_macos_stay(form: str, tmp_path: Path):
+    """Its frameworks have links through the link to their current version."""
+    at = "Agent.app/Contents/Frameworks/Core.framework"
+    files = {"agent": PROGRAM, f"{at}/Versions/A/Core": b"code", f"{at}/Versions/A/Resources/x": b"x"}
+    links = {
+        f"{at}/Versions/Current": "A",
+        f"{at}/Core": "Versions/Current/Core",
+        f"{at}/Resources": "Versions/Current/Resources",
+    }
+    if form == "zip":
+        data = zipped(files | {name: target.encode() for name, target in links.items()}, dict.fromkeys(links, SYMLINK))
+    else:
+        data = tar({**files, **{name: special(tarfile.SYMTYPE, target) for name, target in links.items()}})
+    (tmp_path / "archive").write_bytes(data)
+    unpack(str(tmp_path / "archive"), str(tmp_path / "to"), "agent")
+    assert (tmp_path / "to" / at / "Core").read_bytes() == b"code"
+    assert (tmp_path / "to" / at / "Resources" / "x").read_bytes() == b"x"
+    assert os.readlink(tmp_path / "to" / at / "Core") == "Versions/Current/Core"
 
 
 @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.CONTTYPE, b"Z"])

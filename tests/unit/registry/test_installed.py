@@ -15,7 +15,7 @@ from companion.registry.failures import InstallError
 from companion.registry.plans import InstallPlan, prepare
 from tests.agent_talk import run
 
-from .serving import PROGRAM, Place, from_archive, tar
+from .serving import PROGRAM, Place, entry, from_archive, tar
 
 OTHER = b"#!/bin/sh\necho another\n"
 
@@ -130,6 +130,20 @@ def test_what_could_not_be_put_back_is_put_back_at_the_next_start(
     prepare(plan.command)
     assert (folder / "1.2.3" / "bin" / "agent").read_bytes() == PROGRAM
     assert os.listdir(folder) == ["1.2.3"]
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_package_that_takes_the_place_of_an_archive_leaves_none(place: Place, folder: Path, runs: bool):
+    """Codex came as an archive first, and then from npm."""
+    place.serve(entry(version="2.0.0"))
+
+    async def test():
+        plan = (await place.look(anew=True)).plans["mine"]
+        await place.registry.install(plan, WindowId(1), str(folder / "1.2.3") if runs else "")
+
+    run(test())
+    assert folder.exists() == runs
+    assert (folder.parent / "no-project").is_dir()
 
 
 def test_a_command_that_is_not_of_an_archive_moves_nothing(place: Place, plan: InstallPlan, folder: Path):

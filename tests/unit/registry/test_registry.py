@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from companion.ids import WindowId
 from companion.platforms import programs
 from companion.registry import registry as module
-from companion.registry.entries import PackageSource, read_entries
+from companion.registry.entries import PackageSource, read_day, read_entries
 from companion.registry.failures import ArchiveError, DamagedListError, DownloadError, InstallError, RegistryError
 from companion.registry.plans import is_newer, plan, prepare, system
 from tests.agent_talk import run
@@ -63,6 +64,7 @@ def test_a_list_that_can_not_be_had_is_one_sentence_and_the_last_one_stays(place
             place.served.put("/registry.json", damage)
         copied = await place.look(SHIPPED.read_bytes())
         assert (copied.at, len(copied.entries) > 5) == (0.0, True)
+        assert copied.day == read_day(SHIPPED.read_bytes())
         assert copied.why.count(".") >= 1
         assert "Traceback" not in copied.why
         assert not (place.home / "cache" / "registry.json").exists()
@@ -97,15 +99,27 @@ def test_neither_a_list_nor_a_copy_is_an_error(place: Place):
         run(place.look(b"no"))
 
 
-def test_the_copy_that_ships_can_be_read_and_installs_only_packages():
+SYSTEMS = [f"{kind}-{machine}" for kind in ("darwin", "linux", "windows") for machine in ("aarch64", "x86_64")]
+
+
+def test_the_list_that_ships_can_be_read_whole_and_says_of_which_day_it_is():
+    shipped = json.loads(SHIPPED.read_bytes())
     entries = read_entries(SHIPPED.read_bytes())
-    assert len(entries) == len(json.loads(SHIPPED.read_bytes())["agents"])
+    assert sorted(each.id for each in entries) == [each["id"] for each in shipped["agents"]]
     for each in entries:
         assert each.license
-        assert each.repository.startswith("https://")
-        found = plan(each)
-        assert found
-        assert each.version in " ".join(found.command)
+        assert each.source
+        plans = [found for on in SYSTEMS if (found := plan(each, on=on))]
+        assert plans
+        assert all(found.runner is None or each.version in " ".join(found.command) for found in plans)
+    assert shipped["origin"]["from"]
+    assert read_day(SHIPPED.read_bytes()) == shipped["origin"]["on"]
+    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", shipped["origin"]["on"])
+
+
+def test_a_list_says_only_of_which_day_it_is():
+    assert read_day(b"[]") == read_day(b"{}") == read_day(b'{"origin": {"on": 7}}') == ""
+    assert read_day(b'{"origin": {"on": "2026\\u202e-11"}}') == "2026-11"
 
 
 @pytest.mark.parametrize(
@@ -165,6 +179,36 @@ def test_a_package_is_pinned_at_the_version_of_the_registry():
     found = plan(two)
     assert found
     assert found.command == ("uvx", "mine[acp]@1.2.3", "serve")
+
+
+@pytest.mark.parametrize(
+    ("runner", "package", "expected"),
+    [
+        ("npx", "@some/mine@latest", "@some/mine@1.2.3"),
+        ("npx", "mine@next", "mine@1.2.3"),
+        ("npx", "mine@1.2.4-rc.1", "mine@1.2.4-rc.1"),
+        ("npx", "mine@v1.2.4", "mine@v1.2.4"),
+        ("uvx", "mine@latest", "mine@1.2.3"),
+        ("uvx", "mine>=1.0", "mine==1.2.3"),
+        ("uvx", "mine[acp]~=1.0", "mine[acp]==1.2.3"),
+        ("uvx", "mine==1.2.4", "mine==1.2.4"),
+    ],
+)
+def test_a_tag_or_a_range_is_no_version(runner: str, package: str, expected: str):
+    """What it names would be another program tomorrow than the one that was said yes to."""
+    [found] = read_entries(listed(entry(distribution={runner: {"package": package}})))
+    assert found.packages[0].package == expected
+
+
+def test_an_agent_without_a_page_comes_from_the_host_of_its_archives():
+    """Its archive for another system is not where it comes from here."""
+    targets = {
+        each: {"archive": f"https://get.example.com/{each}.zip", "cmd": "a"} for each in ("darwin-x86_64", system())
+    }
+    [found] = read_entries(listed(entry(repository=None, distribution={"binary": targets})))
+    assert found.source == "get.example.com"
+    [found] = read_entries(listed(entry(repository=None, website="https://example.com/page/")))
+    assert found.source == "example.com/page"
 
 
 def test_the_archive_of_this_system_is_taken_and_else_a_package():

@@ -24,7 +24,7 @@ from companion.settings import AGENT_TOOLS, Settings
 
 from ..conftest import Running, until
 from ..problems.test_shown import row
-from ..wire import Cli
+from ..wire import LIMIT, Cli
 
 BRIDGE = Path(__file__).parents[3] / "companion" / "clis" / "mcp_bridge.mjs"
 ON = Settings(agents_use_editor=True)
@@ -241,6 +241,24 @@ def _looked(companion: Any, path: str) -> bool:
     return any(each.done() for (_, known), each in before.items() if known == path)
 
 
+@pytest.mark.parametrize(("name", "told"), [("a.py", []), ("new.py", ["wrong"])])
+def test_only_what_is_wrong_in_a_new_file_is_new_where_nobody_looked_before(
+    running: Running, agent: Cli, file: str, name: str, told: list[str]
+):
+    """A language server looks at a file once a tab shows it: what it finds then may be as old as the file."""
+    path = str(Path(file).with_name(name))
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(lambda: agent.tool("openDiff", filePath=path, newContent="x = z\n"))
+        until(lambda: running.editor.diffs)
+        until(lambda: running.do(lambda companion: _looked(companion, path)))
+        running.accept(path)
+        answer.result()
+    Path(path).write_text("x = z\n")
+    until(lambda: running.do(lambda companion: companion._windows[WindowId(1)].news._due))
+    running.editor.problems[path] = [row(0, "wrong")]
+    assert [each["message"] for each in call(agent, "getOpenFiles").get("newProblems", [])] == told
+
+
 def test_new_problems_can_be_switched_off(running: Running, agent: Cli, file: str):
     configure(running, agents_new_problems=False)
     with ThreadPoolExecutor(1) as pool:
@@ -358,7 +376,7 @@ def test_a_hook_tells_all_to_who_reads_late(running: Running, agent: Cli, file: 
         assert process.stdin
         process.stdin.write(json.dumps({"hook_event_name": "PostToolUse", "tool_input": {"file_path": file}}).encode())
         process.stdin.close()
-        assert select.select([answer], [], [], 20)[0]
+        assert select.select([answer], [], [], LIMIT)[0]
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.5)
         told = json.loads(answer.read())

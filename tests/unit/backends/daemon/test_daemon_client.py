@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import time
 from collections.abc import Awaitable, Callable
 from email.utils import formatdate
@@ -249,6 +250,26 @@ def test_a_stream_that_never_begins(head: str, monkeypatch: pytest.MonkeyPatch):
                 pass
 
     assert run(speaking(head, b"x", 0.02, ask)) < 100
+
+
+@pytest.mark.parametrize("turns", range(25))
+def test_a_client_that_is_closed_while_it_connects_leaves_no_connection(turns: int):
+    """`turns` of the loop after the request."""
+
+    async def close(daemon: FakeDaemon) -> None:
+        daemon.capabilities("/w")
+        sending = transport.Transport(daemon.address)
+        request = asyncio.create_task(sending.send("GET", "/capabilities"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await sending.close()
+        with contextlib.suppress(failures.StreamLostError):
+            await request
+        with pytest.raises(failures.StreamLostError):
+            await sending.send("GET", "/capabilities")
+
+    faked(close)
+    gc.collect()  # a warning about what was left open is an error
 
 
 def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch):

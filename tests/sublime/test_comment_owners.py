@@ -1,0 +1,84 @@
+"""Which list a comment is in, and which prompt it went with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, loaded
+
+NFC, NFD = "/p/Caf\u00e9", "/p/Cafe\u0301"
+
+
+def at_once(call: Callable[[], Any], done: Callable[[Any], object]) -> None:
+    """Do the work of another thread here."""
+    done(call())
+
+
+class TestOwners(CompanionCase):
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.panel = loaded("sublime_text.package").adapter().comments
+        self.prompts = self.panel.prompts
+
+    def comment(self, words: str, path: str = "", **more: Any) -> Any:
+        """A comment that stands in the prompt of a chat."""
+        made = loaded("comments.comment").Comment(path or str(self.file), 1, ("x",), words, **more)
+        self.panel.comments.add(str(self.folder), made)
+        self.panel.comments.hold([made.id], "Agent")
+        return made
+
+    def is_sent(self, comment: Any) -> bool:
+        return self.panel.comments.find(comment.id).is_sent
+
+    def test_two_spellings_of_a_folder_have_one_file_and_lose_nothing(self) -> Steps:
+        made = loaded("comments.comment").Comment
+        kept_comments = loaded("sublime_text.comments.kept").KeptComments
+        with patch.object(loaded("platforms.spelling"), "sys", SimpleNamespace(platform="darwin")):
+            said: list[str] = []
+            first = kept_comments(at_once, said.append)
+            for root, words in ((NFC, "one"), (NFD, "two")):
+                first.comments.add(root, made(f"{root}/a.py", 1, ("x",), words))
+                yield lambda: not first._due
+                yield lambda: not first._writing
+            self.addCleanup(lambda: first.comments.delete([each.id for each in first.comments]))
+            for root in (NFD, NFC):
+                again = kept_comments(at_once, said.append)
+                again.load_root(root, lambda _: None)
+                self.assertEqual(sorted(each.words for each in again.comments), ["one", "two"])
+                self.assertEqual(len(again.comments.of_root(NFC)), 2)
+            self.assertEqual(said, [])
+            window: Any = SimpleNamespace(
+                folders=lambda: [NFC],
+                views=list[sublime.View],
+                settings=lambda: {"qwen_companion.comments_elsewhere": [NFD]},
+            )
+            self.assertEqual(again.roots(window), [NFC])
+            self.assertEqual(again.root(window, f"{NFD}/a.py"), NFC)
+            first.comments.delete([each.id for each in first.comments])
+            yield lambda: not first._due
+
+    def test_a_prompt_that_comes_back_has_its_own_comments_alone(self) -> None:
+        """Another one may have the same words, or a part of them."""
+        old = self.comment("ok")
+        self.prompts.sent("Agent", "first:\nok")
+        self.assertTrue(self.is_sent(old))
+        new = self.comment("is this ok?")
+        self.prompts.sent("Agent", "second:\nis this ok?")
+        self.assertEqual(self.prompts.returned("Agent", "second:\nis this ok?"), {str(self.file)})
+        self.assertTrue(self.is_sent(old))
+        self.assertFalse(self.is_sent(new))
+
+    def test_a_prompt_without_comments_that_comes_back_brings_none(self) -> None:
+        """Although it is an earlier one again."""
+        old = self.comment("ok")
+        self.prompts.sent("Agent", "the same\nok")
+        self.prompts.sent("Agent", "the same\nok")
+        self.assertEqual(self.prompts.returned("Agent", "the same\nok"), set())
+        self.assertTrue(self.is_sent(old))
+        self.assertEqual(self.prompts.returned("Agent", "ok"), set())
+        self.assertTrue(self.is_sent(old))

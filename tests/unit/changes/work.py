@@ -1,0 +1,92 @@
+"""A window with folders, and the rounds in them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from companion.changes.decisions import Decisions
+from companion.changes.rounds import Rounds
+from companion.changes.rows import ChangeRow
+from companion.ids import WindowId
+from companion.settings import Settings
+
+from ..memory_editor import MemoryEditor
+
+LINES = "".join(f"line {number}\n" for number in range(1, 31))
+AGENT = "Qwen Code"
+
+
+@dataclass
+class Work:
+    """One window, and the rounds in it."""
+
+    stores: Path
+    folders: list[str]
+    settings: Settings = field(default_factory=Settings)
+    editor: MemoryEditor = field(default_factory=MemoryEditor)
+    tasks: set[asyncio.Task[object]] = field(default_factory=set[asyncio.Task[object]])
+    errors: list[BaseException] = field(default_factory=list[BaseException])
+    turns: list[tuple[int, str, int]] = field(default_factory=list[tuple[int, str, int]])
+
+    def __post_init__(self) -> None:
+        self.rounds = Rounds(self.editor, self, self.background, str(self.stores))
+        self.decisions = Decisions(self.rounds.roots)
+
+    def folders_of(self, window: WindowId) -> list[str]:
+        return self.folders
+
+    def settings_of(self, window: WindowId) -> Settings:
+        return self.settings
+
+    def changes_changed(self) -> None:
+        pass
+
+    def turn_written(self, chat: int, turn: str, files: int) -> None:
+        self.turns.append((chat, turn, files))
+
+    def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[object]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self.errors.append(error)
+
+    @property
+    def path(self) -> Path:
+        return Path(self.folders[0])
+
+    @property
+    def rows(self) -> dict[str, ChangeRow]:
+        return {row.path: row for row in self.rounds.listing(WindowId(1)).rows}
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        for _ in range(600):
+            if holds():
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"{self.rows} {self.editor.said}")
+
+    async def begun(self, *names: str) -> None:
+        self.rounds.clis(WindowId(1), names or (AGENT,))
+        await self.until(
+            lambda: (
+                self.rounds.roots.window(WindowId(1)).folders
+                and all(folder.has_round for folder in self.rounds.roots.window(WindowId(1)).folders.values())
+            )
+        )
+        await self.until(lambda: not self.rounds.roots.window(WindowId(1)).beginning.locked())
+
+    async def end(self) -> None:
+        self.rounds.close()
+        for task in list(self.tasks):
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        assert self.errors == []
