@@ -73,13 +73,13 @@ class RewindPoint:
     id: str
     """The agent's own; the prompt's events have another."""
     index: int
-    """Which of the prompts that the model was asked it is, from 0."""
+    """Its number among the prompts that the model was asked, from 0."""
     timestamp: str = ""
     """ISO 8601."""
     files: int = 0
     """How many files undoing the changes since then would change."""
     inserted: int = 0
-    """Lines that are there since then."""
+    """Lines that were added since then."""
     deleted: int = 0
 
 

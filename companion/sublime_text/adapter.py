@@ -77,6 +77,8 @@ FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
 MAX_WORDS = 200
 """Characters of comments that name a checkpoint."""
+MAX_LOADED = 1_000_000
+"""Characters of a file of which the changes are told what was loaded: what the person saves is compared with that."""
 MESSAGES_KEPT = 20
 """How many of the latest messages a status report lists."""
 STOP_LIMIT = 2.5
@@ -361,7 +363,7 @@ class Adapter:
         self.unsaved.settled(view)
         name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not self.own_saves.is_own(name):
-            self.thread.post(lambda companion: companion.changes.saved(name, None, since))
+            self.thread.post(lambda companion: companion.changes.saved(name, since))
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""
@@ -371,7 +373,8 @@ class Adapter:
             self.unsaved.settled(view)
             self.comments.loaded(view)
             if name := view.file_name():
-                self.thread.post(lambda companion: companion.changes.loaded(identifier, name), ("loaded", name))
+                text = view.substr(sublime.Region(0, view.size())) if view.size() <= MAX_LOADED else None
+                self.thread.post(lambda companion: companion.changes.loaded(identifier, name, text), ("loaded", name))
 
     def window_opened(self, window: sublime.Window) -> None:
         """A window was opened."""

@@ -6,8 +6,9 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import mcp_types as types
@@ -86,21 +87,22 @@ def copied(cli: str, *, hook: bool = False) -> dict[str, Any]:
     return json.loads(configuration(CLIENT[cli], str(BRIDGE), with_hook=hook))
 
 
-def asked(home: Home, *calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
-    """What the Node SDK's client gets from the bridge."""
+def asked(home: Home, *calls: Sequence[Any], meanwhile: Callable[[Popen[str]], None] | None = None) -> dict[str, Any]:
+    """What the Node SDK's client gets from the bridge. `meanwhile` may write lines to it."""
     command = [str(node()), str(Path(__file__).with_name("stdio_client.mjs")), str(node()), str(BRIDGE), "Node"]
-    done = subprocess.run(
-        command,
-        input=json.dumps(calls) + "\n",
-        capture_output=True,
-        text=True,
-        cwd=home.workspace,
-        env=environment(home),
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    pipes: dict[str, Any] = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, "encoding": "utf-8"}
+    with Popen(command, cwd=home.workspace, env=environment(home), **pipes) as process:
+        try:
+            assert process.stdin
+            process.stdin.write(json.dumps(calls) + "\n")
+            process.stdin.flush()
+            if meanwhile:
+                meanwhile(process)
+            answer, errors = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == 0, errors
+    return json.loads(answer)
 
 
 def every_call(path: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -119,7 +121,7 @@ def every_call(path: Path) -> list[tuple[str, dict[str, Any]]]:
 def test_the_node_client_lists_and_calls_every_tool(plain: Editor, home: Home) -> None:
     path = home.workspace / "greet.py"
     found = asked(home, *every_call(path))
-    assert found["tools"] == list(AGENT_TOOLS)
+    assert found["tools"] == found["schemas"] == list(AGENT_TOOLS)
     answers = {name: answer["structuredContent"] for name, answer in found["answers"].items()}
     assert answers["getOpenFiles"]["files"][0]["path"] == str(path)
     assert answers["getContext"]["workspaceState"]["openFiles"][0]["path"] == str(path)
@@ -153,6 +155,72 @@ def test_the_python_client_lists_and_calls_every_tool(plain: Editor, home: Home)
 
     assert asyncio.run(run()) == list(AGENT_TOOLS)
     assert [name for name, answer in answers.items() if answer.is_error] == []
+
+
+def test_the_node_client_turns_pages_has_a_diff_answered_and_cancels_one(plain: Editor, home: Home) -> None:
+    greet, other = home.workspace / "greet.py", home.write("other.py", "x = 1\n")
+    plain.open_file(other)
+
+    def meanwhile(process: Popen[str]) -> None:
+        plain.accept(plain.wait_diff(greet))
+        plain.wait_diff(other)
+        assert process.stdin
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+    first, second, accepted, cancelled, after = asked(
+        home,
+        ("getOpenFiles", {"limit": 1}),
+        ("getOpenFiles", {"limit": 1, "cursor": "1"}),
+        ("openDiff", {"filePath": str(greet), "newContent": WRONG}),
+        ("openDiff", {"filePath": str(other), "newContent": "x = 2\n"}, "cancel"),
+        ("getSelection", {}),
+        meanwhile=meanwhile,
+    )["all"]
+    pages = [first["structuredContent"], second["structuredContent"]]
+    assert [page["files"][0]["path"] for page in pages] == [str(greet), str(other)]
+    assert [page.get("nextCursor") for page in pages] == ["1", None]
+    assert accepted["structuredContent"] == {"outcome": "accepted", "content": WRONG}
+    assert "not wanted any more" in cancelled["failed"]
+    assert not after["isError"]
+    assert plain.wait_diff(other)
+
+
+def test_the_python_client_turns_pages_has_a_diff_answered_and_cancels_one(plain: Editor, home: Home) -> None:
+    greet, other = home.workspace / "greet.py", home.write("other.py", "x = 1\n")
+    plain.open_file(other)
+    server = StdioServerParameters(
+        command=str(node()), args=[str(BRIDGE), "Python"], env=environment(home), cwd=home.workspace
+    )
+
+    async def run() -> None:
+        async with stdio_client(server) as (reader, writer), ClientSession(reader, writer) as session:
+            await session.initialize()
+            listed = await session.list_tools()
+            assert all(tool.output_schema for tool in listed.tools)
+
+            async def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+                result = await session.call_tool(name, arguments)
+                assert isinstance(result, types.CallToolResult)
+                assert result.structured_content
+                return result.structured_content
+
+            first = await called("getOpenFiles", {"limit": 1})
+            second = await called("getOpenFiles", {"limit": 1, "cursor": first["nextCursor"]})
+            assert [page["files"][0]["path"] for page in (first, second)] == [str(greet), str(other)]
+            assert "nextCursor" not in second
+            asking = asyncio.create_task(called("openDiff", {"filePath": str(greet), "newContent": WRONG}))
+            await asyncio.to_thread(lambda: plain.accept(plain.wait_diff(greet)))
+            assert await asking == {"outcome": "accepted", "content": WRONG}
+            asking = asyncio.create_task(called("openDiff", {"filePath": str(other), "newContent": "x = 2\n"}))
+            await asyncio.to_thread(plain.wait_diff, other)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            assert (await called("getSelection", {}))["path"] == str(other)
+
+    asyncio.run(run())
+    assert plain.wait_diff(other)
 
 
 def test_the_tools_are_there_whenever_the_editor_is(home: Home) -> None:
@@ -235,6 +303,76 @@ def test_an_error_made_by_an_accepted_change_reaches_the_model_of_gemini_cli(wat
     finally:
         cli.close()
         model.close()
+
+
+PULLED = """
+import json, sys
+
+def messages():
+    while head := sys.stdin.buffer.readline():
+        length = int(head.split(b":")[1])
+        while sys.stdin.buffer.readline().strip():
+            pass
+        yield json.loads(sys.stdin.buffer.read(length))
+
+def answer(message):
+    if message["method"] == "initialize":
+        pulled = {"interFileDependencies": False, "workspaceDiagnostics": False}
+        return {"capabilities": {"textDocumentSync": 1, "diagnosticProvider": pulled}}
+    if message["method"] != "textDocument/diagnostic":
+        return None
+    if message["params"].get("previousResultId"):
+        return {"kind": "unchanged", "resultId": "1"}
+    place = {"line": 0, "character": 0}
+    return {"kind": "full", "resultId": "1", "items": [{"range": {"start": place, "end": place}, "message": "pulled"}]}
+
+for message in messages():
+    if message.get("method") == "exit":
+        break
+    if "id" in message and "method" in message:
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": answer(message)}).encode()
+        sys.stdout.buffer.write(b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body)
+        sys.stdout.buffer.flush()
+"""
+
+
+@needs_lsp
+def test_a_language_server_that_says_that_nothing_has_changed_is_not_waited_for(home: Home) -> None:
+    """LSP asks it for problems after a change, and it answers that they are the same."""
+    path, program = home.workspace / "greet.py", home.root / "server.py"
+    program.write_text(PULLED, encoding="utf-8")
+    editor = with_lsp(home, [sys.executable, str(program)])
+
+    bridge = StdioServerParameters(
+        command=str(node()), args=[str(BRIDGE), "Python"], env=environment(home), cwd=home.workspace
+    )
+
+    async def run() -> bool:
+        async with stdio_client(bridge) as (reader, writer), ClientSession(reader, writer) as session:
+            await session.initialize()
+
+            async def told() -> dict[str, Any]:
+                # An edit that nobody has answered for is forgotten after five seconds.
+                result = await session.call_tool("getDiagnostics", {"paths": [str(path)], "waitSeconds": 3})
+                assert isinstance(result, types.CallToolResult)
+                assert result.structured_content
+                return result.structured_content
+
+            async with asyncio.timeout(2 * STEP):
+                while [each["message"] for each in (await told())["diagnostics"]] != ["pulled"]:
+                    pass
+            for number in range(5):  # a busy machine may need longer than the answer waits
+                path.write_text(f"{RIGHT}# {number}\n")
+                if (await told())["isSettled"]:
+                    return True
+        return False
+
+    try:
+        editor.lock()
+        editor.open_file(path)
+        assert asyncio.run(run())
+    finally:
+        editor.kill()
 
 
 LINTER = """

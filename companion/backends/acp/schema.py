@@ -230,7 +230,7 @@ class SessionSettings:
     """The modes, models and other options of a session, as they are now.
 
     An agent may tell of them twice: as modes and models, and as options of these categories. An option counts then,
-    since it is the newer way, but for a mode, which all agents take by its own method.
+    since it is the newer way. Only a mode is set by its own method, which all agents have.
     """
 
     opened: Opened

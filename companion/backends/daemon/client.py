@@ -188,7 +188,7 @@ class Client:
         return answers.read(AgentSession, answer)
 
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
-        """Attach to a session, be it at work, listed or lost, and get its conversation, a long one's end at least."""
+        """Attach to a session, at work, listed or lost, and get its conversation, or the end of a long one."""
         self._routes.need("session_load")
         has_pages = self._routes.has(PAGES)
         body = {"cwd": session.folder, "historyPageSize": PAGE if has_pages else None}
