@@ -125,7 +125,8 @@ def _located(value: object) -> list[Mapping[str, Any]] | None:
 
 def _arguments(value: object) -> dict[str, Any]:
     """The arguments of a call. What is no object is the only one of them."""
-    return {"arguments": shallow(value)} if isinstance(value, str | list) else shallow_object(value)
+    is_other = isinstance(value, str | list)
+    return {"arguments": shallow(cast("object", value))} if is_other else shallow_object(value)
 
 
 class _ToolMeta(Wire):

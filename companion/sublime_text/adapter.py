@@ -36,7 +36,7 @@ from .diff.kept import open_kept
 from .diff.left_views import abandon, keep_unwritten
 from .follow.following import Following
 from .libraries.libraries import Libraries
-from .notices import NOTICES, OpenNotices
+from .notices import NOTICES, OpenNotices, named
 from .notify import notify
 from .problems import tabs
 from .problems.problems import EditorProblems
@@ -719,7 +719,7 @@ def _encodings(path: str) -> Encodings:
 
 
 def _print(message: str) -> None:
-    print(f"QwenCompanion: {message}")  # noqa: T201 - Sublime's console
+    print(named(message))  # noqa: T201 - Sublime's console
 
 
 def _note(message: str, window: sublime.Window | None) -> None:

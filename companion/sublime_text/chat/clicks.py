@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .view import ChatView
 
 MOVED = "The button that you clicked has only just come there. Read the question, and click again."
+UNSEEN = "The question begins above. Read it to its end, and click again."
 
 Tell = Callable[[Callable[["Chats"], object]], object]
 """Calls something with the companion's chats, on the companion thread."""
@@ -106,7 +107,11 @@ class Clicks:
     def clicked(self, chat: ChatView, href: str) -> None:
         """A click does what its link says, unless it is an answer and the button has moved under the mouse."""
         what, _, of = href.partition(":")
-        if what == "vote" and not chat.attention.is_steady(of.partition(":")[2]):
+        permission = of.partition(":")[2]
+        if what == "vote" and (unseen := chat.attention.unseen(permission)) is not None:
+            chat.view.show(unseen, show_surrounds=False, keep_to_left=True, animate=False)
+            say(chat.window, UNSEEN)
+        elif what == "vote" and not chat.attention.is_steady(permission):
             say(chat.window, MOVED)
         else:
             self._clicked(chat, href)
