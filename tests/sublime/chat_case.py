@@ -113,7 +113,7 @@ class ChatCase(CompanionCase):
 
     def told(self, name: str) -> Steps:
         """Wait until the companion has been told something."""
-        yield {"condition": lambda: self.chats.of(name), "timeout": 20_000}
+        yield {"condition": lambda: self.chats.of(name), "timeout": 60_000}
 
     def show(
         self, *items: Any, state: str = "running", replaces_all: bool = False, session: str = "session-1", **status: Any

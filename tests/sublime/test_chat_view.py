@@ -432,7 +432,7 @@ class TestEarlier(ChatCase):
         self.assertEqual(len(self.chats.of("history.show_earlier")), 1)
         self.turns(3, 8, has_earlier=True)
         self.view.set_viewport_position((0.0, 0.0), False)
-        yield {"condition": lambda: len(self.chats.of("history.show_earlier")) == 2, "timeout": 20_000}
+        yield {"condition": lambda: len(self.chats.of("history.show_earlier")) == 2, "timeout": 60_000}
 
     def test_earlier_turns_can_be_asked_for_without_the_mouse(self) -> Steps:
         self.turns(5, 8, has_earlier=True)
@@ -472,7 +472,7 @@ class TestEarlier(ChatCase):
         yield lambda: self.view.get_regions(below)
         self.assertTrue(self.view.visible_region().contains(self.view.get_regions(below)[0]))
         self.screen.click(self.view, "to_end")
-        yield {"condition": lambda: not self.view.get_regions(below), "timeout": 20_000}
+        yield {"condition": lambda: not self.view.get_regions(below), "timeout": 60_000}
         self.assertGreaterEqual(self.view.visible_region().end(), self.chat.text.length)
 
 
