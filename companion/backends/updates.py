@@ -356,33 +356,6 @@ def ignored(kind: str, fields: Mapping[str, Any]) -> events.Ignored:
     return events.Ignored(kind)
 
 
-# What can be chosen
-
-
-class ModelChoice(Wire):
-    """A model that can be switched to."""
-
-    id: str = Field(alias="modelId")
-    name: Text = ""
-    description: Text = ""
-
-
-class ModeChoice(Wire):
-    """A mode that can be switched to."""
-
-    id: str
-    name: Text = ""
-    description: Text = ""
-
-
-class OptionValue(Wire):
-    """A value that an option can have."""
-
-    value: str
-    name: Text = ""
-    description: Text = ""
-
-
 # Permissions
 
 

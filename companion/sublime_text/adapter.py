@@ -112,7 +112,7 @@ class Adapter:
         self.diffs = Diffs(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.reviews)),
-            self.settings.layout,
+            self.settings.of,
             self.written,
             comments=self._comments_of,
             open_comment=lambda window, comment: go_to(window, self.comments.views, comment),

@@ -25,7 +25,8 @@ SOURCE = "https://github.com/sublimehq/package_control"
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
 BESIDE = PROJECT.parent / "shared/recipes/package_control/Package Control.sublime-package"
-INSTALL_LIMIT = 30.0
+INSTALL_LIMIT = 120.0
+"""Seconds for the libraries, on a busy machine."""
 NAME = "QwenCompanion"
 
 

@@ -11,6 +11,8 @@ import pytest
 from companion import executor
 from companion.executor import Executor
 
+from .conftest import until
+
 
 async def in_thread() -> str:
     return await asyncio.to_thread(lambda: threading.current_thread().name)
@@ -37,12 +39,13 @@ def test_calls_that_hang_hold_up_no_other_call_and_not_the_end(monkeypatch: pyte
 
 
 def test_a_thread_that_is_free_is_used_again():
-    async def main() -> set[int]:
-        asyncio.get_running_loop().set_default_executor(Executor())
-        return {await asyncio.to_thread(threading.get_ident) for _ in range(50)}
-
-    # A thread may not be free yet when the next call comes.
-    assert len(asyncio.run(main())) < 25
+    pool = Executor()
+    used: set[int] = set()
+    for _ in range(50):
+        used.add(pool.submit(threading.get_ident).result(60))
+        until(lambda: pool._free)  # a moment after its result is there
+    assert len(used) == 1
+    pool.shutdown()
 
 
 def test_no_more_threads_than_the_most_are_started(monkeypatch: pytest.MonkeyPatch):
@@ -56,7 +59,7 @@ def test_no_more_threads_than_the_most_are_started(monkeypatch: pytest.MonkeyPat
     go_on.set()
     assert all(one.result(60) for one in futures)
     pool.shutdown()
-    assert threading.active_count() == before
+    until(lambda: threading.active_count() <= before)
 
 
 def test_what_a_call_raises_is_raised_where_it_is_awaited():
@@ -102,9 +105,6 @@ def test_a_thread_that_nobody_needs_ends(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(executor, "IDLE", 0.01)
     pool = Executor()
     pool.submit(int).result(60)
-    end = time.monotonic() + 60
-    while pool._count:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: not pool._count)
     assert pool.submit(int).result(60) == 0
     pool.shutdown()

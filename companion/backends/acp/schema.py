@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import BeforeValidator, Field
 
 from ...conversation.snapshot import Choice, Choices, SessionOption
-from ..updates import ModeChoice, ModelChoice, OptionValue
+from ..choices import ModeChoice, ModelChoice, OptionValue
 from ..wire import Name, Object, Text, Wire, read
 
 M = TypeVar("M", bound=Wire)
