@@ -19,7 +19,8 @@ SMALL = 64 * 1024
 """Bytes of a file that is one of ours, or of another editor. A real one has less than 1 KB, and its folders."""
 SETTINGS = 1024 * 1024
 """Bytes of a settings file."""
-_JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+"""What is not closed goes on to the end: else it would be tried again from each of its characters."""
 
 
 def read_own(path: Path, limit: int = SMALL) -> dict[str, Any] | None:

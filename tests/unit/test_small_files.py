@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import subprocess
@@ -31,6 +32,20 @@ def test_what_is_no_object_is_nothing(tmp_path: Path, text: str):
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     assert read_own(path) is None
     assert read_settings(path) == {}
+
+
+def test_settings_that_never_end_a_string_or_a_comment_hold_up_nobody(tmp_path: Path):
+    pieces, ends = ('\\"', '"a', "/*a", '"\\\\', "//", "/"), ("", "\\", '"', "\n")
+    for number, (piece, end) in enumerate(itertools.product(pieces, ends)):
+        (tmp_path / f"{number}.json").write_text((piece * SETTINGS)[: SETTINGS - 1] + end)
+    code = """
+import pathlib, sys
+from companion.small_files import read_settings
+print([found for path in pathlib.Path(sys.argv[1]).iterdir() if (found := read_settings(path))])
+"""
+    command = [sys.executable, "-c", code, tmp_path]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert ran.stdout.strip() == "[]"
 
 
 def test_an_object_is_read(tmp_path: Path):
