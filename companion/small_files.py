@@ -42,15 +42,17 @@ def _read(path: Path, limit: int, flags: int, *, is_ours: bool) -> str | None:
         descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError):
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        try:
-            found = os.fstat(descriptor)
-            if (is_ours and not is_mine(found)) or not stat.S_ISREG(found.st_mode) or found.st_size > limit:
-                return None
-            data = file.read(limit + 1)
-            return data.decode("utf-8-sig") if len(data) <= limit else None
-        except (OSError, ValueError):
+    try:
+        found = os.fstat(descriptor)
+        if (is_ours and not is_mine(found)) or not stat.S_ISREG(found.st_mode) or found.st_size > limit:
             return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:  # it refuses a folder
+            data = file.read(limit + 1)
+        return data.decode("utf-8-sig") if len(data) <= limit else None
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def _object(text: str | None) -> dict[str, Any] | None:
