@@ -224,6 +224,8 @@ def _result(answer: BaseModel, news: list[Any]) -> dict[str, Any]:
 class _Asking:
     """The owner of a diff whose outcome is the answer to a call."""
 
+    is_model = True
+
     def __init__(self, session: Session) -> None:
         self.window = session.window
         self.cli = session.cli
