@@ -70,7 +70,7 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionDaemonCommand,
 )
 from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand  # noqa: E402
-from .companion.sublime_text.chat.sign_in import QwenCompanionChatSignInCommand  # noqa: E402
+from .companion.sublime_text.chat.sign_in import QwenCompanionChatSignInCommand, QwenCompanionChatSignOutCommand  # noqa: E402
 from .companion.sublime_text.chat.tasks import QwenCompanionChatTasksCommand  # noqa: E402
 from .companion.sublime_text.chat.text_commands import (  # noqa: E402
     QwenCompanionChatFollowCommand,
@@ -173,6 +173,7 @@ __all__ = (
     "QwenCompanionChatSendCommand",
     "QwenCompanionChatSessionsCommand",
     "QwenCompanionChatSignInCommand",
+    "QwenCompanionChatSignOutCommand",
     "QwenCompanionChatSuggestionCommand",
     "QwenCompanionChatTasksCommand",
     "QwenCompanionChatTypeCommand",

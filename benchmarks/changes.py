@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import random
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from typing import Any
 
+from companion.changes import folder as changes_folder
+from companion.changes.round import Seen
 from tests.unit.changes.folders import Folder, git
+from tests.unit.changes.work import Work
 
 FILES = 50_000
 LINES = 140
 """In each file: about 4 kB, 200 MB together."""
 CHANGED = 300
 TRIES = 5
+WORKING = 60.0
+"""Seconds for which an agent writes."""
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -72,10 +81,43 @@ def undo(project: Folder) -> dict[str, float]:
     return {"changes.rows_300_s": rows, "changes.undo_all_s": timed(project.undo_all)}
 
 
+def working(base: Path, project: Path) -> dict[str, float]:
+    """What the looks take of a core while an agent writes a file twice in a second."""
+    looks: list[float] = []
+    look = changes_folder.Folder.look
+
+    def counted(folder: changes_folder.Folder, *args: Any, **more: Any) -> Seen:
+        looks.append(time.perf_counter())
+        return look(folder, *args, **more)
+
+    async def work() -> float:
+        work = Work(base / "stores", [str(project)])
+        await work.begun()
+        looks.clear()
+        before, began = sum(os.times()[:4]), time.perf_counter()
+        while time.perf_counter() - began < WORKING:
+            (project / "d0" / "e0" / "f0.txt").write_text(f"{time.perf_counter()}\n", "utf-8")
+            await asyncio.sleep(0.5)
+        used = (sum(os.times()[:4]) - before) / (time.perf_counter() - began)
+        await work.end()
+        return used
+
+    changes_folder.Folder.look = counted  # type: ignore[method-assign]
+    try:
+        used = asyncio.run(work())
+    finally:
+        changes_folder.Folder.look = look  # type: ignore[method-assign]
+    pauses = [later - earlier for earlier, later in pairwise(looks)]
+    if not pauses:
+        raise RuntimeError("nobody has looked")
+    return {"changes.core_percent": 100 * used, "changes.pause_s": min(pauses)}
+
+
 def figures() -> dict[str, float]:
     """All figures by name."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
         project = Folder(base)
         make(project.path)
-        return first(base, project) | look(project) | undo(project)
+        found = first(base, project) | look(project) | undo(project)
+        return found | working(base, project.path)

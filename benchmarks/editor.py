@@ -30,7 +30,7 @@ class Editor:
 
     def __init__(self, folder: str) -> None:
         self.app = Application()
-        self._stall = 0.0
+        self._stall = self._busy = 0.0
         self.app.new_window([folder])
         self.app.loader.add(str(ROOT), "QwenCompanion")
 
@@ -57,10 +57,16 @@ class Editor:
         stall, self._stall = self._stall, 0.0
         return stall * 1000
 
+    def take_busy_ms(self) -> float:
+        """The same in CPU time of the UI thread alone: what else the machine does hardly counts."""
+        busy, self._busy = self._busy, 0.0
+        return busy * 1000
+
     def _turn(self) -> None:
-        started = time.perf_counter()
+        started, began = time.perf_counter(), time.thread_time()
         self.app.loop.turn(TURN)
         self._stall = max(self._stall, time.perf_counter() - started - TURN)
+        self._busy = max(self._busy, time.thread_time() - began)
 
     def connect(self) -> Cli:
         """Connect a CLI that runs in a terminal of this window."""

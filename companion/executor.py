@@ -40,7 +40,7 @@ class Executor(ThreadPoolExecutor):
         self._is_over = False
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """See concurrent.futures.Executor."""
+        """Begin a call on a thread that is free, or on a new one. Raises RuntimeError after the end."""
         future: Future[T] = Future()
 
         def call() -> None:

@@ -137,7 +137,7 @@ class ContextUpdate:
 class _Outcome(_Message):
     @cached_property
     def event(self) -> bytes:
-        """See ContextUpdate."""
+        """The notification as an event of a session's stream."""
         return _event(to_json({"jsonrpc": "2.0", **self.model_dump(by_alias=True, exclude_none=True)}))
 
 

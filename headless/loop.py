@@ -216,7 +216,7 @@ class Loop:
         except Exception:
             report_exception()
 
-    def run_until(self, condition: Callable[[], object], timeout: float = 4.0) -> object:
+    def run_until(self, condition: Callable[[], object], timeout: float = 30.0) -> object:
         """Turn until `condition` is truthy and return its value.
 
         Raises TimeoutError after `timeout` seconds.

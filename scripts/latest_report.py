@@ -1,7 +1,7 @@
 """`python -m scripts.latest_report FOLDER`: what a run of `scripts/latest` has found, as a page for an issue.
 
 The folder has `versions`, a line for each release that is newer or could not be installed, and for each part of the
-tests its output, `NAME.log`, and pytest's exit status, `NAME.status`. The page is `report.md`, and is empty if nothing
+tests its output, `NAME.log`, and pytest's exit status, `NAME.status`. The page is written beside them, empty if nothing
 has failed and nothing is new.
 """
 
@@ -57,16 +57,18 @@ def news(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     lines: list[str] = []
     for agent in sorted({*before, *after}):
         old, new = _facts(before.get(agent, [])), _facts(after.get(agent, []))
-        lines += [f"- {agent}: {fact}" for fact in sorted(old - new)]
-        lines += [f"+ {agent}: {fact}" for fact in sorted(new - old)]
+        # What was comes before what is.
+        changed = [(name, 0, f"- {agent}: {fact}") for fact, name in old.items() if fact not in new]
+        changed += [(name, 1, f"+ {agent}: {fact}") for fact, name in new.items() if fact not in old]
+        lines += [line for _, _, line in sorted(changed)]
     return lines
 
 
-def _facts(state: Any) -> set[str]:
-    """The shapes of an agent, or its steps with their outcomes."""
+def _facts(state: Any) -> dict[str, str]:
+    """The shapes of an agent, or its steps with their outcomes, and what each is about."""
     if isinstance(state, dict):
-        return {f"{step.replace('_', ' ')}: {outcome}" for step, outcome in state["steps"].items()}
-    return set(state)
+        return {f"{step.replace('_', ' ')}: {outcome}": step for step, outcome in state["steps"].items()}
+    return {shape: shape for shape in state}
 
 
 def _block(kind: str, lines: Sequence[str]) -> str:

@@ -27,6 +27,7 @@ from .parts import (
     Rewind,
     Sessions,
     SignIn,
+    SignOut,
     Steering,
     Tasks,
     TerminalControl,
@@ -127,6 +128,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def sign_out(self) -> SignOut | None:
+        """Signing out."""
+        ...
+
+    @property
     def handover(self) -> Handover | None:
         """Going on with it after a reload of the package."""
         ...
@@ -189,6 +195,7 @@ PARTS = (
     "terminals",
     "sign_in",
     "authentication",
+    "sign_out",
     "handover",
 )
 """The names of the parts of a `Backend`."""

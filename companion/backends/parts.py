@@ -73,13 +73,13 @@ class RewindPoint:
     id: str
     """The agent's own; the prompt's events have another."""
     index: int
-    """Which of the prompts that the model was asked it is, from 0."""
+    """Its number among the prompts that the model was asked, from 0."""
     timestamp: str = ""
     """ISO 8601."""
     files: int = 0
     """How many files undoing the changes since then would change."""
     inserted: int = 0
-    """Lines that are there since then."""
+    """Lines that were added since then."""
     deleted: int = 0
 
 
@@ -289,6 +289,23 @@ class Authentication(Protocol):
 
     async def authenticate(self, method: str) -> None:
         """Sign in by one of the agent's own methods, which may open a browser and wait for the person."""
+        ...
+
+
+class SignOut(Protocol):
+    """Signs the person out of an agent."""
+
+    @property
+    def can_restart(self) -> bool:
+        """Whether a new process goes on with the conversation."""
+        ...
+
+    async def sign_out(self) -> None:
+        """Have the agent forget who they are. A session that runs may go on with what it has in memory.
+
+        Raises:
+            ChatError: it refuses.
+        """
         ...
 
 

@@ -123,6 +123,11 @@ def _located(value: object) -> list[Mapping[str, Any]] | None:
     return None if places is None else [place for place in places if isinstance(place.get("path"), str)]
 
 
+def _arguments(value: object) -> dict[str, Any]:
+    """The arguments of a call. What is no object is the only one of them."""
+    return {"arguments": shallow(value)} if isinstance(value, str | list) else shallow_object(value)
+
+
 class _ToolMeta(Wire):
     tool_name: Text = ""
     parent_tool_call_id: str | None = None
@@ -135,7 +140,7 @@ class _ToolCall(Wire):
     status: Text = ""
     content: Annotated[tuple[_ToolContent, ...] | None, BeforeValidator(_objects)] = None
     locations: Annotated[tuple[_Location, ...] | None, BeforeValidator(_located)] = None
-    raw_input: Annotated[dict[str, Any], BeforeValidator(shallow_object)] = Field(default_factory=dict)
+    raw_input: Annotated[dict[str, Any], BeforeValidator(_arguments)] = Field(default_factory=dict)
     raw_output: Annotated[Any, BeforeValidator(shallow)] = None
     running_terminals: tuple[str, ...] | None = None
     """Our own addition: the ids of its terminals that run."""

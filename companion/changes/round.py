@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..review.disk import Encodings, decoded
+from ..review.disk import Encodings, decoded, encode_like
 from ..review.source_text import SourceText
-from . import files, hunks, project, rules
+from . import hunks, project, rules
 from .entries import REPOSITORY, Difference, Entry, TreeSnapshot
 from .files import WriteRefusedError
 from .hunks import Hunks
@@ -53,6 +53,19 @@ class Below:
     after: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """A file as it was before a look that has found it to be changed."""
+
+    entry: Entry | None
+    agents: list[str]
+    """Who had changed it."""
+    loaded: str | None
+    """The text that the editor had loaded since the look before."""
+    written: int
+    """When it was written, in nanoseconds of Unix time."""
+
+
 class ConflictError(Exception):
     """A save and what it is merged into have changed the same lines."""
 
@@ -66,11 +79,12 @@ class Round:
         self.state = RoundState(store.root)
         self._excludes = excludes
         self._rows = Rows(store)
-        self._before_look: dict[str, tuple[Entry | None, list[str], int]] = {}
-        """The files that the last look has found to be changed: what they were before, who had changed them, and when
-        they were written, in nanoseconds of Unix time."""
+        self._before_look: dict[str, _Before] = {}
+        """The files that the last look has found to be changed, as they were before it."""
         self._below: dict[str, Below] = {}
         """The files whose buffers have unsaved edits and not what was written."""
+        self._loaded: dict[str, str] = {}
+        """The texts that the editor has loaded since the last look, of files that were written after it."""
         self._looked_at = 0
         """When the last look began, in nanoseconds of Unix time."""
         self._settling: dict[str, float] = {}
@@ -117,6 +131,7 @@ class Round:
         look = self.store.look(made, objects=objects, may_be_large=may_be_large, since=started)
         during = list(look.fresh)
         nested = sorted(path for path, entry in look.snapshot.beside.items() if entry.mode == REPOSITORY)
+        nested += self.store.ignored_repositories()
         if nested:
             made += rules.without(nested)
             look = self.store.look(made)
@@ -151,6 +166,7 @@ class Round:
             self.state.working = list(at_work)
             self.save()
         looked_at, self._looked_at = self._looked_at, time.time_ns()
+        loaded, self._loaded = self._loaded, {}
         found = self.store.look(self.state.rules)
         self.state.now = found.snapshot
         head, self.state.head = self.state.head, project.head(self._in_repository()[0])
@@ -165,7 +181,8 @@ class Round:
                 continue
             changed.append(each.path)
             known = self.state.agents.setdefault(each.path, [])
-            self._before_look[each.path] = each.before, list(known), found.written.get(each.path, 0)
+            at = found.written.get(each.path, 0)
+            self._before_look[each.path] = _Before(each.before, list(known), loaded.get(each.path), at)
             known += [name for name in ([agent] if agent else at_work) if name not in known]
         self.save()
         moved_by, by_git = self._moved(head, [path for path in changed if path not in (named or {})], looked_at)
@@ -192,11 +209,6 @@ class Round:
     def waiting(self) -> list[Difference]:
         """What differs between the baseline and the last look."""
         return self.store.differences(self.state.base, self.state.now)
-
-    @property
-    def waits_for_review(self) -> bool:
-        """Whether an agent has changed anything that is not reviewed."""
-        return any(self.state.agents.get(path) for each in self.waiting() for path in each.paths)
 
     def rows(self) -> list[ChangeRow]:
         """The files that wait, by path."""
@@ -276,12 +288,17 @@ class Round:
         )
         return self._below[path]
 
-    def loaded(self, path: str) -> None:
-        """The editor has loaded a file: its buffer has what was written."""
-        self._below.pop(path, None)
+    def loaded(self, path: str, text: str | None = None) -> None:
+        """The editor has loaded a file: its buffer has what was written, which is `text` if that is told.
 
-    def saved(self, path: str, at_work: Sequence[str], text: bytes | None = None, since: int = 0) -> Below | None:
-        """The person has saved a file; `text` is what they saved, if that is known.
+        The next look sees it too, unless the person edits and saves the file before.
+        """
+        self._below.pop(path, None)
+        if text is not None:
+            self._loaded[path] = text
+
+    def saved(self, path: str, at_work: Sequence[str], since: int = 0) -> Below | None:
+        """The person has saved a file.
 
         `since` is when the editor began to write it, in nanoseconds of Unix time. Returns what an agent had written
         there, if the save has overwritten it.
@@ -289,18 +306,20 @@ class Round:
         if since and self._has_looked_since(path, since - CLOCK):
             self._take_back_look(path)
         before = self.store.entry(self.state.now, path)
+        loaded = self._loaded.get(path)
         self._settling = {name: until for name, until in self._settling.items() if until > time.monotonic()}
         self._settling.pop(path, None)
         known = list(self.state.agents.get(path, []))
         self.look(at_work)
         after = self.store.entry(self.state.now, path)
-        if text is not None and after and after.has_content and files.blob_id(text) != after.blob:
-            after = Entry(after.mode, self.store.write(text))  # somebody has written it since
-        elif known:
+        edited = self._edited(before, after, loaded)
+        if edited != before:  # somebody has written it after the last look, and the person had that before them
+            known += [name for name in at_work if name not in known]
+        if known:
             self.state.agents[path] = known
         else:
             self.state.agents.pop(path, None)
-        self._follow(path, before, after)
+        self._follow(path, edited, after)
         self._settling[path] = time.monotonic() + FORMATTING
         self.save()
         below = self._below.pop(path, None)
@@ -309,17 +328,35 @@ class Round:
         saved = self.store.read([after.blob]).get(after.blob, b"")
         return None if self.store.merge(saved, below.before, below.after) == saved else below
 
+    def _edited(self, before: Entry | None, after: Entry | None, loaded: str | None) -> Entry | None:
+        """What the person has edited: the text that the editor had `loaded` after the last look, which is `before`.
+
+        A save leaves the line endings and the encoding of the file as they are.
+        """
+        if loaded is None or before is None or after is None or self._text(before) == loaded:
+            return before
+        data = self.store.read([after.blob]).get(after.blob) if is_text(after) else None
+        if data is None:
+            return before
+        try:
+            edited = encode_like(SourceText(decoded(data, Encodings())[0]).adapt(loaded), data)
+        except UnicodeEncodeError:
+            return before
+        return Entry(before.mode, self.store.write(edited))
+
     def _has_looked_since(self, path: str, since: int) -> bool:
         """Whether a look has come between the editor's write of a file and the word of it."""
-        written = self._before_look[path][2] if path in self._before_look else 0
-        return written >= since and written == self.store.written_at(path)
+        found = self._before_look.get(path)
+        return found is not None and found.written >= since and found.written == self.store.written_at(path)
 
     def _take_back_look(self, path: str) -> None:
         """Have the next look find again what the last one has found in a file."""
-        entry, agents, _ = self._before_look.pop(path)
-        self.state.now = self.store.with_entries(self.state.now, {path: entry})
-        if agents:
-            self.state.agents[path] = agents
+        found = self._before_look.pop(path)
+        self.state.now = self.store.with_entries(self.state.now, {path: found.entry})
+        if found.loaded is not None:
+            self._loaded[path] = found.loaded
+        if found.agents:
+            self.state.agents[path] = found.agents
         else:
             self.state.agents.pop(path, None)
 

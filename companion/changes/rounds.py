@@ -201,32 +201,29 @@ class Rounds:
             async with folder.lock:
                 await folder.call(folder.undo.told, lines)
 
-    def saved(self, path: str, text: bytes | None = None, since: int = 0) -> None:
-        """The person has saved a file; `text` is what they saved, if that is known.
+    def saved(self, path: str, since: int = 0) -> None:
+        """The person has saved a file. `since` is when the editor began to write it, in nanoseconds of Unix time."""
+        self.roots.background(self._saved(path, since))
 
-        `since` is when the editor began to write it, in nanoseconds of Unix time.
-        """
-        self.roots.background(self._saved(path, text, since))
-
-    async def _saved(self, path: str, text: bytes | None, since: int) -> None:
+    async def _saved(self, path: str, since: int) -> None:
         folder, name = await self.roots.place_of(path)
         if folder:
             async with folder.lock:
-                below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), text, since)
+                below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), since)
                 await folder.call(folder.refresh)
             self.roots.publish_all(folder)
             if below and folder.windows:
                 await folder.tell_overwritten(min(folder.windows), name, below)
 
-    def loaded(self, window: WindowId, path: str) -> None:
-        """The editor has loaded a file, again perhaps."""
+    def loaded(self, window: WindowId, path: str, text: str | None = None) -> None:
+        """The editor has loaded a file, again perhaps. `text` is what it shows, if that is told."""
         if self.roots.opened(window):
-            self.roots.background(self._loaded(window, path))
+            self.roots.background(self._loaded(window, path, text))
 
-    async def _loaded(self, window: WindowId, path: str) -> None:
+    async def _loaded(self, window: WindowId, path: str, text: str | None) -> None:
         folder, name = await self.roots.place_of(path)
         if folder:
-            await folder.call(folder.round.loaded, name)
+            await folder.call(folder.round.loaded, name, text)
         await self._looks.look(window)
 
     async def merged(self, baseline: str, disk: str, mine: str) -> str | None:

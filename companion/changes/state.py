@@ -129,7 +129,7 @@ def read_state(store: str, root: str) -> RoundState | None:
         with open(os.path.join(store, _FILE), encoding="utf-8") as file:
             plain: dict[str, Any] = json.load(file)
         if plain["version"] != _VERSION:
-            return None
+            raise ValueError(f"it has the form {plain['version']}, and this is {_VERSION}")
         return _state_from(plain, root)
     except FileNotFoundError:
         return None

@@ -20,7 +20,7 @@ from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, 
 from .git import Git, GitError, GitStoppedError
 from .merging import merged_by, without_conflict
 from .own_index import own_entries, written_index
-from .project import LinkedObjects, Repository
+from .project import LinkedObjects, Repository, repository
 
 MANY_FILES = 200_000
 MANY_BYTES = 5 * 1024**3
@@ -29,6 +29,9 @@ _ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -diff -merge\n"
 _USUAL = {0o644, 0o755, 0o664, 0o775, 0o666, 0o777}
 _RULES = "rules"
 _SCRATCH = "scratch.index"
+_IGNORED_DEPTH = 2
+_IGNORED_SEARCHED = 2_000
+"""Ignored folders that are searched for repositories: a large one, such as of packages, must not hold up a round."""
 _RENAMES = 500
 """Files that are compared to find renamed ones."""
 
@@ -71,6 +74,8 @@ class Store:
         self._tree = ""
         self._known = 0, 0
         """How many files, and bytes of them, were taken from the person's index."""
+        self._ignored: list[str] = []
+        """The folders that the ignore rules leave out."""
         self._attributes: list[str] = []
         """The files with attributes in the folder."""
         self._links = LinkedObjects(path)
@@ -117,10 +122,25 @@ class Store:
         found = _names(self._git.run("ls-files", "-z", "-c", "-o", *standard))
         ignored = _names(self._git.run("ls-files", "-z", "-o", "-i", "--directory", *standard))
         self._attributes = [name for name in found if name.rpartition("/")[2] == ".gitattributes"]
-        inside = [f"{name}.gitignore" for name in ignored if name.endswith("/")]
+        self._ignored = [name.rstrip("/") for name in ignored if name.endswith("/")]
+        inside = [f"{name}/.gitignore" for name in self._ignored]
         names = {name for name in (*found, *ignored) if name.rpartition("/")[2] == ".gitignore"}
         names |= {name for name in inside if os.path.isfile(os.path.join(self.root, name))}
         return make(names)
+
+    def ignored_repositories(self) -> list[str]:
+        """The repositories in what the ignore rules leave out, which have rules of their own. Call `rules` before."""
+        found: list[str] = []
+        todo = [(path, 0) for path in sorted(self._ignored)][:_IGNORED_SEARCHED]
+        for path, depth in todo:
+            full = os.path.join(self.root, path)
+            if os.path.lexists(os.path.join(full, ".git")):
+                found += [path] if repository(full) else []
+            elif depth < _IGNORED_DEPTH:
+                with contextlib.suppress(OSError), os.scandir(full) as entries:
+                    below = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+                    todo += [(f"{path}/{name}", depth + 1) for name in below][: _IGNORED_SEARCHED - len(todo)]
+        return found
 
     def begin_with(self, found: Repository, attributes: Iterable[str]) -> bool:
         """Begin with the index of the person's repository, of which the folder is the work tree.

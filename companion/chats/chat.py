@@ -336,7 +336,7 @@ class Chat:
             self._approvals.update(snapshot)
 
     def has_answered(self, permission: str) -> bool:
-        """See Approvals."""
+        """Whether the person has answered a permission, which the agent may not know yet."""
         return permission in self._answered
 
     async def edited(self, path: str, proposed: str, content: str) -> None:

@@ -102,7 +102,7 @@ class Chats:
         self.sign_in = ChatSignIn(self._registry, self._environment)
 
     def configure(self, settings: DaemonSettings) -> None:
-        """The settings are there, or have changed: what they switch off ends, the rest is taken at a connection."""
+        """The settings were read or have changed. What they turn off ends; the rest holds from the next connection."""
         before, self._settings = self._settings, settings
         for chat in self._registry.chats.values():
             chat.configured(is_changed=settings != before)

@@ -66,7 +66,7 @@ class ChatConnection:
         self._attachment: AttachedSession | None = None
         self._broken = ""
         self._unsigned: Backend | None = None
-        """What wants the person to sign in, and can do that if it is asked."""
+        """The client that waits until the person has signed in."""
         self._is_signed_in = False
         self._starting: asyncio.Task[tuple[Backend, str]] | None = None
         """The start of an agent."""
@@ -176,7 +176,7 @@ class ChatConnection:
             self._again.set()
 
     async def run(self) -> None:
-        """Read the conversation of now until cancelled. Its status tells of failures, none is raised."""
+        """Read the current conversation until cancelled. Failures are shown in its status; none is raised."""
         conversation = self.conversation
         backoff = Backoff(BACKOFF)
         attachment: AttachedSession | None = None
@@ -229,7 +229,7 @@ class ChatConnection:
     async def _join(
         self, attachment: AttachedSession | None, conversation: Conversation, backoff: Backoff
     ) -> tuple[Backend, AttachedSession]:
-        """The session to read with its client. What is missing of them is reached or created."""
+        """The session to read, and its client. Whichever is missing is created."""
         if self._broken:
             why, self._broken = self._broken, ""
             raise BrokenError(why)

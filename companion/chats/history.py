@@ -52,7 +52,7 @@ class RewindTarget:
     count: int = 0
     """How many files undoing the changes since then would change."""
     inserted: int = 0
-    """Lines that are there since then."""
+    """Lines that were added since then."""
     deleted: int = 0
     is_written: bool = False
     """Whether a checkpoint of the files is what they are undone from."""

@@ -298,7 +298,7 @@ class _Shown:
 
 
 async def _inject(client: Backend, session: AgentSession, content: list[Block]) -> str | None:
-    """The id of a message that a turn that runs has taken: it takes texts alone, and no long ones."""
+    """The id of a message once the running turn has taken it. A turn takes only text, and no long one."""
     message = content[0].get("text") if len(content) == 1 else None
     if not isinstance(message, str) or len(message) > MAX_INJECTED:
         return None

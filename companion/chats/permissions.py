@@ -69,7 +69,7 @@ class Approvals:
         background: Callable[[Coroutine[Any, Any, object]], object],
         changed: Callable[[], object],
     ) -> None:
-        """`changed` is called when another number of questions waits."""
+        """`changed` is called when the number of questions that wait has changed."""
         self.chat = chat
         self.editor = editor
         self.reviews = reviews
@@ -230,7 +230,7 @@ class _Owner:
         return self._approval.agent
 
     def left(self) -> dict[str, Any]:
-        """See review.Owner. The chat asks again after a reload, and goes on with the review then."""
+        """Nothing: the chat asks again after a reload, and goes on with the review then."""
         return {}
 
     def notify(self, notification: Notification) -> None:

@@ -50,6 +50,20 @@ class ChatSignIn:
         await connection.authentication.authenticate(method)
         connection.signed_in()
 
+    async def sign_out(self, chat_id: ChatId) -> bool:
+        """Sign the person out of an agent on stdio, and start it again, since it may go on with what it has in memory.
+
+        Returns False if it stays as it is, because its conversation would be lost.
+        """
+        chat = self._registry[chat_id]
+        client, _ = chat.connection.connected
+        part = needed(client.sign_out, client, "sign you out")
+        await part.sign_out()
+        is_restarted = part.can_restart or not chat.connection.session
+        if is_restarted:
+            chat.reconnect()
+        return is_restarted
+
 
 def _sign_in(client: Backend) -> SignIn:
     return needed(client.sign_in, client, "be signed in with a code")

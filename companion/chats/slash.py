@@ -19,7 +19,7 @@ _PICKERS: dict[str, Instead] = {
     "rollback": "rewind",
     "branch": "fork",
 }
-"""Without an argument they open a dialog, which there is none of in a session of the daemon."""
+"""Without an argument they open a dialog, and a session of the daemon has no dialogs."""
 _USELESS = {"auth", "branch", "bug", "connect", "delete", "docs", "exit", "login", "quit", "resume", "update"}
 """They open a dialog or a browser on the daemon's machine, or replace the program that runs."""
 _COMMAND = re.compile(r"/[\s\ufeff]*([^\s\ufeff]+)[\s\ufeff]*(.*)", re.DOTALL)

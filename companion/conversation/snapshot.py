@@ -110,6 +110,8 @@ class Permission:
     """The client that has answered, if a client has."""
     form: Form | None = None
     """What the person is to fill in, or the page they are to go to."""
+    text: str = ""
+    """What the agent says about it besides."""
 
     @property
     def is_choice(self) -> bool:

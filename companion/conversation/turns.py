@@ -91,7 +91,7 @@ class _Packed:
     """What a turn has, packed, and what is asked about it again and again."""
 
     content: bytes
-    """See `_Content`."""
+    """The bytes that `_PACKER` makes of a turn."""
     asked: str
     has_tools: bool
 
@@ -288,6 +288,7 @@ class TurnBuilder:
             request.tool_call.content.diffs if request.tool_call.content else (),
             {} if request.form else tool.input,
             form=request.form,
+            text=request.tool_call.content.text if request.tool_call.content else "",
         )
         asked = tuple(each for each in tool.permissions if each.id != permission.id)
         self._tools[tool.id] = replace(tool, permissions=(*asked, permission))

@@ -50,7 +50,7 @@ def stamp(path: str) -> Stamp:
 
 
 class UnreadableError(OSError):
-    """What is at a path is no file that a diff can show. The text says what it is."""
+    """What is at a path can't be shown in a diff. The text says what it is."""
 
 
 def refusal(path: str) -> str | None:

@@ -27,11 +27,11 @@ class Unclaimed:
         self.heard: list[Notification] = []
 
     def notify(self, notification: Notification) -> None:
-        """See Owner."""
+        """Keep an outcome until the owner is back."""
         self.heard.append(notification)
 
     def left(self) -> dict[str, Any]:
-        """See Owner."""
+        """Nothing: the owner is known already."""
         return {}
 
 

@@ -22,7 +22,7 @@ MODEL_LOOK = 1.0
 SOON = 0.02
 """The same just after the answer: what a CLI has written may be changed soon by its next edit or a formatter."""
 LOOKS_SOON = 50
-"""How many looks are made so soon."""
+"""How many looks have this shorter pause."""
 
 
 class Writes:

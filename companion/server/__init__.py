@@ -1,8 +1,9 @@
 """The server that a CLI talks to: MCP over HTTP on the loopback interface, one for each window.
 
-It may import `review`, `clis` and the shared modules, and never `chat`, `daemon` or `status`. Start with `window`: it
-runs one window's server. `endpoint` has the port, tokens and discovery files, `http` answers each request, `sessions`
-has the connected CLIs, `tools` offers openDiff and closeDiff, and `context` describes the open files for a CLI.
+It may import `review`, `clis`, `problems` and the shared modules, and never `chats` or `status`. Start with `window`:
+it runs one window's server. `endpoint` has the port, tokens and discovery files, `http` answers each request,
+`sessions` has the connected CLIs, `tools` offers openDiff and closeDiff, and `context` describes the open files for a
+CLI.
 
 Context is pulled: an event only says that something may have changed. After 50 ms without another one the companion
 asks the editor once, and sends a context only if a CLI would notice. A tick every 2 s catches what no event tells:

@@ -46,7 +46,7 @@ class Refusal(Protocol):
     """Why no diff of a path opens for a session; empty if it does."""
 
     async def __call__(self, session: Session, path: str) -> str:
-        """See Refusal."""
+        """`path` is an absolute path."""
         ...
 
 
@@ -239,11 +239,11 @@ class _Asking:
         return self.outcome.done() and not self.outcome.cancelled()
 
     def notify(self, notification: Notification) -> None:
-        """See Owner."""
+        """Answer the call with the text that was accepted; None if it was rejected."""
         self._answer(notification.params.content if isinstance(notification, DiffAccepted) else None)
 
     def left(self) -> dict[str, Any]:
-        """See Owner."""
+        """The call itself, which the next instance answers from its own thread."""
         loop = asyncio.get_running_loop()
 
         def answer(content: str | None) -> None:

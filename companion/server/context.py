@@ -27,7 +27,7 @@ class FocusOrder:
         self._focused: dict[ViewId, int] = {}
         """The last focus of each view; of two with the same time the later one in the dictionary is the newer."""
         self._now: int | None = None
-        """The time of the newest focus that was seen to happen."""
+        """The time of the latest event of a focus."""
 
     def focused(self, view: ViewId, at: int) -> None:
         """A view gets the focus now, at a Unix time in milliseconds: it is the newest, whatever the clock says.
@@ -43,7 +43,7 @@ class FocusOrder:
         self._focused[view] = at
 
     def seen(self, view: ViewId, at: int) -> None:
-        """A view had the focus at that time, as was kept from before. Calls may come in any order."""
+        """A view had the focus at that time, as the editor has remembered it. Calls may come in any order."""
         if self._now is not None:
             at = min(at, self._now - 1)
         if at > self._focused.get(view, 0):
@@ -65,7 +65,7 @@ class FocusOrder:
 
 
 class Shown:
-    """What the views of a window show, as far as the editor was asked.
+    """What the views of a window show, as far as the editor has told.
 
     An event is about one view, so only that one is asked again, and those that nobody has asked yet.
     """
@@ -81,7 +81,7 @@ class Shown:
         """Whether all views are to be asked."""
 
     def changed(self, view: ViewId | None = None) -> None:
-        """A view may show another file; without a view, any of them may."""
+        """A view may show another file now; None: any view may."""
         if view is None:
             self._is_old = True
         else:

@@ -59,7 +59,7 @@ class ContextRequest:
     selected: ViewId | None
     """The view whose selection is wanted."""
     limit: int
-    """The first characters of its text that are enough."""
+    """How many characters of its text are enough."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ class Session:
         )
 
     def left(self) -> dict[str, Any]:
-        """See Owner."""
+        """The session id that the CLI uses, by which the next instance finds it."""
         return {"session": self.known_as}
 
     def initialized(self, peer: ServerSession) -> None:

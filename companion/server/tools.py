@@ -184,11 +184,11 @@ class AskingBefore:
         self._answer = answer
 
     def notify(self, notification: Notification) -> None:
-        """See Owner."""
+        """Answer the call with the text that was accepted; None if it was rejected."""
         self._answer(notification.params.content if isinstance(notification, DiffAccepted) else None)
 
     def left(self) -> dict[str, Any]:
-        """See Owner."""
+        """The call itself, which the next instance answers."""
         return {"answer": self._answer, "ended": self.ended}
 
 

@@ -37,7 +37,7 @@ from .diff.kept import open_kept
 from .diff.left_views import abandon, keep_unwritten
 from .follow.following import Following
 from .libraries.libraries import Libraries
-from .notices import NOTICES
+from .notices import NOTICES, OpenNotices
 from .notify import notify
 from .problems import tabs
 from .problems.problems import EditorProblems
@@ -79,6 +79,8 @@ FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
 MAX_WORDS = 200
 """Characters of comments that name a checkpoint."""
+MAX_LOADED = 1_000_000
+"""Characters of a file of which the changes are told what was loaded: what the person saves is compared with that."""
 MESSAGES_KEPT = 20
 """How many of the latest messages a status report lists."""
 STOP_LIMIT = 2.5
@@ -139,8 +141,11 @@ class Adapter:
         self.reports: dict[int, LiveReport] = {}
         """The status reports on the screen, by the ids of their views."""
         self.status_bar = StatusBar(
-            self.settings.value("show_status"), lambda window: len(self.comments.unsent(window))
+            self.settings.value("show_status"),
+            lambda window: len(self.comments.unsent(window)),
+            lambda window: len(self.notices.within(window)),
         )
+        self.notices = OpenNotices(NOTICES, self.status_bar.draw)
         self.comments = CommentPanel(
             self.diffs,
             self.written,
@@ -150,7 +155,6 @@ class Adapter:
             self._offer_comments,
             self._comments_went,
         )
-        NOTICES.changed = self.status_bar.draw
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
 
@@ -194,7 +198,7 @@ class Adapter:
         self.status_bar.want(self.settings.value("show_status"))
         self.problems.is_wanted = self.settings.value("agents_use_editor")
         problems = set(map(str, self.settings.problems))
-        NOTICES.settled(self._problems - problems)
+        self.notices.settled(self._problems - problems)
         self._problems = problems
         self._log.set_debug(debug=self.settings.value("debug"))
         for window in sublime.windows():
@@ -240,7 +244,7 @@ class Adapter:
         return self.settings.told(window).refusal(paths, window.folders())
 
     def _wrong_setting(self, problem: Problem, window: WindowId | None) -> None:
-        _tell(str(problem), window, needs_action=True)
+        self._tell(str(problem), window)
 
     def ask(self, question: Callable[[Companion], T], answer: Callable[[T], object]) -> None:
         """Ask the companion something. The answer comes later, on the UI thread, if the companion runs."""
@@ -365,7 +369,7 @@ class Adapter:
         self.unsaved.settled(view)
         name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not self.own_saves.is_own(name):
-            self.thread.post(lambda companion: companion.changes.saved(name, None, since))
+            self.thread.post(lambda companion: companion.changes.saved(name, since))
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""
@@ -375,7 +379,8 @@ class Adapter:
             self.unsaved.settled(view)
             self.comments.loaded(view)
             if name := view.file_name():
-                self.thread.post(lambda companion: companion.changes.loaded(identifier, name), ("loaded", name))
+                text = view.substr(sublime.Region(0, view.size())) if view.size() <= MAX_LOADED else None
+                self.thread.post(lambda companion: companion.changes.loaded(identifier, name, text), ("loaded", name))
 
     def window_opened(self, window: sublime.Window) -> None:
         """A window was opened."""
@@ -408,7 +413,7 @@ class Adapter:
         self.following.forget(window)
         self.settings.forget(window)
         self.status_bar.forget(window)
-        NOTICES.forget(window)
+        self.notices.forget(window)
         self.chats.window_closed(window)
         identifier = WindowId(window.id())
         self.thread.post(lambda companion: companion.window_closed(identifier))
@@ -596,18 +601,22 @@ class Adapter:
 
     def say(self, message: str, window: WindowId | None = None) -> None:
         """Show a problem and keep it for the status report. Without a window, the one in front shows it."""
-        self._bridge.post(lambda: _tell(message, window, needs_action=True))
+        self._bridge.post(lambda: self._tell(message, window))
+
+    def _tell(self, message: str, window: WindowId | None) -> None:
+        _print(message)
+        self.notices.add(message, find_window(window) if window is not None else None)
 
     def _libraries_settled(self, message: str, problems: Sequence[str]) -> None:
         def show() -> None:
-            NOTICES.settled(problems)
-            _tell(message, None, needs_action=False)
+            self.notices.settled(problems)
+            _note(message, None)
 
         self._bridge.post(show)
 
     def settle(self, message: str) -> None:
         """The problem that `say` told is over."""
-        self._bridge.post(lambda: NOTICES.settled([message]))
+        self._bridge.post(lambda: self.notices.settled([message]))
 
     def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
         if chat := self.chats.take_back(number, draft):
@@ -699,7 +708,7 @@ class Adapter:
         open_kept(target, title, text)
         if focus and focus.is_valid():
             self.focus.give(target, focus)
-        _tell(why, window, needs_action=False)
+        _note(why, target)
 
 
 def _guarded(end: Callable[[], T]) -> T | None:
@@ -724,9 +733,13 @@ def _encodings(path: str) -> Encodings:
     return Encodings(own[0] if own else "", fallback if isinstance(fallback, str) else default.fallback)
 
 
-def _tell(message: str, window: WindowId | None, *, needs_action: bool) -> None:
+def _print(message: str) -> None:
     print(f"QwenCompanion: {message}")  # noqa: T201 - Sublime's console
-    NOTICES.add(message, find_window(window) if window is not None else None, needs_action=needs_action)
+
+
+def _note(message: str, window: sublime.Window | None) -> None:
+    _print(message)
+    NOTICES.add(message, window)
 
 
 def _mention(message: str, window: WindowId) -> None:

@@ -93,6 +93,21 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "Phantoms of the package show the removed lines.",
         "Whether an inline diff is the editor's or the package's. Until it is known, the package looks at the layout.",
     ),
+    "reference_compared": Assumption(
+        "The gutter compares with the text of `View.set_reference_document`.",
+        "The gutter of a file under review compares with git. *keep* and *undo* stand where the changes are.",
+        "Nothing: the changes are compared by the package.",
+    ),
+    "reference_over_reload": Assumption(
+        "The gutter still compares with that text after the file was loaded again.",
+        "The gutter compares with git until the changes of the file are shown again.",
+        "Nothing: the text is set again after each load and save.",
+    ),
+    "reference_reset": Assumption(
+        "After `View.reset_reference_document` the gutter of a file without git shows no change.",
+        "The gutter shows the last baseline until the file is opened again.",
+        "Nothing: in a repository the text of `HEAD` or of the index is set.",
+    ),
     "diff_colours": Assumption(
         "The colour scheme gives added and removed text colours of their own.",
         "The gutter and the header still tell the changes; another colour scheme shows more.",

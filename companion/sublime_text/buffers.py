@@ -106,7 +106,7 @@ class QwenCompanionEditCommand(sublime_plugin.TextCommand):
     """The edits that are about to be made, by their numbers."""
 
     def run(self, edit: sublime.Edit, number: int) -> None:
-        """See `command`."""
+        """Make the edits that `given` has under a number."""
         for start, end, text in self.given.pop(number, ()):
             # `replace` would select what it inserts at a caret.
             if start < end:

@@ -67,7 +67,8 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_reload_async(self, view: sublime.View) -> None:
         """A file was changed on disk and loaded again."""
         self.on_selection_modified_async(view)
-        self.on_modified_async(view)
+        if adapter := package.adapter():
+            adapter.problems.reloaded(view)
 
     def on_post_save_async(self, view: sublime.View) -> None:
         """A view was saved, perhaps under a new name."""

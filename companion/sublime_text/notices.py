@@ -33,31 +33,57 @@ class Notice(NamedTuple):
         return f"{when}  {'!' if self.needs_action else ' '} {self.text}"
 
 
-class Notices:
-    """The messages of this instance of the package. Lives on the UI thread."""
+class NoticeLog:
+    """All messages of this instance of the package. Lives on the UI thread."""
 
     def __init__(self) -> None:
         self._log: deque[Notice] = deque(maxlen=KEPT)
-        self._open: list[Notice] = []
-        """Those that need an action, until it is done or the person has seen them."""
-        self.changed: Callable[[], object] = lambda: None
-        """Called when there are more or fewer open ones."""
 
-    def add(self, text: str, window: sublime.Window | None, *, needs_action: bool = False) -> None:
-        """Show a message in the status bar for a few seconds and log it. One that needs an action stays open."""
+    def add(self, text: str, window: sublime.Window | None, *, needs_action: bool = False) -> Notice:
+        """Show a message in the status bar for a few seconds and log it."""
         notice = Notice(time.time(), text, WindowId(window.id()) if window else None, needs_action)
         self._log.append(notice)
         (window or sublime.active_window()).status_message(f"QwenCompanion: {text}")
         for shown in sublime.windows():
             if panel := shown.find_output_panel(PANEL):
                 edit(panel, [(panel.size(), panel.size(), f"{notice}\n")])
-        if needs_action:
-            same = (notice.text, notice.window)
-            self._open = [*(one for one in self._open if (one.text, one.window) != same), notice]
-            self.changed()
+        return notice
 
-    def open_in(self, window: sublime.Window) -> list[Notice]:
-        """The messages that need an action in a window."""
+    def latest(self, count: int) -> list[tuple[float, str]]:
+        """The last messages that needed an action, the oldest first."""
+        return [(one.at, one.text) for one in self._log if one.needs_action][-count:]
+
+    def show(self, window: sublime.Window) -> None:
+        """Open the log in a panel."""
+        panel = window.find_output_panel(PANEL) or window.create_output_panel(PANEL)
+        write_all(panel, self.text())
+        panel.set_read_only(True)
+        window.run_command("show_panel", {"panel": f"output.{PANEL}"})
+        panel.show(panel.size())
+
+    def text(self) -> str:
+        """The log, a line for each message with its time; "!" marks those that need an action."""
+        return "".join(f"{one}\n" for one in self._log) or "No messages yet.\n"
+
+
+class OpenNotices:
+    """The messages that need an action, until it is done or the person has seen them. Lives on the UI thread."""
+
+    def __init__(self, log: NoticeLog, changed: Callable[[], object]) -> None:
+        """`changed` is called when there are more or fewer of them."""
+        self._log = log
+        self._changed = changed
+        self._open: list[Notice] = []
+
+    def add(self, text: str, window: sublime.Window | None) -> None:
+        """Tell the person, and keep it. The same message again takes the place of the first."""
+        notice = self._log.add(text, window, needs_action=True)
+        same = (notice.text, notice.window)
+        self._open = [*(one for one in self._open if (one.text, one.window) != same), notice]
+        self._changed()
+
+    def within(self, window: sublime.Window) -> list[Notice]:
+        """Those of a window, and those of all windows."""
         return [one for one in self._open if one.window in (None, window.id())]
 
     def settled(self, texts: Iterable[str]) -> None:
@@ -73,27 +99,11 @@ class Notices:
         """A window closes."""
         self._keep(lambda one: one.window != window.id())
 
-    def latest(self, count: int) -> list[tuple[float, str]]:
-        """The last messages that needed an action, the oldest first."""
-        return [(one.at, one.text) for one in self._log if one.needs_action][-count:]
-
-    def show_log(self, window: sublime.Window) -> None:
-        """Open the log in a panel."""
-        panel = window.find_output_panel(PANEL) or window.create_output_panel(PANEL)
-        write_all(panel, self.text())
-        panel.set_read_only(True)
-        window.run_command("show_panel", {"panel": f"output.{PANEL}"})
-        panel.show(panel.size())
-
-    def text(self) -> str:
-        """The log, a line for each message with its time; "!" marks those that need an action."""
-        return "".join(f"{one}\n" for one in self._log) or "No messages yet.\n"
-
     def _keep(self, wanted: Callable[[Notice], bool]) -> None:
         before, self._open = self._open, [one for one in self._open if wanted(one)]
         if len(before) != len(self._open):
-            self.changed()
+            self._changed()
 
 
-NOTICES = Notices()
-"""The one of this instance of the package."""
+NOTICES = NoticeLog()
+"""The log of this instance of the package, as a module has its logger."""

@@ -78,7 +78,7 @@ def test_waiting_for_a_ui_thread_that_is_stuck_times_out(app: Application):
 
     thread = threading.Thread(target=ask)
     thread.start()
-    thread.join(5)
+    thread.join(60)
     assert errors
 
 

@@ -83,7 +83,7 @@ def started(tmp_path: Path, *options: str, package: Path | None = None) -> subpr
         env={**os.environ, "PYTHONPATH": str(ROOT), "REAL_HOME": os.path.expanduser("~")},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 

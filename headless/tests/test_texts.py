@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from typing import Any
 
 import pytest
@@ -284,8 +283,6 @@ def test_finding(view: Any):
 
 
 def test_a_large_buffer_is_workable(app: Application, view: Any):
-
-    start = time.perf_counter()
     view.run_command("append", {"characters": "a line of some fifty characters, more or less ok\n" * 100_000})
     view.add_regions("many", [sublime.Region(i * 49, i * 49 + 5) for i in range(5_000)], "markup.inserted")
     for row in range(0, 100_000, 1000):
@@ -293,7 +290,6 @@ def test_a_large_buffer_is_workable(app: Application, view: Any):
     for _ in range(20):
         type_(view, "x")
     assert len(view.get_regions("many")) == 5_000
-    assert time.perf_counter() - start < 10
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,6 @@ class Wheel:
         """The digest of its bytes, in hex."""
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
 
-    @property
-    def is_pure(self) -> bool:
-        """Whether it is the same for every platform."""
-        return self.path.name.endswith("-none-any.whl")
-
     def metadata(self) -> email.message.Message:
         """Its METADATA."""
         with zipfile.ZipFile(self.path) as archive:

@@ -45,6 +45,7 @@ class Gemini(Cli):
         inside: whether the terminal is one inside the editor (`Terminal`).
         more: further environment variables.
         approval: the approval mode of its command line; empty for the CLI's own default.
+        also: what the person has added to its settings.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Gemini(Cli):
         model: Model,
         *,
         approval: str = "",
+        also: Mapping[str, object] | None = None,
         command: Sequence[str] | None = None,
         cwd: Path | None = None,
         inside: bool = False,
@@ -60,7 +62,7 @@ class Gemini(Cli):
     ) -> None:
         folder = home.home / ".gemini"
         folder.mkdir(exist_ok=True)
-        (folder / "settings.json").write_text(json.dumps(settings()), encoding="utf-8")
+        (folder / "settings.json").write_text(json.dumps({**settings(), **(also or {})}), encoding="utf-8")
         command = pinned("gemini", NEWEST) if command is None else command
         environment = home.environment(
             TERM="xterm-256color",

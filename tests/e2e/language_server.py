@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from .chatting import write_settings
@@ -33,12 +34,12 @@ def unpacked(home: Home, name: str) -> Path:
     return folder
 
 
-def with_lsp(home: Home) -> Editor:
-    """Start an editor whose LSP starts pyright for Python, and that offers agents its tools."""
+def with_lsp(home: Home, server: Sequence[str] = ()) -> Editor:
+    """Start an editor whose LSP starts a server for Python, else pyright, and that offers agents its tools."""
     user = home.home / ".config" / "sublime-text" / "Packages" / "User"
     user.mkdir(parents=True, exist_ok=True)
-    server = [str(node()), str(node_modules() / "pyright" / "langserver.index.js"), "--stdio"]
-    clients = {"pyright": {"enabled": True, "command": server, "selector": "source.python"}}
+    pyright = [str(node()), str(node_modules() / "pyright" / "langserver.index.js"), "--stdio"]
+    clients = {"pyright": {"enabled": True, "command": list(server) or pyright, "selector": "source.python"}}
     (user / "LSP.sublime-settings").write_text(json.dumps({"clients": clients}), encoding="utf-8")
     return offered(home, unpacked(home, "LSP"))
 

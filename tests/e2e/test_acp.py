@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import platform
 import sys
 from collections.abc import AsyncGenerator, Container, Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.backends.acp.errors import EndedError
+from companion.backends.acp.errors import EndedError, SignInError
 from companion.backends.surroundings import Surroundings
 from companion.conversation.snapshot import Diff, Permission
 from companion.mcp_servers import McpServer
@@ -26,7 +27,7 @@ from .cli import STEP
 from .clis import NEWEST_QWEN, pinned, version_of
 from .daemon import Daemons, run
 from .model import Call, Script
-from .qwen import PROJECT
+from .qwen import PROJECT, node
 
 pytestmark = pytest.mark.usefixtures("programs")
 EDITS = {"qwen": "edit", "gemini": "replace"}
@@ -400,5 +401,23 @@ def test_an_agent_of_the_official_sdk_gets_folders_and_servers_and_is_copied_and
             while not await talk.client.steering.inject(talk.session, "This way"):
                 pass  # the turn has only just begun
             assert said(await talk.done(key)) == "This way"
+
+    run(test())
+
+
+def test_an_agent_of_the_official_node_sdk_signs_in_and_out(tmp_path: Path):
+    command = [str(node()), str(Path(__file__).with_name("sdk_agent.mjs"))]
+    environment = {**os.environ, "SDK": str(PROJECT / "tests/npm/agents/claude-agent-acp/node_modules")}
+
+    async def test():
+        async with talking(command, str(tmp_path), environment, session=None) as talk:
+            with pytest.raises(SignInError, match="Node SDK Agent wants you to sign in"):
+                await talk.open()
+            await talk.client.authentication.authenticate("own")
+            await talk.open()
+            assert talk.session.id == "one"
+            await has(talk.client.sign_out).sign_out()
+            with pytest.raises(SignInError):
+                await talk.client.create(str(tmp_path))
 
     run(test())

@@ -14,7 +14,7 @@ from companion.backends.acp.errors import AgentError, SignInError
 from tests.agent_talk import talking
 
 from . import gemini
-from .clis import NEWEST_QWEN, pinned
+from .clis import NEWEST_QWEN, pinned, version_of
 from .daemon import run
 from .test_acp import write_section
 
@@ -83,7 +83,7 @@ def test_an_agent_shakes_hands_and_asks_for_a_sign_in(
     async def test():
         async with talking(agent.command, str(tmp_path), {**environment, **home}, session=None) as talk:
             assert talk.client.name == agent.name
-            assert talk.client.agent.info.version.split()[0] == agent.version
+            assert talk.client.agent.info.version.split()[0] == version_of(agent.family, agent.version)
             kinds = {"agent": "by itself", "terminal": "in a terminal", "variables": "by variables"}
             ways = ", ".join(f"{way.name} ({kinds[way.kind]})" for way in talk.client.authentication.ways)
             for way in talk.client.authentication.ways:

@@ -6,9 +6,9 @@ import asyncio
 import json
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import mcp_types as types
@@ -19,6 +19,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from companion.clis.mcp_configuration import CLIENTS, configuration
 from companion.settings import AGENT_TOOLS
 
+from ..agents.published import CODEX_CONFIGURATION, INSTALLED, codex_call
 from . import gemini
 from .cli import STEP
 from .clis import pinned
@@ -36,6 +37,12 @@ needs_linter = pytest.mark.skipif(
 )
 pytestmark = pytest.mark.usefixtures("programs")
 CLIENT = {client.key: client for client in CLIENTS}
+
+
+def codex() -> Path | None:
+    """The program of Codex for this system, which its agent for chats brings along."""
+    found = (INSTALLED / "codex-acp" / "node_modules" / "@openai").glob("codex-*/vendor/*/bin/codex*")
+    return next(found, None)
 
 
 @pytest.fixture
@@ -80,21 +87,22 @@ def copied(cli: str, *, hook: bool = False) -> dict[str, Any]:
     return json.loads(configuration(CLIENT[cli], str(BRIDGE), with_hook=hook))
 
 
-def asked(home: Home, *calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
-    """What the Node SDK's client gets from the bridge."""
+def asked(home: Home, *calls: Sequence[Any], meanwhile: Callable[[Popen[str]], None] | None = None) -> dict[str, Any]:
+    """What the Node SDK's client gets from the bridge. `meanwhile` may write lines to it."""
     command = [str(node()), str(Path(__file__).with_name("stdio_client.mjs")), str(node()), str(BRIDGE), "Node"]
-    done = subprocess.run(
-        command,
-        input=json.dumps(calls) + "\n",
-        capture_output=True,
-        text=True,
-        cwd=home.workspace,
-        env=environment(home),
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    pipes: dict[str, Any] = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, "encoding": "utf-8"}
+    with Popen(command, cwd=home.workspace, env=environment(home), **pipes) as process:
+        try:
+            assert process.stdin
+            process.stdin.write(json.dumps(calls) + "\n")
+            process.stdin.flush()
+            if meanwhile:
+                meanwhile(process)
+            answer, errors = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == 0, errors
+    return json.loads(answer)
 
 
 def every_call(path: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -113,7 +121,7 @@ def every_call(path: Path) -> list[tuple[str, dict[str, Any]]]:
 def test_the_node_client_lists_and_calls_every_tool(plain: Editor, home: Home) -> None:
     path = home.workspace / "greet.py"
     found = asked(home, *every_call(path))
-    assert found["tools"] == list(AGENT_TOOLS)
+    assert found["tools"] == found["schemas"] == list(AGENT_TOOLS)
     answers = {name: answer["structuredContent"] for name, answer in found["answers"].items()}
     assert answers["getOpenFiles"]["files"][0]["path"] == str(path)
     assert answers["getContext"]["workspaceState"]["openFiles"][0]["path"] == str(path)
@@ -149,6 +157,72 @@ def test_the_python_client_lists_and_calls_every_tool(plain: Editor, home: Home)
     assert [name for name, answer in answers.items() if answer.is_error] == []
 
 
+def test_the_node_client_turns_pages_has_a_diff_answered_and_cancels_one(plain: Editor, home: Home) -> None:
+    greet, other = home.workspace / "greet.py", home.write("other.py", "x = 1\n")
+    plain.open_file(other)
+
+    def meanwhile(process: Popen[str]) -> None:
+        plain.accept(plain.wait_diff(greet))
+        plain.wait_diff(other)
+        assert process.stdin
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+    first, second, accepted, cancelled, after = asked(
+        home,
+        ("getOpenFiles", {"limit": 1}),
+        ("getOpenFiles", {"limit": 1, "cursor": "1"}),
+        ("openDiff", {"filePath": str(greet), "newContent": WRONG}),
+        ("openDiff", {"filePath": str(other), "newContent": "x = 2\n"}, "cancel"),
+        ("getSelection", {}),
+        meanwhile=meanwhile,
+    )["all"]
+    pages = [first["structuredContent"], second["structuredContent"]]
+    assert [page["files"][0]["path"] for page in pages] == [str(greet), str(other)]
+    assert [page.get("nextCursor") for page in pages] == ["1", None]
+    assert accepted["structuredContent"] == {"outcome": "accepted", "content": WRONG}
+    assert "not wanted any more" in cancelled["failed"]
+    assert not after["isError"]
+    assert plain.wait_diff(other)
+
+
+def test_the_python_client_turns_pages_has_a_diff_answered_and_cancels_one(plain: Editor, home: Home) -> None:
+    greet, other = home.workspace / "greet.py", home.write("other.py", "x = 1\n")
+    plain.open_file(other)
+    server = StdioServerParameters(
+        command=str(node()), args=[str(BRIDGE), "Python"], env=environment(home), cwd=home.workspace
+    )
+
+    async def run() -> None:
+        async with stdio_client(server) as (reader, writer), ClientSession(reader, writer) as session:
+            await session.initialize()
+            listed = await session.list_tools()
+            assert all(tool.output_schema for tool in listed.tools)
+
+            async def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+                result = await session.call_tool(name, arguments)
+                assert isinstance(result, types.CallToolResult)
+                assert result.structured_content
+                return result.structured_content
+
+            first = await called("getOpenFiles", {"limit": 1})
+            second = await called("getOpenFiles", {"limit": 1, "cursor": first["nextCursor"]})
+            assert [page["files"][0]["path"] for page in (first, second)] == [str(greet), str(other)]
+            assert "nextCursor" not in second
+            asking = asyncio.create_task(called("openDiff", {"filePath": str(greet), "newContent": WRONG}))
+            await asyncio.to_thread(lambda: plain.accept(plain.wait_diff(greet)))
+            assert await asking == {"outcome": "accepted", "content": WRONG}
+            asking = asyncio.create_task(called("openDiff", {"filePath": str(other), "newContent": "x = 2\n"}))
+            await asyncio.to_thread(plain.wait_diff, other)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            assert (await called("getSelection", {}))["path"] == str(other)
+
+    asyncio.run(run())
+    assert plain.wait_diff(other)
+
+
 def test_the_tools_are_there_whenever_the_editor_is(home: Home) -> None:
     assert asked(home)["tools"] == []
     answer = asked(home, ("getOpenFiles", {}))["answers"]["getOpenFiles"]
@@ -174,7 +248,7 @@ def test_the_model_of_qwen_code_asks_for_the_problems(watched: Editor, home: Hom
     with_model(watched, home, asks=True)
 
 
-def with_model(editor: Editor, home: Home, *, asks: bool) -> None:
+def with_model(editor: Editor, home: Home, *, asks: bool, says: str = "is not defined") -> None:
     """Qwen Code makes a change that is accepted and has an error, of which the model is told."""
     path = home.workspace / "greet.py"
     model = Model()
@@ -195,7 +269,7 @@ def with_model(editor: Editor, home: Home, *, asks: bool) -> None:
         assert path.read_text() == WRONG
         told = json.dumps([each.body for each in model.requests_of(script)])
         assert "nobody" in told
-        assert "is not defined" in told
+        assert says in told
     finally:
         qwen.close()
         model.close()
@@ -207,6 +281,98 @@ def _goes_on(qwen: Qwen, script: Script) -> bool:
     if "Yes, allow once" in screen and "getdiagnostics" in screen.lower() and qwen.terminal.quiet_for() > 0.3:
         qwen.terminal.press("\r")
     return script.done in screen
+
+
+@needs_lsp
+def test_an_error_made_by_an_accepted_change_reaches_the_model_of_gemini_cli(watched: Editor, home: Home) -> None:
+    """With the hook that is copied."""
+    path = home.workspace / "greet.py"
+    model = Model()
+    also = copied("gemini", hook=True)
+    cli = gemini.Gemini(home, model, more={"PATH": environment(home)["PATH"]}, also=also)
+    try:
+        cli.wait_ready()
+        cli.wait_connected()
+        script = cli.ask_to_edit(path, "{name}", "{nobody}")
+        watched.accept(watched.wait_diff(path))
+        cli.terminal.wait_text(script.done, 2 * STEP)
+        assert path.read_text() == WRONG
+        told = json.dumps([each.body for each in model.requests_of(script)])
+        assert "<hook_context>" in told
+        assert "is not defined" in told
+    finally:
+        cli.close()
+        model.close()
+
+
+PULLED = """
+import json, sys
+
+def messages():
+    while head := sys.stdin.buffer.readline():
+        length = int(head.split(b":")[1])
+        while sys.stdin.buffer.readline().strip():
+            pass
+        yield json.loads(sys.stdin.buffer.read(length))
+
+def answer(message):
+    if message["method"] == "initialize":
+        pulled = {"interFileDependencies": False, "workspaceDiagnostics": False}
+        return {"capabilities": {"textDocumentSync": 1, "diagnosticProvider": pulled}}
+    if message["method"] != "textDocument/diagnostic":
+        return None
+    if message["params"].get("previousResultId"):
+        return {"kind": "unchanged", "resultId": "1"}
+    place = {"line": 0, "character": 0}
+    return {"kind": "full", "resultId": "1", "items": [{"range": {"start": place, "end": place}, "message": "pulled"}]}
+
+for message in messages():
+    if message.get("method") == "exit":
+        break
+    if "id" in message and "method" in message:
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": answer(message)}).encode()
+        sys.stdout.buffer.write(b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body)
+        sys.stdout.buffer.flush()
+"""
+
+
+@needs_lsp
+def test_a_language_server_that_says_that_nothing_has_changed_is_not_waited_for(home: Home) -> None:
+    """LSP asks it for problems after a change, and it answers that they are the same."""
+    path, program = home.workspace / "greet.py", home.root / "server.py"
+    program.write_text(PULLED, encoding="utf-8")
+    editor = with_lsp(home, [sys.executable, str(program)])
+
+    bridge = StdioServerParameters(
+        command=str(node()), args=[str(BRIDGE), "Python"], env=environment(home), cwd=home.workspace
+    )
+
+    async def run() -> bool:
+        async with stdio_client(bridge) as (reader, writer), ClientSession(reader, writer) as session:
+            await session.initialize()
+
+            async def told() -> dict[str, Any]:
+                # An edit that nobody has answered for is forgotten after five seconds.
+                result = await session.call_tool("getDiagnostics", {"paths": [str(path)], "waitSeconds": 3})
+                assert isinstance(result, types.CallToolResult)
+                assert result.structured_content
+                return result.structured_content
+
+            async with asyncio.timeout(2 * STEP):
+                while [each["message"] for each in (await told())["diagnostics"]] != ["pulled"]:
+                    pass
+            for number in range(5):  # a busy machine may need longer than the answer waits
+                path.write_text(f"{RIGHT}# {number}\n")
+                if (await told())["isSettled"]:
+                    return True
+        return False
+
+    try:
+        editor.lock()
+        editor.open_file(path)
+        assert asyncio.run(run())
+    finally:
+        editor.kill()
 
 
 LINTER = """
@@ -222,13 +388,30 @@ class Ruff(Linter):
 """
 
 
-@needs_linter
-def test_what_sublimelinter_has_found_is_told(home: Home) -> None:
+def with_linter(home: Home) -> Editor:
+    """Start an editor whose SublimeLinter runs Ruff for Python."""
     linter = home.root / "other packages" / "SublimeLinter-ruff"
     linter.mkdir(parents=True)
     (linter / "linter.py").write_text(LINTER.format(python=sys.executable))
+    return offered(home, unpacked(home, "SublimeLinter"), linter)
+
+
+@needs_linter
+def test_what_sublimelinter_finds_after_a_change_reaches_the_model_in_the_same_turn(home: Home) -> None:
+    editor = with_linter(home)
+    try:
+        editor.lock()
+        view = editor.open_file(home.workspace / "greet.py")
+        editor.do("command", name="sublime_linter_lint", view=view)
+        with_model(editor, home, asks=False, says="Undefined name")
+    finally:
+        editor.kill()
+
+
+@needs_linter
+def test_what_sublimelinter_has_found_is_told(home: Home) -> None:
     path = home.write("wrong.py", "x = '😀' + nobody\n")
-    editor = offered(home, unpacked(home, "SublimeLinter"), linter)
+    editor = with_linter(home)
     try:
         editor.lock()
         view = editor.open_file(path)
@@ -280,7 +463,32 @@ def command_of(cli: str) -> list[str]:
     return [str(program)]
 
 
-def test_what_is_copied_for_codex_starts_the_tools(plain: Editor, home: Home) -> None:
-    """Codex itself is not pinned here: its file is read as TOML and its command run as it says."""
-    server = tomllib.loads(configuration(CLIENT["codex"], str(BRIDGE)))["mcp_servers"]["sublime-text"]
-    assert server == {"command": "node", "args": [str(BRIDGE), "Codex"]}
+@pytest.mark.skipif(codex() is None, reason="scripts/setup --agents installs Codex")
+def test_the_model_of_codex_uses_the_tools_with_what_is_copied_for_it(plain: Editor, home: Home) -> None:
+    program, model = codex(), Model()
+    assert program
+    folder = home.home / ".codex"
+    folder.mkdir()
+    of_the_model = CODEX_CONFIGURATION.format(url=model.base_url.removesuffix("/v1"))
+    text = of_the_model + configuration(CLIENT["codex"], str(BRIDGE))
+    (folder / "config.toml").write_text(text, encoding="utf-8")
+    script = model.script([codex_call("mcp__sublime_text__getOpenFiles", {})])
+    # Its model would begin without the tools of a server that has not started yet.
+    waits = ["-c", "mcp_servers.sublime-text.required=true", "-c", "mcp_servers.sublime-text.startup_timeout_sec=60"]
+    try:
+        done = subprocess.run(
+            [str(program), *waits, "exec", "--skip-git-repo-check", f"Which files? {script.tag}"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            cwd=home.workspace,
+            env={**environment(home), "CODEX_HOME": str(folder), "OPENAI_API_KEY": "sk-none-needed"},
+            timeout=180,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        told = str(model.requests_of(script)[-1].messages[-1]["content"])
+        assert str(home.workspace / "greet.py") in told
+        assert "isActive" in told
+    finally:
+        model.close()

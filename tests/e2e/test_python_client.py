@@ -120,10 +120,12 @@ def test_a_selection_is_sent_at_once_and_a_burst_of_changes_once(editor: Editor,
     # With the ticks each of them would take about 8 s. The machine may be busy during one of them.
     assert min(took) < 4, took
     before = len(client.received("ide/contextUpdate"))
+    pauses, last = 0, time.monotonic()
     for end in range(20, 60):
         editor.do("select", view=view, regions=[[0, end]])
+        pauses, last = pauses + (time.monotonic() - last > 0.04), time.monotonic()  # of a busy machine
     client.wait_for("ide/contextUpdate", lambda update: _active(update).get("selectedText") == "x" * 59)
-    assert len(client.received("ide/contextUpdate")) - before < 20
+    assert len(client.received("ide/contextUpdate")) - before < 20 + pauses
 
 
 def test_nothing_is_sent_when_nothing_changed(editor: Editor, client: McpClient) -> None:

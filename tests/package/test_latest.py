@@ -50,9 +50,14 @@ def test_what_is_new_names_its_agent():
 
 
 def test_what_no_longer_works_is_told_and_a_version_alone_is_not():
-    before = {"codex": {"version": "1", "steps": {"it_speaks": "works", "it_sings": "works"}}}
-    after = {"codex": {"version": "2", "steps": {"it_speaks": "fails", "it_sings": "works"}}}
-    assert news(before, after) == ["- codex: it speaks: works", "+ codex: it speaks: fails"]
+    before = {"codex": {"version": "1", "steps": {"it_speaks": "works", "it_sings": "works", "it_ends": "works"}}}
+    after = {"codex": {"version": "2", "steps": {"it_speaks": "fails", "it_sings": "works", "it_ends": "fails"}}}
+    assert news(before, after) == [
+        "- codex: it ends: works",
+        "+ codex: it ends: fails",
+        "- codex: it speaks: works",
+        "+ codex: it speaks: fails",
+    ]
 
 
 def test_every_agent_that_is_pinned_is_raised_by_its_own_package(root: Path):

@@ -140,3 +140,37 @@ class TestWays(ChatCase):
         self.assertEqual(line[:4], ["/usr/bin/fish", "-i", "-l", "-c"])
         self.assertEqual(line[4], "exec own --acp 'log in'")
         yield 0
+
+
+class TestSignOut(ChatCase):
+    def sign_out(self, *, says_yes: bool) -> None:
+        """Run the command, and answer its question."""
+        self.asked: list[str] = []
+        with patch.object(sublime, "ok_cancel_dialog", lambda words, *_: self.asked.append(words) or says_yes):
+            self.window.run_command("qwen_companion_chat_sign_out")
+
+    def test_it_is_there_only_for_an_agent_that_can_and_while_nothing_runs(self) -> Steps:
+        command = loaded("sublime_text.chat.sign_in").QwenCompanionChatSignOutCommand(self.window)
+        connection = loaded("conversation.snapshot").ConnectionStatus
+        cases: tuple[tuple[bool, dict[str, Any]], ...] = (
+            (True, {}),
+            (False, {"lacks": ("sign_out",)}),
+            (False, {"running": "turn"}),
+            (False, {"connection": connection("lost", "Sign in.", wants_sign_in=True)}),
+            (False, {"connection": connection("connecting")}),
+        )
+        for is_there, status in cases:
+            self.show(**status)
+            self.assertEqual(command.is_visible(), is_there, status)
+        yield 0
+
+    def test_it_asks_first_and_says_what_follows(self) -> Steps:
+        self.sign_out(says_yes=False)
+        self.assertIn("are signed out, too", self.asked[0])
+        yield from self.settled()
+        self.assertEqual(self.chats.of("sign_in.sign_out"), [])
+        for is_restarted, words in ((True, "started again"), (False, "until you close the chat")):
+            self.chats.answers["sign_in.sign_out"] = is_restarted
+            self.sign_out(says_yes=True)
+            yield lambda words=words: self.screen.said(words)
+        self.assertEqual(self.chats.of("sign_in.sign_out"), [(self.chat.id,)] * 2)

@@ -72,9 +72,12 @@ class TestCommentLines(CompanionCase):
         self.assertIn("huge.py lines 1-60000", sublime.get_clipboard())
         self.assertIn("… 59980 more lines", sublime.get_clipboard())
 
-    def test_of_several_carets_the_first_has_the_comment(self) -> Steps:
+    def test_each_of_several_carets_has_the_comment(self) -> Steps:
+        """And two on one line have one."""
         self.caret(4)
-        self.opened.sel().add(self.opened.text_point(10, 0))
+        for row, column in ((10, 0), (10, 2)):
+            self.opened.sel().add(self.opened.text_point(row, column))
         self.opened.run_command("qwen_companion_comment", {"text": WORDS})
-        self.assertEqual([each.first for each in self.panel.unsent(self.window)], [5])
+        found = self.panel.unsent(self.window)
+        self.assertEqual([(each.first, each.words) for each in found], [(5, WORDS), (11, WORDS)])
         yield 0

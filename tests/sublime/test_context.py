@@ -120,18 +120,22 @@ class TestContext(CompanionCase):
         other.unlink()
         yield lambda: self.cli.active.get("path") == str(self.file)
 
+    def all_sent(self) -> Steps:
+        """Wait until the CLI knows a new place of the caret, and so all that was before."""
+        self.view.sel().clear()
+        self.view.sel().add(11)
+        yield lambda: self.cli.active.get("cursor") == {"line": 1, "character": 12}
+
     def test_nothing_is_sent_when_nothing_has_changed(self) -> Steps:
-        yield lambda: self.cli.active
-        yield 300
+        yield from self.all_sent()
         before = len(self.cli.received)
         self.view.sel().clear()
-        self.view.sel().add(0)
+        self.view.sel().add(11)
         yield 300
         self.assertEqual(len(self.cli.received), before)
 
     def test_many_changes_at_once_are_one_update(self) -> Steps:
-        yield lambda: self.cli.active
-        yield 300
+        yield from self.all_sent()
         before = len(self.cli.received)
         for point in range(10):
             self.view.sel().clear()

@@ -97,7 +97,7 @@ class TestFollowing(ChatCase):
         self.follow()
         self.visit("one.py", 100)
         yield lambda: self.marked("one.py") == 100
-        yield 900  # it looks where the view is
+        yield lambda: self.following._followed[self.window.id()].at  # it knows where the view is
         self.assertTrue(self.following.follows(self.window))
         self.beside("one.py").set_viewport_position((0.0, 0.0), animate=False)
         yield lambda: not self.following.follows(self.window)

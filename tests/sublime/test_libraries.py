@@ -120,15 +120,15 @@ class TestLibraries(CompanionCase):
     def test_a_warning_goes_with_its_repair(self) -> Steps:
         """The status bar asks for nothing any more, and the good news asks for nothing either."""
         adapter = loaded("sublime_text.package").adapter()
-        notices = loaded("sublime_text.notices").NOTICES
+        log, notices = loaded("sublime_text.notices").NOTICES, adapter.notices
         notices.seen(self.window)
         libraries = loaded("sublime_text.libraries.libraries").Libraries(
             adapter.settings, adapter.say, adapter._libraries_settled
         )
         self.addCleanup(libraries.close)
         libraries.wrong(self.trouble("damaged", "seven"))
-        yield lambda: len(notices.open_in(self.window)) == 1
+        yield lambda: len(notices.within(self.window)) == 1
         self.troubles = [[]]
         libraries.repair(self.window)
-        yield lambda: notices.text().endswith("The libraries are installed.\n")
-        self.assertEqual(notices.open_in(self.window), [])
+        yield lambda: log.text().endswith("The libraries are installed.\n")
+        self.assertEqual(notices.within(self.window), [])

@@ -184,6 +184,38 @@ class TestProblems(CompanionCase):
             yield from self.read([path])
             self.assertEqual(list(self.shown.awaited), [])
 
+    def test_a_linter_that_finds_the_same_as_before_is_not_waited_for(self) -> Steps:
+        self.set_setting("agents_use_editor", True)
+        yield from self.open_view("linted.py")
+        path = str(self.folder / "linted.py")
+        self.opened.set_scratch(True)
+        errors: dict[str, list[dict[str, Any]]] = {path: []}
+        with linter(errors):
+            self.opened.run_command("append", {"characters": "y\n"})
+            yield from self.awaits(path, awaited=True)
+            errors[path] = []
+            yield from self.read([path])
+            self.assertEqual(list(self.shown.awaited), [])
+
+    def test_a_file_that_is_loaded_again_is_linted(self) -> Steps:
+        """SublimeLinter looks at what is typed and saved, and hears nothing of a file that an agent writes."""
+        self.set_setting("agents_use_editor", True)
+        yield from self.open_view("written.py")
+        run: list[str] = []
+        play = sublime.View.run_command
+
+        def played(view: sublime.View, command: str, args: Any = None) -> None:
+            if command == "sublime_linter_lint":
+                run.append(view.file_name() or "")
+            else:
+                play(view, command, args)
+
+        with linter({}), patch.object(sublime.View, "run_command", played):
+            sys.modules["SublimeLinter.lint"].persist.assigned_linters = {self.opened.buffer_id(): {"flake"}}
+            (self.folder / "written.py").write_text("y\n", encoding="utf-8")
+            yield lambda: run
+        self.assertEqual(run, [str(self.folder / "written.py")])
+
     def test_a_file_that_is_closed_is_not_waited_for(self) -> Steps:
         self.set_setting("agents_use_editor", True)
         session = Session()

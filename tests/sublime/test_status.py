@@ -69,7 +69,7 @@ class TestStatusBar(CompanionCase):
 
     def test_a_window_that_has_closed_is_counted_no_more_even_if_its_status_comes_late(self) -> Steps:
         status = loaded("editor").WindowStatus
-        bar = loaded("sublime_text.status.bar").StatusBar("always", lambda _: 0)
+        bar = loaded("sublime_text.status.bar").StatusBar("always", lambda _: 0, lambda _: 0)
         before = {window.id() for window in sublime.windows()}
         sublime.run_command("new_window")
         yield lambda: {window.id() for window in sublime.windows()} - before
@@ -95,7 +95,7 @@ class TestMessages(CompanionCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.adapter = loaded("sublime_text.package").adapter()
-        self.notices = loaded("sublime_text.notices").NOTICES
+        self.notices = self.adapter.notices
         self.notices.seen(self.window)
 
     def status(self) -> str:

@@ -30,7 +30,7 @@ held = ""
 
 
 class Finder(PathFinder):
-    """Finds modules on the path, except hidden ones. A held module is found only after `show`, or after 60 s."""
+    """Finds modules on the path, except hidden ones. A held module is found only after `show`, or after 180 s."""
 
     @classmethod
     def find_spec(
@@ -40,7 +40,7 @@ class Finder(PathFinder):
             return None
         if fullname == held:
             tell(event="held")
-            shown.wait(60)
+            shown.wait(180)
         return super().find_spec(fullname, path, target)
 
 
@@ -99,7 +99,7 @@ def main() -> None:
     for _ in sys.stdin:
         hidden.clear()
         shown.set()
-    tell(event="stopped", ended=companion.stop(20))
+    tell(event="stopped", ended=companion.stop(60))
 
 
 try:

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import httpx2
 
-LIMIT = 20.0
-"""Seconds to wait for one answer or one notification, far more than either needs."""
+LIMIT = 60.0
+"""Seconds to wait for one answer or one notification, far more than either needs on a busy machine."""
 JSON_AND_SSE = "application/json, text/event-stream"
 
 

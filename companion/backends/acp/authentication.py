@@ -35,6 +35,19 @@ class AgentAuthentication:
         await self._peer.call("authenticate", {"methodId": method}, None)
         self._signed_in()
 
+    @property
+    def can_restart(self) -> bool:
+        """See SignOut."""
+        return self._requests.has("load")
+
+    async def sign_out(self) -> None:
+        """See SignOut.
+
+        Raises:
+            AgentError: it refuses.
+        """
+        await self._requests.call("logout", {})
+
 
 def ways(command: AgentCommand, methods: tuple[AuthMethod, ...]) -> tuple[Way, ...]:
     """The ways of an agent that is started with a command."""

@@ -57,7 +57,7 @@ class Pipe(asyncio.Protocol):
             self._transport.pause_reading()
         self._news.set()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the end is the end
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the reason makes no difference
         """Nobody can print any more."""
         self._over.set()
         self._news.set()
@@ -292,7 +292,7 @@ async def _connected(child: Child) -> Child:
 
 
 def _ours(pipe: Any, mode: str) -> Any:
-    """What a loop reads or writes, which closes it in the end. The process keeps its own, so that it can be left."""
+    """A pipe for a loop, which closes it in the end. The process keeps its own end, so that it can be left."""
     return pipe if sys.platform == "win32" else os.fdopen(os.dup(pipe.fileno()), mode, 0)
 
 

@@ -133,6 +133,11 @@ class AgentClient:
         return self._services
 
     @property
+    def sign_out(self) -> AgentAuthentication | None:
+        """Signing out, if the agent can do that."""
+        return self.authentication if self._requests.has("logout") else None
+
+    @property
     def handover(self) -> AgentClient:
         """Going on with it after a reload of the package."""
         return self

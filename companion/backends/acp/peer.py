@@ -171,7 +171,11 @@ class Peer:
         if not isinstance(message, dict):
             self._on_junk("a message that is no object")
             return
-        self._take(cast("dict[str, Any]", message))
+        try:
+            self._take(cast("dict[str, Any]", message))
+        except Exception:
+            logger.exception("A message of %s could not be taken in", self.agent)
+            self._on_junk("a message that could not be taken in")
 
     def close(self, error: AgentError) -> None:
         """Let every call that waits fail with an error, and all that follow. Requests of the agent are dropped."""

@@ -53,6 +53,8 @@ _TROUBLE = re.compile(
     re.IGNORECASE,
 )
 """Words of a line that may say why a program has ended. Others are what it says while it works."""
+_NPM = re.compile(r"npm (?:error|ERR!) (?!code |errno |syscall |path |A complete log )")
+"""What npm says first of all this is what went wrong; advice and the place of its log follow."""
 _KILLED = (9, 15)
 """The signals by which somebody else ends a program: SIGKILL and SIGTERM."""
 _SECRETS = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
@@ -303,7 +305,7 @@ def end_group(pid: int, started: float | None, limit: float) -> None:
     """End a process that has a group of its own, and what is in that, even if the process has ended. Blocks."""
     # As long as something is in the group, no other process gets its number.
     if tree.is_anothers(pid, started):
-        jobs.end(pid)  # what is in there is of the one that has had the number
+        jobs.end(pid)  # what is in there belongs to the process that had the number before
         return
     tree.end(pid, started, limit)
     # What its children have left behind is in its group.
@@ -321,9 +323,13 @@ def _telling(lines: Sequence[str], *, is_start: bool) -> str:
     Of a program that could not start, the last line says it if no other one does.
     """
     said = [line for line in lines if line]
+    if found := next((line for line in said if _NPM.match(line)), ""):
+        return found
+    said = [line for line in said if "A complete log of this run" not in line]
     for words in (_ERROR.match, _TROUBLE.search):
-        if found := next((line for line in reversed(said) if words(line)), ""):
-            return found
+        if at := next((at for at in range(len(said), 0, -1) if words(said[at - 1])), 0):
+            # A heading means nothing without what it is for.
+            return " ".join(said[at - 1 : at + 1]) if said[at - 1].endswith(":") else said[at - 1]
     return said[-1] if said and is_start else ""
 
 

@@ -31,7 +31,7 @@ class Requests:
         return self.agent.info.title or self.agent.info.name or self.command.name
 
     def has(self, feature: str) -> bool:
-        """Whether the agent has a feature: load, list, delete, fork, folders, image, embedded, http."""
+        """Whether the agent has a feature: load, list, delete, fork, folders, image, embedded, http, logout."""
         abilities = self.agent.abilities
         return {
             "load": abilities.load_session or abilities.session_capabilities.resume,
@@ -42,6 +42,7 @@ class Requests:
             "fork": abilities.session_capabilities.fork,
             "folders": abilities.session_capabilities.additional_directories,
             "http": abilities.mcp_capabilities.http,
+            "logout": abilities.auth.logout,
         }.get(feature, False)
 
     def missing(self, what: str) -> MissingFeatureError:

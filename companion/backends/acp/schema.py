@@ -87,6 +87,10 @@ class _Servers(Wire):
     sse: Able = False
 
 
+class _Auth(Wire):
+    logout: Able = False
+
+
 class _Abilities(Wire):
     load_session: Able = False
     prompt_capabilities: Annotated[_Prompts, BeforeValidator(lambda value: read(_Prompts, value) or {})] = _Prompts()
@@ -94,6 +98,7 @@ class _Abilities(Wire):
         _Sessions()
     )
     mcp_capabilities: Annotated[_Servers, BeforeValidator(lambda value: read(_Servers, value) or {})] = _Servers()
+    auth: Annotated[_Auth, BeforeValidator(lambda value: read(_Auth, value) or {})] = _Auth()
 
 
 class _Variable(Wire):
@@ -225,7 +230,7 @@ class SessionSettings:
     """The modes, models and other options of a session, as they are now.
 
     An agent may tell of them twice: as modes and models, and as options of these categories. An option counts then,
-    since it is the newer way, but for a mode, which all agents take by its own method.
+    since it is the newer way. Only a mode is set by its own method, which all agents have.
     """
 
     opened: Opened

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ...conversation import events
@@ -41,11 +42,11 @@ class Screen(AgentFiles, AgentQuestions, Protocol):
     """What a client needs from the editor."""
 
     def say(self, message: str, window: WindowId | None = None) -> None:
-        """See Messages."""
+        """Show a problem and keep it for the status report."""
         ...
 
     def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
-        """See Messages."""
+        """Show text that would be lost in a new view, and say why."""
         ...
 
 
@@ -98,20 +99,27 @@ class Services:
 
     def note(self, update: Mapping[str, Any]) -> Mapping[str, Any]:
         """An update, which may be of a tool call with terminals or files. Returns it as it is to be decoded."""
-        self.outputs.noted(update)
         call: Mapping[str, Any] = {}
-        if update.get("sessionUpdate") in {"tool_call", "tool_call_update"}:
-            call = self._calls.note(update)
+        if update.get("sessionUpdate") in ("tool_call", "tool_call_update"):
+            call = self._calls.note(update, self._turn)
+            if "toolCallId" in call:
+                update = {**update, "toolCallId": call["toolCallId"]}
             if plan := plans.todo_list(call):
                 self._publisher.publish(plan)
-            if update.get("status") in {"completed", "failed"} and not self._publisher.is_history:
+            if tool_calls.is_over(update) and not self._publisher.is_history:
                 task = asyncio.create_task(self._settle(tool_calls.paths(call)))
                 self._settling.add(task)
                 task.add_done_callback(self._settling.discard)
+        self.outputs.noted(update)
         if self._own_terminals.note(update):
             # What a terminal of its own has printed is shown where the tool call shows the terminal.
             return {**update, "content": call.get("content")}
         return update
+
+    @property
+    def _turn(self) -> object:
+        """What the tool calls of now belong to: the history, the turn that runs, or none."""
+        return "history" if self._publisher.is_history else (self._prompts.running,)
 
     async def _settle(self, paths: Collection[str]) -> None:
         """A tool call is over, or asks again: its files have what the person has made of it."""
@@ -181,6 +189,7 @@ class Services:
             return CANCELLED
         if self._is_cancelling():
             return CANCELLED
+        elicitation = replace(elicitation, tool_call=self._calls.name(elicitation.tool_call))
         return await self.questions.elicit(elicitation, knows_call=self._calls.knows(elicitation.tool_call))
 
     async def _elicited_beside(self, elicitation: Elicitation) -> Mapping[str, Any]:
@@ -196,7 +205,7 @@ class Services:
 
     async def _asked_about(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
         """The tool call of a permission request with all that is known of it, its diffs as whole files."""
-        call = self._calls.asked(call)
+        call = self._calls.asked(call, self._turn)
         await self._settle(tool_calls.paths(call))
         return decoder.with_terminals(await proposals.whole_files(call, self._files.texts), self.output)
 
@@ -238,10 +247,17 @@ class Services:
         self.outputs.show()
         if not (terminals := await self._terminals.leave()):
             return None
-        return {"terminals": terminals, "files": self._files.leave(), "shown_in": self.outputs.shown_in}
+        return {
+            "terminals": terminals,
+            "files": self._files.leave(),
+            "shown_in": self.outputs.shown_in,
+            "calls": self._calls.leave(),
+        }
 
     async def take_over(self, left: Mapping[str, Any]) -> None:
         """Go on with what `leave` has left."""
         await self._files.take_over(left["files"])
         self.outputs.shown_in.update(left["shown_in"])
+        if calls := left.get("calls"):
+            self._calls.take_over(calls)
         await self._terminals.take_over(left["terminals"])

@@ -78,7 +78,7 @@ class OpenSession:
         self._offered: OfferedServer | None = None
 
     async def create(self, folder: str) -> AgentSession:
-        """See AgentClient."""
+        """Begin a session in a folder. Raises AnswerError if the agent opens none."""
         opened = await self._opened("session/new", {"cwd": folder, **await self._around(folder)})
         if not opened.session_id:
             raise AnswerError(self._requests.name, 0, "it has opened no session")
@@ -86,7 +86,7 @@ class OpenSession:
         return AgentSession.known(self.id, folder, OURS, self._begun)
 
     async def load(self, session: AgentSession, folder: str) -> tuple[AgentSession, Replay]:
-        """See AgentClient. `folder` is the one that the agent works in."""
+        """Take up a session, and get its conversation. `folder` is the one that the agent works in."""
         requests = self._requests
         if not requests.has("load"):
             raise requests.missing("resume a conversation")

@@ -72,7 +72,7 @@ async def load() -> None:
 class Client:
     """Asks one daemon: see `backends.backend.Backend`. Use it with `async with`, or close it."""
 
-    edits = terminals = authentication = handover = None
+    edits = terminals = authentication = sign_out = handover = None
 
     def __init__(self, address: Address, *, is_known: bool = False) -> None:
         """`is_known`: whether a daemon has answered at the address before."""
@@ -188,7 +188,7 @@ class Client:
         return answers.read(AgentSession, answer)
 
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
-        """Attach to a session, be it at work, listed or lost, and get its conversation, a long one's end at least."""
+        """Attach to a session, at work, listed or lost, and get its conversation, or the end of a long one."""
         self._routes.need("session_load")
         has_pages = self._routes.has(PAGES)
         body = {"cwd": session.folder, "historyPageSize": PAGE if has_pages else None}

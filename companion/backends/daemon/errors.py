@@ -110,7 +110,7 @@ class BusyError(DaemonError):
 
 
 class UpstreamError(DaemonError):
-    """502 `upstream_error`: somebody whom the daemon has asked."""
+    """502 `upstream_error`: a service that the daemon needs has failed."""
 
     remedy = "Look whether it can be reached from the daemon's machine, then try again."
 

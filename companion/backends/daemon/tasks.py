@@ -57,7 +57,7 @@ class _Task(Wire):
 
 
 class DaemonTasks:
-    """See `backends.backend.Tasks`."""
+    """The tasks that a session of the daemon runs in the background."""
 
     def __init__(self, routes: Routes) -> None:
         self._routes = routes

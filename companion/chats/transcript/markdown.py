@@ -22,13 +22,13 @@ _KINDS = (
 )
 """Extensions of file names. Almost nothing else ends like this."""
 _FILE = re.compile(
-    r"(?<![\w/\\.:@%&=?#~-])"  # so that the end of a web address is no file
+    r"(?<![\w/\\.:@%&=?#~+-])"  # so that the end of a web address is no file
     r"(?P<path>(?:[A-Za-z]:[/\\]|~?[/\\])?(?:[\w.@+-]+[/\\])*[\w.@+-]*?\w\.(?:" + "|".join(_KINDS.split()) + r"))"
     r"(?:(?::|\#L)(?P<line>[1-9]\d{0,6})(?::\d+|-L?\d+)?)?"
     r"(?![\w/\\@-]|\.\w)"
 )
 _WITH_BLANKS = re.compile(
-    r"(?<=`)(?P<path>(?:[A-Za-z]:[/\\]|~?[/\\]|[\w.@+-]+[/\\])[^`\n]*?[ ][^`\n]*?\w\.(?:"
+    r"(?<=`)(?P<path>(?:[A-Za-z]:[/\\]|~?[/\\]|[\w.@+-]+[/\\])[^` \n]*+[ ][^`\n]*?\w\.(?:"
     + "|".join(_KINDS.split())
     + r"))"
     r"(?:(?::|\#L)(?P<line>[1-9]\d{0,6})(?::\d+|-L?\d+)?)?(?=`)"
@@ -49,7 +49,7 @@ _HIDDEN = re.compile(r"[\u00ad\u0300-\u036f\u180e\u200b-\u200f\u202a-\u202e\u206
 _OURS = re.compile(
     r"(?:[\s>*_#|-]|\d{1,9}[.)])*(?:❯\s(?:You|Shell)\s*$|◆\s\S.{0,60}$|\?\s\S.{0,60} asks:"
     r"|[✓✔✗✘]\s(?:Allowed|Answered|Cancelled|Not answered|Rejected)\b"
-    r"|[—―–]\s(?:Cancelled|Cancelling|Failed|Interrupted|Stopped|\d+ (?:s|min|h)|\S+ tokens in)\b.* [—―–]\W*$)"
+    r"|[—―–]\s(?:Cancelled|Cancelling|Failed|Interrupted|Stopped|\d+ (?:s|min|h)|\S+ tokens in)\b(?>.* [—―–])\W*$)"
 )
 """Beginnings of the chat's own lines, which an answer has no reason to have; see `Scanner.imitates`."""
 

@@ -16,7 +16,9 @@ _OWN = re.compile(rf"^([ \t]*[❯◆▸○◐✓✗?⚠◌◇—]){GAP}", re.MUL
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Including those that change the direction of the text."""
-_BREAK = re.compile(r"\s*[\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_BREAK = re.compile(r"[\n\v\f\x1c-\x1e\x85\u2028\u2029]")
+_READ = 4
+"""How many times what is shown of a text is read of it at most: control characters and blanks are left out."""
 
 
 def presentable(text: str) -> str:
@@ -40,8 +42,21 @@ def foreign(text: str, before: str = "") -> str:
 
 def flat(text: str, most: int | None = None) -> str:
     """A text on one line, without control characters and terminal sequences."""
-    text = clean(_BREAK.sub(" ↵ ", presentable(text).strip())).replace("\t", " ")
-    return text if most is None or len(text) <= most else f"{text[: most - 1]}…"
+    text = text.strip()
+    is_cut = most is not None and len(text) > _READ * most
+    text = clean(_joined(text[: _READ * (most or 0)] if is_cut else text)).replace("\t", " ")
+    return text if most is None or (len(text) <= most and not is_cut) else f"{text[: most - 1]}…"
+
+
+def spelled(text: str) -> str:
+    """A whole text on one line, with the characters that an editor wouldn't show spelled out."""
+    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], _joined(text)).replace("\t", " ")
+
+
+def _joined(text: str) -> str:
+    """The lines of a text as one, without the blanks around each and without empty ones."""
+    parts = (part.strip() for part in _BREAK.split(presentable(text)))
+    return " ↵ ".join(part for part in parts if part)
 
 
 def clean(text: str) -> str:

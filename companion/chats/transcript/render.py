@@ -84,10 +84,13 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A permission that waits for an answer, and the point of its buttons."""
+    """A permission that waits for an answer."""
 
     permission: Permission
+    start: int
+    """Where what it asks begins."""
     at: int
+    """Where that ends, and where the buttons are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ def may_begin(line: str) -> bool:
 
 
 def goes_on(lines: Sequence[str], line: str) -> bool:
-    """Whether a line belongs to the table, or to what may become one, that begins with these."""
+    """Whether a line belongs to the table, or to what may become one, that begins with these lines."""
     (margin, first), (own, row) = _split(lines[0]), _split(line)
     if not may_begin(row) or own.count(">") != margin.count(">") or row.startswith("|") != first.startswith("|"):
         return False

@@ -190,7 +190,7 @@ def _joined(one: _AllMarks, other: _AllMarks) -> _AllMarks:
 
 
 def _merged(edits: Iterable[TextEdit]) -> Iterator[TextEdit]:
-    """The edits, with those that insert or delete one text behind the other as one: an editor has a cost for each."""
+    """The edits, with adjacent insertions and deletions joined: each edit costs an editor something."""
     last: TextEdit | None = None
     parts: list[str] = []
     for edit in edits:

@@ -6,7 +6,6 @@ answer itself is as the model wrote it and may hold any line; but buttons and ke
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +23,8 @@ from ...conversation.snapshot import (
 )
 from ...review.changes import Tally, changes, lines_of, tally
 from ..uris import file_of
-from .plain import GAP, SIGNS, clean, flat, presentable, relative, whole
+from .arguments import as_text, command_of, is_nothing, left_over, text_beside
+from .plain import GAP, SIGNS, clean, flat, presentable, relative, spelled, whole
 from .render import Ask, Running
 from .writer import Writer
 
@@ -91,8 +91,8 @@ def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_run
 
 def _asks_for_command(tool: Tool) -> bool:
     """Whether a question about a call shows its command."""
-    is_open = any(asked.state == "open" and _text(asked.input, "command") for asked in tool.permissions)
-    return is_open and tool.kind == "execute"
+    is_open = any(asked.state == "open" and command_of(asked.input).strip() for asked in tool.permissions)
+    return tool.kind == "execute" and is_open
 
 
 def _write_target(writer: Writer, tool: Tool, context: Context) -> None:
@@ -129,15 +129,16 @@ def _failure(tool: Tool) -> str:
 
 def _details(tool: Tool, context: Context, *, has_command: bool = True) -> Iterable[str]:
     """A call's details as lines; its command only with `has_command`."""
-    command = _text(tool.input, "command") if tool.kind == "execute" else ""
+    command = command_of(tool.input) if tool.kind == "execute" else ""
     if command and has_command:
         yield from whole(f"$ {command}")
     shown = _SHOWN_ELSEWHERE if command or tool.diffs or tool.locations else frozenset({"questions"})
+    shown -= frozenset() if command else {"command"}
     for name, value in tool.input.items():
         if name == "plan" and isinstance(value, str):
             yield from islice(checklist(value), _MOST_LINES)
-        elif name not in shown and value not in (None, "", False):
-            yield from _cut(f"{flat(str(name))}: {value if isinstance(value, str) else _json(value)}")
+        elif name not in shown and not is_nothing(value):
+            yield from _cut(f"{flat(name)}: {as_text(value)}")
     said = _said(tool)
     if said.strip() and said.strip() != _failure(tool):
         yield from _cut(said.strip("\r\n"))
@@ -191,16 +192,17 @@ def _changed(before: str, after: str) -> tuple[Tally, list[str]]:
 
 def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
     """What is asked, and what would be done, indented. The buttons come below."""
+    start = writer.length
     writer.write(f"?{GAP}{flat(context.agent)} asks: {_asked(permission, context)}")
     for line in _proposal(permission, context):
         writer.write(f"\n{INDENT}{line}")
-    writer.marks.asks.append(Ask(permission, writer.length))
+    writer.marks.asks.append(Ask(permission, start, writer.length))
 
 
 def _asked(permission: Permission, context: Context) -> str:
     """What is asked, on one line; with the number of changed lines if the line names the file."""
-    title = flat(permission.title or permission.kind, 300)
-    if permission.kind == "execute" and not permission.diffs and _text(permission.input, "command"):
+    title = spelled(permission.title or permission.kind)
+    if permission.kind == "execute" and not permission.diffs and command_of(permission.input).strip():
         # The command itself is below, in full.
         return "Run this command?"
     if _names_the_file(permission, context):
@@ -215,30 +217,30 @@ def _names_the_file(permission: Permission, context: Context) -> bool:
     if len(permission.diffs) != 1:
         return False
     name = relative(permission.diffs[0].path, context.folder)
-    return f" {flat(permission.title, 300)}".endswith(f" {name}")
+    return f" {spelled(permission.title)}".endswith(f" {name}")
 
 
 def _proposal(permission: Permission, context: Context) -> Iterable[str]:
     """What would be done, in full: a person must be able to read what they allow."""
     for question in permission.questions:
-        yield flat(question.text)
+        yield spelled(question.text)
         for label, description in question.answers:
-            yield f"· {flat(label)}" + (f" — {flat(description)}" if description else "")
+            yield f"· {spelled(label)}" + (f" — {spelled(description)}" if description else "")
     if permission.form:
         yield from _form(permission.form)
         return
-    if permission.diffs:
-        yield from _proposed_changes(permission, context)
-        return
     if permission.is_choice:
-        yield from (f"{at}. {flat(option.name)}" for at, option in enumerate(permission.options, 1))
-    if command := _text(permission.input, "command"):
+        yield from (f"{at}. {spelled(option.name)}" for at, option in enumerate(permission.options, 1))
+    if (command := command_of(permission.input)).strip():
         yield from whole(f"$ {command}")
-    for name, value in permission.input.items():
+    for name, value in left_over(permission):
         if name == "plan" and isinstance(value, str):
             yield from checklist(value)
-        elif name not in {"command", "questions", "description"} and value not in (None, "", False):
-            yield from whole(f"{name}: {value if isinstance(value, str) else _json(value)}")
+        else:
+            yield from whole(f"{spelled(name)}: {as_text(value)}")
+    if text := text_beside(permission):
+        yield from whole(text)
+    yield from _proposed_changes(permission, context)
 
 
 def _form(form: Form) -> Iterable[str]:
@@ -247,11 +249,11 @@ def _form(form: Form) -> Iterable[str]:
         yield f"It asks you to go to {flat(form.host)}:"
         yield from whole(form.page)
     for field in form.fields:
-        yield flat(f"{field.title}{' (required)' if field.is_required else ''}", _LONGEST)
+        yield spelled(f"{field.title}{' (required)' if field.is_required else ''}")
         if field.description:
             yield from whole(field.description)
         for choice in field.choices:
-            yield f"· {flat(choice.name)}" + (f" — {flat(choice.description)}" if choice.description else "")
+            yield f"· {spelled(choice.name)}" + (f" — {spelled(choice.description)}" if choice.description else "")
     if form.unknown:
         yield f"It can only be declined: {flat(', '.join(form.unknown))} is of a kind that this version doesn't know."
 
@@ -271,11 +273,11 @@ def _proposed_changes(permission: Permission, context: Context) -> Iterable[str]
     for diff in diffs:
         inserted, deleted, _ = _diff(diff)
         if not is_named:
-            yield f"{relative(diff.path, context.folder)} +{inserted} −{deleted}"
+            yield f"{spelled(relative(diff.path, context.folder))} +{inserted} −{deleted}"
         if not context.shows_diffs:
             for line in _changed(presentable(diff.old), presentable(diff.new))[1]:
                 yield from whole(line)
-    if context.shows_diffs:
+    if diffs and context.shows_diffs:
         yield "The diff is open beside." if len(diffs) == 1 else "The diffs are open beside."
 
 
@@ -325,7 +327,3 @@ def write_shell(writer: Writer, text: str) -> None:
 def _text(values: Mapping[str, Any], name: str) -> str:
     value = values.get(name)
     return value if isinstance(value, str) else ""
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)

@@ -2,8 +2,8 @@
 
 asyncio's loop on Windows binds a listener to its completion port for ever, so that after a reload the next loop can't
 accept on it (WinError 87), and it closes the listener when a client resets before it is accepted (WinError 64,
-python/cpython#93821). A listener that only `select` looks at has neither problem. It is done so on all systems: what
-nobody can try on Windows is tried on the others.
+python/cpython#93821). A listener that only `select` looks at has neither problem. All systems do it this way, so that
+the tests on any of them try what Windows needs.
 """
 
 from __future__ import annotations

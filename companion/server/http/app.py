@@ -42,13 +42,17 @@ HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
 _TOOLS_PATH = re.compile(r"/tools/([\w .()-]{1,40})")
 MODEL = " (MCP)"
-"""Behind the name of a CLI whose model calls the tools."""
+"""Follows the name of a CLI whose model calls the tools."""
 NOT_OFFERED = "The user has not turned on the setting “agents_use_editor” of QwenCompanion in Sublime Text."
+NOT_ELSEWHERE = (
+    "The editor's tools are for CLIs on the editor's own computer: their paths are those of that computer. "
+    "The connection with open files, the selection and diffs works from here."
+)
 ABOUT_TOOLS = b'"tools/'
 TOO_MUCH = "Too many large requests are being read at the same time. Send it once more."
 FAST = True
-"""Whether the requests that CLIs make all the time are answered without the SDK; otherwise it answers all of them, just
-the same and two to four times as slowly (docs/decisions/0010-fast-path.md)."""
+"""Whether the requests that CLIs make all the time are answered without the SDK; otherwise the SDK gives the same
+answers, two to four times as slowly (docs/decisions/0010-fast-path.md)."""
 METHODS = ("GET", "POST", "DELETE")
 FINAL_CHUNK_LIMIT = 0.5
 """Seconds allowed for sending the final chunk of a stream that another one replaces."""
@@ -97,9 +101,11 @@ class App:
         """Who calls: a CLI's own connection, or its model by the path that `mcp_bridge.mjs` uses."""
         if path == "/mcp":
             return caller
-        others = (*self._endpoint.guests.values(), *self._endpoint.elsewhere.values())  # those have paths of their own
-        if (found := _TOOLS_PATH.fullmatch(path)) is None or caller in others:
+        found = _TOOLS_PATH.fullmatch(path)
+        if found is None or caller in self._endpoint.guests.values():  # those have the tools at their own path
             return PlainTextResponse("Not Found", 404)
+        if caller in self._endpoint.elsewhere.values():
+            return PlainTextResponse(NOT_ELSEWHERE, 403)
         if not self._tools.are_for_clis:
             return PlainTextResponse(NOT_OFFERED, 403)
         return found[1] + MODEL
@@ -160,7 +166,7 @@ class App:
         found = {session: dict(waiting) for session, waiting in self._endpoint.calls.items()}
 
         def cancel(call: asyncio.Event) -> None:
-            with contextlib.suppress(RuntimeError):  # it was waited for so long that this instance has ended
+            with contextlib.suppress(RuntimeError):  # this instance has ended meanwhile
                 loop.call_soon_threadsafe(call.set)
 
         for session in self._sessions:

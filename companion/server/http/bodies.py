@@ -16,9 +16,9 @@ ROOM_FOR_SMALL = 64 * 1024 * 1024
 
 
 class Bodies:
-    """Counts what the requests announce that are being answered: so much may come.
+    """Counts the bytes that the requests have announced which are being answered.
 
-    It is counted before the first byte, so nobody gets stuck in the middle.
+    They count before the first one comes, so that no request gets stuck in the middle.
     """
 
     def __init__(self) -> None:

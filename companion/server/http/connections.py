@@ -63,7 +63,7 @@ class _Gathered(asyncio.Transport):
         self._pieces: list[bytes | bytearray | memoryview] = []
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """See asyncio.WriteTransport."""
+        """Keep some bytes until the end of this turn of the loop."""
         if not data:
             return
         if not self._pieces:
@@ -77,33 +77,33 @@ class _Gathered(asyncio.Transport):
         self._inner.write(data)
 
     def close(self) -> None:
-        """See asyncio.BaseTransport."""
+        """Send what is kept, then close."""
         self.flush()
         self._inner.close()
 
     def abort(self) -> None:
-        """See asyncio.WriteTransport."""
+        """Drop what is kept, and close at once."""
         self._pieces.clear()
         self._inner.abort()
 
     def get_write_buffer_size(self) -> int:
-        """See asyncio.WriteTransport."""
+        """The bytes that are kept or that the socket has not taken yet."""
         return self._inner.get_write_buffer_size() + sum(map(len, self._pieces))
 
     def is_closing(self) -> bool:
-        """See asyncio.BaseTransport."""
+        """Whether it is closed or about to be."""
         return self._inner.is_closing()
 
     def get_extra_info(self, name: str, default: object = None) -> object:
-        """See asyncio.BaseTransport."""
+        """What asyncio knows of the socket, for example its addresses."""
         return self._inner.get_extra_info(name, default)
 
     def pause_reading(self) -> None:
-        """See asyncio.ReadTransport."""
+        """Take nothing more from the socket."""
         self._inner.pause_reading()
 
     def resume_reading(self) -> None:
-        """See asyncio.ReadTransport."""
+        """Take bytes from the socket again."""
         self._inner.resume_reading()
 
     def flush(self) -> None:
@@ -125,7 +125,7 @@ class _Flow(FlowControl):
         self._conn = conn
 
     def resume_reading(self) -> None:
-        """See FlowControl."""
+        """Read on, unless a request is complete and its answer is not."""
         is_answering = self._conn.their_state is h11.DONE and self._conn.our_state is not h11.DONE
         if not is_answering:
             super().resume_reading()
@@ -160,7 +160,7 @@ class Connection(H11Protocol):
         """What has come while a request is answered without h11."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio.Protocol."""
+        """Put what gathers the writes of a turn between uvicorn and the socket."""
         self._gathered = _Gathered(cast("asyncio.Transport", transport), self.loop)
         super().connection_made(self._gathered)
         self.flow = _Flow(self._gathered, self.conn)
@@ -168,7 +168,7 @@ class Connection(H11Protocol):
         self._opened()
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
+        """Answer what has come, or keep it while another request is being answered."""
         self.server_state.default_headers = [(b"date", _date(int(time.time())))]
         if isinstance(self.cycle, _Cycle) and not self.cycle.response_complete:
             self._held += data
@@ -177,14 +177,14 @@ class Connection(H11Protocol):
             super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
+        """Let go of everything that belongs to the connection."""
         super().connection_lost(exc)
         # uvicorn leaves the timer of a connection that was reset, which would keep all of it for KEEP_ALIVE seconds.
         self._unset_keepalive_if_required()
         self._lost()
 
     def _answer_at_once(self, data: bytes) -> bool:
-        """Answer a request without h11, and return whether it was one for that."""
+        """Answer a request without h11, and return whether that was possible."""
         if not self.is_idle or self.conn.trailing_data[0]:
             return False
         if (request := quick.read(data)) is None or (answer := self._at_once(*request)) is None:
@@ -232,7 +232,7 @@ class Connection(H11Protocol):
     def write(self, data: bytes) -> bool:
         """Write a part of a streamed answer; returns whether the client can still get it.
 
-        Nothing is written while the client reads nothing. h11 knows nothing of it, and needs not: only the end of such
+        Nothing is written while the client reads nothing. h11 need not know: only the end of such
         an answer changes its state.
         """
         if self.flow.write_paused or not self.is_open:

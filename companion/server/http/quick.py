@@ -1,7 +1,7 @@
 """Requests that are read without h11, because they have exactly the form that the CLIs' HTTP clients give them.
 
-Most of the time that a small request takes is h11's (docs/performance.md). Whatever isn't in this form to the letter is
-h11's business: bodies that haven't come whole, requests behind one another, other methods and paths, anything unusual.
+h11 takes most of the time of a small request (docs/performance.md). It still reads whatever isn't exactly in this form:
+bodies that haven't come whole, requests behind one another, other methods and paths, anything unusual.
 """
 
 from __future__ import annotations

@@ -36,12 +36,12 @@ class AwaitedSession:
         self._outbox = outbox
 
     def notify(self, notification: Notification) -> None:
-        """See Owner."""
+        """Keep an outcome until the CLI comes back. A context is made anew then."""
         if not isinstance(notification, ContextUpdate):
             self._outbox.append(notification.model_dump(by_alias=True, exclude_none=True))
 
     def left(self) -> dict[str, Any]:
-        """See Owner."""
+        """The session id that the CLI uses, by which the next instance finds it."""
         return {"session": self._known_as}
 
 

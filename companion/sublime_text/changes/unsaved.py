@@ -46,7 +46,7 @@ class OffThread(Protocol):
     """Calls something that may block on another thread, and then what takes its result on the UI thread."""
 
     def __call__(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
-        """See the class."""
+        """Call `call` on another thread, then `done` with its result."""
         ...
 
 

@@ -26,6 +26,9 @@ SIGN_IN_SETTING = "qwen_companion.sign_in"
 """On the view of the page: the id of the sign-in."""
 BUTTONS = "qwen_companion.sign_in"
 NOWHERE = "The daemon knows no provider at which one can sign in. Set a key in its environment."
+SIGN_OUT = "Sign out of {agent}? Its other chats and its own program are signed out, too."
+SIGNED_OUT = "{agent} says that you are signed out. It is started again."
+STAYS = "{agent} says that you are signed out. It may go on with what it has in memory until you close the chat."
 SOONEST = 1.0
 """Seconds between two questions how far it is, at least."""
 
@@ -46,6 +49,27 @@ class QwenCompanionChatSignInCommand(_ChatCommand):
             lambda companion: companion.chats.sign_in.providers(chat_id),
             lambda found: _choose(adapter, chat, found),
         )
+
+
+class QwenCompanionChatSignOutCommand(_ChatCommand):
+    """Sign out of the agent, after a question. Its other chats and its own program are signed out, too."""
+
+    needs = "sign_out"
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether the agent is there, and no turn runs."""
+        status = chat.render.status if chat.render else None
+        return status is not None and status.connection.state == "live" and status.running is None
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask, since it counts beyond this chat."""
+        if sublime.ok_cancel_dialog(SIGN_OUT.format(agent=chat.agent), "Sign Out", "Qwen Companion"):
+            chat_id = chat.id
+            adapter.ask_later(
+                chat.window,
+                lambda companion: companion.chats.sign_in.sign_out(chat_id),
+                lambda is_restarted: say(chat.window, (SIGNED_OUT if is_restarted else STAYS).format(agent=chat.agent)),
+            )
 
 
 def _choose(adapter: Adapter, chat: ChatView, providers: Sequence[str]) -> None:

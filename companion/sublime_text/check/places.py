@@ -21,7 +21,6 @@ SETTLING = 50
 
 
 def panel_has_sheet_id_0(bench: Bench) -> Steps:
-    """See assumptions."""
     panel = _panel(bench)
     yield 0
     number, element = panel.sheet_id(), panel.element()
@@ -29,7 +28,6 @@ def panel_has_sheet_id_0(bench: Bench) -> Steps:
 
 
 def panel_gets_focus(bench: Bench) -> Steps:
-    """See assumptions."""
     panel, tab = _panel(bench), bench.view("tab")
     bench.window.focus_view(panel)
     yield SETTLING
@@ -44,7 +42,6 @@ def panel_gets_focus(bench: Bench) -> Steps:
 
 
 def active_panel(bench: Bench) -> Steps:
-    """See assumptions."""
     _panel(bench)
     bench.window.focus_view(bench.view("tab"))
     yield SETTLING
@@ -56,7 +53,6 @@ def active_panel(bench: Bench) -> Steps:
 
 
 def focus_stays_in_window(bench: Bench) -> Steps:
-    """See assumptions."""
     first, second = bench.view("first"), bench.view("second")
     bench.front.bring_to_front()
     yield lambda: sublime.active_window() == bench.front
@@ -77,7 +73,6 @@ def focus_stays_in_window(bench: Bench) -> Steps:
 
 
 def focus_keeps_selection(bench: Bench) -> Steps:
-    """See assumptions."""
     first, second = bench.view("first"), bench.view("second")
     bench.window.select_sheets(bench.sheets(first, second))
     yield SETTLING
@@ -90,7 +85,6 @@ def focus_keeps_selection(bench: Bench) -> Steps:
 
 
 def select_keeps_groups(bench: Bench) -> Steps:
-    """See assumptions."""
     bench.window.set_layout(SPLIT)
     try:
         views = [bench.view(str(number)) for number in range(4)]
@@ -105,7 +99,6 @@ def select_keeps_groups(bench: Bench) -> Steps:
 
 
 def select_leaves_other_groups(bench: Bench) -> Steps:
-    """See assumptions."""
     bench.window.set_layout(SPLIT)
     try:
         views = [bench.view(str(number)) for number in range(3)]
@@ -122,13 +115,11 @@ def select_leaves_other_groups(bench: Bench) -> Steps:
 
 
 def first_tab(bench: Bench) -> Steps:
-    """See assumptions."""
     yield 0
     return ProbeResult(bench.first_tabs == 1, f"it began with {bench.first_tabs} tabs")
 
 
 def close_closes_one(bench: Bench) -> Steps:
-    """See assumptions."""
     first, second = bench.view("first"), bench.view("second")
     bench.window.select_sheets(bench.sheets(first, second))
     bench.window.focus_view(first)
@@ -140,7 +131,6 @@ def close_closes_one(bench: Bench) -> Steps:
 
 
 def activated_before_loaded(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.file("order.txt", "text\n")
     yield lambda: {"on_activated", "on_load"} <= set(bench.heard(view, "on_activated", "on_load"))
     order = list(dict.fromkeys(bench.heard(view, "on_activated", "on_load")))
@@ -148,7 +138,6 @@ def activated_before_loaded(bench: Bench) -> Steps:
 
 
 def save_is_announced(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.file("save.txt", "text\n")
     yield lambda: not view.is_loading()
     bench.window.focus_view(view)
@@ -165,7 +154,6 @@ def save_is_announced(bench: Bench) -> Steps:
 
 
 def project_data_at_once(bench: Bench) -> Steps:
-    """See assumptions."""
     settings = {"QwenCompanionCheck": {"value": 1}}
     bench.window.set_project_data({"folders": [], "settings": settings})
     data = bench.window.project_data() or {}
@@ -174,7 +162,6 @@ def project_data_at_once(bench: Bench) -> Steps:
 
 
 def companion_answers(bench: Bench) -> Steps:
-    """See assumptions."""
     for _ in range(5):  # the libraries may still be loading
         yield lambda: bench.libraries is not None
     return ProbeResult(bench.libraries is True, "" if bench.libraries else "it did not answer in time")

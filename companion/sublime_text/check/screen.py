@@ -19,7 +19,6 @@ SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
 
 
 def filler_height(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("a\nb\n")
     before = view.text_to_layout(view.text_point(1, 0))[1]
     view.add_phantom(
@@ -35,7 +34,6 @@ def filler_height(bench: Bench) -> Steps:
 
 
 def viewport_at_once(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("line\n" * 500)
     yield 20
     wanted = 20 * view.line_height()
@@ -45,7 +43,6 @@ def viewport_at_once(bench: Bench) -> Steps:
 
 
 def inline_diff_shown(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("a\nd\n" + "e\n" * 100)
     view.settings().set("mini_diff", True)
     view.set_reference_document("a\nb\nc\nd\n" + "e\n" * 100)
@@ -58,8 +55,48 @@ def inline_diff_shown(bench: Bench) -> Steps:
     return ProbeResult(grown > 0, f"the view grew by {grown:g} px for two removed lines")
 
 
-def diff_colours(bench: Bench) -> Steps:
+def reference_compared(bench: Bench) -> Steps:
     """See assumptions."""
+    view = bench.view("a\nX\nc\n")
+    row = yield from _first_change(view, "a\nb\nc\n")
+    return ProbeResult(row == 1, f"the first change is in row {row} instead of 1")
+
+
+def reference_over_reload(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.file("reference.txt", "a\nX\nc\n")
+    yield lambda: not view.is_loading()
+    yield from _first_change(view, "a\nb\nc\n")
+    text = "a\nb\nlonger\n"
+    with open(view.file_name() or "", "w", encoding="utf-8") as file:
+        file.write(text)
+    yield lambda: bench.text(view) == text
+    row = yield from _first_change(view)
+    return ProbeResult(row == 2, f"the first change is in row {row} instead of 2")
+
+
+def reference_reset(bench: Bench) -> Steps:
+    """See assumptions."""
+    view = bench.view("a\nX\nc\n")
+    yield from _first_change(view, "a\nb\nc\n")
+    view.reset_reference_document()
+    row = yield from _first_change(view)
+    return ProbeResult(row == 0, f"the first change is {f'in row {row}' if row else 'nowhere'}")
+
+
+def _first_change(view: sublime.View, reference: str | None = None) -> Generator[Wait, None, int]:
+    """The row of the first change that the editor's gutter shows; 0 for none. `reference` is compared with."""
+    view.settings().set("mini_diff", True)
+    if reference is not None:
+        view.set_reference_document(reference)
+    yield 100  # the editor compares in the background
+    view.sel().clear()
+    view.sel().add(0)
+    view.run_command("next_modification")
+    return view.rowcol(view.sel()[0].b)[0]
+
+
+def diff_colours(bench: Bench) -> Steps:
     view = bench.view("a")
     yield 0
     plain = view.style()
@@ -73,7 +110,6 @@ def diff_colours(bench: Bench) -> Steps:
 
 
 def chat_syntax(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("❯ a prompt\n\nan answer\n")
     view.assign_syntax(SYNTAX)
     yield 50
@@ -83,7 +119,6 @@ def chat_syntax(bench: Bench) -> Steps:
 
 
 def detect_indentation(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("a:\n\tb:\n\t\tc\n\t\td\n\te\n" * 5)
     view.settings().update({"tab_size": 3, "translate_tabs_to_spaces": True, "detect_indentation": True})
     view.run_command("detect_indentation", {"show_message": False})
@@ -96,6 +131,9 @@ PROBES: tuple[Probe, ...] = (
     filler_height,
     viewport_at_once,
     inline_diff_shown,
+    reference_compared,
+    reference_over_reload,
+    reference_reset,
     diff_colours,
     chat_syntax,
     detect_indentation,

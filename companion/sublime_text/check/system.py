@@ -27,17 +27,14 @@ TEXT = "a text of the check\n"
 
 
 def listener_duplicated(_: Bench) -> Steps:
-    """See assumptions."""
     return (yield from _apart(_listener_duplicated))
 
 
 def port_reused(_: Bench) -> Steps:
-    """See assumptions."""
     return (yield from _apart(_port_reused))
 
 
 def open_file_replaced(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.file("replaced.txt", "old\n")
     yield lambda: not view.is_loading()
     path = view.file_name() or ""
@@ -47,17 +44,14 @@ def open_file_replaced(bench: Bench) -> Steps:
 
 
 def one_spelling(bench: Bench) -> Steps:
-    """See assumptions."""
     return (yield from _apart(lambda: _one_spelling(bench.folder)))
 
 
 def path_of_login_shell(_: Bench) -> Steps:
-    """See assumptions."""
     return (yield from _apart(_path_of_login_shell))
 
 
 def notification_program(_: Bench) -> Steps:
-    """See assumptions."""
     name = command(sublime.platform(), "")[0][0]
     found = yield from _apart(lambda: ProbeResult(programs.find(name, os.environ) is not None))
     return ProbeResult(found.holds, f"{name} was {'found' if found.holds else 'not found'}")

@@ -15,19 +15,16 @@ NUL = "a\0b"
 
 
 def insert_keeps_characters(bench: Bench) -> Steps:
-    """See assumptions."""
     yield 0
     return _kept(bench, CHARACTERS)
 
 
 def insert_keeps_nul(bench: Bench) -> Steps:
-    """See assumptions."""
     yield 0
     return _kept(bench, NUL)
 
 
 def replace_keeps_carets(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("abc")
     view.sel().clear()
     view.sel().add(1)
@@ -38,7 +35,6 @@ def replace_keeps_carets(bench: Bench) -> Steps:
 
 
 def replace_keeps_regions(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("abcdef")
     view.add_regions("check", [sublime.Region(1)], flags=sublime.RegionFlags.NO_UNDO)
     bench.replace(view, 1, 1, "XY")
@@ -48,7 +44,6 @@ def replace_keeps_regions(bench: Bench) -> Steps:
 
 
 def modified_during_command(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view()
     bench.replace(view, 0, 0, "x")
     during = bool(bench.heard(view, "on_modified"))
@@ -59,7 +54,6 @@ def modified_during_command(bench: Bench) -> Steps:
 
 
 def nested_modified_at_once(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view()
     counts: list[int] = []
 
@@ -79,7 +73,6 @@ def nested_modified_at_once(bench: Bench) -> Steps:
 
 
 def typed_letters_one_step(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view()
     for letter in "abc":
         view.run_command("insert", {"characters": letter})
@@ -90,7 +83,6 @@ def typed_letters_one_step(bench: Bench) -> Steps:
 
 
 def rewritten_command_asked(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("abc")
     bench.events.clear()
     bench.rewrite = ("right_delete", "select_all")
@@ -123,7 +115,6 @@ class _Ear(sublime_plugin.TextChangeListener):
 
 
 def text_listener_during_edit(bench: Bench) -> Steps:
-    """See assumptions."""
     view, ear = bench.view(), _Ear()
     ear.attach(view.buffer())
     try:
@@ -139,7 +130,6 @@ def text_listener_during_edit(bench: Bench) -> Steps:
 
 
 def phantom_moves_at_insertion(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("abc")
     number = view.add_phantom("check", sublime.Region(1), "x", sublime.PhantomLayout.BLOCK)
     bench.replace(view, 1, 1, "XY")
@@ -149,7 +139,6 @@ def phantom_moves_at_insertion(bench: Bench) -> Steps:
 
 
 def fold_stays_at_insertion(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("abcdef")
     view.fold(sublime.Region(1, 3))
     bench.replace(view, 3, 3, "XY")

@@ -150,18 +150,20 @@ class CommentPanel:
             self._offer(window, found)
 
     def write(self, view: sublime.View, text: str | None = None) -> None:
-        """Comment the selected lines: with a text, or with what the person writes into the input panel.
+        """Comment the lines of each selection: with a text, or with what the person writes into the input panel.
 
         On the line of a comment that wasn't sent, the panel changes that one, and an empty text deletes it.
         """
         window, place = view.window(), self.views.place(view)
         if window is None or place is None:
             return
-        first, last, lines = selected_lines(view)
+        places = selected_lines(view)
+        first, last, _ = places[0]
 
         def add(words: str) -> None:
-            left_out = last - first + 1 - len(lines)
-            self._add(window, Comment(place.path, first, lines, words, place.side, place.agent, left_out=left_out))
+            for begin, end, lines in places:
+                left_out = end - begin + 1 - len(lines)
+                self._add(window, Comment(place.path, begin, lines, words, place.side, place.agent, left_out=left_out))
 
         caret = view.sel()[0].b if len(view.sel()) else 0
         here = [comment for comment in self.views.at(view, caret) if not comment.is_sent]
@@ -171,7 +173,7 @@ class CommentPanel:
             else:
                 self.delete(here[-1:])
             return
-        if here and first == last:
+        if here and first == last and len(places) == 1:
             self.edit(window, here[-1])
             return
         line: Line = (place.path, place.side, first)
@@ -181,9 +183,10 @@ class CommentPanel:
             if words.strip():
                 add(words)
 
+        where = f"line {first}" if first == last else f"lines {first}-{last}"
         self._ask(
             window,
-            f"Comment on line {first}" if first == last else f"Comment on lines {first}-{last}",
+            f"Comment on {where}" if len(places) == 1 else f"Comment on {len(places)} places",
             self.comments.draft(line),
             written,
             lambda words: self.comments.keep_draft(line, words),

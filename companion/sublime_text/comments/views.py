@@ -238,12 +238,14 @@ def _rows(view: sublime.View, region: sublime.Region) -> tuple[int, int]:
     return view.rowcol(region.begin())[0] + 1, view.rowcol(region.end())[0] + 1
 
 
-def selected_lines(view: sublime.View) -> tuple[int, int, tuple[str, ...]]:
-    """The first and the last line of the selection, from 1, and the text that a comment keeps of them.
+def selected_lines(view: sublime.View) -> list[tuple[int, int, tuple[str, ...]]]:
+    """The first and the last line of each selection, from 1, and the text that a comment keeps of them.
 
-    A caret has one line; of several selections it is the first.
+    A caret has one line. Several on the same lines are one.
     """
-    region = view.sel()[0] if len(view.sel()) else sublime.Region(0)
-    end = region.end() - 1 if region.size() and view.rowcol(region.end())[1] == 0 else region.end()
-    lines = sublime.Region(region.begin(), max(region.begin(), end))
-    return *_rows(view, lines), _text(view, lines)
+    found: dict[tuple[int, int], tuple[str, ...]] = {}
+    for region in view.sel() or [sublime.Region(0)]:
+        end = region.end() - 1 if region.size() and view.rowcol(region.end())[1] == 0 else region.end()
+        lines = sublime.Region(region.begin(), max(region.begin(), end))
+        found.setdefault(_rows(view, lines), _text(view, lines))
+    return [(*rows, text) for rows, text in sorted(found.items())]

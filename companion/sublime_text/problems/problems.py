@@ -64,6 +64,13 @@ class EditorProblems:
         if stored is not None:
             self._edited[path] = now, stored
 
+    def reloaded(self, view: sublime.View) -> None:
+        """A view was loaded again because its file has changed. To be called on the worker thread."""
+        self.edited(view)
+        window = view.window()
+        if window and self.is_wanted and not lsp.watches(view, window):
+            sources.lint(view)
+
     def closing(self, view: sublime.View) -> None:
         """A view is about to close: afterwards it has no file. May be called on any thread."""
         if (path := view.file_name()) and not view.clones():

@@ -35,7 +35,7 @@ def linter_problems(window: sublime.Window, paths: Sequence[str] | None) -> list
         return None
     for _ in range(3):  # it writes on another thread
         try:
-            known = {path: list(rows) for path, rows in errors.items()}
+            known = {path: FileProblems(path, list(rows), of_linter, rows) for path, rows in errors.items()}
             break
         except RuntimeError:
             continue
@@ -47,7 +47,16 @@ def linter_problems(window: sublime.Window, paths: Sequence[str] | None) -> list
         paths = [
             path for path in known if path in shown or any(PurePath(path).is_relative_to(each) for each in folders)
         ]
-    return [FileProblems(path, known.get(path, []), of_linter) for path in paths]
+    # It makes a new list whenever a linter has looked, with the same problems too.
+    return [known.get(path) or FileProblems(path, [], of_linter) for path in paths]
+
+
+def lint(view: sublime.View) -> None:
+    """Have SublimeLinter look at a view that was loaded again, of which it doesn't hear."""
+    module: Any = sys.modules.get("SublimeLinter.lint")
+    assigned = getattr(getattr(module, "persist", None), "assigned_linters", None)
+    if isinstance(assigned, Mapping) and assigned.get(view.buffer_id()):  # without one it would say so each time
+        sublime.set_timeout(lambda: view.run_command("sublime_linter_lint"))
 
 
 def build_problems(window: sublime.Window, paths: Sequence[str] | None) -> list[FileProblems] | None:

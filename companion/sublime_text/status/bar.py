@@ -9,7 +9,6 @@ from typing import Literal
 import sublime
 
 from ...editor import WindowStatus
-from ..notices import NOTICES
 
 Wanted = Literal["always", "connected", "never"]
 """When the item is shown. A message that needs an action is shown unless it is "never"."""
@@ -24,10 +23,13 @@ class StatusBar:
     In Sublime a status belongs to a view, so it is set in every view on the screen and in each one that gets the focus.
     """
 
-    def __init__(self, wanted: Wanted, comments: Callable[[sublime.Window], int]) -> None:
-        """`comments` counts those of a window that no agent has got."""
+    def __init__(
+        self, wanted: Wanted, comments: Callable[[sublime.Window], int], notices: Callable[[sublime.Window], int]
+    ) -> None:
+        """`comments` counts those of a window that no agent has got, `notices` those that need an action."""
         self._wanted: Wanted = wanted
         self._comments = comments
+        self._notices = notices
         self._statuses: dict[int, WindowStatus] = {}
 
     def show(self, window: sublime.Window, status: WindowStatus) -> None:
@@ -87,7 +89,7 @@ class StatusBar:
         known = [self._statuses.get(other.id()) for other in sublime.windows() if other.id() != window.id()]
         others = sum(other.diffs for other in known if other)
         elsewhere = "" if status is not None and status.diffs else elsewhere_text(others)
-        texts = words, elsewhere, comments_text(self._comments(window)), notices_text(len(NOTICES.open_in(window)))
+        texts = words, elsewhere, comments_text(self._comments(window)), notices_text(self._notices(window))
         return " · ".join(filter(None, texts))
 
     @staticmethod

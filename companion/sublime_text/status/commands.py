@@ -42,7 +42,7 @@ class QwenCompanionStatusCommand(sublime_plugin.WindowCommand):
     def run(self) -> None:
         """Open the view at once and fill it as the facts arrive."""
         if adapter := package.adapter():
-            NOTICES.seen(self.window)
+            adapter.notices.seen(self.window)
             adapter.show_report(self.window)
 
 
@@ -90,8 +90,9 @@ class QwenCompanionShowLogCommand(sublime_plugin.WindowCommand):
 
     def run(self) -> None:
         """The messages of this window count as read."""
-        NOTICES.show_log(self.window)
-        NOTICES.seen(self.window)
+        NOTICES.show(self.window)
+        if adapter := package.adapter():
+            adapter.notices.seen(self.window)
 
 
 class QwenCompanionDocumentationCommand(sublime_plugin.WindowCommand):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,56 @@ def test_git_is_seen_to_move_the_repository_that_the_folder_is_a_part_of(tmp_pat
     part.look()
     git(whole, "checkout", "-q", "--", "part/a.py")
     assert part.round.look((AGENT,)).by_git == ("a.py",)
+
+
+def test_a_repository_in_an_ignored_folder_is_left_to_a_round_of_its_own(folder: Folder):
+    for path in ("own", "vendor/library", "vendor/of/another", "node_modules/deep/er/library"):
+        folder.write(f"{path}/x.txt", "x\n")
+        committed(folder.path / path)
+    folder.write("vendor/plain/x.txt", "x\n")
+    folder.write(".gitignore", "own/\nvendor\nnode_modules\n")
+    folder.round.begin()
+    assert folder.round.state.nested == ["own", "vendor/library", "vendor/of/another"]
+    folder.write("own/x.txt", "agent\n")
+    folder.look()
+    assert folder.listed() == {}
+
+
+def test_what_an_agent_wrote_just_before_a_save_stays_its_own(folder: Folder):
+    """No look has come between: the person had it in their tab, and saved it with an edit."""
+    folder.round.begin()
+    agents = LINES.replace("line 3\n", "agent\n")
+    folder.write("a.py", agents)
+    folder.round.loaded("a.py", agents)
+    folder.save("a.py", agents.replace("line 20\n", "mine\n"))
+    [row] = folder.round.rows()
+    assert (row.path, row.inserted, row.deleted, row.agents) == ("a.py", 1, 1, (AGENT,))
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES.replace("line 20\n", "mine\n")
+
+
+def test_a_look_between_a_save_and_its_word_changes_nothing_of_that(folder: Folder):
+    before = LINES.encode().replace(b"\n", b"\r\n")
+    folder.write("a.py", before)
+    folder.round.begin()
+    agents = LINES.replace("line 3\n", "agent\n").encode().replace(b"\n", b"\r\n")
+    folder.write("a.py", agents)
+    folder.round.loaded("a.py", LINES.replace("line 3\n", "agent\n"))
+    began = time.time_ns()
+    folder.write("a.py", agents.replace(b"line 20\r\n", b"mine\r\n"))
+    folder.look()
+    folder.round.saved("a.py", [AGENT], began)
+    assert folder.undo_all() == []
+    assert folder.read("a.py") == before.replace(b"line 20\r\n", b"mine\r\n")
+
+
+def test_what_was_loaded_before_the_last_look_says_nothing_of_a_save(folder: Folder):
+    """An agent has written through the tab since."""
+    folder.round.begin()
+    folder.round.loaded("a.py", LINES)
+    agents = LINES.replace("line 3\n", "agent\n")
+    folder.write("a.py", agents)
+    folder.look()
+    folder.save("a.py", agents.replace("line 20\n", "mine\n"))
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES.replace("line 20\n", "mine\n")

@@ -126,7 +126,7 @@ def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_saves(run
         began = time.time_ns()
         (work.path / "a.py").write_text(mine)
         await asyncio.sleep(0.3)  # a look sees it before the editor has told of it
-        work.rounds.saved(str(work.path / "a.py"), None, began)
+        work.rounds.saved(str(work.path / "a.py"), began)
         work.rounds.turn_ended(WindowId(1), ChatId(ViewId(7)), "turn-1")
         await work.until(lambda: work.turns)
         files = await work.rounds.turn_files(WindowId(1), "turn-1")
@@ -195,7 +195,7 @@ def test_a_save_that_has_the_agents_change_too_has_overwritten_nothing(run: Any)
         path.write_text(agents)
         await work.until(lambda: work.editor.below)
         path.write_text(agents.replace("line 20\n", "mine\n"))
-        work.rounds.saved(str(path), None, time.time_ns())
+        work.rounds.saved(str(path), time.time_ns())
         await asyncio.sleep(0.5)
         assert work.editor.lost == []
         assert set(work.rows) == {"a.py"}

@@ -273,7 +273,7 @@ def test_the_system_chooses_a_port_on_the_loopback_interface(endpoint: Endpoint)
 def test_a_window_has_its_old_port_again(endpoint: Endpoint, project: Path):
     """Terminals keep the port that they were opened with."""
     port = endpoint.port
-    with socket.create_connection(("127.0.0.1", port), timeout=5):
+    with socket.create_connection(("127.0.0.1", port), timeout=60):
         endpoint.close()
     again = Endpoint.open(ServedWindow(WindowId(1), (), port))
     assert again.port == port
@@ -288,7 +288,7 @@ def test_an_old_port_that_is_taken_gives_way_to_a_new_one(endpoint: Endpoint):
 
 def test_a_connection_before_the_server_runs_waits(endpoint: Endpoint):
     """The kernel queues it."""
-    with socket.create_connection(("127.0.0.1", endpoint.port), timeout=5) as early:
+    with socket.create_connection(("127.0.0.1", endpoint.port), timeout=60) as early:
         assert early.getpeername()[1] == endpoint.port
 
 

@@ -145,7 +145,7 @@ class Home:
         return subprocess.run(
             login_command(shell, QWEN, command, resume=resume),
             env={"HOME": str(self.root), "PATH": os.environ["PATH"], "TERM_PROGRAM": "Terminus-Sublime"},
-            capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=30,
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=120,
         )  # fmt: skip
 
 

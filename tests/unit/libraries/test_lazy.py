@@ -17,7 +17,7 @@ def run(root: Path, program: str, *path: Path) -> str:
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -305,4 +305,4 @@ heavy = {"asyncio", "email", "importlib.metadata", "json", "zipfile"} & sys.modu
 assert not heavy, heavy
 """
     run = [sys.executable, "-I", "-S", "-c", program, str(root)]
-    subprocess.run(run, check=True, timeout=60)
+    subprocess.run(run, check=True, timeout=180)

@@ -24,7 +24,7 @@ from companion.settings import AGENT_TOOLS, Settings
 
 from ..conftest import Running, until
 from ..problems.test_shown import row
-from ..wire import Cli
+from ..wire import LIMIT, Cli
 
 BRIDGE = Path(__file__).parents[3] / "companion" / "clis" / "mcp_bridge.mjs"
 ON = Settings(agents_use_editor=True)
@@ -376,7 +376,7 @@ def test_a_hook_tells_all_to_who_reads_late(running: Running, agent: Cli, file: 
         assert process.stdin
         process.stdin.write(json.dumps({"hook_event_name": "PostToolUse", "tool_input": {"file_path": file}}).encode())
         process.stdin.close()
-        assert select.select([answer], [], [], 20)[0]
+        assert select.select([answer], [], [], LIMIT)[0]
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.5)
         told = json.loads(answer.read())

@@ -73,6 +73,14 @@ def remote(running: Running, files: list[str]) -> Iterator[tuple[Cli, Stream]]:
         yield cli, cli.listen()
 
 
+def test_its_model_is_told_why_it_has_no_tools_of_the_editor(running: Running, remote: tuple[Cli, Stream]) -> None:
+    running.do(lambda companion: companion.configure(Settings(agents_use_editor=True)))
+    cli, _ = remote
+    refused = cli.send("POST", "/tools/Qwen Code", {})
+    assert refused.status_code == 403
+    assert "editor's own computer" in refused.text
+
+
 def paths(stream: Stream) -> list[str]:
     update = stream.take("ide/contextUpdate")
     return [file["path"] for file in update["workspaceState"]["openFiles"]]

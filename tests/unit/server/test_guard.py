@@ -15,7 +15,7 @@ from companion.server import endpoint as endpoint_module
 from companion.server.http import app
 
 from ..conftest import Running
-from ..wire import Cli, Stream
+from ..wire import LIMIT, Cli, Stream
 
 REQUESTS = [
     *((method, "/mcp") for method in ("GET", "POST", "DELETE", "PUT", "PATCH", "OPTIONS", "HEAD")),
@@ -58,7 +58,7 @@ def test_a_foreign_host_is_403_before_anything_else(cli: Cli, method: str, path:
 
 
 def test_a_request_without_a_host_is_refused(cli: Cli):
-    with socket.create_connection(("127.0.0.1", cli.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", cli.port), timeout=LIMIT) as connection:
         connection.sendall(f"POST /mcp HTTP/1.0\r\nAuthorization: Bearer {cli.token}\r\n\r\n".encode())
         assert connection.recv(100).split(b" ")[1] in {b"403", b"400"}
 
@@ -110,7 +110,7 @@ def test_a_missing_malformed_or_wrong_token_is_401(cli: Cli, method: str, path: 
 
 @pytest.mark.parametrize("token", [b"\xff\xfe\xe9", b" ", b"\t", b""])
 def test_a_token_that_no_client_would_send_is_401(cli: Cli, token: bytes):
-    with socket.create_connection(("127.0.0.1", cli.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", cli.port), timeout=LIMIT) as connection:
         head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{cli.port}\r\nAuthorization: Bearer ".encode()
         connection.sendall(head + token + b"\r\nContent-Length: 0\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 401 ")

@@ -43,7 +43,7 @@ STOP_LIMIT = 6.0
 VERSION_LIMIT = 10.0
 """Seconds for `node --version` and `qwen --version`."""
 SHORT_VERSION_LIMIT = 3.0
-"""The same for a program that has shown itself slow."""
+"""The same for a program that was slow before."""
 OLDEST_NODE = 22
 OLDEST_QWEN = (0, 21, 2)
 LOOK = 0.05
@@ -62,7 +62,7 @@ _NODE_WORDS = re.compile(r"node(\.js)?\b.*\b(version|require|upgrade|unsupported
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """A daemon of ours that listens. Who keeps it over a reload keeps all of it, and the token out of sight."""
+    """A daemon of ours that listens. Whoever keeps it over a reload keeps all of it, and shows the token to nobody."""
 
     pid: int
     started: float

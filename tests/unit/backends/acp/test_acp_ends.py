@@ -281,6 +281,39 @@ def session_prompt(params):
     run(test())
 
 
+NPM = """npm error code ETARGET
+npm error notarget No matching version found for @some/agent@9.9.9.
+npm error notarget In most cases you or one of your dependencies are requesting
+npm error notarget a package version that doesn't exist.
+npm notice New minor version of npm available! 11.19.1 -> 11.21.2
+npm error A complete log of this run can be found in: /home/ada/.npm/_logs/debug-0.log
+"""
+HEADING = "Model Configuration Error:\nNo default model is configured.\n"
+
+
+@pytest.mark.parametrize(
+    ("printed", "cause"),
+    [
+        (NPM, "its start: npm error notarget No matching version found for @some/agent@9.9.9. "),
+        ("npm error code E404\nnpm error 404 Not Found - GET it\n", "its start: npm error 404 Not Found - GET it."),
+        ("npm error code EUSAGE\nnpm error A complete log of this run\n", "its start: npm error code EUSAGE."),
+        (HEADING, "its start: Model Configuration Error: No default model is configured. "),
+    ],
+)
+def test_the_cause_is_what_went_wrong_and_not_what_is_said_around_it(
+    project: Path, tmp_path: Path, printed: str, cause: str
+):
+    script = f"print({printed!r}, file=sys.stderr, flush=True); os._exit(1)"
+
+    async def test():
+        with pytest.raises(AgentStartError) as failed:
+            async with talking(scripted(script, tmp_path), str(project)):
+                pass
+        assert cause in str(failed.value)
+
+    run(test())
+
+
 def test_what_a_program_prints_instead_of_the_protocol_is_in_the_error(project: Path, tmp_path: Path):
     script = 'print("This program is no longer maintained: install the-other-one.", flush=True); os._exit(0)'
 

@@ -60,14 +60,37 @@ FIELDS = {
 UPDATES = st.builds(
     lambda kind, fields: {"sessionUpdate": kind, **fields}, KINDS | JSON, st.fixed_dictionaries({}, optional=FIELDS)
 )
+OPTIONS = st.lists(st.fixed_dictionaries({"optionId": JSON, "name": JSON, "kind": st.just("allow_once") | JSON}))
+SCHEMAS = st.fixed_dictionaries(
+    {
+        "type": st.just("object"),
+        "properties": st.dictionaries(
+            st.text(max_size=3),
+            JSON | st.dictionaries(st.sampled_from(["type", "enum", "oneOf", "default", "items", "minLength"]), JSON),
+            max_size=3,
+        ),
+    }
+)
 METHODS = st.sampled_from([
     "session/update", "session/request_permission", "fs/read_text_file", "fs/write_text_file", "terminal/output",
     "terminal/kill", "terminal/release", "terminal/wait_for_exit", "craft/drainMidTurnQueue", "x",
+    "elicitation/create", "elicitation/complete",
 ])  # fmt: skip
 PARAMS = st.one_of(
     JSON,
     st.fixed_dictionaries({"sessionId": st.just("s"), "update": UPDATES}),
-    st.fixed_dictionaries({"sessionId": st.just("s"), "toolCall": UPDATES, "options": JSON}),
+    st.fixed_dictionaries({"sessionId": st.just("s"), "toolCall": UPDATES, "options": JSON | OPTIONS}),
+    st.fixed_dictionaries(
+        {
+            "sessionId": st.just("s"),
+            "mode": st.sampled_from(["form", "url"]) | JSON,
+            "message": JSON,
+            "requestedSchema": JSON | SCHEMAS,
+            "toolCallId": JSON,
+            "url": JSON,
+            "elicitationId": JSON,
+        }
+    ),
     st.fixed_dictionaries({"path": st.sampled_from(["/none/of/these", "a", "\0", ""]), "content": JSON, "line": JSON}),
 )
 MESSAGES = st.one_of(
@@ -104,15 +127,18 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
         editor = MemoryFiles()
         client = AgentClient(AgentCommand("Fuzzed", ("fuzzed",)), editor, WindowId(1), FixedEnvironment({}))
         client._session.id = "s"
+        client._services = client._made({})
         conversation = Conversation()
         sent: list[bytes] = []
         client._peer._write = sent.append
+        junk: list[str] = []
+        client._peer._on_junk = junk.append
         calls = [asyncio.create_task(client._peer.call("_x", {}, None)) for _ in range(2)]
         try:
             await asyncio.sleep(0)
             for line in printed:
                 client._peer.receive(line)
-            await asyncio.sleep(0)
+                await asyncio.sleep(0)
         finally:
             client._peer.close(EndedError("Fuzzed", ""))
             await asyncio.gather(*calls, return_exceptions=True)
@@ -128,6 +154,8 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
             assert conversation.apply(client._stream._waiting.popleft())
         assert any("The end." in str(turn) for turn in conversation.turns)
         assert all(json.loads(line)["jsonrpc"] == "2.0" for line in sent)
+        assert "a message that could not be taken in" not in junk
+        assert not [line for line in sent if b"the editor could not do it" in line]
         await client.close()
 
     asyncio.run(test())

@@ -18,7 +18,7 @@ from companion.backends.acp.authentication import ways
 from companion.backends.acp.errors import AnswerError
 from companion.backends.acp.process import STOP_LIMIT, AgentProcess
 from companion.backends.parts import Way
-from companion.conversation.failures import NotConnectedError
+from companion.conversation.failures import MissingFeatureError, NotConnectedError
 from tests.agent_talk import is_alive, scripted, until
 
 from ...chats.chatting import CHAT, WINDOW
@@ -299,5 +299,69 @@ def test_a_start_that_is_cancelled_twice_still_ends_its_program(project: Path, t
                 else:
                     gate.set()
         await until(lambda: not is_alive(ended[0].pid))
+
+    run(test())
+
+
+OUT = (
+    SCRIPT.replace('"loadSession": True', '"loadSession": LOADS, "auth": {"logout": {}}')
+    + """
+def logout(params):
+    assert params == {}
+    path = pathlib.Path(sys.argv[1] + ".in")
+    if path.read_text() == "stays": raise Failure(-32603, "The store is locked")
+    path.unlink()
+    return {}
+"""
+)
+
+
+@pytest.mark.parametrize("loads", [True, False])
+def test_the_person_signs_out_and_in_again(project: Path, tmp_path: Path, loads: bool):
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        agent = AgentCommand("Scripted", tuple(scripted(OUT.replace("LOADS", str(loads)), tmp_path)))
+        async with chatting(project, agent) as room:
+            assert "sign_out" not in room.render.status.lacks
+            room.say("Hello")
+            await room.shows("Hello of ")
+            before = room.agent_pid
+            assert await room.chats.sign_in.sign_out(CHAT) is loads
+            assert not (tmp_path / "script.py.in").exists()
+            if loads:
+                assert "wants you to sign in" in await room.state("lost")
+                assert room.render.status.connection.wants_sign_in
+                await room.chats.sign_in.authenticate(CHAT, "g")
+                await room.state("live")
+                await room.shows("as before")
+                assert room.agent_pid != before
+            else:
+                assert room.render.status.connection.state == "live"
+                assert "Hello of" in room.text
+
+    run(test())
+
+
+def test_a_sign_out_that_is_refused_changes_nothing(project: Path, tmp_path: Path):
+    async def test():
+        (tmp_path / "script.py.in").write_text("stays")
+        agent = AgentCommand("Scripted", tuple(scripted(OUT.replace("LOADS", "True"), tmp_path)))
+        async with chatting(project, agent) as room:
+            before = room.agent_pid
+            with pytest.raises(AnswerError, match="The store is locked"):
+                await room.chats.sign_in.sign_out(CHAT)
+            assert (room.render.status.connection.state, room.agent_pid) == ("live", before)
+
+    run(test())
+
+
+def test_an_agent_that_signs_nobody_out_is_said_to_lack_it(project: Path, tmp_path: Path):
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+        async with chatting(project, agent) as room:
+            assert "sign_out" in room.render.status.lacks
+            with pytest.raises(MissingFeatureError, match="can't sign you out"):
+                await room.chats.sign_in.sign_out(CHAT)
 
     run(test())

@@ -69,6 +69,7 @@ class Shown:
             assert code.start == code.end or self.raw[code.end] == "\n"
         for ask in render.asks:
             assert self.raw[ask.at] == "\n"
+            assert self.raw[ask.start] == "?"
         return render
 
 

@@ -141,6 +141,7 @@ def test_a_command_is_shown_to_the_last_character():
     at = said.index("? Qwen Code asks: Run this command?")  # which is shown once
     assert said[at + 1 :] == [
         "    $ " + "x" * 5000, "      ", "      ❯ You", "      rm\\x1b[8m -rf \\u202e/", "    directory: /",
+        "    is_background: false",
     ]  # fmt: skip
 
 

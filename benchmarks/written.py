@@ -1,0 +1,149 @@
+"""What hundreds of written changes cost the UI thread, and how soon all of them are undone, in the editor."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import sublime
+
+from .editor import Editor
+
+FILES = 300
+LINES = 200
+CHANGES = 1_000
+"""Of all files together."""
+LONG = 10_000
+"""Lines of the file in which single changes are kept and undone."""
+AT = range(50, LONG, 100)
+"""Its lines that are changed."""
+TRIES = 5
+REST = 3.0
+"""Seconds after which nothing more is expected to happen on the UI thread."""
+
+
+def lines(count: int) -> list[str]:
+    """A text, by its lines."""
+    return [f"line {number} of a text\n" for number in range(count)]
+
+
+class Written:
+    """An editor with a round of one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._command = 0.0
+        self.editor = Editor(str(folder))
+        self.editor.start()
+        self.editor.connect()
+        self.window = sublime.active_window()
+        self.editor.wait(lambda: self.waits(0) and self.has_begun())
+
+    @property
+    def adapter(self) -> Any:
+        module: Any = sys.modules["QwenCompanion.companion.sublime_text.package"]
+        return module.adapter()
+
+    @property
+    def listing(self) -> Any:
+        return self.adapter.written.listing(self.window)
+
+    def has_begun(self) -> bool:
+        """Whether there is a baseline of the folder."""
+        rounds = self.adapter.thread._running[1].changes
+        known = rounds.roots.windows.get(self.window.id())
+        return bool(known and known.folders and all(each.has_round for each in known.folders.values()))
+
+    def waits(self, files: int, changes: int | None = None) -> bool:
+        """Whether exactly so much waits."""
+        found = self.listing
+        return len(found.rows) == files and changes in (None, found.changes)
+
+    def run(self, target: sublime.Window | sublime.View, command: str) -> None:
+        """Run a command as the UI thread does."""
+        began = time.thread_time()
+        target.run_command(command)
+        self._command = max(self._command, 1000 * (time.thread_time() - began))
+
+    def held(self) -> float:
+        """The longest command or turn of the UI thread until nothing more happens, in ms of its own CPU time."""
+        self.editor.rest(REST)
+        command, self._command = self._command, 0.0
+        return max(command, self.editor.take_busy_ms())
+
+
+def many(written: Written) -> dict[str, float]:
+    """Hundreds of files that an agent has changed: listed, the list opened, all undone."""
+    editor, window = written.editor, written.window
+    paths = [written.folder / f"f{number}.txt" for number in range(FILES)]
+    per_file = [CHANGES // FILES + (number < CHANGES % FILES) for number in range(FILES)]
+    before = lines(LINES)
+    editor.take_busy_ms()
+    for path, count in zip(paths, per_file, strict=True):
+        changed = list(before)
+        for at in range(count):
+            changed[10 + at * 40] = "changed\n"
+        path.write_text("".join(changed), encoding="utf-8", newline="")
+    editor.wait(lambda: written.waits(FILES, CHANGES))
+    figures = {"written.round_ui_ms": written.held()}
+    written.run(window, "qwen_companion_diff_list")
+    figures["written.list_ui_ms"] = written.held()
+    asked: list[str] = []
+    real = sublime.ok_cancel_dialog
+    sublime.ok_cancel_dialog = lambda question, *_, **__: bool(asked.append(question)) or True  # type: ignore[assignment]
+    started = time.perf_counter()
+    written.run(window, "qwen_companion_undo_all_changes")
+    editor.wait(lambda: written.waits(0))
+    figures["written.undo_all_s"] = time.perf_counter() - started
+    sublime.ok_cancel_dialog = real
+    figures["written.undo_all_questions"] = len(asked)
+    figures["written.undo_all_ui_ms"] = written.held()
+    text = "".join(before)
+    if any(path.read_text(encoding="utf-8") != text for path in paths):
+        raise RuntimeError("not everything is undone")
+    return figures
+
+
+def long(written: Written) -> dict[str, float]:
+    """A long file: one change after the other is kept or undone."""
+    editor, window, path = written.editor, written.window, written.folder / "long.txt"
+    changed = lines(LONG)
+    for at in AT:
+        changed[at] = "changed\n"
+    path.write_text("".join(changed), encoding="utf-8", newline="")
+    editor.wait(lambda: written.waits(1, len(AT)))
+    written.run(window, "qwen_companion_review_changes")
+    editor.wait(lambda: window.find_open_file(str(path)))
+    view = window.find_open_file(str(path))
+    assert view
+    regions = lambda: view.get_regions("qwen_companion.written")  # noqa: E731
+    editor.wait(lambda: len(regions()) == len(AT))
+    left = len(AT)
+    found: dict[str, list[float]] = {"keep": [], "undo": []}
+    for _ in range(TRIES):
+        for what, costs in found.items():
+            view.sel().clear()
+            view.sel().add(sublime.Region(regions()[left // 2].begin()))
+            written.held()
+            written.run(view, f"qwen_companion_{what}_change")
+            left -= 1
+            editor.wait(lambda: len(regions()) == left and written.waits(1, left))  # noqa: B023 - in the same turn
+            costs.append(written.held())
+    return {f"written.{what}_10k_ui_ms": max(costs) for what, costs in found.items()}
+
+
+def figures() -> dict[str, float]:
+    """All figures by name."""
+    with tempfile.TemporaryDirectory() as base:
+        folder = Path(base).resolve() / "project"
+        folder.mkdir()
+        for number in range(FILES):
+            (folder / f"f{number}.txt").write_text("".join(lines(LINES)), encoding="utf-8", newline="")
+        (folder / "long.txt").write_text("".join(lines(LONG)), encoding="utf-8", newline="")
+        written = Written(folder)
+        found = many(written) | long(written)
+        written.editor.leave()
+        return found
