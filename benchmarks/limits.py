@@ -10,7 +10,7 @@ LIMITS: Mapping[str, float] = {
     "changes.store_percent": 5,
     "changes.look_ratio": 1,
     "changes.undo_all_s": 2,
-    # While an agent writes all the time; a look in 2 s is a least value, which the tests check
+    # While an agent writes all the time
     "changes.core_percent": 5,
     # CPU time of the UI thread: 1,000 changes in 300 files, and single ones in a file of 10,000 lines
     "written.round_ui_ms": 30,

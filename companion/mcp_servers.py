@@ -11,7 +11,8 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
-from urllib.parse import urlsplit
+
+from .web import is_safe
 
 _NAME = re.compile(r"[\w][\w .-]{0,63}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
@@ -79,7 +80,7 @@ def _wrong(name: str, fields: Mapping[str, Any]) -> str:
 
 
 def _wrong_address(fields: Mapping[str, Any]) -> str:
-    if not _is_address(fields["url"]):
+    if not isinstance(fields["url"], str) or not is_safe(fields["url"]):
         return "has a “url” that is not one of https, or of this computer"
     return _wrong_values(fields.get("headers", {}))
 
@@ -104,15 +105,3 @@ def _wrong_values(values: object) -> str:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
-
-
-def _is_address(value: object) -> bool:
-    if not isinstance(value, str) or not value.isprintable() or any(each in value for each in " \\"):
-        return False
-    try:
-        parts = urlsplit(value)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        return False
-    is_here = host in {"127.0.0.1", "::1", "localhost"}
-    return bool(host) and parts.username is None and (parts.scheme == "https" or (parts.scheme == "http" and is_here))

@@ -22,7 +22,8 @@ def _row(item: Any) -> dict[str, Any]:
     """What a quick panel's item shows."""
     if isinstance(item, QuickPanelItem):
         details = item.details if isinstance(item.details, str) else list(item.details)
-        return {"trigger": item.trigger, "details": details, "annotation": item.annotation}
+        letter = {"letter": item.kind[1]} if len(item.kind) > 1 and item.kind[1] else {}
+        return {"trigger": item.trigger, "details": details, "annotation": item.annotation, **letter}
     if isinstance(item, str):
         return {"trigger": item, "details": "", "annotation": ""}
     if not isinstance(item, (list, tuple)):

@@ -31,14 +31,18 @@ def window_page(
     width: int = 1280,
     height: int = 720,
     sidebar: bool | None = None,
+    dialog: bool = False,
 ) -> str:
     """The page. `scheme` is `dark` or `light`; the side bar is shown if there are folders.
+
+    With `dialog` the last dialog stands above the window, although it has been answered.
 
     Raises LookupError for another scheme.
     """
     if scheme not in SCHEMES:
         raise LookupError(f"no colour scheme {scheme!r}")
-    return WindowPicture(app, window, SCHEMES[scheme], scheme, height).page(width, _has_sidebar(window, sidebar))
+    picture = WindowPicture(app, window, SCHEMES[scheme], scheme, height)
+    return picture.page(width, _has_sidebar(window, sidebar), has_dialog=dialog)
 
 
 def texts_size(window: WindowState, width: int, height: int, sidebar: bool | None = None) -> tuple[float, float]:
@@ -61,11 +65,12 @@ class WindowPicture:
         self._kind = kind
         self._height = height
 
-    def page(self, width: int, sidebar: bool) -> str:
+    def page(self, width: int, sidebar: bool, *, has_dialog: bool = False) -> str:
         """The whole page."""
         variables = "".join(f"--{n.replace('_', '-')}: {c}; " for n, c in self._scheme.colours.items())
         side = self._sidebar() if sidebar else ""
         question = self._question(self._window.question) if self._window.question else ""
+        question += self._dialog() if has_dialog else ""
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             f"<title>{html.escape(self._title())}</title><style>:root {{ {variables}}}\n{STYLE}</style></head>\n"
@@ -150,12 +155,21 @@ class WindowPicture:
         for number, item in enumerate(question.items):
             details = item["details"] if isinstance(item["details"], str) else "<br>".join(item["details"])
             selected = " selected" if number == max(0, question.selected_index) else ""
+            letter = f"<b>{html.escape(item['letter'])}</b>" if item.get("letter") else ""
             rows.append(
-                f'<div class="item{selected}"><div>{html.escape(item["trigger"])}'
+                f'<div class="item{selected}">{letter}<div>{html.escape(item["trigger"])}'
                 f"<em>{html.escape(item['annotation'])}</em></div><small>{details}</small></div>"
             )
         text = html.escape(question.text or question.caption)
         return f'<div class="question"><div class="input">{text}</div>{"".join(rows)}</div>'
+
+    def _dialog(self) -> str:
+        """The last dialog; nothing if there was none."""
+        asked = [each for each in self._app.messages if each["kind"].endswith("_dialog")]
+        if not asked:
+            return ""
+        buttons = "".join(f"<span>{html.escape(each)}</span>" for each in (*asked[-1].get("buttons", ()), "Cancel"))
+        return f'<div class="dialog"><pre>{html.escape(asked[-1]["text"])}</pre><div>{buttons}</div></div>'
 
     def _status_bar(self) -> str:
         if not self._window.visible["status_bar"]:

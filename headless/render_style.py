@@ -80,6 +80,17 @@ body { margin: 0; background: transparent;
 .question .item.selected { background: var(--selection); }
 .question .item em { float: right; font-style: normal; opacity: .6; }
 .question .item small { opacity: .65; }
+.question .item b { float: left; width: 24px; margin: 2px 10px 2px 0; border-radius: 4px; line-height: 24px;
+  text-align: center; color: var(--bluish); background: color-mix(in srgb, var(--bluish) 18%, transparent); }
+.question .item:has(b) small { display: block; margin-left: 34px; }
+.dialog { position: absolute; left: 50%; top: 30px; width: 680px; margin-left: -340px; padding: 20px 24px;
+  border-radius: 10px; background: var(--tab); border: 1px solid var(--border);
+  box-shadow: 0 12px 44px rgb(0 0 0 / .5); box-sizing: border-box; }
+.dialog pre { margin: 0; font: inherit; white-space: pre-wrap; overflow-wrap: anywhere; }
+.dialog div { margin-top: 16px; text-align: right; }
+.dialog span { display: inline-block; min-width: 70px; margin-left: 10px; padding: 4px 12px; border-radius: 5px;
+  text-align: center; border: 1px solid var(--border); }
+.dialog span:first-child { background: var(--selection); }
 .status { flex: none; height: 27px; padding: 0 14px; display: flex; justify-content: space-between;
   align-items: center; font-size: 12px; background: var(--chrome); border-top: 1px solid var(--border); }
 .status > div { opacity: .8; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }

@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 _SPOKEN = {"background_notification_response", "realtime_voice"}
 """Messages of their own that somebody says."""
+_ASKS_THE_PERSON = "askuserquestion"
+"""The name of the tool, which some write with `_`."""
 _MARKERS = {"background_notification_turn_started"}
 """Messages of their own that hold nothing but an id."""
 
@@ -125,7 +127,8 @@ def _located(value: object) -> list[Mapping[str, Any]] | None:
 
 def _arguments(value: object) -> dict[str, Any]:
     """The arguments of a call. What is no object is the only one of them."""
-    return {"arguments": shallow(value)} if isinstance(value, str | list) else shallow_object(value)
+    is_other = isinstance(value, str | list)
+    return {"arguments": shallow(cast("object", value))} if is_other else shallow_object(value)
 
 
 class _ToolMeta(Wire):
@@ -353,33 +356,6 @@ def ignored(kind: str, fields: Mapping[str, Any]) -> events.Ignored:
     return events.Ignored(kind)
 
 
-# What can be chosen
-
-
-class ModelChoice(Wire):
-    """A model that can be switched to."""
-
-    id: str = Field(alias="modelId")
-    name: Text = ""
-    description: Text = ""
-
-
-class ModeChoice(Wire):
-    """A mode that can be switched to."""
-
-    id: str
-    name: Text = ""
-    description: Text = ""
-
-
-class OptionValue(Wire):
-    """A value that an option can have."""
-
-    value: str
-    name: Text = ""
-    description: Text = ""
-
-
 # Permissions
 
 
@@ -410,7 +386,23 @@ def _answerable(value: object) -> list[_Option]:
 class _Permission(Wire):
     tool_call: _ToolCall
     options: Annotated[tuple[_Option, ...], BeforeValidator(_answerable)]
+
+
+class _Questions(Wire):
     questions: tuple[_Question, ...] = ()
+
+
+def _questions(call: Mapping[str, Any]) -> tuple[_Question, ...]:
+    """What a tool asks the person whose purpose that is; nothing for other tools, whose arguments are their own.
+
+    What can't be read is left among the arguments, and an ordinary permission shows it.
+    """
+    meta = as_object(call.get("_meta"))
+    asked: object = meta.get("qwenQuestions")
+    if not asked and str(meta.get("toolName")).replace("_", "").lower() == _ASKS_THE_PERSON:
+        asked = as_object(call.get("rawInput")).get("questions")
+    found = read(_Questions, {"questions": asked})
+    return found.questions if found else ()
 
 
 def decode_permission(
@@ -419,11 +411,6 @@ def decode_permission(
     """Decode a permission request, which the transport has given an id."""
     call = as_object(tool_call)
     fields: dict[str, Any] = {"toolCall": call, "options": options}
-    for place in ("_meta", "qwenQuestions"), ("rawInput", "questions"):
-        asked: object = as_object(call.get(place[0])).get(place[1])
-        if asked:
-            fields["questions"] = asked
-            break
     if (request := read(_Permission, fields)) is None:
         return events.Unsupported("a question that can't be read: answer it in another client")
     return events.PermissionRequest(
@@ -437,6 +424,6 @@ def decode_permission(
                 each.multi_select,
                 tuple((answer.label, answer.description) for answer in each.options),
             )
-            for each in request.questions
+            for each in _questions(call)
         ),
     )

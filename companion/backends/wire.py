@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Annotated, Any, TypeVar, cast
 
@@ -14,6 +15,11 @@ MAX_DEPTH = 100
 """Levels of nesting of a tool's input and output. Deeper values would exhaust the recursion limit."""
 MOST = 2**53 - 1
 """The largest number that JSON carries safely. What is larger is no number of lines or tokens."""
+MAX_NAME = 60
+"""Characters of a name."""
+_UNSEEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ud800-\udfff]"
+)
 _TOO_DEEP = "(nested too deeply to be shown)"
 
 
@@ -30,6 +36,16 @@ def as_object(value: object) -> dict[str, Any]:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def one_line(text: str, most: int) -> str:
+    """A text for a person, on one line: without control characters, nor what turns or hides the text, and cut."""
+    line = " ".join(_UNSEEN.sub(" ", text[: 4 * most]).split())
+    return f"{line[: most - 1]}…" if len(line) > most else line
+
+
+def _name(value: object) -> str:
+    return one_line(_text(value), MAX_NAME)
 
 
 def shallow(value: object) -> object:
@@ -65,6 +81,8 @@ Line = Annotated[int | None, BeforeValidator(as_line)]
 """A line from 1; None where there is anything else."""
 Object = Annotated[dict[str, Any], BeforeValidator(as_object)]
 """An object; empty where there is anything else."""
+Name = Annotated[str, BeforeValidator(_name)]
+"""A name that a person sees, in a dialog too; empty where there is anything else."""
 Text = Annotated[str, BeforeValidator(_text)]
 """A text; empty where there is anything else."""
 

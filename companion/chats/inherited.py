@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..conversation.conversation import Conversation
 from ..conversation.plain import restored
-from .outbox import from_plain, plain
-from .prompt import Draft
+from .prompt import Draft, Excerpt
 
 
 @dataclass
@@ -28,9 +27,9 @@ class Inherited:
     @classmethod
     def from_plain(cls, left: Mapping[str, Any]) -> Inherited:
         """What `as_plain` has made."""
-        queued = {prompt: from_plain(draft) for prompt, draft in left.get("queued", {}).items()}
+        queued = {prompt: _draft(draft) for prompt, draft in left.get("queued", {}).items()}
         return cls(
-            [from_plain(draft) for draft in left["unsent"]],
+            [_draft(draft) for draft in left["unsent"]],
             queued,
             left.get("conversation"),
             bool(left.get("has_turn")),
@@ -39,8 +38,8 @@ class Inherited:
     def as_plain(self) -> dict[str, Any]:
         """All of it as plain data."""
         return {
-            "unsent": [plain(draft) for draft in self.unsent],
-            "queued": {prompt: plain(draft) for prompt, draft in self.queued.items()},
+            "unsent": [asdict(draft) for draft in self.unsent],
+            "queued": {prompt: asdict(draft) for prompt, draft in self.queued.items()},
             "conversation": self.conversation,
             "has_turn": self.has_turn,
         }
@@ -64,3 +63,9 @@ class Inherited:
         """Nobody goes on with the conversation: what waits for its turn goes back to the person."""
         self.conversation = None
         self.unsent += self.take_queued().values()
+
+
+def _draft(data: Mapping[str, Any]) -> Draft:
+    """The draft of plain data."""
+    excerpts = tuple(Excerpt(**excerpt) for excerpt in data["excerpts"])
+    return Draft(data["text"], excerpts, tuple(data["pictures"]), dict(data["unsaved"]))

@@ -6,19 +6,19 @@ import asyncio
 import itertools
 import os
 from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..backends.backend import Backend, Block
 from ..backends.sessions import AgentSession
 from ..conversation.conversation import Conversation
-from ..conversation.failures import ChatError, MissingFeatureError, StreamLostError, UnsendableError
+from ..conversation.failures import ChatError, MissingFeatureError
 from ..conversation.snapshot import Unsent
 from . import prompt
-from .mentions import Mention, mentions
-from .prompt import ChatFolder, Draft, Excerpt
+from .blocks import blocks
+from .mentions import mentions
+from .prompt import ChatFolder, Draft
 from .undone import UndoneNews, undone_text
-from .uris import path_of
 
 MAX_INJECTED = 16_000
 """Characters of a message into a turn that runs; the daemon takes 16 k."""
@@ -30,18 +30,6 @@ ARRIVAL_LIMIT = 3.0
 """Seconds to look whether a prompt has arrived whose answer was lost."""
 ARRIVAL_STEP = 0.1
 """Seconds between two looks."""
-MAX_PICTURE = 8 * 1024 * 1024
-"""Bytes."""
-LOOK_UP_LIMIT = 10.0
-"""Seconds to look up all files that a prompt mentions."""
-
-_PICTURES = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-}
 
 
 class UncertainError(ChatError):
@@ -312,97 +300,3 @@ def _shown(draft: Draft) -> str:
     """A draft as a line of text."""
     attached = (*(excerpt.name for excerpt in draft.excerpts), *map(os.path.basename, draft.pictures))
     return draft.text if draft.text.strip() else ", ".join(attached)
-
-
-async def blocks(draft: Draft, client: Backend, folder: ChatFolder) -> list[Block]:
-    """The blocks of a draft.
-
-    Raises:
-        UnsendableError: a file is excluded, a picture can't be read, or there is nothing to send.
-        ChatError: the daemon can't be asked for the files that are mentioned.
-    """
-    unsaved = {folder.path_here(path): text for path, text in draft.unsaved.items()}
-    named = mentions(draft.text)
-    try:
-        async with asyncio.timeout(LOOK_UP_LIMIT):
-            files = await asyncio.gather(*(_file(mention, unsaved, client, folder) for mention in named))
-    except TimeoutError:
-        raise StreamLostError("The daemon doesn't say which files it has.") from None
-    named_files = [path for _, path in filter(None, files)]
-    if why := await asyncio.to_thread(
-        folder.refusal, [*named_files, *(path_of(each.uri) for each in draft.excerpts), *draft.pictures]
-    ):
-        raise UnsendableError(why)
-    found: list[Block] = []
-    at = 0
-    for mention, file in zip(named, files, strict=True):
-        if file is None or mention.start < at:
-            continue
-        _add_text(found, draft.text[at : mention.start])
-        at, path = file
-        found.append(await _mentioned(path, unsaved, folder))
-    _add_text(found, draft.text[at:])
-    found += (prompt.excerpt(excerpt.uri, excerpt.text) for excerpt in draft.excerpts)
-    for picture in draft.pictures:
-        found.append(await _picture(picture))
-    if not found:
-        raise UnsendableError("There is nothing to send.")
-    return found
-
-
-def _add_text(found: list[Block], text: str) -> None:
-    if text.strip() or (text and found):
-        found.append(prompt.text(text))
-
-
-async def _file(
-    mention: Mention, unsaved: Mapping[str, str], client: Backend, folder: ChatFolder
-) -> tuple[int, str] | None:
-    """Where the name of a file ends in the text, and that file as the person names it; None if there is none."""
-    for end, path in mention.paths:
-        if folder.path_here(path) in unsaved or (client.files and await client.files.is_file(path)):
-            return end, path
-    return None
-
-
-async def _mentioned(path: str, unsaved: Mapping[str, str], folder: ChatFolder) -> Block:
-    buffer = unsaved.get(folder.path_here(path))
-    if buffer is not None:
-        return prompt.excerpt(f"file://{folder.path_there(path)}", buffer)
-    if _kind(path) and folder.is_local:
-        return await _picture(os.path.join(folder.here, path))
-    return prompt.mention(folder.path_there(path))
-
-
-async def _picture(path: str) -> Block:
-    name = os.path.basename(path)
-    kind = _kind(path)
-    if kind is None:
-        raise UnsendableError(f"{name} is no picture that can be sent.", "Take a PNG, JPEG, GIF or WebP file.")
-    try:
-        content = await asyncio.to_thread(_read, path)
-    except OSError as error:
-        raise UnsendableError(f"{name} can't be read: {error.strerror or 'it is no file'}.") from None
-    if len(content) > MAX_PICTURE:
-        raise UnsendableError(f"{name} is larger than 8 MB.", "Take a smaller picture.")
-    return prompt.picture(content, kind)
-
-
-def _kind(path: str) -> str | None:
-    return _PICTURES.get(os.path.splitext(path)[1].lower())
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read(MAX_PICTURE + 1)
-
-
-def plain(draft: Draft) -> dict[str, Any]:
-    """A draft as plain data, for the next instance of the package."""
-    return asdict(draft)
-
-
-def from_plain(data: Mapping[str, Any]) -> Draft:
-    """The draft that `plain` was given."""
-    excerpts = tuple(Excerpt(**excerpt) for excerpt in data["excerpts"])
-    return Draft(data["text"], excerpts, tuple(data["pictures"]), dict(data["unsaved"]))

@@ -16,6 +16,7 @@ from .snapshot import Choices, Command, ConnectionStatus, ContextWindow, Queued,
 from .state import START, State
 from .turns import TurnBuilder
 
+UNTOLD = "The agent goes on with this conversation, but doesn't tell what was said in it."
 _UNFINISHED = {"running", "interrupted", "failed"}
 
 
@@ -207,8 +208,11 @@ class Conversation:
         return True
 
     def rebuild(self, history: Replay) -> None:
-        """Replace everything by a history, in one step."""
+        """Replace everything by a history, in one step. What was seen stays if the agent doesn't tell it."""
         self.replaced = self.prompts
+        if history.is_silent:
+            self._go_on(history)
+            return
         before = dict(self._state.turns)
         self._state.turns.clear()
         self._state.queue.clear()
@@ -224,6 +228,19 @@ class Conversation:
         self._state.queue.update({queued.id: queued for queued in history.queue})
         self._state.dirty = dict.fromkeys(self._state.turns)
         self.rebuilds += 1
+        self._state.mark_changed()
+
+    def _go_on(self, history: Replay) -> None:
+        """Go on with a conversation of which nobody tells what was said."""
+        self.interrupt()
+        self._state.queue.clear()
+        self._state.permissions.clear()
+        for envelope in history.envelopes:
+            self._reducer.apply(envelope)
+        self.cursor = history.cursor
+        self.rebuilds += 1
+        if not self._state.turns:
+            self.tell(UNTOLD)
         self._state.mark_changed()
 
     def _keep_earlier(self, before: Mapping[str, TurnBuilder], history: Replay) -> None:

@@ -13,6 +13,8 @@ from datetime import date, datetime
 from typing import Literal
 from urllib.parse import urlsplit
 
+from ..web import host_of
+
 Value = str | int | float | bool | tuple[str, ...]
 """What a field holds."""
 Values = Mapping[str, Value]
@@ -148,12 +150,8 @@ class Form:
 
     @property
     def host(self) -> str:
-        """The host of the page as a browser looks it up: other alphabets are spelled out. Empty if there is none."""
-        try:
-            name = urlsplit(self.page).hostname or ""
-            return name.encode("idna").decode() if not name.isascii() else name
-        except ValueError:
-            return ""
+        """The host of the page as a browser looks it up; empty if the page is one that nobody is sent to."""
+        return host_of(self.page)
 
     @property
     def is_asked(self) -> bool:

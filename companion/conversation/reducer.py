@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,6 +13,8 @@ from .events import Envelope
 from .history import MOST_TURNS
 from .snapshot import Attachment, Choices, Queued, Speaker
 from .state import State
+
+logger = logging.getLogger(__name__)
 
 LONGEST_NOTICE = 300
 """Characters of a message of its own that is shown as a line of the chat."""
@@ -29,9 +32,14 @@ class Reducer:
         """Apply an event."""
         event, turns, key = envelope.event, self._state.turns, self._state.key_for(envelope)
         was_over = (turn := turns.get(key)) is not None and turn.state != "running"
-        self._REDUCERS[type(event)](self, envelope, event)
-        if not was_over and (turn := turns.get(key)):
-            turn.account(envelope.time, event if isinstance(event, events.MessageChunk) else None)
+        try:
+            self._REDUCERS[type(event)](self, envelope, event)
+            if not was_over and (turn := turns.get(key)):
+                turn.account(envelope.time, event if isinstance(event, events.MessageChunk) else None)
+        except Exception:
+            # A history would bring it again and again: what comes after it must be shown.
+            logger.exception("An event of the kind %s could not be applied", type(event).__name__)
+            self._unsupported(envelope, events.Unsupported("an event that could not be shown"))
 
     def forget(self) -> None:
         """The conversation begins again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from time import time
 from typing import Any, Literal
 
@@ -149,7 +150,7 @@ Item = Message | Tool | ChatNotice
 
 def duration(seconds: float) -> str:
     """A time in words, such as "2 min 5 s"."""
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, rest = divmod(round(seconds) if isfinite(seconds) else 0, 60)
     if minutes >= 60:
         return f"{minutes // 60} h {minutes % 60} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
+from ..web import is_safe
 from .failures import DamagedListError
 
 logger = logging.getLogger(__name__)
@@ -201,20 +202,7 @@ def _command(fields: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]
 
 def is_address(url: str) -> bool:
     """Whether something may be fetched from an address: https, or this computer."""
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        return False
-    if (
-        not host
-        or not _is_visible(url)
-        or any(each in url for each in " \\")
-        or parts.username is not None
-        or len(url) > _LONGEST
-    ):
-        return False
-    return parts.scheme == "https" or (parts.scheme == "http" and host in {"127.0.0.1", "::1", "localhost"})
+    return len(url) <= _LONGEST and is_safe(url)
 
 
 def _address(value: object) -> str:

@@ -37,7 +37,7 @@ from .diff.kept import open_kept
 from .diff.left_views import abandon, keep_unwritten
 from .follow.following import Following
 from .libraries.libraries import Libraries
-from .notices import NOTICES, OpenNotices
+from .notices import NOTICES, OpenNotices, named
 from .notify import notify
 from .problems import tabs
 from .problems.problems import EditorProblems
@@ -114,7 +114,7 @@ class Adapter:
         self.diffs = Diffs(
             self.focus,
             lambda call: self.thread.post(lambda companion: call(companion.reviews)),
-            self.settings.layout,
+            self.settings.of,
             self.written,
             comments=self._comments_of,
             open_comment=lambda window, comment: go_to(window, self.comments.views, comment),
@@ -734,7 +734,7 @@ def _encodings(path: str) -> Encodings:
 
 
 def _print(message: str) -> None:
-    print(f"QwenCompanion: {message}")  # noqa: T201 - Sublime's console
+    print(named(message))  # noqa: T201 - Sublime's console
 
 
 def _note(message: str, window: sublime.Window | None) -> None:

@@ -18,6 +18,11 @@ PANEL = "QwenCompanion"
 """The output panel with the log."""
 
 
+def named(text: str) -> str:
+    """A message with the package's name in front, unless its sentence begins with that."""
+    return text if text.startswith("QwenCompanion ") else f"QwenCompanion: {text}"
+
+
 class Notice(NamedTuple):
     """One message."""
 
@@ -43,7 +48,7 @@ class NoticeLog:
         """Show a message in the status bar for a few seconds and log it."""
         notice = Notice(time.time(), text, WindowId(window.id()) if window else None, needs_action)
         self._log.append(notice)
-        (window or sublime.active_window()).status_message(f"QwenCompanion: {text}")
+        (window or sublime.active_window()).status_message(named(text))
         for shown in sublime.windows():
             if panel := shown.find_output_panel(PANEL):
                 edit(panel, [(panel.size(), panel.size(), f"{notice}\n")])

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .adapter import Adapter
+
+if TYPE_CHECKING:
+    import sublime
 
 _adapter: Adapter | None = None
 
@@ -29,6 +34,11 @@ def leave() -> None:
 def adapter() -> Adapter | None:
     """The adapter while the package is loaded."""
     return _adapter
+
+
+def is_in_diff(view: sublime.View | None) -> bool:
+    """Whether the view that has the focus is one of a diff. Its palette leaves out what is about other files."""
+    return _adapter is not None and view is not None and _adapter.diffs.find(view) is not None
 
 
 def _take() -> Adapter | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import sublime
 
@@ -12,7 +12,6 @@ from ..exclusion import Told
 from ..ids import WindowId
 from ..settings import FILE, PROJECT_KEY, DaemonSettings, Problem, Settings, Values, overridden, read
 from .chat.consent import FILE as AGENTS_FILE
-from .diff.left_views import Layout
 
 _KEY = "qwen_companion"
 _INSTALLED = "installed"
@@ -53,10 +52,6 @@ class SettingsFile:
     def of(self, window: sublime.Window | None, name: str) -> Any:
         """A setting for a window, whose project may override it."""
         return (self._of(window) if window else self._values).by_name[name]
-
-    def layout(self, window: sublime.Window) -> Layout:
-        """How a diff opens in a window."""
-        return cast("Layout", self.of(window, "diff_layout"))
 
     def told(self, window: sublime.Window) -> Told:
         """What may be told of the files of a window."""

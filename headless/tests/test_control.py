@@ -138,7 +138,7 @@ def test_every_way_out_calls_on_exit_and_ends_soon(driver: Driver, how: str):
         driver.process.stdin.close()
     else:
         driver.process.send_signal(signal.SIGTERM)
-    assert driver.process.wait(10) == 0
+    assert driver.process.wait(60) == 0
     assert driver.exit_file.read_text() == "left"
 
 

@@ -132,3 +132,19 @@ def test_an_outline_goes_around_all_rows_of_a_region(app: Application, view: Any
         (f"{top}, {bottom}, {right}", "d"),
         (f"{bottom}, {left}, {right}", "abc"),
     ]
+
+
+def test_the_last_dialog_stands_above_the_window(app: Application, window: Any):
+    state = app.windows[0]
+    sublime.ok_cancel_dialog("First?")
+    sublime.ok_cancel_dialog("Run <this>?", "Do It")
+    page = render.window_page(app, state, dialog=True)
+    assert "<pre>Run &lt;this&gt;?</pre><div><span>Do It</span><span>Cancel</span></div>" in page
+    assert "Run &lt;this&gt;" not in render.window_page(app, state)
+
+
+def test_a_row_of_a_panel_has_its_letter(app: Application, window: Any):
+    kind = (sublime.KindId.COLOR_BLUISH, "Q", "Agent")
+    window.show_quick_panel([sublime.QuickPanelItem("Row", kind=kind), "Plain"], lambda _: None)
+    page = render.window_page(app, app.windows[0])
+    assert page.count("<b>Q</b>") == page.count("<b>") == 1

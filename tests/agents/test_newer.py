@@ -15,6 +15,17 @@ from .test_agents import STEP, Place, place
 __all__ = ["place"]
 
 
+def test_it_shows_what_the_model_thinks(place: Place):
+    async def test():
+        async with place.talk() as talk:
+            script = place.model.speech("So be it.", thoughts=("It is ", "a plum."))
+            turn = await talk.done(await talk.ask(f"Say {script.tag}"))
+            assert said(turn, "thought").strip() == "It is a plum."
+            assert said(turn) == "So be it."
+
+    run(test())
+
+
 def test_a_message_goes_into_the_turn_that_runs(place: Place):
     async def test():
         async with place.talk() as talk:

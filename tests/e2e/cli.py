@@ -35,7 +35,7 @@ class Cli:
 
     def wait_connected(self) -> None:
         """Wait until `/ide status` says "Connected". The CLI connects a moment after its prompt appears."""
-        for _ in range(5):
+        for _ in range(10):
             if CONNECTED in self.command("/ide status"):
                 return
         raise WaitedError(f"the CLI did not connect; its screen:\n{self.terminal.text()}")

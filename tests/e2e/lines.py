@@ -21,7 +21,7 @@ import psutil
 from .terminal import end_processes
 
 #: Seconds to wait for the start of the process, for one answer, and for something to happen.
-START, ANSWER, STEP = 60.0, 30.0, 60.0
+START, ANSWER, STEP = 60.0, 60.0, 60.0
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from ..listening import Listening
 
 #: Seconds to wait for one answer or one notification.
-STEP = 30.0
+STEP = 60.0
 
 
 class McpClient:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.agent_talk import scripted
 
-from .chatting import Room, opened, write_settings
+from .chatting import Chatting, Room, opened, write_settings
 from .clis import NEWEST_QWEN
 from .editor import Editor
 from .mcp_client import connect
@@ -30,6 +30,7 @@ SIZE = (1400, 560)
 CHAT_SIZE = (1400, 760)
 TURN_SIZE = (1400, 700)
 LIST_SIZE = (1000, 560)
+REGISTRY_SIZE = (1000, 800)
 CHANGES = "qwen_companion.changes"
 SCALE = 2
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -157,6 +158,8 @@ def shoot(
         page = editor.home.root / f"{name}-{scheme}.html"
         options |= {"scheme": scheme, "width": size[0], "height": size[1]}
         editor.do("render", window=window, path=str(page), **options)
+        # The folder of this run says nothing to a reader.
+        page.write_text(page.read_text("utf-8").replace(str(editor.home.home), "/home/ada"), "utf-8")
         picture = PICTURES / f"{name}-{scheme}.png"
         photograph(page, picture, size)
         print(picture.relative_to(PROJECT))
@@ -454,10 +457,97 @@ def agents() -> None:
         home.remove()
 
 
+ASKING = """
+def initialize(params):
+    return {"protocolVersion": 1, "agentInfo": {"name": "example", "title": "Example Agent", "version": "1.0"}}
+def session_prompt(params):
+    say("I need to know a few things before I change the prices.\\n\\n")
+    def field(kind, title, **more): return {"type": kind, "title": title, **more}
+    schema = {"type": "object", "required": ["currency", "from"], "properties": {
+        "currency": field("string", "Currency", enum=["EUR", "USD", "GBP"], default="EUR"),
+        "from": field("string", "From which day", format="date"),
+        "rounding": field("integer", "Decimal places", minimum=0, maximum=4, default=2),
+        "postage": field("boolean", "With the postage", default=True)}}
+    ask("elicitation/create", mode="form", message="How are the prices to be changed?", requestedSchema=schema)
+    return {"stopReason": "end_turn"}
+"""
+
+
+def questions() -> None:
+    """An agent asks, and its form is filled in."""
+    home = Home.make()
+    command = scripted(ASKING, home.root)
+    write_settings(home, agents={"Example": {"command": command}})
+    consent = home.home / ".config" / "sublime-text" / "Packages" / "User" / "QwenCompanion Agents.sublime-settings"
+    consent.write_text(json.dumps({"allowed": {"Example": command}, "last": "Example"}), encoding="utf-8")
+    editor = Editor(home, [home.workspace])
+    try:
+        window = resize(editor, LIST_SIZE, sidebar=False)
+        editor.do("command", name="close_file", window=window)
+        here = opened(editor, window)
+        here.wait_text("Example Agent 1.0 on this computer")
+        here.write("Put the new prices in.")
+        here.press("enter")
+        editor.wait("question", lambda: "Answer …" in here.bars)
+        here.command("chat_answer", kind="allow_once")
+        here.wait_question()
+        shoot(editor, window, "agent-question", LIST_SIZE, ("dark",), sidebar=False)
+    finally:
+        editor.kill()
+        home.remove()
+
+
+def registry() -> None:
+    """The list of agents that can be installed, and the question before one is."""
+    home = Home.make()
+    write_settings(home, daemon__enabled=True)
+    kept = home.home / ".cache" / "qwen-companion" / "registry.json"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(PROJECT / "companion" / "registry" / "registry.json", kept)
+    os.utime(kept)
+    editor = Editor(home, [home.workspace])
+    try:
+        window = resize(editor, LIST_SIZE, sidebar=False)
+        editor.do("command", name="close_file", window=window)
+        editor.do("command", name="qwen_companion_install_agent", window=window)
+        here = Chatting(editor, window)
+        items = here.wait_question("The agent to install")["items"]
+        shoot(editor, window, "agent-install", REGISTRY_SIZE, ("dark",), sidebar=False)
+        editor.do("answer", panel=[item["trigger"] for item in items].index("Gemini CLI"), window=window)
+        editor.wait("question", lambda: "Install Gemini CLI" in str(editor.state()["messages"]))
+        shoot(editor, window, "agent-install-question", LIST_SIZE, ("dark",), sidebar=False, dialog=True)
+    finally:
+        editor.kill()
+        home.remove()
+
+
+def actions() -> None:
+    """The actions that can be run with what is selected."""
+    home = Home.make()
+    file = home.workspace / "prices.py"
+    file.write_text(BEFORE, encoding="utf-8")
+    write_settings(home, daemon__enabled=True)
+    editor = Editor(home, [home.workspace])
+    try:
+        window = resize(editor, LIST_SIZE, sidebar=False)
+        editor.do("command", name="close_file", window=window)
+        view = editor.open_file(file)
+        editor.do("select", view=view, regions=[[BEFORE.index("def total"), BEFORE.index("def cheapest")]])
+        editor.do("command", name="qwen_companion_action", window=window)
+        Chatting(editor, window).wait_question()
+        shoot(editor, window, "actions", LIST_SIZE, ("dark",), sidebar=False)
+    finally:
+        editor.kill()
+        home.remove()
+
+
+TAKEN = (diffs, scrolled, written, chat, tabs, lists, agents, questions, registry, actions)
+
+
 def main() -> None:
     """Take all pictures, or only those whose functions are named."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    taken = {each.__name__: each for each in (diffs, scrolled, written, chat, tabs, lists, agents)}
+    taken = {each.__name__: each for each in TAKEN}
     for name in sys.argv[1:] or taken:
         taken[name]()
 

@@ -174,7 +174,7 @@ class Terminal:
         """Seconds since the last output."""
         return time.monotonic() - self._changed_at
 
-    def wait(self, what: str, condition: Callable[[], T], timeout: float = 30.0) -> T:
+    def wait(self, what: str, condition: Callable[[], T], timeout: float = 60.0) -> T:
         """Check `condition` every 50 ms, and return its first true value.
 
         Raises:
@@ -192,7 +192,7 @@ class Terminal:
                 raise WaitedError(f"no {what} within {timeout:g} s; the screen:\n{self.text()}")
             time.sleep(0.05)
 
-    def wait_text(self, text: str, timeout: float = 30.0) -> None:
+    def wait_text(self, text: str, timeout: float = 60.0) -> None:
         """Wait until the screen shows `text`."""
         self.wait(f"{text!r} on the screen", lambda: text in self.text(), timeout)
 

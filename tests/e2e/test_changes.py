@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .gemini import Gemini
-from .model import Call, Model
+from .model import Call, Model, Script
 from .qwen import Home, Qwen
 from .session import CliSession
 
@@ -20,8 +21,9 @@ CONTENT: dict[str, str] = dict.fromkeys(("one.txt", "two.txt", "three.txt", "gon
 CONTENT["before.txt"] = LINES.upper()
 CONTENT["messy.py"] = "x = { 'a':1 }\n"
 FILES = ("one.txt", "two.txt", "three.txt", "gone.txt", "before.txt", "sed.txt", "messy.py")
-#: What its default mode asks before a command, without a model that judges it.
-ASKED = "Yes, allow once"
+#: What the CLIs ask before a command in the modes that ask: Qwen Code's default without a model that judges it, and
+#: Gemini CLI's auto-edit.
+ASKED = ("Yes, allow once", "Allow once")
 #: Seconds until the list has what was written: a look every 2 s, on a busy machine.
 LISTED = 60.0
 
@@ -63,6 +65,28 @@ class Reviewed:
     def run(self, name: str, **arguments: Any) -> None:
         self.editor.do("command", name=name, args=arguments)
 
+    def finish(self, script: Script) -> None:
+        """Wait for the end of what was asked, and allow its command."""
+        terminal = self.session.cli.terminal
+        ends = (script.done, *ASKED)
+        terminal.wait("end or question", lambda: any(text in terminal.text() for text in ends), 60.0)
+        if script.done not in terminal.text():
+            terminal.press("\r")
+        self.session.cli.wait_done(script)
+
+    def decide(self, view: int, name: str, line: str, left: int, *, selects: bool = False) -> None:
+        """Keep or undo the change at a line, or that line alone, and wait until so many are left."""
+        start = self.editor.view(view)["text"].index(line)
+        self.editor.do("select", view=view, regions=[[start, start + (len(line) - 1 if selects else 0)]])
+        self.editor.do("command", name=name, view=view)
+        self.editor.wait("other mark", lambda: len(self.editor.view(view)["annotations"]) == left)
+
+    def opened(self, name: str, changes: int) -> int:
+        """Open a file, and wait for the marks of its changes. Returns the view's id."""
+        view = self.editor.open_file(self.folder / name)
+        self.editor.wait("marks", lambda: len(self.editor.view(view)["annotations"]) == changes)
+        return view
+
 
 def started(make: Any) -> Reviewed:
     def prepared(home: Home, model: Model) -> Any:
@@ -73,6 +97,29 @@ def started(make: Any) -> Reviewed:
     return Reviewed(CliSession[Any].begin(prepared))
 
 
+def qwen_edit(path: Path, old: str, new: str) -> Call:
+    return Call("edit", {"file_path": str(path), "old_string": old, "new_string": new})
+
+
+def gemini_edit(path: Path, old: str, new: str) -> Call:
+    asked = {"file_path": str(path), "old_string": old, "new_string": new, "instruction": "Replace it."}
+    return Call("replace", asked)
+
+
+def everything(folder: Path, edit: Callable[[Path, str, str], Call], **shell: object) -> list[list[Call]]:
+    """What a model does in its turns: edit three files, one of them twice, create, delete, rename, sed, format."""
+    edits = [edit(folder / name, "line 3\nline 4\n", "line three\nline four\n") for name in FILES[:3]]
+    command = "rm gone.txt && mv before.txt after.txt && sed -i 's/line 9$/line nine/' sed.txt"
+    command += f" && {sys.executable} -m ruff format --isolated --no-cache -q messy.py"
+    return [
+        [Call("read_file", {"file_path": str(folder / name)}) for name in FILES[:3]],
+        edits,
+        [edit(folder / "one.txt", "line 20\n", "line 20!\n")],
+        [Call("write_file", {"file_path": str(folder / "made.txt"), "content": "made\n"})],
+        [Call("run_shell_command", {"command": command, "description": "Change files", **shell})],
+    ]
+
+
 @pytest.fixture(params=["", "yolo"], ids=["in its default mode", "yolo"])
 def qwen(request: pytest.FixtureRequest, programs: None) -> Iterator[Reviewed]:
     reviewed = started(lambda home, model: Qwen(home, model, approval=request.param))
@@ -80,85 +127,50 @@ def qwen(request: pytest.FixtureRequest, programs: None) -> Iterator[Reviewed]:
     reviewed.session.close()
 
 
-def test_everything_that_qwen_code_writes_is_listed_and_can_be_undone(qwen: Reviewed) -> None:
-    folder, cli = qwen.folder, qwen.session.cli
-    qwen.wait_baseline()
-    read = [Call("read_file", {"file_path": str(folder / name)}) for name in FILES[:3]]
-    edits = [
-        Call("edit", {"file_path": str(folder / name), "old_string": "line 3\n", "new_string": "line three\n"})
-        for name in FILES[:3]
-    ]
-    also = Call("edit", {"file_path": str(folder / "one.txt"), "old_string": "line 20\n", "new_string": "line 20!\n"})
-    made = Call("write_file", {"file_path": str(folder / "made.txt"), "content": "made\n"})
-    command = "rm gone.txt && mv before.txt after.txt && sed -i 's/line 9$/line nine/' sed.txt"
-    command += f" && {sys.executable} -m ruff format --isolated --no-cache -q messy.py"
-    shell = Call("run_shell_command", {"command": command, "description": "Change files", "is_background": False})
-    script = cli.ask("Change the files", read, edits, [also], [made], [shell])
-    cli.terminal.wait(
-        "end or question", lambda: any(text in cli.terminal.text() for text in (script.done, ASKED)), 60.0
-    )
-    if ASKED in cli.terminal.text():
-        cli.terminal.press("\r")
-    cli.wait_done(script)
-    rows = qwen.wait_listed(
-        one="modified",
-        two="modified",
-        three="modified",
-        made="created",
-        gone="deleted",
-        after="renamed",
-        sed="modified",
-        messy="modified",
-    )
-    assert qwen.text("messy.py") == 'x = {"a": 1}\n'
-    assert {row["agent"] for row in rows.values()} == {"Qwen Code"}
-    assert rows["one.txt"]["changes"] == 2
-    view = qwen.editor.open_file(folder / "one.txt")
-    qwen.editor.wait("marks", lambda: len(qwen.editor.view(view)["annotations"]) == 2)
-    steps = (("qwen_companion_keep_change", "line three\n"), ("qwen_companion_undo_change", "line 20!\n"))
-    for left, (name, line) in zip((1, 0), steps, strict=True):
-        start = qwen.editor.view(view)["text"].index(line)
-        qwen.editor.do("select", view=view, regions=[[start, start]])
-        qwen.editor.do("command", name=name, view=view)
-        qwen.editor.wait("other mark", lambda left=left: len(qwen.editor.view(view)["annotations"]) == left)
-    rest = dict.fromkeys(("two", "three", "sed", "messy"), "modified")
-    qwen.wait_listed(**rest, made="created", gone="deleted", after="renamed")
-    assert qwen.text("one.txt") == LINES.replace("line 3\n", "line three\n")
-    for name in ("made.txt", "gone.txt", "after.txt", "sed.txt", "two.txt", "three.txt", "messy.py"):
-        qwen.run("qwen_companion_undo_file", path=str(folder / name))
-    qwen.wait_listed()
-    assert not (folder / "made.txt").exists()
-    assert not (folder / "after.txt").exists()
-    assert all(qwen.text(name) == CONTENT[name] for name in FILES[1:])
-    script = cli.ask("Read it", [Call("read_file", {"file_path": str(folder / "one.txt")})])
-    cli.wait_done(script)
-    seen = json.dumps(qwen.session.model.requests_of(script)[-1].messages[-1])
-    assert "line three" in seen
-    assert "line 20!" not in seen
-
-
 @pytest.fixture
 def gemini(gemini_program: None) -> Iterator[Reviewed]:
-    def make(home: Home, model: Model) -> Gemini:
-        return Gemini(home, model, approval="auto_edit")
-
-    reviewed = started(make)
+    reviewed = started(lambda home, model: Gemini(home, model, approval="auto_edit"))
     yield reviewed
     reviewed.session.close()
 
 
-def test_what_gemini_cli_writes_in_auto_edit_is_listed_and_can_be_undone(gemini: Reviewed) -> None:
-    folder, cli = gemini.folder, gemini.session.cli
-    gemini.wait_baseline()
-    for name in FILES[:3]:
-        cli.wait_done(cli.ask_to_edit(folder / name, "line 3\n", "line three\n"))
-    cli.wait_done(cli.ask_to_write(folder / "made.txt", "made\n"))
-    rows = gemini.wait_listed(one="modified", two="modified", three="modified", made="created")
-    assert {row["agent"] for row in rows.values()} == {"Gemini CLI"}
-    gemini.run("qwen_companion_keep_file", path=str(folder / "one.txt"))
-    for name in ("two.txt", "three.txt", "made.txt"):
-        gemini.run("qwen_companion_undo_file", path=str(folder / name))
-    gemini.wait_listed()
-    assert gemini.text("one.txt") == LINES.replace("line 3\n", "line three\n")
-    assert gemini.text("two.txt") == gemini.text("three.txt") == LINES
+def test_everything_that_qwen_code_writes_is_listed_and_can_be_undone(qwen: Reviewed) -> None:
+    review(qwen, "Qwen Code", everything(qwen.folder, qwen_edit, is_background=False))
+
+
+def test_everything_that_gemini_cli_writes_in_auto_edit_is_listed_and_can_be_undone(gemini: Reviewed) -> None:
+    review(gemini, "Gemini CLI", everything(gemini.folder, gemini_edit))
+
+
+def review(reviewed: Reviewed, agent: str, turns: list[list[Call]]) -> None:
+    """Have it all done; keep one change, undo another one, a line, and each file; and have a file read again."""
+    folder, cli = reviewed.folder, reviewed.session.cli
+    reviewed.wait_baseline()
+    reviewed.finish(cli.ask("Change the files", *turns))
+    changed = dict.fromkeys(("one", "two", "three", "sed", "messy"), "modified")
+    rest = {"made": "created", "gone": "deleted", "after": "renamed"}
+    rows = reviewed.wait_listed(**changed, **rest)
+    assert reviewed.text("messy.py") == 'x = {"a": 1}\n'
+    assert {row["agent"] for row in rows.values()} == {agent}
+    assert rows["one.txt"]["changes"] == 2
+    view = reviewed.opened("three.txt", 1)
+    reviewed.decide(view, "qwen_companion_undo_change", "line four\n", 1, selects=True)
+    reviewed.editor.wait("line undone", lambda: "line three\nline 4\n" in reviewed.text("three.txt"))
+    view = reviewed.opened("one.txt", 2)
+    reviewed.decide(view, "qwen_companion_keep_change", "line three\n", 1)
+    reviewed.decide(view, "qwen_companion_undo_change", "line 20!\n", 0)
+    del changed["one"]
+    reviewed.wait_listed(**changed, **rest)
+    kept = LINES.replace("line 3\nline 4\n", "line three\nline four\n")
+    assert reviewed.text("one.txt") == kept
+    for name in ("made.txt", "gone.txt", "after.txt", "sed.txt", "two.txt", "three.txt", "messy.py"):
+        reviewed.run("qwen_companion_undo_file", path=str(folder / name))
+    reviewed.wait_listed()
     assert not (folder / "made.txt").exists()
+    assert not (folder / "after.txt").exists()
+    assert all(reviewed.text(name) == CONTENT[name] for name in FILES[1:])
+    script = cli.ask("Read it", [Call("read_file", {"file_path": str(folder / "one.txt")})])
+    cli.wait_done(script)
+    seen = json.dumps(reviewed.session.model.requests_of(script)[-1].messages[-1])
+    assert "line three" in seen
+    assert "line 20!" not in seen

@@ -1,4 +1,4 @@
-"""The real Qwen Code over SSH and in a container, connected by the lines that *Connect a CLI Elsewhere…* shows.
+"""The real CLIs over SSH, and Qwen Code in a container, connected by the lines that *Connect a CLI Elsewhere…* shows.
 
 The other side is a network and a mount namespace of its own: its loopback is another one, its home is another one, and
 the project is mounted under another name. For SSH a real `sshd` runs there; in the container a relay stands in for the
@@ -24,9 +24,11 @@ from typing import Any
 
 import pytest
 
-from . import qwen
+from . import gemini, qwen
 from .cli import START, Cli
+from .clis import NOT_IN_A_CONTAINER, pinned
 from .editor import Editor
+from .gemini import Gemini
 from .model import Model
 from .qwen import Home, Qwen, pinned_command
 from .session import GREET, GREET_BETTER
@@ -34,6 +36,27 @@ from .terminal import Terminal
 
 NAMESPACES = ["unshare", "--mount", "--net"]
 SSHD = "/usr/sbin/sshd"
+DAEMON = """
+HostKey {keys}/host
+AuthorizedKeysFile {keys}/authorized
+PidFile none
+UsePAM no
+StrictModes no
+PermitRootLogin yes
+AllowTcpForwarding yes
+ForceCommand {script}
+"""
+CLIENT = """
+Host buildbox
+  User root
+  IdentityFile {keys}/user
+  IdentitiesOnly yes
+  StrictHostKeyChecking no
+  UserKnownHostsFile /dev/null
+  LogLevel ERROR
+  RemoteForward {port} 127.0.0.1:{port}
+  ProxyCommand {proxy}
+"""
 
 
 def has_namespaces() -> bool:
@@ -57,6 +80,16 @@ class StartedQwen(Qwen):
         Cli.__init__(self, model, terminal)
 
 
+class StartedGemini(Gemini):
+    """Gemini CLI in a terminal that is already running."""
+
+    def __init__(self, model: Model, terminal: Terminal) -> None:
+        Cli.__init__(self, model, terminal)
+
+
+Started = StartedQwen | StartedGemini
+
+
 class OtherSide:
     """An editor with the project, and a place elsewhere that has it under another name."""
 
@@ -67,10 +100,11 @@ class OtherSide:
         self.file = self.home.write("greet.py", GREET)
         self.there = self.home.root / "there"
         self.mounted = self.home.root / "srv" / "app"
-        for folder in (self.there / ".qwen", self.there / "tmp", self.mounted):
+        for folder in (self.there / "tmp", self.mounted):
             folder.mkdir(parents=True)
-        settings = json.dumps(qwen.settings())
-        (self.there / ".qwen" / "settings.json").write_text(settings, encoding="utf-8")
+        for name, settings in ((".qwen", qwen.settings()), (".gemini", gemini.settings())):
+            (self.there / name).mkdir()
+            (self.there / name / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
         self.model = Model()
         stack.callback(self.model.close)
         self.model_port = int(self.model.base_url.rpartition(":")[2].partition("/")[0])
@@ -103,6 +137,8 @@ class OtherSide:
             "OPENAI_API_KEY": "none-needed",
             "OPENAI_MODEL": "scripted",
             "OPENAI_BASE_URL": f"http://127.0.0.1:{self.model_port}/v1",
+            "GEMINI_API_KEY": "none-needed",
+            "GOOGLE_GEMINI_BASE_URL": f"http://127.0.0.1:{self.model_port}",
             "NO_PROXY": "127.0.0.1,localhost",
             "QWEN_CODE_DISABLE_CRON": "1",
             "QWEN_DISABLE_AUTO_TITLE": "1",
@@ -120,20 +156,41 @@ class OtherSide:
         path.chmod(0o755)
         return path
 
-    def connect(self, terminal: Terminal, lines: list[str]) -> StartedQwen:
-        """Paste the lines, and start Qwen Code in the same shell."""
+    def over_ssh(self, line: str) -> Terminal:
+        """A terminal with `ssh`, as a line has it, to a real `sshd` in namespaces of its own."""
+        keys = self.home.root / "keys"
+        keys.mkdir()
+        for name in ("host", "user"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", keys / name], check=True, timeout=60)
+        shutil.copy(keys / "user.pub", keys / "authorized")
+        (keys / "sshd_config").write_text(DAEMON.format(keys=keys, script=self.script()), encoding="utf-8")
+        within = f"ip link set lo up; mkdir -p /run/sshd; exec {SSHD} -i -f {keys}/sshd_config"
+        proxy = f"unshare --mount --net sh -c {shlex.quote(within)}"
+        client = CLIENT.format(keys=keys, port=self.model_port, proxy=proxy)
+        (keys / "config").write_text(client, encoding="utf-8")
+        command = ["ssh", "-F", str(keys / "config"), *shlex.split(line)[1:]]
+        return Terminal(command, cwd=self.home.root, env=self.home.environment(TERM="xterm-256color"))
+
+    def connect(self, terminal: Terminal, lines: list[str], key: str = "qwen") -> Started:
+        """Paste the lines, and start a CLI in the same shell."""
         self.stack.callback(terminal.close)
         terminal.wait_text("ready>", START)
         for line in lines:
             terminal.press(f"{line}\r")
             time.sleep(0.2)
         terminal.wait_text("The editor answers.", START)
-        terminal.press(f"clear; {shlex.join(pinned_command())} --approval-mode default\r")
-        cli = StartedQwen(self.model, terminal)
+        if key == "gemini":
+            options = f"NODE_OPTIONS={shlex.quote(NOT_IN_A_CONTAINER)}"
+            command = [*pinned("gemini", gemini.NEWEST), "-m", "gemini-2.5-flash"]
+            terminal.press(f"clear; {options} {shlex.join(command)}\r")
+            cli: Started = StartedGemini(self.model, terminal)
+        else:
+            terminal.press(f"clear; {shlex.join(pinned_command())} --approval-mode default\r")
+            cli = StartedQwen(self.model, terminal)
         cli.wait_ready()
         return cli
 
-    def review(self, cli: StartedQwen, name: str) -> None:
+    def review(self, cli: Started, name: str) -> None:
         """It is connected, knows the file by its own name, and its change is reviewed here."""
         cli.wait_connected()
         self.editor.wait("connection", lambda: f"{name} is connected." in self.panel())
@@ -145,7 +202,7 @@ class OtherSide:
         self.editor.accept(proposal)
         cli.wait_done(script)
         assert self.file.read_text(encoding="utf-8") == GREET_BETTER
-        assert f"Path: {there}" in self.model.requests_of(script)[0].last_user_text()
+        assert str(there) in str(self.model.requests_of(script)[0].messages)
         self.editor.wait_no_diff()
 
 
@@ -155,46 +212,15 @@ def other(programs: None) -> Iterator[OtherSide]:
         yield OtherSide(stack)
 
 
-def test_over_ssh_a_change_is_reviewed_here(other: OtherSide) -> None:
+@pytest.mark.parametrize(("key", "name"), [("qwen", "Qwen Code"), ("gemini", "Gemini CLI")])
+def test_over_ssh_a_change_is_reviewed_here(other: OtherSide, gemini_program: None, key: str, name: str) -> None:
     """A real `sshd`, which leads the port back."""
     if not os.path.exists(SSHD):
         pytest.skip("sshd is missing: the package openssh-server has it")
-    keys = other.home.root / "keys"
-    keys.mkdir()
-    for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", keys / name], check=True, timeout=20)
-    shutil.copy(keys / "user.pub", keys / "authorized")
-    daemon = f"""
-HostKey {keys}/host
-AuthorizedKeysFile {keys}/authorized
-PidFile none
-UsePAM no
-StrictModes no
-PermitRootLogin yes
-AllowTcpForwarding yes
-ForceCommand {other.script()}
-"""
-    (keys / "sshd_config").write_text(daemon, encoding="utf-8")
-    within = f"ip link set lo up; mkdir -p /run/sshd; exec {SSHD} -i -f {keys}/sshd_config"
-    proxy = f"unshare --mount --net sh -c {shlex.quote(within)}"
-    client = f"""
-Host buildbox
-  User root
-  IdentityFile {keys}/user
-  IdentitiesOnly yes
-  StrictHostKeyChecking no
-  UserKnownHostsFile /dev/null
-  LogLevel ERROR
-  RemoteForward {other.model_port} 127.0.0.1:{other.model_port}
-  ProxyCommand {proxy}
-"""
-    (keys / "config").write_text(client, encoding="utf-8")
     lines = other.lines(place="ssh", host="buildbox")
     [first] = [line for line in other.panel().splitlines() if line.startswith("ssh -R ")]
     assert first == f"ssh -R {other.port}:127.0.0.1:{other.port} buildbox"
-    command = ["ssh", "-F", str(keys / "config"), *shlex.split(first)[1:]]
-    terminal = Terminal(command, cwd=other.home.root, env=other.home.environment(TERM="xterm-256color"))
-    other.review(other.connect(terminal, lines), "Qwen Code on buildbox")
+    other.review(other.connect(other.over_ssh(first), lines, key), f"{name} on buildbox")
 
 
 @pytest.mark.skipif(not hasattr(os, "setns"), reason="a relay between namespaces needs Python 3.12")

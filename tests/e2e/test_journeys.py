@@ -32,6 +32,8 @@ OWN_MODE = (
     "QwenCompanion: Your own settings of Qwen Code have the approval mode “auto-edit”, in which it writes without "
     "asking. What it writes is listed for a review."
 )
+READS = "Do you want to proceed?"
+"""What the CLI asks before it reads a file outside of its folder."""
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a login shell with start-up files")
 
@@ -163,3 +165,57 @@ def test_a_home_in_which_the_folder_is_a_file(desk: Desk) -> None:
     editor.wait("message", lambda: any(one.startswith(sentence[:60]) for one in said(editor)))
     assert [one for one in said(editor) if "can't find this editor" in one] == [sentence]
     assert "Errno" not in desk.report(editor).text
+
+
+def test_a_file_outside_of_the_folder_is_known_and_its_change_is_reviewed(desk: Desk) -> None:
+    """The CLI is told of it while it is open, and asks in its terminal before it reads it."""
+    outside = desk.home.home / "notes.py"
+    outside.write_text(GREET, encoding="utf-8")
+    editor = desk.open()
+    cli = desk.qwen()
+    cli.wait_connected()
+    editor.open_file(outside)
+    cli.wait_told(outside.name)
+    script = cli.ask_to_write(outside, GREET_BETTER)
+    cli.terminal.wait_text(READS)
+    cli.terminal.press("\r")
+    proposal = editor.wait_diff(outside)
+    editor.accept(proposal)
+    cli.wait_done(script)
+    assert outside.read_text(encoding="utf-8") == GREET_BETTER
+    written = "QwenCompanion: Qwen Code has written notes.py."
+    editor.wait("message", lambda: said(editor) == [written])
+    assert desk.report(editor).of(cli) == []
+
+
+def test_with_two_windows_on_one_folder_the_diff_opens_in_the_one_that_was_used_last(desk: Desk) -> None:
+    """The other one says so, and F8 goes there."""
+    editor = desk.open()
+    first = editor.state()["windows"][0]["id"]
+    second = editor.do("new_window", folders=[str(desk.home.workspace)])["window"]
+    editor.wait("both lock files", lambda: len(editor.lock_files()) == 2)
+    [port] = {lock.stem for lock in editor.lock_files()} - {_newest(editor)}
+    editor.do("focus", window=first)
+    editor.wait("the first window's as the newest", lambda: _newest(editor) == port)
+    cli = desk.qwen()
+    cli.wait_connected()
+    path = desk.home.workspace / "greet.py"
+    script = cli.ask_to_write(path, GREET_BETTER)
+    proposal = editor.wait_diff(path)
+    assert proposal["id"] in [view["id"] for view in editor.state()["windows"][0]["views"]]
+    front = editor.do("new_file", window=second)["view"]
+    editor.do("focus", window=second)
+    waiting = "1 diff in another window (F8)"
+    editor.wait("status", lambda: str(editor.view(front)["status"]).count(waiting) == 1)
+    editor.do("command", name="qwen_companion_go_to_diff", window=second)
+    editor.accept(proposal)
+    cli.wait_done(script)
+    editor.wait("status without the diff", lambda: waiting not in str(editor.view(front)["status"]))
+    assert desk.report(editor).of(cli) == []
+    written = "QwenCompanion: Qwen Code has written greet.py."
+    editor.wait("message", lambda: said(editor) == [written])
+
+
+def _newest(editor: Editor) -> str:
+    """The port of the newest lock file, which a CLI prefers."""
+    return max(editor.lock_files(), key=lambda file: file.stat().st_mtime_ns).stem

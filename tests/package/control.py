@@ -25,7 +25,8 @@ SOURCE = "https://github.com/sublimehq/package_control"
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
 BESIDE = PROJECT.parent / "shared/recipes/package_control/Package Control.sublime-package"
-INSTALL_LIMIT = 30.0
+INSTALL_LIMIT = 120.0
+"""Seconds for the libraries, on a busy machine."""
 NAME = "QwenCompanion"
 
 
@@ -130,8 +131,10 @@ class Sublime:
         return {name.replace("_", "-").lower(): version for name, _, version in (each.partition("-") for each in names)}
 
     def drop(self, release: Path) -> None:
-        """Put the package of a release into place, without its libraries."""
-        shutil.copyfile(release / f"{NAME}.sublime-package", self.installed / f"{NAME}.sublime-package")
+        """Put the package of a release into place, without its libraries. A running editor never sees half of it."""
+        new = self.data / f"{NAME}.new"
+        shutil.copyfile(release / f"{NAME}.sublime-package", new)
+        os.replace(new, self.installed / f"{NAME}.sublime-package")
 
 
 Make = Callable[..., Sublime]

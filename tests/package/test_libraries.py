@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shutil
+import zipfile
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from companion.libraries.bounds import PAIR
+from companion.libraries.bounds import BOUNDS, PAIR
 
 from ..e2e.mcp_client import connect
 from .control import NAME, Editor, Make, Sublime, address
@@ -19,7 +23,7 @@ QUESTION = (
     "QwenCompanion needs libraries that are not installed. Add its repository to Package Control and install them?"
 )
 NEEDS = "QwenCompanion needs annotated-types, anyio and 18 more libraries, which are not installed"
-MISSING = f"QwenCompanion: {NEEDS}; {REPAIR}."
+MISSING = f"{NEEDS}; {REPAIR}."
 NEWER = "2.99.0"
 
 
@@ -104,7 +108,7 @@ def test_what_is_wrong_is_said_in_one_sentence_and_repaired_by_one_command(
 ) -> None:
     break_it(installed)
     editor = installed.start()
-    sentence = f"QwenCompanion: {what}; {REPAIR}."
+    sentence = f"{what}; {REPAIR}." if what.startswith("QwenCompanion ") else f"QwenCompanion: {what}; {REPAIR}."
     assert editor.wait_message(what) == sentence
     assert [line for line in editor.console() if what in line] == [sentence]
     assert not [line for line in editor.console() if "Traceback" in line]
@@ -235,6 +239,82 @@ def test_a_repair_that_had_to_wait_for_a_restart_is_finished_at_the_start(instal
     works(editor)
     assert "pydantic-core" in installed.versions()
     # It was installed from a copy of the repository, so nobody is asked.
+    assert editor.question() is None
+    editor.quit()
+
+
+AHEAD = "99.0.0"
+
+
+def channel_ahead(offline: Path, folder: Path, edit: Callable[[str], str]) -> Path:
+    """A repository with a later anyio than any that was tried, whose `__init__.py` is edited."""
+    shutil.copytree(offline, folder)
+    (wheel,) = folder.glob("anyio-*.whl")
+    name, old, _ = wheel.name.split("-", 2)
+    later = folder / wheel.name.replace(f"-{old}-", f"-{AHEAD}-")
+    info = f"{name}-{AHEAD}.dist-info"
+    files: dict[str, bytes] = {}
+    with zipfile.ZipFile(wheel) as before:
+        for path in before.namelist():
+            files[path.replace(f"{name}-{old}.dist-info", info)] = before.read(path)
+    metadata = files[f"{info}/METADATA"].decode("utf-8")
+    files[f"{info}/METADATA"] = metadata.replace(f"Version: {old}", f"Version: {AHEAD}").encode()
+    files["anyio/__init__.py"] = edit(files["anyio/__init__.py"].decode("utf-8")).encode()
+    del files[f"{info}/RECORD"]
+    sums = {
+        path: urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode() for path, data in files.items()
+    }
+    rows = [f"{path},sha256={sums[path]},{len(data)}" for path, data in files.items()]
+    files[f"{info}/RECORD"] = "\n".join([*rows, f"{info}/RECORD,,", ""]).encode()
+    with zipfile.ZipFile(later, "w") as after:
+        for path, data in files.items():
+            after.writestr(path, data)
+    index = folder / "repository.json"
+    content = json.loads(index.read_text(encoding="utf-8"))
+    (entry,) = (each for each in content["libraries"] if each["name"] == "anyio")
+    (release,) = entry["releases"]
+    release["version"] = AHEAD
+    release["url"] = release["url"].replace(wheel.name, later.name)
+    release["sha256"] = hashlib.sha256(later.read_bytes()).hexdigest()
+    index.write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+def test_a_channel_that_is_ahead_of_what_was_tried_is_named_in_the_log_and_works(
+    make: Make, offline: Path, tmp_path: Path
+) -> None:
+    ahead = channel_ahead(offline, tmp_path / "ahead", lambda text: text)
+    sublime = make(address(ahead))
+    editor = sublime.start()
+    editor.install()
+    works(editor)
+    assert sublime.versions()["anyio"] == AHEAD
+    editor.quit()
+    editor = sublime.start()
+    works(editor)
+    tried = BOUNDS["anyio"][1]
+    said = [line for line in editor.console() if f"anyio {AHEAD}" in line]
+    assert [line.partition("anyio")[2] for line in said] == [
+        f" {AHEAD} is newer than any that was tried (before {tried})"
+    ]
+    assert not [one for one in editor.messages() if "anyio" in one]
+    editor.quit()
+
+
+def test_a_channel_with_a_library_that_really_fails_is_named_and_no_repair_is_offered(
+    make: Make, offline: Path, tmp_path: Path
+) -> None:
+    """Another installation of the same version would fail as well."""
+    removed = "raise ImportError('no more', name='anyio.streams')\n"
+    ahead = channel_ahead(offline, tmp_path / "ahead", lambda text: removed + text.replace("from __future__", "#"))
+    sublime = make(address(ahead))
+    editor = sublime.start()
+    editor.control("install_packages", packages=[NAME], unattended=True)
+    said = editor.wait_message(f"anyio {AHEAD}")
+    assert said == (
+        f"QwenCompanion does not run with anyio {AHEAD}, which is newer than it knows; "
+        "update QwenCompanion, or report it if there is no update."
+    )
     assert editor.question() is None
     editor.quit()
 

@@ -184,11 +184,7 @@ def test_every_platform_gets_the_wheels_that_fit_it(control: Path, offline: Path
 
 def test_a_cli_that_is_connected_goes_on_over_an_upgrade(make: Make, root: Path, tmp_path: Path, offline: Path) -> None:
     """Nothing is typed, and the next diff works."""
-    private = shutil.ignore_patterns(".git", ".venv", ".*cache", "node_modules", "__pycache__", "dist", ".coverage*")
-    tree = shutil.copytree(root, tmp_path / "tree", ignore=private)
-    init = tree / "companion/__init__.py"
-    init.write_text(init.read_text(encoding="utf-8").replace(f'"{__version__}"', f'"{NEXT}"'), encoding="utf-8")
-    (tree / ".cache").symlink_to(root / ".cache")
+    tree = next_version(root, tmp_path / "tree")
     served = shutil.copytree(offline, tmp_path / "served")
     sublime = make(address(served))
     editor = sublime.start()
@@ -205,6 +201,49 @@ def test_a_cli_that_is_connected_goes_on_over_an_upgrade(make: Make, root: Path,
         editor.wait("stream of the CLI", lambda: len(client.received("ide/contextUpdate")) > contexts)
         accept_a_diff(editor, client, "after.py")
     editor.quit()
+
+
+def test_an_older_version_is_never_an_upgrade_and_goes_on_where_it_is_put_into_place(
+    make: Make, root: Path, tmp_path: Path, offline: Path
+) -> None:
+    """A release that was withdrawn: Package Control leaves the newer one alone, and the CLI outlives a step back."""
+    newer = tmp_path / "newer"
+    build(next_version(root, tmp_path / "tree"), newer, NEXT, "--offline")
+    served = shutil.copytree(newer, tmp_path / "served")
+    sublime = make(address(served))
+    editor = sublime.start()
+    editor.install()
+    assert version(sublime) == NEXT
+    libraries = sublime.versions()
+    with connect(editor.served()) as client:
+        client.wait_for("ide/contextUpdate")
+        accept_a_diff(editor, client, "before.py")
+        shutil.rmtree(served)
+        shutil.copytree(offline, served)
+        editor.control("upgrade_packages", packages=[NAME], unattended=True)
+        editor.wait_console("up-to-date")
+        assert version(sublime) == NEXT
+        accept_a_diff(editor, client, "between.py")
+        contexts = len(client.received("ide/contextUpdate"))
+        sublime.drop(offline)
+        editor.wait("stream of the CLI", lambda: len(client.received("ide/contextUpdate")) > contexts)
+        accept_a_diff(editor, client, "after.py")
+    assert (sublime.installed / f"{NAME}.sublime-package").read_bytes() == (
+        offline / f"{NAME}.sublime-package"
+    ).read_bytes()
+    assert sublime.versions() == libraries
+    assert not [line for line in editor.console() if "Traceback" in line]
+    editor.quit()
+
+
+def next_version(root: Path, tree: Path) -> Path:
+    """A copy of the project that has a later version."""
+    private = shutil.ignore_patterns(".git", ".venv", ".*cache", "node_modules", "__pycache__", "dist", ".coverage*")
+    shutil.copytree(root, tree, ignore=private)
+    init = tree / "companion/__init__.py"
+    init.write_text(init.read_text(encoding="utf-8").replace(f'"{__version__}"', f'"{NEXT}"'), encoding="utf-8")
+    (tree / ".cache").symlink_to(root / ".cache")
+    return tree
 
 
 def version(sublime: Sublime) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from typing import Any
 from unittest.mock import patch
 
@@ -24,9 +24,11 @@ class _Part:
         self._prefix = prefix
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        is_question = iscoroutinefunction(getattr(self._kind, name))
+        method = getattr(self._kind, name)
+        is_question, form = iscoroutinefunction(method), signature(method)
 
         def call(*args: Any, **named: Any) -> Any:
+            form.bind(None, *args, **named)  # what the real ones would refuse is refused here
             return self._recorder.call(f"{self._prefix}{name}", args, named, is_question=is_question)
 
         return call
@@ -111,7 +113,7 @@ class ChatCase(CompanionCase):
 
     def told(self, name: str) -> Steps:
         """Wait until the companion has been told something."""
-        yield {"condition": lambda: self.chats.of(name), "timeout": 20_000}
+        yield {"condition": lambda: self.chats.of(name), "timeout": 60_000}
 
     def show(
         self, *items: Any, state: str = "running", replaces_all: bool = False, session: str = "session-1", **status: Any

@@ -104,7 +104,7 @@ class CompanionCase(DeferrableTestCase):
 
     def done(self, future: Future[Any]) -> Steps:
         """Wait for what runs on another thread; its error is the test's."""
-        yield {"condition": future.done, "timeout": 20_000}
+        yield {"condition": future.done, "timeout": 60_000}
         future.result()
 
     def open_diff(self, content: str, path: Path | str | None = None, cli: Cli | None = None) -> Steps:
@@ -152,7 +152,7 @@ class CompanionCase(DeferrableTestCase):
     def written(self, cli: Cli | None = None) -> Steps:
         """Wait for the acceptance of the only diff of the CLI, and write the file as the CLI does: self.content."""
         cli = cli or self.cli
-        yield {"condition": lambda: cli.outcomes, "timeout": 20_000}
+        yield {"condition": lambda: cli.outcomes, "timeout": 60_000}
         [(method, params)] = cli.outcomes
         self.assertEqual(method, "ide/diffAccepted")
         self.content: str = params["content"]

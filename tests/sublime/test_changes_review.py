@@ -23,7 +23,7 @@ class ChangesCase(CompanionCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.set_limit("changes.looking", "LOOK", 0.1)
-        yield {"condition": self.has_begun, "timeout": 20_000}
+        yield {"condition": self.has_begun, "timeout": 60_000}
 
     @property
     def on_screen(self) -> Any:
@@ -40,7 +40,7 @@ class ChangesCase(CompanionCase):
         """Begin another round, and wait until it has begun."""
         before = time.time()
         self.window.run_command("qwen_companion_begin_round")
-        yield {"condition": lambda: self.has_begun(before), "timeout": 20_000}
+        yield {"condition": lambda: self.has_begun(before), "timeout": 60_000}
 
     def listed(self) -> dict[str, tuple[str, int]]:
         """What waits: the kind and the number of changes of each file."""
@@ -49,12 +49,12 @@ class ChangesCase(CompanionCase):
     def waits(self, **expected: tuple[str, int]) -> Steps:
         """Wait until exactly this is listed, by the names without their ending."""
         named = lambda: {path.partition(".")[0]: found for path, found in self.listed().items()}  # noqa: E731
-        yield {"condition": lambda: named() == expected, "timeout": 20_000}
+        yield {"condition": lambda: named() == expected, "timeout": 60_000}
 
     def marked(self, view: sublime.View, changes: int) -> Steps:
         """Wait until a view shows this number of changes."""
         regions = lambda: view.get_regions("qwen_companion.written")  # noqa: E731
-        yield {"condition": lambda: not view.is_loading() and len(regions()) == changes, "timeout": 20_000}
+        yield {"condition": lambda: not view.is_loading() and len(regions()) == changes, "timeout": 60_000}
 
     def put_caret(self, view: sublime.View, line: int, to: int | None = None) -> None:
         """Put the caret into a line, counted from 1, or select lines."""
@@ -77,7 +77,7 @@ class TestWritten(ChangesCase):
     def opened_at_first(self) -> Steps:
         """Go to the first change: self.code."""
         self.window.run_command("qwen_companion_review_changes")
-        yield {"condition": lambda: self.window.find_open_file(str(self.path)), "timeout": 20_000}
+        yield {"condition": lambda: self.window.find_open_file(str(self.path)), "timeout": 60_000}
         code = self.window.find_open_file(str(self.path))
         assert code
         self.code = code
@@ -150,14 +150,14 @@ class TestWritten(ChangesCase):
         self.path.write_text(LINES.replace("line 3\nline 4\nline 5\n", "x\ny\nz\n"), newline="")
         yield from self.waits(code=("modified", 1))
         self.window.run_command("qwen_companion_review_changes")
-        yield {"condition": lambda: self.window.find_open_file(str(self.path)), "timeout": 20_000}
+        yield {"condition": lambda: self.window.find_open_file(str(self.path)), "timeout": 60_000}
         code = self.window.find_open_file(str(self.path))
         assert code
         yield from self.marked(code, 1)
         self.put_caret(code, 4, 4)
         code.run_command("qwen_companion_undo_change")
         expected = LINES.replace("line 3\nline 4\nline 5\n", "x\nline 4\nz\n")
-        yield {"condition": lambda: self.path.read_text() == expected, "timeout": 20_000}
+        yield {"condition": lambda: self.path.read_text() == expected, "timeout": 60_000}
 
     @unittest.skipIf(sys.platform == "win32", "links need a right there")
     def test_the_next_change_is_behind_files_that_cannot_be_opened(self) -> Steps:
@@ -169,7 +169,7 @@ class TestWritten(ChangesCase):
         yield from self.opened_at_first()
         self.put_caret(self.code, 30)
         self.window.run_command("qwen_companion_go_to_diff")
-        yield {"condition": lambda: self.window.find_open_file(str(self.folder / "z.txt")), "timeout": 20_000}
+        yield {"condition": lambda: self.window.find_open_file(str(self.folder / "z.txt")), "timeout": 60_000}
         self.assertIsNone(self.window.find_open_file(str(self.folder / "link.txt")))
 
     @unittest.skipIf(sys.platform == "win32", "links need a right there")
@@ -267,7 +267,7 @@ class TestWritten(ChangesCase):
         yield from self.marked(right, 2)
         self.put_caret(right, 3)
         right.run_command("qwen_companion_keep_change")
-        yield {"condition": lambda: "line three\n" in text_of(left[0]), "timeout": 20_000}
+        yield {"condition": lambda: "line three\n" in text_of(left[0]), "timeout": 60_000}
         right.run_command("qwen_companion_toggle_diff_layout")
         yield lambda: len(self.window.views()) == views
         self.assertEqual(self.window.active_view(), self.code)

@@ -161,7 +161,7 @@ class TestClipboard(ChatCase):
             ):
                 self.put_caret(-1)
                 self.view.run_command("paste")
-                yield {"condition": lambda: self.chat.pictures, "timeout": 20_000}
+                yield {"condition": lambda: self.chat.pictures, "timeout": 60_000}
         [path] = self.chat.pictures
         self.assertEqual(Path(path).read_bytes(), b"a picture")
         if os.name == "posix":
@@ -172,7 +172,7 @@ class TestClipboard(ChatCase):
         sublime.set_clipboard("no picture")
         with patch.object(clipboard.programs, "find", lambda _, __: None):
             self.window.run_command("qwen_companion_chat_picture", {"clipboard": True})
-            yield {"condition": lambda: any("no picture" in said for said in self.screen.messages), "timeout": 20_000}
+            yield {"condition": lambda: any("no picture" in said for said in self.screen.messages), "timeout": 60_000}
         self.assertEqual(self.chat.pictures, [])
 
     def test_the_path_of_a_picture_is_enough(self) -> Steps:

@@ -114,19 +114,50 @@ class TestForms(ChatCase):
         yield from self.voted("accept", {"many": ("x", "z"), "sure": False})
 
     def test_a_page_is_opened_only_after_its_host_was_seen(self) -> Steps:
-        self.ask_form(page="https://bank.example@evil.example/login")
+        self.ask_form(page="https://evil.example/bank.example")
         self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Open evil.example … (y) Option 1 (n)"])
         opened: list[str] = []
         asked: list[str] = []
         with patch.object(webbrowser, "open", opened.append):
-            for answer in (False, True):
+            # The first answer is the one that Enter gives.
+            for answer in (sublime.DialogResult.CANCEL, sublime.DialogResult.YES, sublime.DialogResult.NO):
                 with patch.object(
-                    sublime, "ok_cancel_dialog", lambda text, *_, answer=answer: asked.append(text) or answer
+                    sublime,
+                    "yes_no_cancel_dialog",
+                    lambda text, yes, no, *_, answer=answer: asked.extend([text, yes, no]) or answer,
                 ):
                     self.screen.click(self.view, "answer:p1")
-                self.assertEqual(len(opened), answer)
+                self.assertEqual(len(opened), answer == sublime.DialogResult.NO)
         self.assertIn("a page of\n\n    evil.example\n", asked[0])
+        self.assertEqual(asked[1:3], ["Not Now", "Open the Page"])
         yield from self.voted("accept", {})
+
+    def test_an_agents_words_can_not_take_over_the_dialog_of_a_page(self) -> Steps:
+        form = loaded("conversation.forms").Form((), "https://evil.example/")
+        asked: list[str] = []
+        with patch.object(
+            sublime, "yes_no_cancel_dialog", lambda text, *_: asked.append(text) or sublime.DialogResult.CANCEL
+        ):
+            opens = loaded("sublime_text.chat.forms").open_page("A\n\u202eB" * 99, "Fine.\n\n\u202e" + "x" * 9999, form)
+        self.assertFalse(opens)
+        self.assertNotIn("\u202e", asked[0])
+        self.assertEqual(asked[0].count("\n"), 7)
+        self.assertLess(len(asked[0]), 1000)
+        yield 1
+
+    def test_an_agents_words_can_not_take_over_the_dialog_of_a_file(self) -> Steps:
+        asked: list[str] = []
+        with patch.object(sublime, "ok_cancel_dialog", lambda text, *_: asked.append(text) or False):
+            loaded("sublime_text.chat.files").may_touch("A\n\u202eB" * 99, "/etc/\u202epasswd\n\nFine", writes=True)
+        self.assertIn("\n\n    /etc/\\u202epasswd ↵ Fine\n\n", asked[0])
+        self.assertEqual(asked[0].count("\n"), 4)
+        yield 1
+
+    def test_a_form_that_is_complete_is_not_sent_by_a_stray_enter(self) -> Steps:
+        self.ask_form(self.field("sure", "boolean", default=True), self.field("name", "string", default="Ada"))
+        self.screen.click(self.view, "answer:p1")
+        yield from self.panel(1)
+        self.assertEqual(self.screen.selected[-1], 0)
 
     def test_answers_that_are_offered_have_their_numbers_as_keys(self) -> Steps:
         self.ask("allow_once", "allow_once", "reject_once")

@@ -130,7 +130,7 @@ class TestWithoutChat(CompanionCase):
             adapter.thread.post(swap)
             yield lambda own=own: own
             self.window.run_command(command)
-            yield {"condition": lambda r=recorder, name=expected: r.of("open") and r.of(name), "timeout": 20_000}
+            yield {"condition": lambda r=recorder, name=expected: r.of("open") and r.of(name), "timeout": 60_000}
             adapter.chats.of(self.window).view.close()
             yield lambda: adapter.chats.of(self.window) is None
             adapter.thread.post(lambda companion, own=own: setattr(companion, "chats", own[0]))

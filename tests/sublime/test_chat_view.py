@@ -173,16 +173,16 @@ class TestLinks(ChatCase):
         self.assertEqual(len(asked), 2)
         self.assertIn("https://a.example/x?y#z", asked[0])
         self.assertEqual(opened, ["https://a.example/x?y#z"])
-        self.assertNotIn("It is a page of", asked[0])
+        self.assertIn("page of a.example in", asked[0])
 
-    def test_the_site_of_a_web_address_is_named_where_something_else_looks_like_it(self) -> Steps:
+    def test_an_address_that_looks_like_one_of_another_site_is_no_link(self) -> Steps:
         asked: list[str] = []
         self.show(self.message("See HTTPS://your.bank@evil.example/login"), state="done")
         self.put_caret(self.shown.index("HTTPS") + 1)
         yield from self.settled()
         with patch.object(sublime, "ok_cancel_dialog", lambda words, *_: asked.append(words) or False):
             self.press("enter")
-        self.assertIn("It is a page of evil.example.", asked[0])
+        self.assertEqual(asked, [])
 
     def test_a_home_folder_is_found(self) -> Steps:
         with patch.dict("os.environ", {"HOME": str(self.folder), "USERPROFILE": str(self.folder)}):
@@ -432,7 +432,7 @@ class TestEarlier(ChatCase):
         self.assertEqual(len(self.chats.of("history.show_earlier")), 1)
         self.turns(3, 8, has_earlier=True)
         self.view.set_viewport_position((0.0, 0.0), False)
-        yield {"condition": lambda: len(self.chats.of("history.show_earlier")) == 2, "timeout": 20_000}
+        yield {"condition": lambda: len(self.chats.of("history.show_earlier")) == 2, "timeout": 60_000}
 
     def test_earlier_turns_can_be_asked_for_without_the_mouse(self) -> Steps:
         self.turns(5, 8, has_earlier=True)
@@ -472,7 +472,7 @@ class TestEarlier(ChatCase):
         yield lambda: self.view.get_regions(below)
         self.assertTrue(self.view.visible_region().contains(self.view.get_regions(below)[0]))
         self.screen.click(self.view, "to_end")
-        yield {"condition": lambda: not self.view.get_regions(below), "timeout": 20_000}
+        yield {"condition": lambda: not self.view.get_regions(below), "timeout": 60_000}
         self.assertGreaterEqual(self.view.visible_region().end(), self.chat.text.length)
 
 

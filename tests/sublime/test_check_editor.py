@@ -38,7 +38,7 @@ class CheckCase(CompanionCase):
             each_look()
             return bool(self.reports() and text_of(self.reports()[0]))
 
-        yield {"condition": is_done, "timeout": 20_000}
+        yield {"condition": is_done, "timeout": 60_000}
         self.report = text_of(self.reports()[0])
 
     def section(self, title: str) -> str:

@@ -165,7 +165,7 @@ class TestFollowingACli(WrittenCase):
         self.assertTrue(loaded("sublime_text.follow.commands").QwenCompanionFollowCommand(self.window).is_visible())
         self.window.run_command("qwen_companion_follow")
         path.write_text(LINES.replace("line 150\n", "line one hundred and fifty\n"))
-        yield {"condition": lambda: self.window.find_open_file(str(path)), "timeout": 20_000}
+        yield {"condition": lambda: self.window.find_open_file(str(path)), "timeout": 60_000}
         view = self.window.find_open_file(str(path))
         assert view
         regions = lambda: view.get_regions("qwen_companion.followed")  # noqa: E731

@@ -54,6 +54,15 @@ class TestLibraries(CompanionCase):
         self.libraries.repair(self.window)
         yield lambda: self.said
 
+    def test_a_message_has_the_name_of_the_package_once(self) -> Steps:
+        notices = loaded("sublime_text.notices").NOTICES
+        notices.add("QwenCompanion needs one 2.", self.window)
+        notices.add("The libraries are in order.", self.window)
+        self.assertEqual(
+            self.screen.messages[-2:], ["QwenCompanion needs one 2.", "QwenCompanion: The libraries are in order."]
+        )
+        yield 0
+
     def test_what_is_wrong_is_installed_anew(self) -> Steps:
         self.troubles = [[self.trouble("mismatch", "one", "two"), self.trouble("damaged", "three")], []]
         yield from self.repair()

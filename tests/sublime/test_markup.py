@@ -202,7 +202,7 @@ class TestDiffs(Checks):
             patch.object(live, "report", lambda _: "What is wrong.\n"),
         ):
             self.window.run_command("qwen_companion_status")
-            yield {"condition": lambda: any("subl:exit" in one for one in self.minihtml.shown), "timeout": 20_000}
+            yield {"condition": lambda: any("subl:exit" in one for one in self.minihtml.shown), "timeout": 60_000}
         self.is_harmless(HOSTILE)
         for view in self.window.views():
             if view.settings().get("qwen_companion.status"):

@@ -7,9 +7,10 @@ from typing import Any
 import sublime
 import sublime_plugin
 
+from . import test_changes_review as written
 from .changes_case import ChangesCase
 from .chat_case import ChatCase
-from .companion_case import CompanionCase, Steps
+from .companion_case import CompanionCase, Steps, loaded
 from .terminal_case import Terminus
 from .test_menus import MENUS, entries
 
@@ -97,6 +98,43 @@ class TestInDiff(ChangesCase):
         self.assertLessEqual(len(found - idle), MORE, sorted(found - idle))
         self.assertIn("Qwen Companion: Accept Diff", found)
         self.assertIn("Qwen Companion: Send Comments", found)
+
+
+class TestInTheWorstDiff(written.ChangesCase):
+    """A diff with all that can be said of one, beside another one, a rejected text, comments and written changes."""
+
+    def test_the_palette_has_at_most_twenty_entries_more(self) -> Steps:
+        Terminus(self)
+        idle = shown(self.window, self.view)
+        self.file.write_text(written.LINES)
+        (other := self.folder / "other.py").write_text(written.LINES)
+        yield from self.begin_anew()
+        other.write_text(written.LINES.replace("line 3\n", "line three\n"))
+        yield from self.waits(other=("modified", 1))
+        yield from self.open_diff("rejected = 1\n", self.folder / "c.py")
+        self.edit(self.proposal, "mine")
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield from self.closed()
+        yield from self.open_diff("other = 1\n", self.folder / "b.py")
+        proposed = written.LINES.replace("line 2\n", "line two\n").replace("\n", "\r\n")
+        yield from self.open_diff(proposed.replace("line 9\r", "line nine\r"))
+        self.edit(self.view, "unsaved")
+        self.file.write_text(written.LINES.replace("line 20\n", "line twenty\n"))
+        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        self.window.focus_view(self.proposal)
+        yield {"condition": lambda: diff.offers_reload and diff.warnings, "timeout": 30_000}
+        self.put_caret(self.proposal, 2)
+        self.proposal.run_command("qwen_companion_revert_change")
+        self.put_caret(self.proposal, 9)
+        self.proposal.run_command("qwen_companion_comment", {"text": "why?"})
+        found = shown(self.window, self.proposal)
+        for name in ("Reload Diff", "Show Diff Warnings", "Toggle Line Endings of Diff", "Reopen Rejected Text"):
+            self.assertIn(f"Qwen Companion: {name}", found)
+        self.assertIn("Qwen Companion: Send Comments", found)
+        self.assertLessEqual(len(found - idle), MORE, sorted(found - idle))
+        self.assertNotIn("Qwen Companion: Keep All Changes", found)
+        self.window.focus_view(self.view)
+        self.assertIn("Qwen Companion: Keep All Changes", shown(self.window, self.view))
 
 
 class TestInChat(ChatCase):

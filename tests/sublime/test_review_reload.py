@@ -43,7 +43,7 @@ class ReloadCase(CompanionCase):
 
     def answered(self, count: int = 1) -> Steps:
         """Wait for the outcomes of the CLI."""
-        yield {"condition": lambda: len(self.cli.outcomes) >= count, "timeout": 20_000}
+        yield {"condition": lambda: len(self.cli.outcomes) >= count, "timeout": 60_000}
 
 
 class TestReload(ReloadCase):
@@ -222,7 +222,7 @@ class TestReload(ReloadCase):
     def test_a_large_text_that_was_not_complete_is_shown_again(self) -> Steps:
         text = "x = 1\n" * 400_000
         call = self.cli.call("openDiff", filePath=str(self.folder / "b.py"), newContent=text)
-        yield {"condition": lambda: diff_views(self.window, "proposal"), "timeout": 20_000}
+        yield {"condition": lambda: diff_views(self.window, "proposal"), "timeout": 60_000}
         yield from self.reload()
         yield from self.done(call)
         complete = lambda: [view for view in diff_views(self.window, "proposal") if view.size() == len(text)]  # noqa: E731
@@ -238,7 +238,7 @@ class TestReload(ReloadCase):
         self.edit(edited, "mine\n")
         self.unload()
         self.addCleanup(self.begin_again)
-        yield {"condition": lambda: not self.proposal.is_valid(), "timeout": 20_000}
+        yield {"condition": lambda: not self.proposal.is_valid(), "timeout": 60_000}
         yield from self.closed()
         self.assertEqual((edited.is_valid(), text_of(edited), edited.is_scratch()), (True, "mine\n", False))
         yield from self.answered(2)

@@ -47,6 +47,17 @@ class TestRequest(ChangesCase):
         self.assertIn("Qwen Code: +3 −3 in 3 changes read-only", header)
         yield 0
 
+    def test_a_piece_of_a_file_is_said_to_be_one(self) -> Steps:
+        """It must not look like the whole file, and nothing may be written in its place."""
+        words = "Only a part of the file: the agent doesn't say where it belongs."
+        self.assertNotIn(words, self.screen.header(self.proposal))
+        self.command("reject_diff")
+        yield from self.closed()
+        yield from self.ask(is_part=True)
+        self.assertIn(words, self.screen.header(self.proposal))
+        self.edit(self.proposal, "mine")
+        self.assertEqual(text_of(self.proposal), "before\n" + PROPOSAL)
+
     def test_it_is_gone_through_and_has_nothing_to_revert(self) -> Steps:
         self.assertEqual([text for text in self.screen.annotations(self.proposal) if text], [])
         found = []

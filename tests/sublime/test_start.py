@@ -110,7 +110,7 @@ class TestStarting(CompanionCase):
         yield lambda: any("is starting" in facts.note for facts in shown)
         self.set_limit("sublime_text.status.view", "LIMIT", 20_000)
         self.go_on.set()
-        yield {"condition": lambda: shown[-1].served and shown[-1].libraries, "timeout": 20_000}
+        yield {"condition": lambda: shown[-1].served and shown[-1].libraries, "timeout": 60_000}
         self.assertFalse(any("does not run" in facts.note for facts in shown))
 
     def test_a_chat_says_so_too_and_keeps_its_prompt(self) -> Steps:

@@ -145,7 +145,7 @@ class TestRun(TerminalCase):
         other = self.folder / "other project"
         other.mkdir()
         self.window.set_project_data({"folders": [{"path": str(self.folder)}, {"path": str(other)}]})
-        yield {"condition": lambda: str(other) in discovery_file().read_text("utf-8"), "timeout": 20_000}
+        yield {"condition": lambda: str(other) in discovery_file().read_text("utf-8"), "timeout": 60_000}
         yield from self.open_view("other project/x.py")
         self.window.run_command("qwen_companion_run", {"cli": "qwen"})
         yield lambda: self.screen.panels
@@ -158,7 +158,7 @@ class TestRun(TerminalCase):
         odd = self.folder / "$file"
         odd.mkdir()
         self.window.set_project_data({"folders": [{"path": str(odd)}]})
-        yield {"condition": lambda: "$file" in discovery_file().read_text("utf-8"), "timeout": 20_000}
+        yield {"condition": lambda: "$file" in discovery_file().read_text("utf-8"), "timeout": 60_000}
         yield from self.run_cli()
         # Terminus expands variables.
         self.assertEqual(sublime.expand_variables(self.args["cwd"], {"file": "x"}), str(odd))
@@ -168,7 +168,7 @@ class TestRun(TerminalCase):
         self.view.close()
         self.window.set_project_data({"folders": []})
         empty = lambda: json.loads(discovery_file().read_text("utf-8"))["workspacePath"] == ""  # noqa: E731
-        yield {"condition": empty, "timeout": 20_000}
+        yield {"condition": empty, "timeout": 60_000}
         self.window.run_command("qwen_companion_run", {"cli": "qwen"})
         yield lambda: self.screen.said("Open a folder first")
         self.assertEqual(self.terminus.opened, [])

@@ -54,6 +54,8 @@ INSTALL_LIMIT = 300.0
 """Seconds for `initialize` of a program that another one installs first: some packages have 400 MB."""
 LEAVE_LIMIT = 0.2
 """Seconds that requests of the agent have to be answered before it is left to the next instance."""
+OPENING = ("authenticate", "session/new", "session/load", "session/resume", "session/fork")
+"""The calls during which there may be no conversation that could show a question."""
 MAX_VERSION = 40
 """Characters of a version of the protocol in a message."""
 
@@ -204,6 +206,7 @@ class AgentClient:
             self._publisher,
             self._stream.epoch,
             lambda: self._cancellation.is_on,
+            lambda: any(map(self._peer.waits_for, OPENING)),
         )
 
     async def describe(self, locality: Locality) -> str:
@@ -401,11 +404,12 @@ class AgentClient:
         for line in self._process.take_ready():
             self._peer.receive(line)
         end = asyncio.get_running_loop().time() + LEAVE_LIMIT
-        while self._prompts.running and not self._peer.waits_for("session/prompt"):
+        while self._prompts.running and not (self._prompts.is_held or self._peer.waits_for("session/prompt")):
             # The turn has just ended, which is being told.
             await asyncio.sleep(0.005)
             if asyncio.get_running_loop().time() > end:
                 break
+        self._prompts.stop()  # the peer counts its calls now
         peer = await self._peer.leave(LEAVE_LIMIT)
         self._services.outputs.show()
         prompts = await self._prompts.leave()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
-from urllib.parse import urlsplit
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
@@ -17,6 +16,7 @@ from pydantic_core import SchemaError
 from ...conversation.failures import ChatError
 from ...conversation.forms import FieldKind, Form, FormChoice, FormField, Value, Values, is_finite
 from ...conversation.snapshot import PermissionOption
+from ...web import host_of
 from ..wire import as_object
 
 ACCEPT, DECLINE = "accept", "decline"
@@ -71,7 +71,7 @@ def decode_elicitation(params: Mapping[str, Any]) -> Elicitation | str:
             return Elicitation(words, _form(as_object(params.get("requestedSchema"))), about)
         case "url":
             page, identifier = params.get("url"), params.get("elicitationId")
-            if not isinstance(page, str) or not _is_page(page):
+            if not isinstance(page, str) or not host_of(page):
                 return "a page to go to that has no address of the web"
             return Elicitation(words, Form(page=page), about, identifier if isinstance(identifier, str) else "")
         case mode:
@@ -96,17 +96,6 @@ def encode_answer(elicitation: Elicitation, option: str | None, values: Values) 
         if value is not None and (field.is_required or value not in ("", ())):
             content[field.name] = list(value) if isinstance(value, tuple) else value
     return {"action": ACCEPT, "content": content}
-
-
-def _is_page(address: str) -> bool:
-    try:
-        found = urlsplit(address)
-        has_host = bool(found.hostname)
-    except ValueError:
-        return False
-    # A browser takes a backslash for a slash, so that the host would be another one than the person was shown.
-    is_plain = address.isprintable() and not any(each in address for each in " \\")
-    return found.scheme in {"http", "https"} and has_host and is_plain and found.username is None
 
 
 def _form(schema: Mapping[str, Any]) -> Form:

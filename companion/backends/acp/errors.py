@@ -56,7 +56,15 @@ class SilentError(AgentError):
     remedy = "Reconnect to start it again."
 
     def __init__(self, agent: str, seconds: float) -> None:
+        self.seconds = seconds
         super().__init__(f"{agent} didn't answer within {seconds:.0f} s.")
+
+
+class UnansweredError(SilentError):
+    """The agent doesn't answer to a message, which it may have taken."""
+
+    remedy = "Look whether it has arrived before you send it again."
+    may_have_arrived = True
 
 
 class VersionError(AgentError):

@@ -87,13 +87,23 @@ class Files:
 
     def leave(self) -> dict[str, Any]:
         """What the next instance needs to go on."""
-        edited = [(each.path, each.proposed, each.content) for each in self._edited.values()]
-        return {"edited": edited, "read": dict(self._read), "answers": dict(self._answers), "refusals": self._refusals}
+        edited, written = (
+            [(each.path, each.proposed, each.content) for each in some]
+            for some in (self._edited.values(), self._written)
+        )
+        return {
+            "edited": edited,
+            "written": written,
+            "read": dict(self._read),
+            "answers": dict(self._answers),
+            "refusals": self._refusals,
+        }
 
     async def take_over(self, left: Mapping[str, Any]) -> None:
         """Go on with what `leave` has left."""
         self._answers, self._refusals = dict(left["answers"]), left["refusals"]
         self._read = dict(left.get("read", {}))
+        self._written = [Edited(*written) for written in left.get("written", ())]
         for edited in left["edited"]:
             await self.allowed(Edited(*edited))
 

@@ -56,6 +56,9 @@ class Prompts:
         self._task: asyncio.Task[None] | None = None
         self._held: asyncio.Future[bool] | None = None
         """Whether the prompt that waits for a sign-in goes on."""
+        self._holding: tuple[Sequence[Block], str] | None = None
+        """The blocks of that prompt, and what the agent has said."""
+        self._is_left = False
 
     @property
     def running(self) -> str | None:
@@ -121,14 +124,23 @@ class Prompts:
         if self._task:
             await asyncio.wait([self._task])
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the turn that runs waits for a sign-in."""
+        return self._holding is not None
+
+    def stop(self) -> None:
+        """Start no prompt any more: the next instance does."""
+        self._is_left = True
+
     async def leave(self) -> dict[str, Any]:
         """Stop without a word. Returns what `take_over` needs."""
-        if self.give_up() and self._task:
-            await asyncio.wait([self._task])
+        self.stop()
         self.close()
         await self.closed()
         return {
             "running": self._running,
+            "held": self._holding,
             "waiting": [(key, list(each.blocks), each.is_for_turn) for key, each in self._waiting.items()],
             "notes": list(self._notes),
             "takes_messages": self.takes_messages,
@@ -141,9 +153,13 @@ class Prompts:
         self._prefix, self._numbers = left["prefix"], itertools.count(left["next"])
         self._notes, self.takes_messages = list(left["notes"]), left["takes_messages"]
         self._waiting = {key: _Waiting(blocks, is_for_turn) for key, blocks, is_for_turn in left["waiting"]}
-        if left["running"]:
-            self._running = left["running"]
-            self._task = asyncio.get_running_loop().create_task(self._run(left["running"], answer()))
+        if key := left["running"]:
+            self._running = key
+            held = left.get("held")
+            answered = self._asked(key, held[0], held[1]) if held else answer()
+            self._task = asyncio.get_running_loop().create_task(self._run(key, answered))
+        else:
+            self._start_next()
 
     def _key(self) -> str:
         return f"{self._prefix}-{next(self._numbers)}"
@@ -160,19 +176,33 @@ class Prompts:
         told = [{"type": "text", "text": note} for note in notes]
         self._task = asyncio.get_running_loop().create_task(self._run(key, self._asked(key, [*told, *blocks])))
 
-    async def _asked(self, key: str, blocks: Sequence[Block]) -> str:
-        """Why a turn has stopped. A prompt that is refused until the person signs in waits for that."""
+    async def _asked(self, key: str, blocks: Sequence[Block], refused: str = "") -> str:
+        """Why a turn has stopped. A prompt that is refused until the person signs in waits for that.
+
+        `refused` is what the agent has said if it has been refused already.
+        """
         while True:
             try:
-                return await self._ask(blocks)
+                if not refused:
+                    return await self._ask(blocks)
             except SignInError as error:
-                self._held = asyncio.get_running_loop().create_future()
-                self._stream.publish(events.SignInRequired(str(error)), key)
-                if not await self._held:
-                    return "cancelled"
-            finally:
-                self._held = None
+                refused = str(error)
+            if not await self._hold(key, blocks, refused):
+                return "cancelled"
+            refused = ""
             self._stream.publish(events.SignInRequired(), key)
+
+    async def _hold(self, key: str, blocks: Sequence[Block], refused: str) -> bool:
+        """Wait for a sign-in. Returns whether the prompt goes on."""
+        self._held = asyncio.get_running_loop().create_future()
+        self._holding = list(blocks), refused
+        self._stream.publish(events.SignInRequired(refused), key)
+        try:
+            goes_on = await self._held
+        finally:
+            self._held = None
+        self._holding = None  # it stays if the task is cancelled, for the next instance
+        return goes_on
 
     def signed_in(self) -> None:
         """The person has signed in, it seems: a prompt that waits for that is sent again."""
@@ -206,7 +236,11 @@ class Prompts:
         self._running = None
         self._stream.publish(end, key)
         # What waits for an agent that has ended never runs: the person gets it back.
-        if self._waiting and not is_over:
+        if not is_over:
+            self._start_next()
+
+    def _start_next(self) -> None:
+        if self._waiting and not self._is_left:
             following = next(iter(self._waiting))
             blocks = self._waiting[following].blocks
             self.dequeue(following)

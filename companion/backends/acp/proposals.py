@@ -7,6 +7,8 @@ that exists (docs/protocols/acp.md#edits).
 
 from __future__ import annotations
 
+import asyncio
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -18,6 +20,8 @@ from ..wire import as_line, as_object
 Texts = Callable[[str], Awaitable[Sequence[str]]]
 """The texts that a path may mean: the file on the disk, then an unsaved text of it. Empty if neither can be read."""
 
+LONG = 200_000
+"""Characters to look through, from which on a thread does it."""
 _ALL = ("replace_all", "replaceAll", "allow_multiple")
 """Arguments by which agents say that every occurrence is replaced."""
 
@@ -46,7 +50,11 @@ async def whole_files(call: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
             by_path.setdefault(part["path"], []).append(part)
     placed: dict[str, list[Mapping[str, Any]]] = {}
     for path, diffs in by_path.items():
-        found = _whole(_edits(call, path, diffs), await texts(path))
+        known = await texts(path)
+        if len(diffs) * sum(map(len, known)) > LONG:
+            found = await asyncio.to_thread(_placed, call, path, diffs, known)
+        else:
+            found = _placed(call, path, diffs, known)
         if found is None:
             placed[path] = [{**diff, "isPart": bool(diff.get("oldText"))} for diff in diffs]
         else:
@@ -55,6 +63,12 @@ async def whole_files(call: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
         return dict(call)
     rest = [part for part in content if not _is_diff(part)]
     return {**call, "content": [*(diff for diffs in placed.values() for diff in diffs), *rest]}
+
+
+def _placed(
+    call: Mapping[str, Any], path: str, diffs: Sequence[Mapping[str, Any]], texts: Sequence[str]
+) -> tuple[str, str] | None:
+    return _whole(_edits(call, path, diffs), texts)
 
 
 def place(text: str, edit: Replacement) -> str | None:
@@ -104,12 +118,15 @@ def _occurrences(text: str, piece: str) -> Iterator[int]:
 
 def _named(text: str, found: Sequence[int], piece: str, lines: Sequence[int]) -> list[int]:
     """The occurrences that have one of the lines."""
-
-    def spans(at: int) -> range:
-        first = text.count("\n", 0, at) + 1
-        return range(first, first + piece.rstrip("\n").count("\n") + 1)
-
-    return [at for at in found if any(line in spans(at) for line in lines)]
+    named: list[int] = []
+    wanted, height = sorted(lines), piece.rstrip("\n").count("\n")
+    line, end = 1, 0
+    for at in found:
+        line, end = line + text.count("\n", end, at), at
+        following = bisect_left(wanted, line)
+        if following < len(wanted) and wanted[following] <= line + height:
+            named.append(at)
+    return named
 
 
 def _edits(call: Mapping[str, Any], path: str, diffs: Sequence[Mapping[str, Any]]) -> list[Replacement]:

@@ -12,8 +12,8 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import BeforeValidator, Field
 
 from ...conversation.snapshot import Choice, Choices, SessionOption
-from ..updates import ModeChoice, ModelChoice, OptionValue
-from ..wire import Object, Text, Wire, read
+from ..choices import ModeChoice, ModelChoice, OptionValue
+from ..wire import Name, Object, Text, Wire, read
 
 M = TypeVar("M", bound=Wire)
 
@@ -62,8 +62,8 @@ Able = Annotated[bool, BeforeValidator(_is_there)]
 
 
 class _Info(Wire):
-    name: Text = ""
-    title: Text = ""
+    name: Name = ""
+    title: Name = ""
     version: Text = ""
 
 
@@ -111,7 +111,7 @@ class AuthMethod(Wire):
     """A way to sign in."""
 
     id: str
-    name: Text = ""
+    name: Name = ""
     description: Text = ""
     type: Text = ""
     """terminal for a login in a terminal, env_var for variables; empty for the agent's own."""

@@ -13,10 +13,10 @@ from ...conversation import events
 from ...exclusion import Told
 from ...ids import WindowId
 from ..port import AgentFiles, AgentQuestions
-from ..wire import as_object
+from ..wire import as_object, one_line
 from . import decoder, extensions, plans, proposals, tool_calls
 from .agent_terminals import AgentTerminals
-from .elicitation import CANCELLED, Elicitation, FormError, decode_elicitation, encode_answer
+from .elicitation import ACCEPT, CANCELLED, Elicitation, FormError, decode_elicitation, encode_answer
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestError
 from .files import Edited, Files
 from .outputs import Outputs
@@ -32,6 +32,10 @@ TOLD = (
     "(From the editor: the user has edited your change of {path} before allowing it. The file now holds the user's "
     "version, not yours. Read it again before you change or describe it.)"
 )
+MAX_REFUSALS = 3
+"""After so many refusals one after the other, nothing more is asked beside a chat."""
+MAX_MESSAGE = 600
+"""Characters of what is asked there."""
 NOT_WRITTEN = (
     "(From the editor: the user has edited your change of {path} before allowing it, but the file holds something "
     "else. Read it again before you change or describe it.)"
@@ -64,6 +68,7 @@ class Services:
         publisher: tells the chat of events.
         epoch: names the run of the agent.
         is_cancelling: whether the person has cancelled the turn that runs.
+        is_opening: whether a sign-in or the opening of a session waits for the agent.
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class Services:
         publisher: Publisher,
         epoch: str,
         is_cancelling: Callable[[], bool],
+        is_opening: Callable[[], bool],
     ) -> None:
         self._editor = editor
         self._window = window
@@ -85,6 +91,10 @@ class Services:
         self._prompts = prompts
         self._publisher = publisher
         self._is_cancelling = is_cancelling
+        self._is_opening = is_opening
+        self._beside = asyncio.Lock()
+        self._refusals = 0
+        """Of what was asked beside the chat."""
         self._calls = ToolCalls()
         self._own_terminals = AgentTerminals()
         self._settling: set[asyncio.Task[None]] = set()
@@ -182,9 +192,9 @@ class Services:
         if isinstance(elicitation, str):
             self._publisher.publish(events.Unsupported(f"{elicitation}, which was cancelled"))
             return CANCELLED
-        if "sessionId" not in params or not session or self._publisher.is_history:
+        if self._is_opening() and ("sessionId" not in params or not session or self._publisher.is_history):
             return await self._elicited_beside(elicitation)
-        if params.get("sessionId") != session:
+        if not session or params.get("sessionId", session) != session:
             self._publisher.publish(events.Unsupported("a question of another session, which was cancelled"))
             return CANCELLED
         if self._is_cancelling():
@@ -194,14 +204,16 @@ class Services:
 
     async def _elicited_beside(self, elicitation: Elicitation) -> Mapping[str, Any]:
         """The answer to what is asked while there is no conversation, such as during a sign-in."""
-        while True:
-            option, values = await self._editor.elicit(
-                self._window, self._name(), elicitation.message, elicitation.form
-            )
-            try:
-                return encode_answer(elicitation, option, values)
-            except FormError as error:
-                self._editor.say(str(error), self._window)
+        message = one_line(elicitation.message, MAX_MESSAGE)
+        async with self._beside:
+            while self._refusals < MAX_REFUSALS and self._is_opening():
+                option, values = await self._editor.elicit(self._window, self._name(), message, elicitation.form)
+                self._refusals = 0 if option == ACCEPT else self._refusals + 1
+                try:
+                    return encode_answer(elicitation, option, values)
+                except FormError as error:
+                    self._editor.say(str(error), self._window)
+        return CANCELLED
 
     async def _asked_about(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
         """The tool call of a permission request with all that is known of it, its diffs as whole files."""

@@ -106,7 +106,8 @@ class OpenSession:
             history = self._publisher.end_history()
         self._stream.drop()
         loaded = AgentSession.known(session.id, session.folder or folder, OURS, session.begun)
-        return loaded, Replay(history, self._stream.cursor)
+        is_silent = method == "session/resume" and not any(envelope.prompt for envelope in history)
+        return loaded, Replay(history, self._stream.cursor, is_silent=is_silent)
 
     async def _opened(self, method: str, params: Mapping[str, Any]) -> schema.Opened:
         answer = await self._requests.call_signed_in(method, params, SESSION_LIMIT)

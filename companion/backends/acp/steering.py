@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ...conversation.snapshot import Queued
 from ..sessions import AgentSession
 from . import extensions
-from .errors import AnswerError
+from .errors import AnswerError, SilentError, UnansweredError
 from .prompts import Prompts
 from .requests import Requests
 
@@ -22,7 +22,12 @@ class AgentSteering:
         self._session = session
 
     async def inject(self, session: AgentSession, message: str) -> str | None:
-        """Send a message into the turn that runs. Returns its id; None if no turn runs, or the agent takes none."""
+        """Send a message into the turn that runs. Returns its id; None if no turn runs, or the agent takes none.
+
+        Raises:
+            UnansweredError: the agent may have taken it, and doesn't say so.
+            AgentError: see Peer.
+        """
         running = self._prompts.running
         if running is None or not extensions.can_steer(self._requests.agent):
             return self._prompts.inject(message)
@@ -31,6 +36,8 @@ class AgentSteering:
         except AnswerError:
             # It is sent as a prompt of its own then.
             return None
+        except SilentError as error:
+            raise UnansweredError(self._requests.name, error.seconds) from None
         return self._prompts.injected(message, running) if answer.get("outcome") == "injected" else None
 
     async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:

@@ -12,7 +12,7 @@ from ...conversation.events import Envelope
 from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Choice, Choices, ContextWindow, Queued
 from ...pauses import with_pauses
-from ..updates import ModeChoice, ModelChoice, OptionValue
+from ..choices import ModeChoice, ModelChoice, OptionValue
 from ..wire import Object, Text, Wire
 from .decoder import decode
 from .errors import RefusedError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, cast
@@ -12,7 +13,9 @@ from pydantic import BeforeValidator
 from ...conversation import events
 from ...conversation.events import Envelope
 from ..updates import decode_permission, decode_update, ignored
-from ..wire import Text, Wire, read
+from ..wire import MOST, Count, Text, Wire, read
+
+logger = logging.getLogger(__name__)
 
 
 class _Prompt(Wire):
@@ -75,7 +78,7 @@ class _Renamed(Wire):
 
 
 class _Rewound(Wire):
-    target_turn_index: int
+    target_turn_index: Count
 
 
 class _Command(Wire):
@@ -190,7 +193,7 @@ def decode(data: str | Mapping[str, Any]) -> Envelope:
     about = cast("Mapping[str, Any]", inner if isinstance(inner, dict) else {})
     number, client = envelope.get("id"), envelope.get("originatorClientId")
     prompt: object = envelope.get("promptId")
-    event = _event(envelope.get("type"), about)
+    event = _safe_event(envelope.get("type"), about)
     if not isinstance(prompt, str):
         # A history from disk has it on the prompt itself; that of 0.21.2 has only the prompt's record id.
         if isinstance(event, events.UserMessageChunk):
@@ -213,9 +216,17 @@ def _time(envelope: Mapping[str, Any], about: Mapping[str, Any]) -> float | None
     for holder, name in ((envelope, "serverTimestamp"), (inner, "serverTimestamp"), (inner, "timestamp")):
         meta: object = holder.get("_meta")
         found = cast("Mapping[str, object]", meta).get(name) if isinstance(meta, dict) else None
-        if isinstance(found, int | float):
-            return found / 1000
+        if type(found) in (int, float) and 0 <= cast("float", found) <= MOST:
+            return cast("float", found) / 1000
     return None
+
+
+def _safe_event(kind: object, data: Mapping[str, Any]) -> events.Event:
+    try:
+        return _event(kind, data)
+    except Exception:
+        logger.exception("An event could not be decoded")
+        return events.Unsupported("an event that can't be read")
 
 
 def _event(kind: object, data: Mapping[str, Any]) -> events.Event:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ...web import host_of
 from . import tables
 from .plain import GAP
 from .render import Code, Link, columns
@@ -178,7 +179,9 @@ class Scanner:
                 is_free = all(match.end() <= other.start() or other.end() <= match.start() for other in matches)
                 if is_free and (pattern is not _FILE or _is_meant(line, match)):
                     matches.append(match)
-        return [self._link(match) for match in sorted(matches, key=lambda match: match.start())]
+        # An address that a browser reads in another way than a person is none to go to.
+        meant = [match for match in matches if match.re is not _WEB or host_of(match["path"])]
+        return [self._link(match) for match in sorted(meant, key=lambda match: match.start())]
 
     def _link(self, match: re.Match[str]) -> Link:
         line = match["line"]

@@ -24,8 +24,8 @@ class QwenCompanionReviewChangesCommand(sublime_plugin.WindowCommand):
             adapter.written.go(self.window, None)
 
     def is_visible(self) -> bool:
-        """Whether there is one."""
-        return _waits(self.window)
+        """Whether there is one; `F8` leads there from a diff."""
+        return _waits(self.window) and not package.is_in_diff(self.window.active_view())
 
 
 def _waits(window: sublime.Window) -> bool:
@@ -114,8 +114,8 @@ class _AllCommand(sublime_plugin.WindowCommand):
         return _waits(self.window)
 
     def is_visible(self) -> bool:
-        """Whether it can do something: a menu has no entry otherwise."""
-        return self.is_enabled()
+        """Whether it can do something, and no diff has the focus, in which it could be taken for that one's."""
+        return self.is_enabled() and not package.is_in_diff(self.window.active_view())
 
     def run(self) -> None:
         """Keep or undo them."""

@@ -7,10 +7,11 @@ import posixpath
 import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import sublime
 
+from ...chats.transcript.plain import flat
+from ...web import host_of
 from ..buffers import edit
 from ..panels import say
 from ..windows import Focus
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from .view import ChatView
 
 MOVED = "The button that you clicked has only just come there. Read the question, and click again."
+PAGE = "Open this page of {host} in your browser?\n\n{address}"
+UNSEEN = "The question begins above. Read it to its end, and click again."
 
 Tell = Callable[[Callable[["Chats"], object]], object]
 """Calls something with the companion's chats, on the companion thread."""
@@ -106,7 +109,11 @@ class Clicks:
     def clicked(self, chat: ChatView, href: str) -> None:
         """A click does what its link says, unless it is an answer and the button has moved under the mouse."""
         what, _, of = href.partition(":")
-        if what == "vote" and not chat.attention.is_steady(of.partition(":")[2]):
+        permission = of.partition(":")[2]
+        if what == "vote" and (unseen := chat.attention.unseen(permission)) is not None:
+            chat.view.show(unseen, show_surrounds=False, keep_to_left=True, animate=False)
+            say(chat.window, UNSEEN)
+        elif what == "vote" and not chat.attention.is_steady(permission):
             say(chat.window, MOVED)
         else:
             self._clicked(chat, href)
@@ -188,7 +195,9 @@ def open_link(chat: ChatView, link: Link) -> None:
     if chat.render is None:
         return
     if link.is_web:
-        if sublime.ok_cancel_dialog(_question(link.path), "Open", "Qwen Companion"):
+        if not (host := host_of(link.path)):
+            say(chat.window, "That is no address that a browser reads as it is written here.")
+        elif sublime.ok_cancel_dialog(PAGE.format(host=host, address=flat(link.path, 1_000)), "Open", "Qwen Companion"):
             webbrowser.open(link.path)
         return
     where = chat.render.locality
@@ -214,13 +223,6 @@ def _mapped(chat: ChatView, path: str) -> str:
     """The file here that another computer calls by a path, by the person's setting; empty if there is none."""
     here = chat.here(path)
     return here if here != path else ""
-
-
-def _question(address: str) -> str:
-    """Whether to open a page. What is before an @ can look like the site's name."""
-    site = urlsplit(address)
-    whose = f"\n\nIt is a page of {site.hostname}." if "@" in site.netloc else ""
-    return f"Open this page in your browser?\n\n{address}{whose}"
 
 
 def show_link(chat: ChatView, point: int) -> None:

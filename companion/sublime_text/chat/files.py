@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sublime
 
+from ...chats.transcript.plain import flat, spelled
 from .. import buffers
 from ..windows import OWN_SAVES, views_of_file
 
@@ -43,7 +44,7 @@ def may_touch(agent: str, path: str, *, writes: bool) -> bool:
     """Ask whether an agent may touch a file outside its folder."""
     verb = "write to" if writes else "read"
     question = (
-        f"{agent} wants to {verb} a file outside the folder of the chat:\n\n    {path}\n\n"
+        f"{flat(agent, 80)} wants to {verb} a file outside the folder of the chat:\n\n    {spelled(path)}\n\n"
         "Your answer counts for the folder of that file, until the chat ends."
     )
     return sublime.ok_cancel_dialog(question, "Allow", "Qwen Companion")

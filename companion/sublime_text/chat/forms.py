@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ...chats.transcript.plain import flat
 from ..panels import PanelItem, choose
 
 if TYPE_CHECKING:
@@ -53,10 +54,13 @@ class FormPanel:
         self._show()
 
     def _show(self, selected: int | None = None) -> None:
-        """Show all fields; `selected` is the row with the caret, or the first that needs something."""
+        """Show all fields; `selected` is the row with the caret; else it is on the first field that needs something.
+
+        It is on the first one if none does, and not on Send: nobody sends anything by an Enter that was meant for else.
+        """
         fields = self._form.fields
         if selected is None:
-            selected = next((at for at, field in enumerate(fields) if self._is_wanted(field)), len(fields))
+            selected = next((at for at, field in enumerate(fields) if self._is_wanted(field)), 0)
         choices: list[PanelItem] = [
             (self._caption(field), self._details(field), lambda field=field: self._edit(field)) for field in fields
         ]
@@ -188,8 +192,15 @@ def ask_form(
 
 def open_page(agent: str, message: str, form: Form) -> bool:
     """Open the page of an agent's, if the person wants that when they have seen its host."""
-    question = f"{agent} asks you to go to a page of\n\n    {form.host}\n\n{message}\n\nIts address:\n{form.page}"
-    if not sublime.ok_cancel_dialog(question, "Open the Page", "Qwen Companion"):
+    if not form.host:
+        return False
+    question = (
+        f"{flat(agent, 80)} asks you to go to a page of\n\n    {form.host}\n\n{flat(message, 500)}\n\n"
+        f"Its address:\n{flat(form.page, 1_000)}"
+    )
+    # The first button is the one that Enter presses.
+    answer = sublime.yes_no_cancel_dialog(question, "Not Now", "Open the Page", "Qwen Companion")
+    if answer != sublime.DialogResult.NO:
         return False
     webbrowser.open(form.page)
     return True

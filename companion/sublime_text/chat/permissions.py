@@ -29,6 +29,24 @@ OTHER = "Other …"
 DONE = "Done"
 
 
+class _Reading:
+    """What of a question has been on the screen so far. Points count from its beginning: text above may move it."""
+
+    def __init__(self, ask: Ask) -> None:
+        self.of = ask.permission, ask.at - ask.start
+        self._unseen = [(0, ask.at - ask.start)]
+
+    def see(self, start: int, end: int) -> None:
+        """A range is on the screen."""
+        parts = [part for a, b in self._unseen for part in ((a, min(b, start)), (max(a, end), b))]
+        self._unseen = [(a, b) for a, b in parts if a < b]
+
+    @property
+    def unseen(self) -> int | None:
+        """Where the first part begins that has not been on the screen; None if all has."""
+        return self._unseen[0][0] if self._unseen else None
+
+
 class AskAttention:
     """Watches over the questions of a chat, from when they are asked until they are answered."""
 
@@ -39,6 +57,7 @@ class AskAttention:
         """When the first question came on the screen with an empty prompt."""
         self._places: dict[str, tuple[object, float]] = {}
         """Where the buttons of each question are, and since when."""
+        self._read: dict[str, _Reading] = {}
         self._looked = 0.0
         self._is_ticking = False
 
@@ -56,7 +75,8 @@ class AskAttention:
         """Check whether the first question is on the screen with an empty prompt, and where the buttons are."""
         now = monotonic()
         has_hung = now - self._looked > STALL
-        if not self._asks or not self._is_calm(self._asks[0].at):
+        self._see()
+        if not self._asks or not self._is_calm(self._asks[0]):
             self._since = None
         elif self._since is None or has_hung:
             self._since = now
@@ -80,11 +100,38 @@ class AskAttention:
         self.look()
         return permission in self._places and monotonic() - self._places[permission][1] >= CALM
 
-    def _is_calm(self, point: int) -> bool:
+    def unseen(self, permission: str) -> int | None:
+        """The point where the first part of a question begins that has not been on the screen; None if all has.
+
+        Nobody allows a command whose beginning they can't have read.
+        """
+        self.look()
+        return next((self._unseen(ask) for ask in self._asks if ask.permission.id == permission), None)
+
+    def _unseen(self, ask: Ask) -> int | None:
+        begin = self._read[ask.permission.id].unseen
+        return None if begin is None else ask.start + begin
+
+    def _see(self) -> None:
+        """Note which parts of the questions are on the screen."""
+        before, self._read = self._read, {}
+        seen = self._text.view.visible_region() if self._is_in_front() else None
+        for ask in self._asks:
+            known = before.get(ask.permission.id)
+            reading = known if known and known.of == (ask.permission, ask.at - ask.start) else _Reading(ask)
+            self._read[ask.permission.id] = reading
+            if seen is not None:
+                reading.see(seen.begin() - ask.start, seen.end() - ask.start)
+
+    def _is_in_front(self) -> bool:
+        view = self._text.view
+        return is_visible(view) and view.window() == sublime.active_window()
+
+    def _is_calm(self, ask: Ask) -> bool:
         view = self._text.view
         is_written = view.size() > self._text.length
-        is_in_front = is_visible(view) and view.window() == sublime.active_window()
-        return is_in_front and not is_written and view.visible_region().contains(point)
+        is_read = self._unseen(ask) is None
+        return self._is_in_front() and not is_written and is_read and view.visible_region().contains(ask.at)
 
     def _tick(self) -> None:
         self._is_ticking = bool(self._asks) and self._text.view.is_valid()

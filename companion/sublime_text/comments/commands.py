@@ -148,6 +148,10 @@ class QwenCompanionGoToCommentCommand(sublime_plugin.TextCommand):
         panel, window = _panel(), self.view.window()
         return panel is not None and window is not None and bool(panel.of_window(window))
 
+    def is_visible(self, *, forward: bool = True) -> bool:
+        """In a diff only forwards, which comes around."""
+        return forward or not package.is_in_diff(self.view)
+
     def _elsewhere(self, panel: CommentPanel, window: sublime.Window, step: int) -> Comment | None:
         """The first comment of the next file with comments; it is the same one if no other file has any."""
         comments = panel.of_window(window)[::step]

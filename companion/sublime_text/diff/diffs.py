@@ -47,7 +47,7 @@ class Diffs:
         self,
         focus: Focus,
         tell: Callable[[Callable[[Reviews], object]], None],
-        layout: Callable[[sublime.Window], Layout],
+        setting: Callable[[sublime.Window, str], Any],
         written: Written,
         *,
         comments: Callable[[sublime.Window], Sequence[Comment]],
@@ -55,13 +55,14 @@ class Diffs:
         accepted: Callable[[DiffView], object],
         is_reload: Callable[[], bool],
     ) -> None:
-        """`comments` gives those of a window, `open_comment` goes to one. `accepted` hears of each acceptance.
+        """`setting` gives the value of a setting in a window.
 
-        `is_reload` says whether there was an instance before this one, so that `take_up` follows.
+        `comments` gives those of a window, `open_comment` goes to one. `accepted` hears of each acceptance. `is_reload`
+        says whether there was an instance before this one, so that `take_up` follows.
         """
         self._focus = focus
         self._tell = tell
-        self._layout = layout
+        self._setting = setting
         self._open: dict[int, DiffView] = {}
         self._actions: dict[int, ChangeActions] = {}
         self._by_file: dict[str, list[DiffView]] = {}
@@ -89,7 +90,7 @@ class Diffs:
         group = max(window.get_view_index(code)[0] if code else window.active_group(), 0)
         before, contents = self._focus.before(window, focus), GroupContents(window, group)
         # A new file has nothing on the left.
-        layout: Layout = self._layout(window) if review.disk.exists else "inline"
+        layout: Layout = self._setting(window, "diff_layout") if review.disk.exists else "inline"
         is_focused = focus is not None and is_visible(focus)
         beside = focus if is_focused and contents.shows(focus) else None
         is_behind = beside is not None and self.find(beside) is not None

@@ -62,8 +62,8 @@ class QwenCompanionRecentFilesCommand(sublime_plugin.WindowCommand):
         return adapter is not None and bool(adapter.following.recent(self.window))
 
     def is_visible(self) -> bool:
-        """The same."""
-        return self.is_enabled()
+        """The same, but not in a diff."""
+        return self.is_enabled() and not package.is_in_diff(self.window.active_view())
 
     def _item(self, visit: Visit) -> PanelItem:
         name = os.path.basename(visit.path) + (f":{visit.line}" if visit.line else "")

@@ -20,6 +20,7 @@ from companion.backends.acp.files import Files
 from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
 from companion.clis.environment import LoginEnvironment, without_editors
+from companion.conversation.conversation import UNTOLD
 from companion.ids import WindowId
 from companion.settings import DaemonSettings
 from tests.agent_talk import LIMIT, scripted, until
@@ -609,5 +610,48 @@ def test_the_files_go_back_also_where_the_agent_can_not(project: Path, agent: Ag
             assert written.restored == written.began
             chat.turn_written(target.turn, 3)
             await until(lambda: room.render.status.changed == 3)
+
+    run(test())
+
+
+RESUMES = """
+def initialize(params):
+    return {"protocolVersion": 1, "agentInfo": {"name": "A"},
+            "agentCapabilities": {"sessionCapabilities": {"resume": {}}}}
+def session_resume(params):
+    update(sessionUpdate="available_commands_update", availableCommands=[{"name": "do", "description": "It"}])
+    return {}
+"""
+
+
+def test_what_was_said_stays_if_the_agent_resumes_without_telling_it(project: Path, tmp_path: Path):
+    async def test():
+        agent = AgentCommand("Scripted", tuple(scripted(RESUMES, tmp_path)))
+        async with chatting(project, agent) as room:
+            room.say("Hello")
+            await room.shows("You said: Hello")
+            before = room.agent_pid
+            room.chats.reconnect(CHAT)
+            await until(lambda: room.render.status.commands)
+            await room.state("live")
+            assert room.agent_pid != before
+            room.say("Again")
+            await room.shows("You said: Again")
+            assert [room.text.count(words) for words in ("You said: Hello", "You said: Again")] == [1, 1]
+            assert UNTOLD not in room.text
+
+    run(test())
+
+
+def test_a_conversation_of_which_nothing_is_told_says_so(project: Path, tmp_path: Path):
+    async def test():
+        agent = AgentCommand("Scripted", tuple(scripted(RESUMES, tmp_path)))
+        async with chatting(project, agent, opens=False) as room:
+            room.chats.open(CHAT, WINDOW, str(project), "s", agent="Scripted")
+            await room.state("live")
+            await room.shows(UNTOLD)
+            room.say("Again")
+            await room.shows("You said: Again")
+            assert room.text.count(UNTOLD) == 1
 
     run(test())

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from companion.backends.daemon import transport
+from companion.chats import blocks, outbox
 from companion.chats import chat as chat_module
-from companion.chats import outbox
 from companion.chats.prompt import Draft, Excerpt
 from companion.ids import ChatId, ViewId, WindowId
 
@@ -105,7 +105,7 @@ def test_a_path_on_another_system_is_joined_as_it_does():
     ],
 )
 def test_what_cant_be_sent_comes_back(project: Path, monkeypatch: pytest.MonkeyPatch, draft: Draft, why: str):
-    monkeypatch.setattr(outbox, "MAX_PICTURE", 3)
+    monkeypatch.setattr(blocks, "MAX_PICTURE", 3)
     monkeypatch.setattr(transport, "MAX_BODY", 200)
     monkeypatch.chdir(project)
     (project / "large.webp").write_bytes(b"RIFF")
@@ -358,7 +358,7 @@ def test_what_the_daemon_refuses_comes_back(project: Path):
 def test_a_daemon_that_doesnt_say_which_files_it_has_doesnt_hold_the_draft(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(outbox, "LOOK_UP_LIMIT", 0.0)
+    monkeypatch.setattr(blocks, "LOOK_UP_LIMIT", 0.0)
 
     async def test(room: Room) -> None:
         room.chats.open(CHAT, WINDOW, room.folder)

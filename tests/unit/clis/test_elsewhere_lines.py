@@ -46,6 +46,41 @@ def test_a_line_for_windows_is_one_for_powershell_and_for_cmd(monkeypatch: pytes
     assert steps(Elsewhere("ssh", "a & b"), PORT, TOKENS, {})[0].lines == ['ssh -R 40123:127.0.0.1:40123 "a & b"']
 
 
+def test_the_lines_for_wsl_word_for_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can run WSL here, so that this is all that shows them."""
+    monkeypatch.setattr("companion.clis.elsewhere.sys.platform", "win32")
+    monkeypatch.setattr("companion.clis.elsewhere.os.getppid", lambda: 4711)
+    folders = {r"C:\Users\ada\my app": "/mnt/c/Users/ada/my app", r"D:\b": "/mnt/d/b"}
+    here, there = steps(Elsewhere("wsl"), PORT, {"Qwen Code": "t1", "Gemini CLI": "t2"}, folders)
+    assert here.title == "Once, in the file .wslconfig of your home folder; then run: wsl --shutdown"
+    assert here.lines == ["[wsl2]", "networkingMode=mirrored"]
+    assert there.title == "In the shell of WSL:"
+    named = "/mnt/c/Users/ada/my app:/mnt/d/b"
+    lock = (
+        f'{{"port": 40123, "workspacePath": "{named}", "authToken": "t1", "ideName": "Sublime Text", '
+        '"ideInfo": {"name": "sublimetext", "displayName": "Sublime Text"}}'
+    )
+    folder = '"${QWEN_HOME:-$HOME/.qwen}/ide"'
+    assert there.lines == [
+        f"(umask 077; mkdir -p {folder} && printf '%s\\n' '{lock}' > {folder}/40123.lock)",
+        "export QWEN_CODE_IDE_SERVER_PORT=40123",
+        f"export QWEN_CODE_IDE_WORKSPACE_PATH='{named}'",
+        "export GEMINI_CLI_IDE_SERVER_PORT=40123",
+        f"export GEMINI_CLI_IDE_WORKSPACE_PATH='{named}'",
+        "export GEMINI_CLI_IDE_AUTH_TOKEN=t2",
+        "export GEMINI_CLI_IDE_PID=4711",
+        "export TERM_PROGRAM=sublime",
+        "cd '/mnt/c/Users/ada/my app'",
+        (
+            """node -e 'const n=require('"'"'net'"'"');let left=1;for(const h of ["127.0.0.1"])"""
+            """n.connect(40123,h).on('"'"'connect'"'"',"""
+            """()=>{console.log('"'"'The editor answers.'"'"');process.exit(0)})"""
+            """.on('"'"'error'"'"',e=>{if(!--left)"""
+            """{console.log('"'"'The editor does not answer: '"'"'+e.message);process.exit(1)}})'"""
+        ),
+    ]
+
+
 @pytest.mark.parametrize(
     ("where", "words"),
     [(Elsewhere("ssh", "me@box"), "on box"), (Elsewhere("container"), "in a container"), (Elsewhere("wsl"), "in WSL")],

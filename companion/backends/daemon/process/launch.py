@@ -54,10 +54,13 @@ MAX_LINE = 300
 _LISTENING = re.compile(rb"qwen serve listening on (http://\S+)")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _NO_NODE = re.compile(
-    r"\bnode\b.*(No such file|not found|not recognized)|(command not found|cannot find|find).*\bnode\b", re.IGNORECASE
+    r"^(?:(?>.*?\bnode\b).*(?:No such file|not found|not recognized)|(?>.*?(?:command not found|find)).*\bnode\b)",
+    re.IGNORECASE | re.MULTILINE,
 )
 _VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)\b")
-_NODE_WORDS = re.compile(r"node(\.js)?\b.*\b(version|require|upgrade|unsupported)|SyntaxError", re.IGNORECASE)
+_NODE_WORDS = re.compile(
+    r"^(?>.*?node(?:\.js)?\b).*\b(?:version|require|upgrade|unsupported)|SyntaxError", re.IGNORECASE | re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,12 @@ from companion.backends import updates
 from companion.backends.daemon import decoder
 from companion.backends.daemon.decoder import decode
 from companion.backends.daemon.sse import MAX_EVENT, Decoder, EventTooLargeError
+from companion.chats.transcript.transcript import Transcript
 from companion.conversation import events
+from companion.conversation.conversation import Conversation
 from companion.conversation.reducer import Reducer
+from companion.conversation.snapshot import ChatNotice, Locality, Message
+from companion.conversation.turns import TurnBuilder
 
 RECORDINGS = Path(__file__).parent / "recordings"
 SESSION = (RECORDINGS / "session.jsonl").read_text(encoding="utf-8").splitlines()
@@ -116,14 +120,12 @@ def test_what_is_unknown_tells_its_names_and_not_its_values(caplog: pytest.LogCa
 def test_the_questions_of_a_request():
     question = {"question": "Which?", "header": None, "options": [{"label": "A", "description": None}]}
     options = [{"optionId": "proceed_once", "name": "Submit", "kind": "allow_once"}]
-    for call in ({"_meta": {"qwenQuestions": [question]}}, {"rawInput": {"questions": [question]}}):
+    named = {"_meta": {"toolName": "ask_user_question"}, "rawInput": {"questions": [question]}}
+    for call in ({"_meta": {"qwenQuestions": [question]}}, named):
         request = updates.decode_permission("1", {"toolCallId": "t", **call}, options)
         assert isinstance(request, events.PermissionRequest)
         [asked] = request.questions
         assert (asked.text, asked.answers[0][0]) == ("Which?", "A")
-    assert isinstance(
-        updates.decode_permission("1", {"toolCallId": "t", "rawInput": {"questions": [1]}}, options), events.Unsupported
-    )
     assert isinstance(updates.decode_permission("1", None, options), events.Unsupported)
 
 
@@ -140,6 +142,42 @@ def test_no_event_makes_the_reader_fail(value: Any):
     for kind in updates._UPDATES:
         fields = value if isinstance(value, dict) else {"content": value}
         decode({"type": "session_update", "data": {"update": {**fields, "sessionUpdate": kind}}})
+
+
+TIMES = st.sampled_from([10**400, -(10**400), -1, 0, 2**53, 1e308, float("inf"), float("nan"), True]) | st.floats()
+
+
+@given(TIMES, TIMES, st.integers(-5, 5) | st.just(10**400) | JSON)
+def test_no_time_and_no_number_of_a_turn_stops_a_chat(one: Any, two: Any, index: Any):
+    chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}
+    asked = {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "x"}}
+    conversation, transcript = Conversation(), Transcript()
+    for fields in (
+        {"type": "session_update", "data": {"update": asked}, "_meta": {"serverTimestamp": one}},
+        {"type": "session_update", "data": {"update": chunk}, "_meta": {"serverTimestamp": two}},
+        {"type": "session_rewound", "data": {"targetTurnIndex": index}},
+        {"type": "session_update", "data": {"update": chunk}},
+        {"type": "turn_complete", "_meta": {"serverTimestamp": two}},
+    ):
+        conversation.apply(decode(json.dumps({"promptId": "p", **fields})))
+        transcript.update(conversation.look(), Locality("here", "/folder"))
+    assert "x" in transcript.text
+
+
+@pytest.mark.usefixtures("stormy")
+def test_an_event_that_raises_is_said_and_stops_nothing(monkeypatch: pytest.MonkeyPatch):
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    conversation = Conversation()
+    with monkeypatch.context() as broken:
+        broken.setattr(TurnBuilder, "tool", fails)
+        conversation.apply(events.Envelope(events.ToolCallUpdate("t"), 1, "p"))
+        broken.setattr(decoder, "decode_update", fails)
+        assert isinstance(update("plan"), events.Unsupported)
+    conversation.apply(events.Envelope(events.AgentMessageChunk(events.TextContent("The end.")), 2, "p"))
+    told = [item.text for item in conversation.turns[0].items if isinstance(item, ChatNotice | Message)]
+    assert told == ["Unsupported: an event that could not be shown.", "The end."]
 
 
 def encoded(lines: list[str], end: str) -> bytes:

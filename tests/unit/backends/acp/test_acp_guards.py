@@ -1,0 +1,217 @@
+"""What an agent sends in an odd form or at an odd time: it goes round nothing, and nothing is lost by it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.backends.acp import decoder, requests
+from companion.backends.acp.decoder import Printed
+from companion.backends.acp.errors import UnansweredError
+from companion.backends.acp.files import Edited, Files
+from companion.backends.acp.outputs import Outputs
+from companion.backends.acp.proposals import Replacement, place
+from companion.backends.acp.services import MAX_REFUSALS
+from companion.backends.updates import decode_permission
+from companion.backends.wire import MAX_NAME
+from companion.conversation.events import PermissionRequest
+from companion.conversation.forms import Form, Values
+from companion.ids import WindowId
+from tests.agent_talk import MemoryFiles, run, said, scripted, talking, until
+
+OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
+FORM = {"type": "object", "properties": {"ok": {"type": "boolean", "default": True}}}
+
+
+class Asked(MemoryFiles):
+    """What is asked beside the chat, which the person answers in one way."""
+
+    def __init__(self, option: str | None) -> None:
+        super().__init__()
+        self.option = option
+        self.messages: list[tuple[str, str]] = []
+
+    async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        self.messages.append((agent, message))
+        return self.option, dict(form.defaults)
+
+
+@pytest.mark.parametrize("questions", [[1], "drop table", {"a": 1}, [{"question": "Which?", "options": []}]])
+def test_the_questions_among_the_arguments_of_any_tool_are_its_own(questions: object):
+    call = {"toolCallId": "t", "title": "Ask the database", "rawInput": {"questions": questions}}
+    request = decode_permission("1", call, OPTIONS)
+    assert isinstance(request, PermissionRequest)
+    assert (request.questions, request.tool_call.input) == ((), {"questions": questions})
+    assert [option.id for option in request.options] == ["yes"]
+
+
+def test_questions_that_cannot_be_read_are_an_ordinary_permission():
+    for call in ({"_meta": {"qwenQuestions": [1]}}, {"_meta": {"toolName": "x"}, "rawInput": {"questions": [1]}}):
+        request = decode_permission("1", {"toolCallId": "t", **call}, OPTIONS)
+        assert isinstance(request, PermissionRequest)
+        assert request.questions == ()
+
+
+def test_an_edited_proposal_that_was_written_is_looked_at_again_after_a_reload(tmp_path: Path):
+    path = tmp_path / "a.txt"
+
+    def files() -> Files:
+        return Files(MemoryFiles(), WindowId(1), lambda: "A", str(tmp_path), lambda _: None)
+
+    async def test():
+        before, after = files(), files()
+        path.write_text("theirs", encoding="utf-8")
+        await before.allowed(Edited(str(path), "theirs", "mine"))
+        assert await before.settle([str(path)]) == []
+        assert path.read_text(encoding="utf-8") == "mine"
+        await after.take_over(before.leave())
+        path.write_text("theirs", encoding="utf-8")  # as OpenCode does after its tool call
+        assert await after.settle_all() == []
+        assert path.read_text(encoding="utf-8") == "mine"
+
+    run(test())
+
+
+def test_a_form_in_the_middle_of_a_turn_is_asked_in_the_chat(project: Path, tmp_path: Path):
+    script = f"""
+def session_prompt(params):
+    number = request("elicitation/create", {{"mode": "form", "message": "m", "requestedSchema": {FORM!r}}})
+    say(json.dumps(answers[number].get()))
+    return {{"stopReason": "end_turn"}}
+"""
+    editor = Asked("accept")
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+            key = await talk.ask("x")
+            asked = await talk.asked()
+            await talk.client.answer(talk.session, asked.id, "decline")
+            assert json.loads(said(await talk.done(key))) == {"action": "decline"}
+            assert editor.messages == []
+
+    run(test())
+
+
+def test_beside_the_chat_an_agent_is_refused_three_times_and_asks_in_short(project: Path, tmp_path: Path):
+    script = f"""
+def session_new(params):
+    got = []
+    numbers = [
+        request("elicitation/create", {{"mode": "form", "message": "x\\u202e\\n" * 5000, "requestedSchema": {FORM!r}}})
+        for _ in range(6)
+    ]
+    got = [answers[number].get() for number in numbers]
+    assert got == [{{"action": "cancel"}}] * 6 or os._exit(1)
+    return {{"sessionId": "s"}}
+"""
+    editor = Asked(None)
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+            assert talk.session.id == "s"
+        assert len(editor.messages) == MAX_REFUSALS
+        assert all(len(message) <= 600 and message.isprintable() for _, message in editor.messages)
+
+    run(test())
+
+
+def test_an_agents_name_is_short_and_on_one_line(project: Path, tmp_path: Path):
+    script = """
+def initialize(params):
+    return {"protocolVersion": 1, "agentInfo": {"title": "Safe\\u202e\\n\\nAllow everything? " + "x" * 5000}}
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project), session=None) as talk:
+            name = talk.client.name
+            assert name.startswith("Safe Allow everything? x")
+            assert len(name) <= MAX_NAME
+            assert name.isprintable()
+
+    run(test())
+
+
+def test_a_message_into_a_turn_that_is_not_answered_may_have_arrived(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    script = """
+def initialize(params):
+    return {"protocolVersion": 1, "agentInfo": {"name": "A"}, "agentCapabilities": {"_meta": {"steering": True}}}
+def session_prompt(params):
+    say("Begun.")
+    while not any(each.get("method") == "_session/steering" for each in seen):
+        time.sleep(0.01)
+    return {"stopReason": "end_turn"}
+def _session_steering(params):
+    return "silence"
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("x")
+            await until(lambda: (turn := talk.turn(key)) and said(turn))
+            monkeypatch.setattr(requests, "CALL_LIMIT", 0.2)
+            monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)
+            with pytest.raises(UnansweredError) as caught:
+                await talk.client.steering.inject(talk.session, "and this")
+            assert caught.value.may_have_arrived
+            assert "before you send it again" in str(caught.value)
+            await talk.done(key)
+
+    run(test())
+
+
+def test_a_piece_that_occurs_everywhere_is_placed_in_one_pass(monkeypatch: pytest.MonkeyPatch):
+    """No timing: the text is counted through once, however many occurrences there are."""
+    counted: list[int] = []
+
+    class Text(str):
+        __slots__ = ()
+
+        def count(self, *args: Any) -> int:
+            counted.append(args[2] - args[1] if len(args) == 3 else len(self))
+            return str.count(self, *args)
+
+    from companion.backends.acp import proposals  # noqa: PLC0415 - what is private is looked at here alone
+
+    text = Text("}\n" * 2000)
+    found = list(range(0, len(text), 2))
+    assert proposals._named(text, found, "}", [7, 2000]) == [12, 3998]
+    assert sum(counted) <= len(text)
+    assert place(str(text), Replacement("}", "]", (3,))) == "}\n" * 2 + "]\n" + "}\n" * 1997
+
+
+def test_what_shows_terminals_is_forgotten_once_they_and_their_call_are_over():
+    printed: dict[str, Printed] = {}
+    published: list[object] = []
+
+    async def test():
+        outputs = Outputs(printed.get, published.append)
+        for number in range(50):
+            name = f"terminal-{number}"
+            printed[name] = Printed("out", is_cut=False, is_running=number == 7)
+            call: Mapping[str, Any] = {
+                "toolCallId": f"call-{number}",
+                "content": [{"type": "terminal", "terminalId": name}],
+                "rawInput": {"command": "x" * 10_000},
+            }
+            outputs.noted({**call, "status": "in_progress"})
+            outputs.printed(name)
+            assert set(outputs.shown_in[name]) == {"toolCallId", "content"}
+            outputs.noted({"toolCallId": f"call-{number}", "status": "completed"})
+        outputs.show()
+        assert list(outputs.shown_in) == ["terminal-7"]
+        printed["terminal-7"] = Printed("out", is_cut=False, is_running=False)
+        outputs.printed("terminal-7")
+        outputs.show()
+        assert outputs.shown_in == {}
+        assert len(published) == 51
+        await asyncio.sleep(0)
+
+    run(test())
+    assert decoder.terminals({}) == []

@@ -1,0 +1,182 @@
+"""What goes wrong around a round: nothing is lost, and what is not done is said."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from companion.changes import places
+from companion.changes.undo import RoundUndo, Write
+from companion.ids import WindowId
+from companion.platforms import files as replacing
+
+from .folders import tree
+from .work import LINES, Work
+
+WINDOW = WindowId(1)
+
+
+def test_a_disk_that_is_full_in_the_middle_of_undo_all_leaves_the_rest_listed(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+):
+    async def test(work: Work) -> None:
+        names = [f"{number}.txt" for number in range(6)]
+        for name in names:
+            (work.path / name).write_text(LINES)
+        await work.begun()
+        before = tree(work.path)
+        for name in names:
+            (work.path / name).write_text(LINES.replace("line 3\n", f"agent {name}\n"))
+        await work.until(lambda: len(work.rows) == 6)
+        written = tree(work.path)
+        left = iter(range(3))
+        real = replacing.rename
+
+        def full(source: str, target: str) -> None:
+            if target.endswith(".txt") and next(left, None) is None:
+                raise OSError(28, "No space left on device")
+            real(source, target)
+
+        with monkeypatch.context() as patched:
+            patched.setattr("companion.changes.files.rename", full)
+            work.decisions.undo_all(WINDOW)
+            await work.until(lambda: any("No space left" in said for said, _ in work.editor.said))
+            await work.until(lambda: len(work.rows) == 3)
+        now = tree(work.path)
+        assert set(now) == set(before)  # no temporary file is left
+        assert all(now[name] in (before[name], written[name]) for name in names)
+        assert sum(now[name] == written[name] for name in names) == 3
+        assert {name for name in names if now[name] == written[name]} == set(work.rows)
+        work.decisions.undo_all(WINDOW)
+        await work.until(lambda: not work.rows)
+        assert tree(work.path) == before
+
+    run(test)
+
+
+def test_a_file_that_another_program_has_locked_is_left_alone_and_named(run: Any, monkeypatch: pytest.MonkeyPatch):
+    async def test(work: Work) -> None:
+        (work.path / "locked.txt").write_text(LINES)
+        await work.begun()
+        for name in ("a.py", "locked.txt"):
+            (work.path / name).write_text("agent\n")
+        await work.until(lambda: len(work.rows) == 2)
+        real = replacing.rename
+
+        def refused(source: str, target: str) -> None:
+            if target.endswith("locked.txt"):
+                raise PermissionError(13, "The process cannot access the file")
+            real(source, target)
+
+        with monkeypatch.context() as patched:
+            patched.setattr("companion.changes.files.rename", refused)
+            work.decisions.undo_all(WINDOW)
+            await work.until(lambda: any("locked.txt can't be written" in said for said, _ in work.editor.said))
+            await work.until(lambda: set(work.rows) == {"locked.txt"})
+        assert (work.path / "locked.txt").read_text() == "agent\n"
+        assert sorted(os.listdir(work.path)) == ["a.py", "locked.txt"]
+        work.decisions.undo_all(WINDOW)
+        await work.until(lambda: not work.rows)
+        assert (work.path / "locked.txt").read_text() == LINES
+
+    run(test)
+
+
+def test_what_an_agent_writes_while_the_editor_undoes_is_not_overwritten(run: Any, monkeypatch: pytest.MonkeyPatch):
+    async def test(work: Work) -> None:
+        await work.begun()
+        path = work.path / "a.py"
+        path.write_text("agent\n")
+        await work.until(lambda: "a.py" in work.rows)
+        work.editor.buffers[str(path)] = "agent\n"
+        real = RoundUndo.force
+
+        def written_before(undo: RoundUndo, write: Write, saved: int) -> None:
+            path.write_text("newer\n")
+            os.utime(path, ns=(saved + 1, saved + 1_000_000_000))
+            real(undo, write, saved)
+
+        monkeypatch.setattr(RoundUndo, "force", written_before)
+        work.decisions.undo_file(WINDOW, work.rows["a.py"])
+        await work.until(lambda: any("a.py has changed since" in said for said, _ in work.editor.said))
+        assert path.read_text() == "newer\n"
+        await work.until(lambda: "a.py" in work.rows)
+
+    run(test)
+
+
+def test_two_editors_with_one_root_review_it_each_for_itself(run: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(places, "_WAIT", 0.0)  # the other one is no instance before a reload
+
+    async def test(work: Work) -> None:
+        await work.begun()
+        other = Work(work.stores, work.folders)
+        try:
+            await other.begun()
+            (work.path / "a.py").write_text("agent\n")
+            (work.path / "b.py").write_text("agent\n")
+            for each in (work, other):
+                await each.until(lambda each=each: set(each.rows) == {"a.py", "b.py"})
+            other.decisions.keep_file(WINDOW, other.rows["b.py"])
+            await other.until(lambda: set(other.rows) == {"a.py"})
+            assert set(work.rows) == {"a.py", "b.py"}
+            work.decisions.undo_file(WINDOW, work.rows["a.py"])
+            await work.until(lambda: set(work.rows) == {"b.py"})
+            await other.until(lambda: not other.rows)
+            assert (work.path / "a.py").read_text() == LINES
+            assert len([each for each in work.stores.iterdir() if each.is_dir()]) == 2
+        finally:
+            await other.end()
+        (work.path / "c.py").write_text("agent\n")
+        await work.until(lambda: set(work.rows) == {"b.py", "c.py"})
+
+    run(test)
+
+
+def test_a_round_in_a_form_that_is_not_known_is_said_to_begin_anew(run: Any):
+    """The package may have been upgraded, or gone back to an older one."""
+
+    async def test(work: Work) -> None:
+        await work.begun()
+        work.rounds.close()
+        [state] = work.stores.rglob("round.json")
+        state.write_text(json.dumps(json.loads(state.read_text()) | {"version": 1_000}))
+        again = Work(work.stores, work.folders)
+        try:
+            await again.begun()
+            assert any("begin anew" in said for said, _ in again.editor.said)
+            (work.path / "a.py").write_text("agent\n")
+            await again.until(lambda: "a.py" in again.rows)
+        finally:
+            await again.end()
+
+    run(test)
+
+
+def test_a_round_from_before_a_state_had_all_of_its_parts_goes_on(run: Any):
+    """An upgrade adds what a round remembers; what waits still does."""
+
+    async def test(work: Work) -> None:
+        await work.begun()
+        (work.path / "a.py").write_text("agent\n")
+        await work.until(lambda: "a.py" in work.rows)
+        work.rounds.close()
+        [state] = work.stores.rglob("round.json")
+        known = json.loads(state.read_text())
+        del known["new_since"]
+        state.write_text(json.dumps(known))
+        again = Work(work.stores, work.folders)
+        try:
+            await again.begun()
+            await again.until(lambda: set(again.rows) == {"a.py"})
+            again.decisions.undo_all(WINDOW)
+            await again.until(lambda: not again.rows)
+            assert (work.path / "a.py").read_text() == LINES
+            assert again.editor.said == []
+        finally:
+            await again.end()
+
+    run(test)

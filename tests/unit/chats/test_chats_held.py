@@ -1,0 +1,65 @@
+"""A reload of the package while a prompt waits for a sign-in: it waits on, and so does what comes after it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agent_talk import until
+
+from . import test_chats_handover as handover
+from .chatting import CHAT
+from .test_chats_agents import run
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pipe belongs to the loop that has read from it")
+SCRIPT = """
+signed = []
+def initialize(params):
+    return {"protocolVersion": 1, "agentInfo": {"name": "A"}, "authMethods": [{"id": "g", "name": "G"}],
+        "agentCapabilities": {"loadSession": True}}
+def authenticate(params):
+    signed.append(1)
+    return {}
+def session_load(params):
+    say("It was loaded."); return {}
+def session_prompt(params):
+    text = params["prompt"][-1]["text"]
+    if not signed:
+        raise Failure(-32000, "Authentication required")
+    say("Begin " + text + ". ")
+    return {"stopReason": "end_turn"}
+"""
+
+
+@pytest.mark.parametrize("how", ["signs in", "cancels"])
+def test_a_prompt_that_waits_for_a_sign_in_waits_on_after_a_reload(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+):
+    monkeypatch.setattr(handover, "SCRIPT", SCRIPT)
+
+    async def test():
+        async with handover.reloads(project, tmp_path) as there:
+            there.room.say("first")
+            await until(lambda: there.room.render.status.connection.wants_sign_in)
+            there.room.say("second")
+            await until(lambda: there.room.render.status.queue)
+            await there.reload()
+            room = there.room
+            await until(lambda: room.render.status.connection.wants_sign_in)
+            assert room.render.status.running
+            assert [queued.text for queued in room.render.status.queue] == ["second"]
+            assert "Begin" not in room.text
+            client, session = room.chats._registry[CHAT].connection.connected
+            assert client.authentication
+            if how == "cancels":
+                await client.cancel(session)
+                # What comes next is refused as well, and waits.
+                await until(lambda: not room.render.status.queue and room.render.status.connection.wants_sign_in)
+            await client.authentication.authenticate("g")
+            await room.shows("Begin second.")
+            assert ("Begin first." in room.text) == (how == "signs in")
+            await until(lambda: room.render.status.running is None)
+
+    run(test())
