@@ -1,8 +1,7 @@
-"""The editor's own commands that change whole lines or the case of letters."""
+"""The editor's own commands that change whole lines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from headless.builtin import text_command
@@ -108,28 +107,3 @@ def _lines(view: ViewState) -> list[tuple[int, str]]:
             found.append((start, line))
             start += len(line) + 1
     return found
-
-
-def _change_case(app: Editor, view: ViewState, name: str, change: Callable[[str], str]) -> None:
-    spans = [(min(span), max(span)) for span in view.selection]
-    before = view.selection
-    app.change_text(view, name, [((a, b), change(view.buffer.text[a:b])) for a, b in spans])
-    view.select(before)
-
-
-@text_command
-def upper_case(app: Editor, view: ViewState) -> None:
-    """Make capitals of what is selected."""
-    _change_case(app, view, "upper_case", str.upper)
-
-
-@text_command
-def lower_case(app: Editor, view: ViewState) -> None:
-    """Make small letters of what is selected."""
-    _change_case(app, view, "lower_case", str.lower)
-
-
-@text_command
-def swap_case(app: Editor, view: ViewState) -> None:
-    """Make capitals small and small letters capitals in what is selected."""
-    _change_case(app, view, "swap_case", str.swapcase)

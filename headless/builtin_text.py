@@ -314,12 +314,6 @@ def revert_hunk(app: Editor, view: ViewState) -> None:
 
 
 @text_command
-def revert_modification(app: Editor, view: ViewState) -> None:
-    """The same, by its older name."""
-    revert_hunk(app, view)
-
-
-@text_command
 def next_modification(app: Editor, view: ViewState) -> None:
     """Put the caret at the next difference from the reference document, around the end."""
     _go_to_modification(app, view, forward=True)

@@ -275,9 +275,11 @@ class Folder:
     async def _apply_in_editor(self, full: str, write: Write) -> None:
         await self.call(self.undo.check, write)
         text = _shown(write.data or b"", await self._editor.encodings(full))
-        is_replaced = text is not None and await self._editor.replace_buffer(full, text)
+        if text is None or not await self._editor.replace_buffer(full, text):
+            await self.call(self.undo.write, write)
+            return
         # A format or a trim on save, or mixed line endings: the editor reloads the file.
-        await self.call(self.undo.force if is_replaced else self.undo.write, write)
+        await self.call(self.undo.force, write, time.time_ns())
 
     async def file(self, path: str) -> FileChanges | None:
         """The changes of a file for its view; None if nothing of it waits, or they can't be shown in the text."""

@@ -123,9 +123,15 @@ class RoundUndo:
         found = files.current(self._round.root, write.path)
         return found is None if write.data is None else found == (write.mode, write.data)
 
-    def force(self, write: Write) -> None:
-        """The editor has saved other bytes than it was given, by a format or a trim on save: write the bytes."""
+    def force(self, write: Write, saved: int = 0) -> None:
+        """The editor has saved other bytes than it was given, by a format or a trim on save: write the bytes.
+
+        `saved` is when it was done, in nanoseconds of Unix time, 0 if nobody knows. Raises WriteRefusedError if
+        somebody has written the file after that.
+        """
         if write.data is not None and not self.is_written(write):
+            if saved and self._store.written_at(write.path) > saved:
+                raise WriteRefusedError(f"{write.path} has changed since")
             files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)
 
     def notes(self, path: str = "", key: str = "", lines: tuple[int, int] | None = None) -> dict[str, list[str]]:

@@ -66,9 +66,6 @@ def test_selections_are_divided_and_given_up(view: Any):
 @pytest.mark.parametrize(
     ("command", "text", "before", "after", "carets"),
     [
-        ("upper_case", "abc", (0, 2), "ABc", (0, 2)),
-        ("lower_case", "ABC", (2, 0), "abC", (2, 0)),
-        ("swap_case", "aBc", (0, 3), "AbC", (0, 3)),
         ("swap_line_up", "a\nb\nc", (2, 2), "b\na\nc", (0, 0)),
         ("swap_line_down", "a\nb\nc", (0, 0), "b\na\nc", (2, 2)),
         ("swap_line_down", "a\nb\nc\nd", (0, 3), "c\na\nb\nd", (2, 5)),

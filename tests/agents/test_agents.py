@@ -317,7 +317,7 @@ def test_a_picture_reaches_the_model(place: Place):
             try:
                 key = await talk.client.prompt(talk.session, [words, picture])
             except UnsendableError:
-                pytest.skip("The agent takes no pictures.")
+                pytest.skip("The agent has no way to take pictures.")
             turn = await talk.done(key)
             assert said(turn) == "I see."
             assert any("image/png" in json.dumps(each.body) for each in place.model.requests)

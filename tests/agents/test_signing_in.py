@@ -48,7 +48,7 @@ async def is_asked_to_sign_in(talk: AgentTalk) -> bool:
 
 def test_whoever_has_not_signed_in_is_told_how(place: Place):
     if place.name == "opencode":
-        pytest.skip("The agent works without a sign-in.")
+        pytest.skip("The agent has no need of a sign-in.")
 
     async def test():
         async with stranger(place) as talk:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from companion.changes import places
+from companion.changes.undo import RoundUndo, Write
 from companion.ids import WindowId
 from companion.platforms import files as replacing
 
@@ -80,6 +81,29 @@ def test_a_file_that_another_program_has_locked_is_left_alone_and_named(run: Any
         work.decisions.undo_all(WINDOW)
         await work.until(lambda: not work.rows)
         assert (work.path / "locked.txt").read_text() == LINES
+
+    run(test)
+
+
+def test_what_an_agent_writes_while_the_editor_undoes_is_not_overwritten(run: Any, monkeypatch: pytest.MonkeyPatch):
+    async def test(work: Work) -> None:
+        await work.begun()
+        path = work.path / "a.py"
+        path.write_text("agent\n")
+        await work.until(lambda: "a.py" in work.rows)
+        work.editor.buffers[str(path)] = "agent\n"
+        real = RoundUndo.force
+
+        def written_before(undo: RoundUndo, write: Write, saved: int) -> None:
+            path.write_text("newer\n")
+            os.utime(path, ns=(saved + 1, saved + 1_000_000_000))
+            real(undo, write, saved)
+
+        monkeypatch.setattr(RoundUndo, "force", written_before)
+        work.decisions.undo_file(WINDOW, work.rows["a.py"])
+        await work.until(lambda: any("a.py has changed since" in said for said, _ in work.editor.said))
+        assert path.read_text() == "newer\n"
+        await work.until(lambda: "a.py" in work.rows)
 
     run(test)
 

@@ -247,3 +247,19 @@ def test_a_program_is_never_set_to_another_user(tmp_path: Path):
     (tmp_path / "archive").write_bytes(made.getvalue())
     unpack(str(tmp_path / "archive"), str(tmp_path / "to"), "agent")
     assert stat.S_IMODE((tmp_path / "to" / "agent").stat().st_mode) & 0o6022 == 0
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"caf\x00e", b"\xe2\x80\xaegpj.exe", b"a\x1b[2J"])
+def test_a_name_in_another_encoding_or_with_hidden_characters_is_refused_in_plain_words(name: bytes, tmp_path: Path):
+    data = gzip.decompress(tar({"agent": PROGRAM, "x" * len(name): b"odd"}))
+    changed = bytearray(data.replace(b"x" * len(name), name))
+    at = changed.index(name)
+    header = bytes(changed[at : at + 512])
+    total = sum(header[:148]) + 8 * 32 + sum(header[156:])
+    changed[at + 148 : at + 156] = b"%06o\0 " % total
+    if b"\0" in name:  # a name ends there
+        (tmp_path / "archive").write_bytes(changed)
+        unpack(str(tmp_path / "archive"), str(tmp_path / "to"), "agent")
+        assert sorted(os.listdir(tmp_path / "to")) == ["agent", "caf"]
+    else:
+        assert refused(bytes(changed), tmp_path).isprintable()
