@@ -155,7 +155,7 @@ class Tabs:
             self._app.bring_to_front(window)
 
     def focus_view(self, view: ViewState) -> None:
-        """Give a view the focus, be it in a tab or in a panel."""
+        """Give a view the focus, whether it is in a tab or in a panel."""
         window = view.window
         if view.sheet is not None:
             self.focus(view.sheet)

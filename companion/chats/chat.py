@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from ..agents import AgentCommand
-from ..backends.backend import needed
+from ..backends.backend import Backend, needed
 from ..backends.connector import Connector, agents_of
 from ..backends.daemons import Daemons
 from ..backends.port import EditorServer
+from ..backends.sessions import AgentSession
 from ..backends.surroundings import Surroundings, no_surroundings
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
@@ -26,12 +27,13 @@ from ..exclusion import Told
 from ..ids import ChatId, WindowId
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
+from .chosen import Chosen
 from .connection import ChatConnection
 from .inherited import Inherited
 from .outbox import Outbox
 from .permissions import Approvals
 from .port import ChatScreen
-from .prompt import Draft
+from .prompt import ChatFolder, Draft
 from .renderer import Renderer
 from .turn_watch import TurnListener, TurnWatch
 from .undone import UndoneChanges, UndoneNews
@@ -88,7 +90,7 @@ class Chat:
         self._answered: set[str] = set()
         self._fetching: asyncio.Task[object] | None = None
         self.outbox = Outbox(
-            lambda: self.connection.reached(SEND_LIMIT),
+            self._ready,
             lambda: self.connection.conversation,
             self._give_back,
             self.background,
@@ -145,17 +147,20 @@ class Chat:
 
     # Opening and closing
 
-    def open(self, folder: str, session: str, agent: AgentCommand | None = None) -> None:
+    def open(
+        self, folder: str, session: str, agent: AgentCommand | None = None, chosen: Mapping[str, Any] | None = None
+    ) -> None:
         """Show a conversation of a folder: the one that is named, else the one that was shown, else a new one.
 
-        `agent` is the agent to start, which the person has allowed; None for the daemon.
+        `agent` is the agent to start, which the person has allowed; None for the daemon. `chosen` is what the editor
+        has kept of `connection.chosen`.
         """
         is_same = _name(agent) == self._agent_name
         self.connector.agent, self._agent_name = agent, _name(agent)
         if is_same and (not self.connector.folder or folder == self.connector.folder):
             session = session or self.connection.session
         self.connector.folder = folder
-        self.begin(session)
+        self.begin(session, Chosen.from_plain(chosen, session))
         for draft in self._inherited.take_unsent():
             self._give_back(draft, "It was not sent before the package was reloaded.")
 
@@ -169,12 +174,12 @@ class Chat:
         """Whether an agent or a turn of the instance before this one goes on, and nobody has opened it since."""
         return not self._is_open and (self.connector.inherited is not None or self._inherited.has_turn)
 
-    def begin(self, session: str = "") -> None:
-        """Show a session; without one, begin a new conversation."""
+    def begin(self, session: str = "", chosen: Chosen | None = None) -> None:
+        """Show a session; without one, begin a new conversation. `chosen` is what the person has chosen for it."""
         for draft in self._end():
             self._give_back(draft, "The conversation has changed before this was sent.")
         self._is_open = True
-        self.connection.begin(session)
+        self.connection.begin(session, chosen or Chosen())
         self.connection.conversation = self._begun()
         self._reading = self.background(self.connection.run())
         self.show_again()
@@ -290,7 +295,25 @@ class Chat:
             self.reconnect()
         # Who sends something looks at the end.
         self.connection.conversation.hide_earlier(MOST_SHOWN, LEAST_SHOWN)
+        self.connection.chosen.sends()
         self.outbox.send(draft, mid_turn=mid_turn)
+
+    def chose(self, **choices: Any) -> None:
+        """The person has chosen something for the session, which holds: fields of `Chosen`."""
+        self.connection.chosen.take(**choices)
+        self.connection.conversation.changed.set()
+
+    async def _ready(self) -> tuple[Backend, AgentSession, ChatFolder]:
+        """The connection, once something may be sent.
+
+        Raises:
+            NotConnectedError: there is none within `SEND_LIMIT` seconds.
+            UndecidedError: what the person has chosen does not hold.
+            ChatError: what keeps it from that.
+        """
+        found = await self.connection.reached(SEND_LIMIT)
+        self.connection.chosen.check()
+        return found
 
     async def answer(self, permission: str, option: str | None, answers: Values | None = None) -> None:
         """Answer a permission.

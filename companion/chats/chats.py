@@ -111,10 +111,19 @@ class Chats:
             if not settings.enabled and not daemons.in_use():
                 self._end(daemons.stop())
 
-    def open(self, chat_id: ChatId, window: WindowId, folder: str, session: str = "", agent: str = "") -> None:
+    def open(
+        self,
+        chat_id: ChatId,
+        window: WindowId,
+        folder: str,
+        session: str = "",
+        agent: str = "",
+        chosen: Mapping[str, Any] | None = None,
+    ) -> None:
         """Connect a chat, or draw it again if it is connected. `session` is the id of one to resume.
 
-        `agent` is the name of the agent to start; empty for the daemon.
+        `agent` is the name of the agent to start; empty for the daemon. `chosen` is what the editor has kept of
+        `Render.chosen`.
         """
         if (chat := self._registry.get(chat_id)) and chat.shows(folder, session, agent):
             chat.show_again()
@@ -123,7 +132,7 @@ class Chats:
         if agent and command is None:
             self._editor.say(f"There is no agent “{agent}” in the setting “agents”.", window)
         else:
-            self._made(chat_id, window).open(folder, session, command)
+            self._made(chat_id, window).open(folder, session, command, chosen)
 
     async def environment(self) -> Mapping[str, str]:
         """What agents are started with: the variables of the person's login shell."""

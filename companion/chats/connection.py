@@ -21,6 +21,7 @@ from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.snapshot import ConnectionStatus, Snapshot
 from ..exclusion import Told
+from .chosen import Chosen
 from .prompt import ChatFolder
 from .reader import AttachedSession, Backoff, SessionEndedError, StaleError, after, read, tell
 
@@ -63,6 +64,8 @@ class ChatConnection:
         """What the next instance needs to go on with the agent, once it is left."""
         self.stays = False
         """Whether the session is left to the next instance, so that nobody detaches from it."""
+        self.chosen = Chosen()
+        """What the person has chosen for it."""
         self._attachment: AttachedSession | None = None
         self._broken = ""
         self._unsigned: Backend | None = None
@@ -85,11 +88,12 @@ class ChatConnection:
             raise NotConnectedError
         return self._attachment.client, self._attachment.session
 
-    def begin(self, session: str) -> None:
-        """Make the next conversation that of a session, or a new one."""
+    def begin(self, session: str, chosen: Chosen) -> None:
+        """Make the next conversation that of a session, or a new one, with what the person has chosen for it."""
         if session != self.session or not self._connector.can_take_over:
             self._connector.end_inherited()
         self.session = session
+        self.chosen = chosen
         self._connector.begin()
         self._attachment = None
         self._broken = ""
@@ -354,7 +358,7 @@ class ChatConnection:
         self, client: Backend, attachment: AttachedSession, conversation: Conversation, backoff: Backoff
     ) -> None:
         """Read a session until somebody wants to start over. Everything else that ends it is raised."""
-        reading = asyncio.create_task(read(client, attachment, conversation, backoff))
+        reading = asyncio.create_task(read(client, attachment, conversation, backoff, self.chosen))
         again = asyncio.create_task(self._again.wait())
         try:
             await asyncio.wait((reading, again), return_when=asyncio.FIRST_COMPLETED)

@@ -187,7 +187,7 @@ class ChatHistory:
         copier = needed(client.fork, client, "copy a conversation")
         copy = await _once_idle(chat, lambda: copier.fork(session, chat.status.title))
         await client.detach(copy)
-        chat.begin(copy.id)
+        chat.begin(copy.id, chat.connection.chosen)
         self._registry.editor.mention(
             "This is a copy of the conversation; the original stays among the sessions.", chat.window
         )

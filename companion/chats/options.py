@@ -22,6 +22,7 @@ class ChatOptions:
             client, session = chat.connection.connected
             options = needed(client.options, client, "switch its model")
             await options.switch_model(session, model)
+            chat.chose(model=model)
             if options.model_is_default:
                 name = next((choice.name for choice in chat.status.models if choice.id == model), model)
                 told = f"{name} is now your default model in {DAEMON_AGENT}, too."
@@ -35,6 +36,7 @@ class ChatOptions:
         async def switch(chat: Chat) -> None:
             client, session = chat.connection.connected
             await needed(client.options, client, "switch its mode").switch_mode(session, mode)
+            chat.chose(mode=mode)
 
         self._registry.do(chat_id, switch)
 
@@ -45,6 +47,7 @@ class ChatOptions:
             client, session = chat.connection.connected
             options = needed(client.options, client, "switch how long the model thinks")
             await options.switch_effort(session, effort)
+            chat.chose(effort=effort)
             if choices := await options.choices(session):
                 chat.connection.conversation.set_choices(choices)
 
@@ -56,5 +59,6 @@ class ChatOptions:
         async def switch(chat: Chat) -> None:
             client, session = chat.connection.connected
             await needed(client.options, client, "set an option").set_option(session, option, value)
+            chat.chose(options={option: value})
 
         self._registry.do(chat_id, switch)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..backends.backend import Backend, EventStream, lacking
 from ..backends.parts import Options
@@ -14,6 +15,7 @@ from ..conversation import events
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, SessionGoneError, StreamLostError
 from ..conversation.snapshot import Choices, ConnectionStatus, Status
+from .chosen import Chosen
 
 MAX_ASKED = 60.0
 """Seconds that a daemon may ask to wait."""
@@ -65,9 +67,11 @@ class AttachedSession:
     """Whether another daemon may be at the address by now, perhaps on another machine."""
 
 
-async def read(client: Backend, attachment: AttachedSession, conversation: Conversation, backoff: Backoff) -> None:
-    """Read a session's events until the stream ends, which is an error too."""
-    was, is_loaded = conversation.status, attachment.is_stale
+async def read(
+    client: Backend, attachment: AttachedSession, conversation: Conversation, backoff: Backoff, chosen: Chosen
+) -> None:
+    """Read a session's events until the stream ends, which is an error too. `chosen` is set before the next prompt."""
+    was = conversation.status
     if attachment.is_stale:
         attachment.session, history = await client.load(attachment.session)
         conversation.rebuild(history)
@@ -83,8 +87,8 @@ async def read(client: Backend, attachment: AttachedSession, conversation: Conve
             raise StaleError
         if client.options and (choices := await client.options.choices(session)):
             conversation.set_choices(choices)
-            if is_loaded and client.options.forgets:
-                await _choose_again(client.options, session, was, choices, conversation)
+            if client.options.forgets:
+                await _choose_again(client.options, session, was, chosen, choices, conversation)
         conversation.set_lacks(lacking(client))
         conversation.set_connection(ConnectionStatus("live"))
         await _follow(client, session, stream, conversation, backoff)
@@ -133,32 +137,58 @@ async def _choose(client: Backend, session: AgentSession, conversation: Conversa
 
 
 async def _choose_again(
-    options: Options, session: AgentSession, was: Status, now: Choices, conversation: Conversation
+    options: Options, session: AgentSession, was: Status, chosen: Chosen, now: Choices, conversation: Conversation
 ) -> None:
     """Set again what the person had chosen, before the next prompt, and say what could not be set."""
-    wanted: list[tuple[str, Awaitable[None]]] = []
-    if was.mode != now.mode and any(each.id == was.mode for each in now.modes):
-        wanted.append(("the mode", options.switch_mode(session, was.mode)))
-    if was.model != now.model and any(each.id == was.model for each in now.models):
-        wanted.append(("the model", options.switch_model(session, was.model)))
-    if was.effort != now.effort and any(each.id == was.effort for each in now.efforts):
-        wanted.append(("how long the model thinks", options.switch_effort(session, was.effort)))
-    values = {each.id: each.value for each in now.options}
-    wanted += [
-        (f"“{each.name}”", options.set_option(session, each.id, each.value))
-        for each in was.options
-        if each.id in values and values[each.id] != each.value
-    ]
-    failed: list[str] = []
-    for name, setting in wanted:
+    wanted, failed = _wanted(options, session, was, chosen, now)
+    for each in wanted:
         try:
-            await setting
+            await each.setting
         except ChatError:
-            failed.append(name)
+            failed[each.name] = each.is_chosen
     if wanted and (choices := await options.choices(session)):
         conversation.set_choices(choices)
     if failed:
         conversation.tell(f"This could not be set as it was before: {', '.join(failed)}.")
+    chosen.fail(", ".join(name for name, is_chosen in failed.items() if is_chosen))
+
+
+class _Setting(NamedTuple):
+    """Something that is to be set again."""
+
+    name: str
+    """In words."""
+    setting: Awaitable[None]
+    is_chosen: bool
+    """Whether the person has chosen it. The mode always counts: another one may allow more."""
+
+
+def _wanted(
+    options: Options, session: AgentSession, was: Status, chosen: Chosen, now: Choices
+) -> tuple[list[_Setting], dict[str, bool]]:
+    """What is to be set; and what isn't offered any more, with whether the person has chosen it."""
+    wanted: list[_Setting] = []
+    failed: dict[str, bool] = {}
+    for name, before, own, current, offered, switch in (
+        ("the mode", was.mode, chosen.mode, now.mode, now.modes, options.switch_mode),
+        ("the model", was.model, chosen.model, now.model, now.models, options.switch_model),
+        ("how long the model thinks", was.effort, chosen.effort, now.effort, now.efforts, options.switch_effort),
+    ):
+        value, is_chosen = before or own, bool(own) or name == "the mode"
+        if value in ("", current):
+            continue
+        if any(each.id == value for each in offered) or (own and not offered):
+            wanted.append(_Setting(name, switch(session, value), is_chosen))
+        elif offered and is_chosen:
+            failed[name] = True
+    values = {each.id: each.value for each in now.options}
+    names = {each.id: f"“{each.name}”" for each in (*was.options, *now.options)}
+    for key, value in {**chosen.options, **{each.id: each.value for each in was.options}}.items():
+        if key not in values and key in chosen.options:
+            failed[names.get(key, key)] = True
+        elif key in values and values[key] != value:
+            wanted.append(_Setting(names[key], options.set_option(session, key, value), key in chosen.options))
+    return wanted, failed
 
 
 async def _watch(client: Backend, session: AgentSession, conversation: Conversation, news: asyncio.Event) -> None:

@@ -109,8 +109,10 @@ class Renderer:
             snapshot = replace(snapshot, status=replace(snapshot.status, changed=self.written[1]))
         about = snapshot, self._connector.locality, self._connection.session, self._outbox.unsent
         if len(snapshot.changed) > MANY:
-            return await asyncio.to_thread(transcript.update, *about)
-        return transcript.update(*about)
+            render = await asyncio.to_thread(transcript.update, *about)
+        else:
+            render = transcript.update(*about)
+        return replace(render, chosen=self._connection.chosen.as_plain(self._connection.session))
 
 
 async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_SECOND) -> AsyncGenerator[Snapshot]:

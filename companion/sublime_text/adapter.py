@@ -121,7 +121,7 @@ class Adapter:
             accepted=self._accepted,
             is_reload=lambda: self.thread.is_reload,
         )
-        self.following = Following(self.focus)
+        self.following = Following(self.focus, self.on_another_thread, self.settings.told)
         self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
         self.chats = ChatViews(
             self.focus,

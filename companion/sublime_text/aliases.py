@@ -14,7 +14,7 @@ class _Alias(sublime_plugin.WindowCommand):
     command = ""
     """The command that does it now."""
     args: Mapping[str, Any] = {}
-    """What that is told besides."""
+    """Arguments that are added to those that came."""
 
     def run(self, **args: Any) -> None:
         """Run the command, with the arguments that came."""

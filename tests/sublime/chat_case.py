@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from inspect import iscoroutinefunction, signature
 from typing import Any
 from unittest.mock import patch
@@ -116,9 +117,15 @@ class ChatCase(CompanionCase):
         yield {"condition": lambda: self.chats.of(name), "timeout": 60_000}
 
     def show(
-        self, *items: Any, state: str = "running", replaces_all: bool = False, session: str = "session-1", **status: Any
+        self,
+        *items: Any,
+        state: str = "running",
+        replaces_all: bool = False,
+        session: str = "session-1",
+        mode: str = "",
+        **status: Any,
     ) -> Any:
-        """Show a conversation of one turn with these items."""
+        """Show a conversation of one turn with these items, for which the person may have chosen a mode."""
         values = self.view_values
         turns = (values.Turn("turn", state, items),) if items else ()
         status = {"connection": values.ConnectionStatus("live"), **status}
@@ -126,6 +133,8 @@ class ChatCase(CompanionCase):
             self.transcript.reset()
         view = values.Snapshot(1, tuple(turn.key for turn in turns), turns, values.Status(**status))
         render = self.transcript.update(view, self.locality(), session)
+        if mode:
+            render = replace(render, chosen={"session": session, "mode": mode})
         self.assertTrue(self.adapter.chats.show(self.chat.id, render))
         return render
 

@@ -279,7 +279,7 @@ class TestClosing(TabsCase):
         for chat, session in ((self.first, "daemon's"), (self.second, "own")):
             self.about(chat)
             yield from self.go(chat.view)
-            self.show(self.message("Hello"), session=session)
+            self.show(self.message("Hello"), session=session, mode="plan" if chat is self.second else "")
             self.type(f"to {session}")
             yield from self.settled()
             chat.view.close()
@@ -288,7 +288,7 @@ class TestClosing(TabsCase):
         yield self.opened
         back = self.take(self.opened())
         self.assertEqual((back.agent_key, self.prompt), ("Own", "to own"))
-        opened = back.id, self.window.id(), str(self.folder), "own", "Own"
+        opened = back.id, self.window.id(), str(self.folder), "own", "Own", {"session": "own", "mode": "plan"}
         yield lambda: self.chats.of("open")[-1] == opened
         other = yield from self.open_with("Qwen Code, by its daemon")
         self.assertEqual(self.prompt, "to daemon's")
@@ -304,7 +304,7 @@ class TestClosing(TabsCase):
 class TestMoving(TabsCase):
     def test_a_tab_that_comes_into_another_window_is_a_chat_of_that_window(self) -> Steps:
         self.about(self.second)
-        self.show(self.message("Hello"), session="own")
+        self.show(self.message("Hello"), session="own", mode="plan")
         before = {window.id() for window in sublime.windows()}
         self.window.run_command("new_window")
         yield lambda: len(sublime.windows()) > len(before)
@@ -312,7 +312,7 @@ class TestMoving(TabsCase):
         self.addCleanup(there.run_command, "close_window")
         self.adapter.chats.activated(there, self.second.view)
         yield lambda: self.chats.of("close") == [(self.second.id,)]
-        opened = self.second.id, there.id(), str(self.folder), "own", "Own"
+        opened = self.second.id, there.id(), str(self.folder), "own", "Own", {"session": "own", "mode": "plan"}
         yield lambda: self.chats.of("open")[-1] == opened
         self.assertEqual(self.adapter.chats.within(self.window), [self.first])
         self.assertEqual([chat.id for chat in self.adapter.chats.within(there)], [self.second.id])

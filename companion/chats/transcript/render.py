@@ -5,7 +5,9 @@ Points count code points from the beginning of the chat's text, as the editor co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from ...conversation.snapshot import Locality, Permission, Status, Unsent
 from ...review.changes import TextEdit
@@ -137,3 +139,5 @@ class Render:
     """Where the first turn begins. What is shown of earlier turns comes in there."""
     kept: Kept = Kept()
     """How many of the first marks are those of the render before, at the same points."""
+    chosen: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the person has chosen for the session, to be set again then."""

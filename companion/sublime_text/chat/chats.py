@@ -20,7 +20,7 @@ from ..panels import NO_ANSWER, STARTING, say
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from .clicks import Clicks, Tell
 from .consent import Consent
-from .prompt import SESSION_SETTING, give_back, keep, kept_session
+from .prompt import CHOSEN_SETTING, SESSION_SETTING, give_back, keep, kept_session
 from .view import USED_SETTING, ChatView, chat_id_of
 
 if TYPE_CHECKING:
@@ -155,7 +155,9 @@ class ChatViews:
             window.set_view_index(view, group, index + 1)
         view.settings().set(CHAT_FOLDER_SETTING, folder)
         view.settings().set(CHAT_AGENT_SETTING, agent)
-        view.settings().set(SESSION_SETTING, "" if is_new else kept_session(window, folder, agent))
+        session, chosen = ("", {}) if is_new else kept_session(window, folder, agent)
+        view.settings().set(SESSION_SETTING, session)
+        view.settings().set(CHOSEN_SETTING, chosen)
         chat = self._begin(view, window)
         self.go_to(chat)
         return chat
@@ -327,7 +329,8 @@ class ChatViews:
     def _connect(self, chat: ChatView, session: str) -> None:
         """Have the companion show a session in a chat, in the folder and with the agent that the chat has now."""
         chat_id, window, folder, agent = chat.id, WindowId(chat.window.id()), chat.folder, chat.agent_key
-        self._tell(lambda chats: chats.open(chat_id, window, folder, session, agent))
+        chosen = [chat.chosen] if chat.chosen else []
+        self._tell(lambda chats: chats.open(chat_id, window, folder, session, agent, *chosen))
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)

@@ -41,7 +41,7 @@ class Consent:
         return agent.icon if agent else (name or DAEMON_AGENT)[:1].upper()
 
     def allows(self, name: str) -> bool:
-        """Whether the person has said yes to an agent with its command of now."""
+        """Whether the person has said yes to an agent with its present command."""
         agent = self.find(name)
         allowed = agent is not None and self._allowed().get(name) == list(agent.command)
         return allowed and self._words == sublime.load_settings(FILE).get(_SERVERS, [])

@@ -10,7 +10,7 @@ from ...chats.prompt import Excerpt
 from ...exclusion import Told
 
 MOST = 16 * 1024
-"""Characters of a selection that goes by itself; whoever wants to send more adds it."""
+"""Characters of a selection that goes along by itself. More has to be added by hand."""
 NAME_ONLY = "(This file is active in the editor. Its text does not come with the prompt; read it if it matters.)"
 
 

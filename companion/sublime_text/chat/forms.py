@@ -56,7 +56,8 @@ class FormPanel:
     def _show(self, selected: int | None = None) -> None:
         """Show all fields; `selected` is the row with the caret; else it is on the first field that needs something.
 
-        It is on the first one if none does, and not on Send: nobody sends anything by an Enter that was meant for else.
+        It is on the first one if none does, and not on Send, so that an Enter that was meant for something else sends
+        nothing.
         """
         fields = self._form.fields
         if selected is None:
@@ -191,7 +192,7 @@ def ask_form(
 
 
 def open_page(agent: str, message: str, form: Form) -> bool:
-    """Open the page of an agent's, if the person wants that when they have seen its host."""
+    """Open an agent's page if the person agrees after they have seen its host."""
     if not form.host:
         return False
     question = (

@@ -128,7 +128,7 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
             chat.marks.toggle_fold(region.b)  # if the click itself hasn't
 
     def on_hover(self, view: sublime.View, point: int, hover_zone: sublime.HoverZone) -> None:
-        """The mouse rests, on a file's name perhaps."""
+        """The mouse rests, perhaps on a file's name."""
         if hover_zone == sublime.HoverZone.TEXT and (chat := _chat(view)):
             show_link(chat, point)
 
@@ -170,7 +170,7 @@ def _tab(window: sublime.Window, args: dict[str, Any]) -> sublime.View | None:
 
 
 def _of_line(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, Args] | None:
-    """The first line of a prompt begins with the transcript's end, which is none of the prompt's business."""
+    """The first line of a prompt begins with the transcript's end, which is not part of the prompt."""
     if command == "move_to" and args.get("to") in ("bol", "hardbol") and _on_first_line(chat):
         return "qwen_companion_chat_home", {"extend": bool(args.get("extend"))}
     if command in _OF_ALL_LINES and not chat.view.has_non_empty_selection_region():

@@ -30,7 +30,7 @@ DONE = "Done"
 
 
 class _Reading:
-    """What of a question has been on the screen so far. Points count from its beginning: text above may move it."""
+    """Which parts of a question have been on the screen. Points count from its beginning: text above may move it."""
 
     def __init__(self, ask: Ask) -> None:
         self.of = ask.permission, ask.at - ask.start

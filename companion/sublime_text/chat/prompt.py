@@ -23,6 +23,8 @@ ATTACHED_SETTING = "qwen_companion.chat_attached"
 """On a chat's view: what goes with the prompt."""
 SESSION_SETTING = "qwen_companion.chat_session"
 """On a chat's view: the id of its session, to be resumed. Sublime keeps it over restarts."""
+CHOSEN_SETTING = "qwen_companion.chat_chosen"
+"""On a chat's view: what the person has chosen for its session, as a dict (`companion.chats.chosen`)."""
 _KEPT_SETTING = "qwen_companion.chat_kept"
 """On a window: what the chats had whose tabs were closed, the latest last."""
 
@@ -100,14 +102,19 @@ def keep(view: sublime.View) -> None:
     session = settings.get(SESSION_SETTING)
     if session or any(prompt.values()):
         agent, folder = settings.get(CHAT_AGENT_SETTING) or "", settings.get(CHAT_FOLDER_SETTING) or ""
-        kept = {**prompt, "session": session or "", "agent": agent, "folder": folder}
+        chosen = settings.get(CHOSEN_SETTING) or {}
+        kept = {**prompt, "session": session or "", "agent": agent, "folder": folder, "chosen": chosen}
         window.settings().set(_KEPT_SETTING, [*_kept(window), kept])
 
 
-def kept_session(window: sublime.Window, folder: str, agent: str) -> str:
-    """The session of the tab that was closed last, with this agent and in this folder; empty for none."""
-    found = [kept["session"] for kept in _kept(window) if (kept["agent"], kept["folder"]) == (agent, folder)]
-    return found[-1] if found else ""
+def kept_session(window: sublime.Window, folder: str, agent: str) -> tuple[str, dict[str, Any]]:
+    """The session of the tab that was closed last, with this agent and in this folder, and what was chosen for it.
+
+    Both are empty for none.
+    """
+    all_kept = reversed(_kept(window))
+    found = next((kept for kept in all_kept if (kept["agent"], kept["folder"]) == (agent, folder)), None)
+    return (found["session"], found.get("chosen") or {}) if found else ("", {})
 
 
 def give_back(window: sublime.Window, view: sublime.View) -> list[Draft]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
@@ -16,7 +16,7 @@ from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING
 from . import html
 from .marks import ChatMarks
 from .permissions import AskAttention
-from .prompt import ATTACHED_SETTING, RECALL_SETTING, SESSION_SETTING, Recall, attached
+from .prompt import ATTACHED_SETTING, CHOSEN_SETTING, RECALL_SETTING, SESSION_SETTING, Recall, attached
 from .scroll import Scroll, ScrollWatch
 from .text import ChatText
 from .undo import UndoHistory
@@ -141,6 +141,12 @@ class ChatView:
     def session(self) -> str:
         """The id of the session that it showed last."""
         return str(self.view.settings().get(SESSION_SETTING) or "")
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """What the person has chosen for it."""
+        kept = self.view.settings().get(CHOSEN_SETTING)
+        return cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
 
     @property
     def attached(self) -> list[str]:
@@ -340,6 +346,8 @@ class ChatView:
         settings = self.view.settings()
         if self.session != render.session:
             settings.set(SESSION_SETTING, render.session)
+        if self.chosen != render.chosen:
+            settings.set(CHOSEN_SETTING, dict(render.chosen))
         mark = ASKS_MARK if render.asks else NEWS_MARK if self.has_news else ""
         title = f"{mark}{self._title(self._named(render))}"
         if self.view.name() != title:

@@ -23,7 +23,7 @@ def is_insert(view: sublime.View) -> bool:
 
 
 def turn_off(view: sublime.View) -> None:
-    """Have a view with the usual keys."""
+    """Give a view the usual keys."""
     settings = view.settings()
     if any(settings.get(name) != value for name, value in _OFF.items()):
         settings.update(_OFF)

@@ -9,7 +9,7 @@ SETTLED = 1.0
 
 
 class Attention:
-    """What the person has had of a diff: whether it was on the screen, and whether they have gone to it."""
+    """What the person has seen of a diff: whether it was on the screen, and whether they have gone to it."""
 
     def __init__(self) -> None:
         self._shown_at: float | None = None

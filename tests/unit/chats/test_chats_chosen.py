@@ -1,0 +1,150 @@
+"""What the person has chosen for a session holds: a stricter mode never becomes a looser one unsaid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from companion.agents import AgentCommand
+from companion.chats.chosen import Chosen, UndecidedError
+from companion.chats.prompt import Draft
+from tests.agent_talk import scripted, until
+
+from .chatting import CHAT, WINDOW
+from .test_chats_agents import Room, chatting, run
+
+SCRIPT = """
+gone = os.path.exists(sys.argv[1] + ".gone")
+available = [{"id": "auto", "name": "Auto"}] + ([] if gone else [{"id": "plan", "name": "Read-only"}])
+MODES = {"currentModeId": "auto", "availableModes": available}
+def option(value):
+    return {"id": "fast", "name": "Fast", "type": "boolean", "currentValue": value}
+def initialize(params):
+    return {"protocolVersion": 1, "agentInfo": {"name": "A"}, "agentCapabilities": {"loadSession": True}}
+def session_new(params):
+    return {"sessionId": "s", "modes": MODES, "configOptions": [option(False)]}
+def session_load(params):
+    say("before", "user_message_chunk"); say("as before")
+    return {"modes": MODES, "configOptions": [option(False)]}
+def session_set_mode(params):
+    MODES["currentModeId"] = params["modeId"]
+    return {}
+def session_set_config_option(params):
+    MODES["fast"] = params["value"]
+    return {"configOptions": [option(params["value"])]}
+def session_prompt(params):
+    say(f"{params['prompt'][-1]['text']} in {MODES['currentModeId']}, fast {MODES.get('fast', False)}. ")
+    return {"stopReason": "end_turn"}
+"""
+
+
+def scripted_agent(tmp_path: Path) -> AgentCommand:
+    return AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+
+
+async def choose(room: Room) -> None:
+    await until(lambda: room.render.status.modes)
+    room.chats.options.switch_mode(CHAT, "plan")
+    room.chats.options.set(CHAT, "fast", True)
+    await until(lambda: room.render.chosen.get("mode") == "plan" and room.render.chosen.get("options"))
+
+
+async def reconnect(room: Room) -> None:
+    pid = room.agent_pid
+    room.chats.reconnect(CHAT)
+    connection = room.chats._registry[CHAT].connection
+    await until(lambda: connection.has_client and room.agent_pid != pid)
+    await room.state("live")
+
+
+def test_a_mode_that_was_chosen_before_the_first_prompt_holds_after_a_reconnect(project: Path, tmp_path: Path):
+    async def test():
+        async with chatting(project, scripted_agent(tmp_path)) as room:
+            await choose(room)
+            await reconnect(room)
+            room.say("one")
+            await room.shows("one in plan, fast True.")
+
+    run(test())
+
+
+@pytest.mark.parametrize("is_said", [True, False], ids=["in a session", "before the first prompt"])
+def test_a_chosen_mode_holds_where_the_chat_is_opened_again(project: Path, tmp_path: Path, is_said: bool):
+    """Its tab was closed, moved to another window, or the editor was started anew."""
+
+    async def test():
+        async with chatting(project, scripted_agent(tmp_path)) as room:
+            await choose(room)
+            if is_said:
+                room.say("one")
+                await room.shows("one in plan, fast True.")
+                await until(lambda: room.render.chosen.get("session") == "s")
+            session, chosen = room.render.session, dict(room.render.chosen)
+            room.chats.close(CHAT)
+            room.editor.renders[1].clear()
+            room.chats.open(CHAT, WINDOW, str(project), session, "Scripted", chosen)
+            await room.state("live")
+            room.say("two")
+            await room.shows("two in plan, fast True.")
+            assert room.render.status.mode == "plan"
+
+    run(test())
+
+
+def test_a_new_conversation_has_none_of_the_choices_of_the_last_one(project: Path, tmp_path: Path):
+    async def test():
+        async with chatting(project, scripted_agent(tmp_path)) as room:
+            await choose(room)
+            room.say("one")
+            await room.shows("one in plan")
+            room.chats._registry[CHAT].begin()
+            await until(lambda: not room.render.chosen and room.render.status.connection.state == "live")
+            room.say("two")
+            await room.shows("two in auto")
+
+    run(test())
+
+
+@pytest.mark.parametrize("decides", ["sends again", "chooses"])
+def test_a_prompt_waits_for_the_person_if_their_mode_is_gone(project: Path, tmp_path: Path, decides: str):
+    gone = tmp_path / "script.py.gone"
+
+    async def test():
+        async with chatting(project, scripted_agent(tmp_path)) as room:
+            await choose(room)
+            room.say("one")
+            await room.shows("one in plan")
+            gone.touch()
+            await reconnect(room)
+            await room.shows("This could not be set as it was before: the mode.")
+            room.say("two")
+            room.say("three")
+            await until(lambda: len(room.editor.returned) == 2)
+            assert [draft for _, draft, _ in room.editor.returned] == [Draft("two"), Draft("three")]
+            assert all("the mode. Choose another one, or send this again" in why for *_, why in room.editor.returned)
+            assert "two in" not in room.text
+            if decides == "chooses":
+                room.chats.options.switch_mode(CHAT, "auto")
+                await until(lambda: room.render.chosen["mode"] == "auto")
+            room.say("four")
+            await room.shows("four in auto")
+            assert len(room.editor.returned) == 2
+
+    run(test())
+
+
+def test_odd_choices_are_none():
+    assert Chosen.from_plain({"session": "s", "mode": 3, "model": "m", "options": {"a": [], "b": "c"}}, "s") == Chosen(
+        model="m", options={"b": "c"}
+    )
+    for odd in (None, [], "plan", {}, {"session": "other", "mode": "plan"}, {"session": "s", "options": 3}):
+        assert Chosen.from_plain(odd, "s").as_plain("s") == {}
+    chosen = Chosen(mode="plan", options={"fast": True})
+    assert Chosen.from_plain(chosen.as_plain("s"), "s") == chosen
+    chosen.fail("the mode")
+    chosen.sends()
+    with pytest.raises(UndecidedError):
+        chosen.check()
+    chosen.sends()
+    chosen.check()
