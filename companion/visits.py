@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -26,6 +27,24 @@ class Visit:
     """What it did there, in a word: read, edit, delete, move, search, proposal or written."""
     chat: ChatId | None = None
     """The chat that it answers; None for a CLI."""
+
+
+def is_elsewhere(path: str, folders: Iterable[str] = ()) -> bool:
+    """Whether a path is one of another computer, where none of the folders is.
+
+    To look there would send it the person's credentials.
+    """
+    plain = path.replace("\\", "/")
+    inside = (folder.replace("\\", "/").rstrip("/") + "/" for folder in folders if folder)
+    return plain.startswith("//") and not any(map(plain.startswith, inside))
+
+
+def is_file(path: str) -> bool:
+    """Whether a path is that of a regular file. It looks at the disk: not for an event loop nor the UI thread."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 class RecentFiles:

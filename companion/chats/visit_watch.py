@@ -23,6 +23,8 @@ class VisitWatch:
         self._path = path
         self._running = ""
         self._told: set[tuple[str, str, int | None, bool]] = set()
+        self._looked: dict[str, Tool] = {}
+        """The tool calls of the turn as they were looked at last: to compare their texts again takes time."""
 
     def seen(self, snapshot: Snapshot, agent: str) -> None:
         """Look at a snapshot. `agent` is what the agent calls itself."""
@@ -30,10 +32,12 @@ class VisitWatch:
         if running != self._running:
             self._running = running
             self._told.clear()
+            self._looked.clear()
         visits: list[Visit] = []
         for turn in snapshot.changed:
             for tool in turn.items if running and turn.key == running else ():
-                if isinstance(tool, Tool) and tool.kind in _KINDS:
+                if isinstance(tool, Tool) and tool.kind in _KINDS and self._looked.get(tool.id) is not tool:
+                    self._looked[tool.id] = tool
                     visits += self._fresh(tool, agent)
         if visits:
             self._editor.show_visits(self._window, visits)
@@ -42,9 +46,18 @@ class VisitWatch:
         for path, line in _places(tool):
             # What was written is looked at again.
             key = (tool.id, path, line, tool.kind == "edit" and tool.status == "completed")
-            if key not in self._told:
+            where = self._path(path)
+            # What waits to be allowed is shown only where the agent may be anyway.
+            waits = tool.status == "pending" or any(asked.state == "open" for asked in tool.permissions)
+            if key not in self._told and (not waits or self._is_inside(where)):
                 self._told.add(key)
-                yield Visit(self._path(path), line, agent, tool.kind, self._id)
+                yield Visit(where, line, agent, tool.kind, self._id)
+
+    def _is_inside(self, path: str) -> bool:
+        """Whether a path is in the chat's folder."""
+        folder = self._path("").replace("\\", "/").rstrip("/")
+        names = path.replace("\\", "/").split("/")
+        return ".." not in names and path.replace("\\", "/").startswith(f"{folder}/")
 
 
 def _places(tool: Tool) -> Iterator[tuple[str, int | None]]:

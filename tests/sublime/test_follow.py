@@ -26,7 +26,8 @@ class TestFollowing(ChatCase):
         self.window.focus_view(self.view)
 
     def visit(self, name: str, line: int | None, what: str = "read", chat: Any = None) -> None:
-        visit = loaded("visits").Visit(str(self.folder / name), line, "Qwen Code", what, chat or self.chat.id)
+        path = name if name.startswith("\\") else str(self.folder / name)
+        visit = loaded("visits").Visit(path, line, "Qwen Code", what, chat or self.chat.id)
         self.adapter.show_visits(self.window.id(), [visit])
 
     def beside(self, name: str) -> Any:
@@ -63,6 +64,35 @@ class TestFollowing(ChatCase):
         self.assertEqual([item.trigger for item in items], ["two.py", "one.py:100"])
         pick(1)
         yield lambda: (self.window.active_view() or self.view).file_name() == str(self.folder / "one.py")
+
+    def test_what_is_no_file_of_this_computer_is_not_shown(self) -> Steps:
+        self.follow()
+        opened: list[str] = []
+        folder = self.folder / "folder.py"
+        folder.mkdir()
+        (self.folder / "keys.pem").write_text("secret")
+        window, open_file = sublime.Window, sublime.Window.open_file
+        followed = self.following._followed[self.window.id()]
+        with patch.object(
+            window, "open_file", lambda this, path, *more: opened.append(path) or open_file(this, path, *more)
+        ):
+            for path in (
+                "\\\\evil.example\\share\\a.py",
+                "//evil.example/a.py",
+                "/nowhere/new.py",
+                str(folder),
+                "keys.pem",
+            ):
+                self.visit(path, None)
+                yield lambda: not followed.is_busy and not followed.due
+            self.visit("one.py", 1)
+            yield lambda: self.beside("one.py")
+            self.assertEqual(opened, [str(self.folder / "one.py")])
+            recent = self.following.recent(self.window)
+            self.assertFalse([visit.path for visit in recent if "evil" in visit.path])
+            self.following.open(self.window, next(visit for visit in recent if visit.path == "/nowhere/new.py"))
+            yield lambda: self.screen.said("There is no file")
+        self.assertEqual(opened, [str(self.folder / "one.py")])
 
     def test_a_place_without_a_line_has_no_mark(self) -> Steps:
         self.follow()

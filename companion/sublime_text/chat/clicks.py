@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.transcript.plain import flat
+from ...visits import is_elsewhere
 from ...web import host_of
 from ..buffers import edit
 from ..panels import say
@@ -204,8 +205,7 @@ def open_link(chat: ChatView, link: Link) -> None:
     folder = where.folder or chat.folder
     path = os.path.join(folder, os.path.expanduser(link.path) if where.is_local else link.path)
     # Looking for a file on another computer would send it the person's credentials.
-    is_elsewhere = path[:2].replace("\\", "/") == "//" and not path.startswith(folder)
-    if is_elsewhere:
+    if is_elsewhere(path, [folder]):
         say(chat.window, f"{path} is on another computer.")
     elif not where.is_known:
         say(chat.window, f"It is not known whether {link.path} is on this computer. If so, say it above the prompt.")

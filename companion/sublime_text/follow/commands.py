@@ -71,10 +71,8 @@ class QwenCompanionRecentFilesCommand(sublime_plugin.WindowCommand):
         return name, about, partial(self._open, visit)
 
     def _open(self, visit: Visit) -> None:
-        if visit.line:
-            self.window.open_file(f"{visit.path}:{visit.line}", sublime.NewFileFlags.ENCODED_POSITION)
-        else:
-            self.window.open_file(visit.path)
+        if adapter := package.adapter():
+            adapter.following.open(self.window, visit)
 
 
 def _has_agent(window: sublime.Window) -> bool:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sublime
 
-from ...visits import RecentFiles, Visit
+from ...visits import RecentFiles, Visit, is_elsewhere, is_file
 from ..panels import say
 from .beside import show_beside
 
 if TYPE_CHECKING:
+    from ...exclusion import Told
     from ...ids import ChatId
+    from ..changes.unsaved import OffThread
     from ..windows import Focus
 
 MARK = "qwen_companion.followed"
@@ -38,14 +40,19 @@ class _Followed:
     version: int = 0
     due: Visit | None = None
     """What is shown as soon as the last one was shown long enough."""
+    looked_at: Visit | None = None
+    """What is shown once it is known to be a file."""
     is_busy: bool = False
 
 
 class Following:
     """Follows agents. Lives on the UI thread."""
 
-    def __init__(self, focus: Focus) -> None:
+    def __init__(self, focus: Focus, off_thread: OffThread, told: Callable[[sublime.Window], Told]) -> None:
+        """`told` is what may be told of the files of a window: what that leaves out is not shown by itself."""
         self._focus = focus
+        self._off_thread = off_thread
+        self._told = told
         self._followed: dict[int, _Followed] = {}
         self._recent: dict[int, RecentFiles] = {}
 
@@ -69,8 +76,23 @@ class Following:
             _unmark(followed)
             say(window, STOPPED)
 
+    def open(self, window: sublime.Window, visit: Visit) -> None:
+        """Go to a place that the person has chosen from the list."""
+
+        def looked(is_there: bool) -> None:
+            if not is_there:
+                say(window, f"There is no file {visit.path}.")
+            elif visit.line:
+                window.open_file(f"{visit.path}:{visit.line}", sublime.NewFileFlags.ENCODED_POSITION)
+            else:
+                window.open_file(visit.path)
+
+        self._off_thread(lambda: is_file(visit.path), looked)
+
     def visited(self, window: sublime.Window, visits: Sequence[Visit]) -> None:
-        """Agents were at places, in this order."""
+        """Agents were at places, in this order. One on another computer is none to go to."""
+        folders = window.folders()
+        visits = [each for each in visits if not is_elsewhere(each.path, folders)]
         self._recent.setdefault(window.id(), RecentFiles()).add(visits)
         followed = self._followed.get(window.id())
         meant = [each for each in visits if followed and followed.chat in {None, each.chat} and each.what != "proposal"]
@@ -129,7 +151,14 @@ class Following:
             if visit.line is not None:
                 view.add_regions(MARK, [view.line(view.text_point(visit.line - 1, 0))], "region.bluish", "dot", _FLAGS)
 
-        show_beside(window, self._focus, visit.path, visit.line, shown)
+        def looked(is_meant: bool) -> None:
+            is_same = self._followed.get(window.id()) is followed and followed.looked_at is visit
+            if is_meant and is_same and window.is_valid():
+                show_beside(window, self._focus, visit.path, visit.line, shown)
+
+        followed.looked_at = visit
+        told, folders = self._told(window), window.folders()
+        self._off_thread(lambda: is_file(visit.path) and not told.is_excluded(visit.path, folders), looked)
         sublime.set_timeout(lambda: self._show(window, followed), QUIET)
 
     def _look(self, window: sublime.Window) -> None:

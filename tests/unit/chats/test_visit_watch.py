@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from companion.chats import visit_watch
 from companion.chats.visit_watch import VisitWatch
-from companion.conversation.snapshot import Diff, Location, Message, Snapshot, Status, Tool, Turn
-from companion.visits import MOST, RecentFiles, Visit
+from companion.conversation.snapshot import Diff, Location, Message, Permission, Snapshot, Status, Tool, Turn
+from companion.visits import MOST, RecentFiles, Visit, is_elsewhere
 
 from ..memory_editor import MemoryEditor
 from .chatting import CHAT, WINDOW
@@ -18,6 +21,12 @@ READ = Tool("t1", "read_file", "Read", "read", "in_progress", locations=(Locatio
 def snapshot(*items: Any, running: str | None = "turn") -> Snapshot:
     turn = Turn("turn", "running" if running else "done", (Message("answer", "x"), *items))
     return Snapshot(1, ("turn",), (turn,), Status(running=running))
+
+
+def watching() -> tuple[VisitWatch, MemoryEditor]:
+    editor = MemoryEditor()
+    absolute = lambda path: path if path.startswith("/") else f"/p/{path}"  # noqa: E731
+    return VisitWatch(CHAT, WINDOW, editor, absolute), editor
 
 
 def seen(*snapshots: Snapshot) -> list[tuple[str, int | None, str]]:
@@ -56,3 +65,36 @@ def test_each_file_is_listed_once_the_latest_first_and_not_for_ever():
     assert len(recent) == MOST
     found = list(recent)
     assert (found[0].path, found[0].line, found[1].path, found[-1].path) == ("/p/5", 7, f"/p/{MOST + 1}", "/p/2")
+
+
+@pytest.mark.parametrize("path", ["//evil.example/a.py", "/etc/passwd", "/p/../etc/passwd", "/project/x.py"])
+def test_what_waits_to_be_allowed_outside_the_folder_is_not_told_before_it_is_allowed(path: str):
+    watch, editor = watching()
+    asked = Tool("t", "read", "Read", "read", "pending", locations=(Location(path), Location("/p/in.py")))
+    open_question = Permission("p", "turn", "t", "Read", "read", ())
+    for each in (asked, replace(asked, status="in_progress", permissions=(open_question,))):
+        watch.seen(snapshot(each), "Qwen Code")
+        assert [visit.path for _, visit in editor.visits] == ["/p/in.py"]
+    watch.seen(snapshot(replace(asked, status="in_progress")), "Qwen Code")
+    assert [visit.path for _, visit in editor.visits] == ["/p/in.py", path]
+
+
+def test_the_texts_of_an_edit_are_compared_once_and_not_with_each_piece_of_an_answer(monkeypatch: pytest.MonkeyPatch):
+    compared: list[Diff] = []
+    first_changed = visit_watch._first_changed
+    monkeypatch.setattr(visit_watch, "_first_changed", lambda diff: compared.append(diff) or first_changed(diff))
+    watch, _ = watching()
+    edit = Tool("t2", "edit", "Edit", "edit", "in_progress", diffs=(Diff("b.py", "1\n", "2\n"),))
+    for _ in range(5):
+        watch.seen(snapshot(edit), "Qwen Code")
+    assert len(compared) == 1
+    watch.seen(snapshot(replace(edit, status="completed")), "Qwen Code")
+    assert len(compared) == 2
+
+
+def test_a_path_of_another_computer_is_told_from_one_of_a_folder_there():
+    assert is_elsewhere("//host/share/a.py")
+    assert is_elsewhere("\\\\host\\share\\a.py", ["/p"])
+    assert is_elsewhere("\\\\host\\shared\\a.py", ["\\\\host\\share"])
+    assert not is_elsewhere("\\\\host\\share\\a.py", ["\\\\host\\share"])
+    assert not is_elsewhere("/p/a.py")
