@@ -166,14 +166,15 @@ class Companion:
         # A CLI asks for another stream when one has ended, so this comes last.
         await asyncio.gather(*(window.end_streams(PAUSE) for window in self._windows.values()))
         left = {number: window.leave() for number, window in self._windows.items()}
+        # In the same turn of the loop: what is accepted now is said by the next instance.
+        for number, reviews in self.reviews.leave().items():
+            if number in left:
+                left[number].reviews.extend(reviews)
         for number, chat in chats.items():
             if number in left:
                 left[number].chat.update(chat)
             else:
                 await asyncio.to_thread(self.chats.end_inherited, chat)
-        for number, reviews in self.reviews.leave().items():
-            if number in left:
-                left[number].reviews.extend(reviews)
         leave(left)
         await self._close_all(LINGER)
 

@@ -19,7 +19,8 @@ SMALL = 64 * 1024
 """Bytes of a file that is one of ours, or of another editor. A real one has less than 1 KB, and its folders."""
 SETTINGS = 1024 * 1024
 """Bytes of a settings file."""
-_JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+"""What is not closed goes on to the end: else it would be tried again from each of its characters."""
 
 
 def read_own(path: Path, limit: int = SMALL) -> dict[str, Any] | None:
@@ -41,15 +42,17 @@ def _read(path: Path, limit: int, flags: int, *, is_ours: bool) -> str | None:
         descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError):
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        try:
-            found = os.fstat(descriptor)
-            if (is_ours and not is_mine(found)) or not stat.S_ISREG(found.st_mode) or found.st_size > limit:
-                return None
-            data = file.read(limit + 1)
-            return data.decode("utf-8-sig") if len(data) <= limit else None
-        except (OSError, ValueError):
+    try:
+        found = os.fstat(descriptor)
+        if (is_ours and not is_mine(found)) or not stat.S_ISREG(found.st_mode) or found.st_size > limit:
             return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:  # it refuses a folder
+            data = file.read(limit + 1)
+        return data.decode("utf-8-sig") if len(data) <= limit else None
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def _object(text: str | None) -> dict[str, Any] | None:

@@ -212,6 +212,8 @@ class _Approval:
 class _Owner:
     """Owns one diff of a permission, and is notified of its outcome."""
 
+    is_model = False
+
     def __init__(self, approval: _Approval, window: WindowId, diff: Diff) -> None:
         self.diff = diff
         self._approval = approval

@@ -117,6 +117,14 @@ def holds(path: str, text: str, encodings: Encodings) -> bool:
     return False
 
 
+def has_bytes(path: str, text: str) -> bool:
+    """Whether a file can be read and is exactly this text in UTF-8."""
+    with contextlib.suppress(OSError, UnicodeEncodeError):
+        data, _ = read_bytes(path)
+        return data == text.encode()
+    return False
+
+
 def codec_of(encoding: str) -> str | None:
     """The codec for an encoding as Sublime names it, such as "Western (Windows 1252)"; None for an unknown one."""
     if not encoding.startswith("UTF-") and "(" not in encoding:

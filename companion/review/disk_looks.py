@@ -57,7 +57,7 @@ class DiskLooks:
         if not self._is_open(review) or review.orphaned:
             return
         review.seen = disk.stamp if disk else seen
-        if disk and review.request is None and disk.exists and disk.source == review.proposed:
+        if disk and review.request is None and disk.exists and disk.is_text and disk.source == review.proposed:
             await self._done(review)
             return
         if disk and not _differs(disk, review):

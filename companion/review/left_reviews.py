@@ -19,6 +19,8 @@ _SAME = ("file_path", "disk_state", "seen", "endings", "keeps_endings", "orphane
 class Unclaimed:
     """The owner of a review whose chat has not asked again yet. It remembers the outcome."""
 
+    is_model = False
+
     def __init__(self, window: WindowId, cli: str) -> None:
         self.window = window
         self.cli = cli

@@ -42,6 +42,11 @@ class Owner(Protocol):
         """The name of the CLI, for messages."""
         ...
 
+    @property
+    def is_model(self) -> bool:
+        """Whether it is told the accepted text as the answer of a tool, and writes it whenever it gets to it."""
+        ...
+
     def notify(self, notification: Notification) -> None:
         """Send a notification on the session's stream, or as soon as that is back."""
         ...

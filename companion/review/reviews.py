@@ -20,7 +20,7 @@ from ..platforms.reasons import reason_of
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
 from .changes import TextEdit
-from .disk import DiskFile, read_file, stamp
+from .disk import DiskFile, has_bytes, read_file, stamp
 from .disk_looks import DiskLooks
 from .left_reviews import Unclaimed, from_plain, to_plain
 from .marks import Marks, marks
@@ -71,6 +71,8 @@ class Reviews:
         self._unclaimed: list[Review] = []
         """Reviews from before a reload that their chats have not asked for again. They may have their outcome."""
         self._writes = Writes(editor, background, written)
+        self._restoring: dict[Review, str] = {}
+        """The texts of accepted reviews whose line endings are being restored. Their owners have not heard yet."""
         self._is_leaving = False
         self._looks = DiskLooks(editor, lambda review: self.find(review.number) is review, self._done_on_disk)
 
@@ -112,7 +114,8 @@ class Reviews:
         if not review.is_editable:
             self._accept(review, review.proposed.source)
         elif review.is_costly:
-            self._background(self._accept_costly(review, text))
+            self._restoring[review] = text
+            self._background(self._accept_costly(review))
         else:
             self._accept(review, review.restored(text))
 
@@ -130,10 +133,13 @@ class Reviews:
                 self._reject(review)
 
     def reject_all(self) -> None:
-        """The companion stops.
+        """The companion stops. What was accepted just now is not rejected.
 
         A CLI that is left waiting would never show a diff again (docs/protocols/qwen-ide.md#diffs).
         """
+        restoring, self._restoring = self._restoring, {}
+        for review, text in restoring.items():
+            self._accept(review, _restored(review, text))
         for review in self:
             self._reject(review)
 
@@ -173,6 +179,8 @@ class Reviews:
             left.setdefault(review.owner.window, []).append(to_plain(review))
         for review, content in self._writes.missing.items():
             left.setdefault(review.owner.window, []).append(to_plain(review) | {"unwritten": content})
+        for review, text in self._restoring.items():
+            left.setdefault(review.owner.window, []).append(to_plain(review) | {"accepted": text})
         self._open.clear()
         return left
 
@@ -187,7 +195,11 @@ class Reviews:
             if "unwritten" in one:
                 self._writes.expect(review, one["unwritten"])
                 continue
-            self._open[review.owner, review.file_path] = review
+            if "accepted" in one:
+                self._restoring[review] = one["accepted"]
+                self._background(self._accept_costly(review))
+            else:
+                self._open[review.owner, review.file_path] = review
             if isinstance(review.owner, Unclaimed):
                 self._unclaimed.append(review)
                 self._background(self._give_up(review))
@@ -198,13 +210,15 @@ class Reviews:
         """Show what was inherited: most of it is on the screen still."""
         left = [review for review in self if review.views]
         new = [review for review in self if not review.is_shown]
-        closed = await self._editor.take_up_reviews(left)
-        for review in left:
-            if review.number in closed and self.find(review.number) is review:
-                self._reject(review)
-        for review in new:
-            if self.find(review.number) is review:
-                self._background(self._show(review))
+        try:
+            closed = await self._editor.take_up_reviews(left)
+            for review in left:
+                if review.number in closed and self.find(review.number) is review:
+                    self._reject(review)
+        finally:
+            for review in new:
+                if self.find(review.number) is review:
+                    self._background(self._show(review))
 
     def pass_on(self, before: Owner, owner: Owner) -> None:
         """An owner is known by another object from now on."""
@@ -225,6 +239,7 @@ class Reviews:
                 self._unclaimed.remove(review)
                 review.request = request
                 self.pass_on(before, owner)
+                review.owner = owner  # one that is accepted already is not open
                 for heard in before.heard if isinstance(before, Unclaimed) else ():
                     owner.notify(heard)
                 return review
@@ -278,7 +293,7 @@ class Reviews:
             return
         if self.find(review.number) is review:
             review.disk, review.disk_state, review.seen = disk, "same", disk.stamp
-            review.endings = await asyncio.to_thread(endings_change, disk.source, review.proposed)
+            review.endings = await self._endings(review)
             self._editor.reload_review(review)
 
     def keep_endings(self, number: ReviewId, *, keeps: bool) -> None:
@@ -292,12 +307,14 @@ class Reviews:
             review.disk = await self._before(review)
             if self.find(review.number) is not review:
                 return
-            if review.request is None and review.disk.exists and review.disk.source == review.proposed:
+            is_same = review.request is None and review.disk.source == review.proposed
+            # The same text in another encoding is no change to the eye, but the CLI would write other bytes.
+            if is_same and await asyncio.to_thread(has_bytes, review.file_path, review.proposed.source):
                 await self._done_on_disk(review)
                 return
             review.seen = review.disk.stamp
             if review.disk.exists and review.disk.is_text and review.request is None:
-                review.endings = await asyncio.to_thread(endings_change, review.disk.source, review.proposed)
+                review.endings = await self._endings(review)
             found = await self._marks(review, review.shown)
             if self.find(review.number) is review:
                 review.is_shown = True
@@ -333,6 +350,10 @@ class Reviews:
     async def _marks(self, review: Review, text: str) -> Marks | None:
         return await asyncio.to_thread(marks, review.original, text) if self._is_comparable(review, text) else None
 
+    async def _endings(self, review: Review) -> str:
+        counts = self._is_comparable(review, review.shown)
+        return await asyncio.to_thread(_endings_of, review.disk.source, review.proposed, counts=counts)
+
     async def _compare(self, review: Review, text: str, version: int) -> None:
         found = await asyncio.to_thread(marks, review.original, text, review.shown)
         self._editor.show_marks(review, found, version)
@@ -363,8 +384,11 @@ class Reviews:
         self._editor.mention(f"{review.name} already matches the proposal of {review.owner.cli}.", review.owner.window)
         await self._close_views(review, "was closed because the file already matches the proposal")
 
-    async def _accept_costly(self, review: Review, text: str) -> None:
-        self._accept(review, await asyncio.to_thread(_restored, review, text))
+    async def _accept_costly(self, review: Review) -> None:
+        content = await asyncio.to_thread(_restored, review, self._restoring[review])
+        # If this instance leaves, the next one does it.
+        if not self._is_leaving and self._restoring.pop(review, None) is not None:
+            self._accept(review, content)
 
     def _accept(self, review: Review, content: str) -> None:
         """Tell the owner of a review that is settled."""
@@ -419,6 +443,11 @@ def _refusal(review: Review, text: str) -> str:
 def _edits_of(target: Target, review: Review, text: str) -> list[TextEdit]:
     with no_collection():
         return edits_of(target, review.original, review.shown, text)
+
+
+def _endings_of(old: SourceText, new: SourceText, *, counts: bool) -> str:
+    with no_collection():
+        return endings_change(old, new, counts=counts)
 
 
 def _restored(review: Review, text: str) -> str:

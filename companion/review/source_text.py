@@ -64,10 +64,11 @@ class SourceText:
         return BOM + edited if self.has_mark else edited
 
 
-def endings_change(old: SourceText, new: SourceText) -> str:
+def endings_change(old: SourceText, new: SourceText, *, counts: bool = True) -> str:
     """What else differs than the text, such as "LF → CRLF in 120 lines"; empty for nothing.
 
-    Only lines with the same text on both sides count.
+    Only lines with the same text on both sides count. To find them takes long in a large file: without `counts` it is
+    only said that the endings differ.
     """
     said: list[str] = []
     if new.has_mark and not old.has_mark:
@@ -75,10 +76,14 @@ def endings_change(old: SourceText, new: SourceText) -> str:
     elif old.has_mark and not new.has_mark:
         said.append("byte order mark removed")
     if old.endings != new.endings and not (set(old.endings) == set(new.endings) and len(set(old.endings)) == 1):
-        said += [
-            f"{_NAMES[one]} → {_NAMES[other]} in {count} line{'s' * (count != 1)}"
-            for (one, other), count in _changed_endings(old, new).most_common()
-        ]
+        said += (
+            ["other line endings"]
+            if not counts
+            else [
+                f"{_NAMES[one]} → {_NAMES[other]} in {count} line{'s' * (count != 1)}"
+                for (one, other), count in _changed_endings(old, new).most_common()
+            ]
+        )
     return ", ".join(said)
 
 

@@ -13,8 +13,12 @@ from .source_text import SourceText
 
 LIMIT = 10.0
 """Seconds within which a CLI has to write what was accepted."""
+MODEL_LIMIT = 300.0
+"""The same for a model that was told the text: it may think, and do other things, before it writes it."""
 LOOK = 0.25
 """Seconds between two looks whether it has."""
+MODEL_LOOK = 1.0
+"""The same for a model."""
 SOON = 0.02
 """The same just after the answer: what a CLI has written may be changed soon by its next edit or a formatter."""
 LOOKS_SOON = 50
@@ -40,9 +44,13 @@ class Writes:
     def expect(self, review: Review, content: str) -> None:
         """The CLI or the agent is about to write this.
 
-        The person hears whether a CLI has; if not, the text is kept in a tab.
+        The person hears whether a CLI has; if not, the text is kept in a tab. A model has the text, and decides.
         """
-        if review.request is None:
+        try:
+            content.encode()
+        except UnicodeEncodeError:  # nobody can write it; the CLI was not told
+            return
+        if review.request is None and not review.owner.is_model:
             self.missing[review] = content
         if review.is_here:
             self._background(self._await_write(review, content))
@@ -65,10 +73,11 @@ class Writes:
 async def _is_written(review: Review, content: str) -> bool:
     """Whether the file has the content before the time is over. It is read again when it has changed."""
     looked: object = ()
-    for look in range(LOOKS_SOON + int(LIMIT / LOOK)):
+    limit, pause = (MODEL_LIMIT, MODEL_LOOK) if review.owner.is_model else (LIMIT, LOOK)
+    for look in range(LOOKS_SOON + int(limit / pause)):
         if (seen := await asyncio.to_thread(stamp, review.file_path)) != looked:
             looked = seen
             if await asyncio.to_thread(holds, review.file_path, content, review.encodings):
                 return True
-        await asyncio.sleep(min(SOON, LOOK) if look < LOOKS_SOON else LOOK)
+        await asyncio.sleep(min(SOON, pause) if look < LOOKS_SOON else pause)
     return False

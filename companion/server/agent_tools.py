@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from ..protocol import DiffAccepted, IdeContext, Notification, OpenDiffArguments
 from ..review.reviews import Reviews
 from ..settings import Settings
-from .knowledge import EditorKnowledge, UntoldError, answer_of
+from .knowledge import DISK, EditorKnowledge, UntoldError, answer_of
 from .new_problems import NewProblems
 from .sessions import Session
 from .tool_schemas import (
@@ -145,7 +145,8 @@ class AgentTools:
         return OpenDiffAnswer.model_construct(**outcome)
 
     async def _get_context(self, _session: Session, _arguments: NoArguments) -> GetContextAnswer:
-        context = await self._context()
+        async with asyncio.timeout(DISK):  # a tab may be on a disk that hangs
+            context = await self._context()
         return GetContextAnswer.model_validate(context.message if context else {}, by_alias=True)
 
     def _all(self, knowledge: EditorKnowledge) -> list[AgentTool]:
@@ -223,6 +224,8 @@ def _result(answer: BaseModel, news: list[Any]) -> dict[str, Any]:
 
 class _Asking:
     """The owner of a diff whose outcome is the answer to a call."""
+
+    is_model = True
 
     def __init__(self, session: Session) -> None:
         self.window = session.window

@@ -58,6 +58,8 @@ class InFlight:
 class Session:
     """One connected CLI. It owns the notifications that wait for its stream."""
 
+    is_model = False
+
     def __init__(
         self,
         identifier: str,

@@ -173,6 +173,8 @@ class AskingBefore:
     when the call is over, answered or not; another version of the package may have left none.
     """
 
+    is_model = True
+
     def __init__(
         self, window: WindowId, cli: str, answer: Callable[[str | None], object], ended: Future[None] | None
     ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from .diff.view import DiffView
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 SCRIPT = "Packages/QwenCompanion/companion/clis/mcp_bridge.mjs"
 """What the CLIs start that have our MCP server in their configuration."""
@@ -306,16 +308,20 @@ class Adapter:
 
     def unload(self) -> None:
         """Stop, and remove from the screen what the next instance doesn't go on with. It takes over the sessions."""
-        self.stop(hand_over=True, screen=self.diffs.leave())
-        self.settings.close()
-        self.status_bar.close()
-        self.comments.close()
-        self.following.close()
-        for live in list(self.reports.values()):
-            live.close()
-        self.written.close_all()
-        self.unsaved.close_all()
-        self.chats.close_all()
+        # Whatever fails, this instance ends: two at once would serve each CLI half.
+        screen = _guarded(self.diffs.leave)
+        _guarded(lambda: self.stop(hand_over=True, screen=screen))
+        for end in (
+            self.settings.close,
+            self.status_bar.close,
+            self.comments.close,
+            self.following.close,
+            *(live.close for live in list(self.reports.values())),
+            self.written.close_all,
+            self.unsaved.close_all,
+            self.chats.close_all,
+        ):
+            _guarded(end)
 
     def activated(self, view: sublime.View) -> None:
         """A view got the focus."""
@@ -703,6 +709,15 @@ class Adapter:
         if focus and focus.is_valid():
             self.focus.give(target, focus)
         _note(why, target)
+
+
+def _guarded(end: Callable[[], T]) -> T | None:
+    """Do a part of the end; None if it fails, so that the other parts are done too."""
+    try:
+        return end()
+    except Exception:
+        logger.exception("The package could not end as it should")
+        return None
 
 
 def _confirm(question: str, yes: str, no: str) -> bool:

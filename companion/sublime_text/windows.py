@@ -64,12 +64,12 @@ def is_in_panel(view: sublime.View) -> bool:
 
 def views_of_file(path: str) -> list[sublime.View]:
     """The views that have a file open, by this path or by another one that leads to it."""
-    real = _resolved(path)
+    real = real_path(path)
     return [
         view
         for window in sublime.windows()
         for view in window.views()
-        if (name := view.file_name()) and _resolved(name) == real
+        if (name := view.file_name()) and real_path(name) == real
     ]
 
 
@@ -78,7 +78,7 @@ def real_path(path: str) -> str:
     return _remembered(path, int(time.monotonic()))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _remembered(path: str, second: int) -> str:  # noqa: ARG001 - the next second it is another key
     return _resolved(path)
 

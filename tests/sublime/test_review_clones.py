@@ -163,3 +163,16 @@ class TestAnotherWindow(CompanionCase):
         yield lambda: self.cli.outcomes
         self.assertEqual([method for method, _ in self.cli.outcomes], ["ide/diffRejected"])
         yield lambda: not self.proposal.is_valid() and not diff_views(self.there, "original")
+
+    def test_its_edits_are_kept_when_the_project_that_it_came_from_closes(self) -> Steps:
+        self.drag()
+        self.edit(self.proposal, "mine\n")
+        self.adapter.project_closed(self.window)
+        yield lambda: self.cli.outcomes
+        self.assertEqual([method for method, _ in self.cli.outcomes], ["ide/diffRejected"])
+        kept = lambda: [view for view in self.there.views() if view.name() == "app.py (your edits)"]  # noqa: E731
+        yield kept
+        [view] = kept()
+        self.assertEqual(text_of(view), "mine\n")
+        view.set_scratch(True)
+        view.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from typing import Any
+from unittest.mock import patch
 
 import sublime
 import sublime_plugin
@@ -245,6 +246,53 @@ class TestReload(ReloadCase):
         self.assertEqual(len(self.cli.outcomes), 2)
         yield from self.load()
         self.assertTrue(edited.is_valid())
+
+    def test_a_diff_that_the_next_instance_does_not_understand_holds_up_no_other(self) -> Steps:
+        """As after an upgrade. It is rejected, and its edits are kept."""
+        yield from self.open_diff(PROPOSAL)
+        odd = self.proposal
+        self.edit(odd, "mine\n")
+        yield from self.open_diff("x = 1\n", self.folder / "b.py")
+        view = loaded("sublime_text.diff.view").DiffView
+        leave = view.leave
+
+        def older(diff: Any) -> dict[str, Any]:
+            left = leave(diff)
+            if diff.proposal == odd:
+                del left["is_entered"]
+            return left
+
+        with patch.object(view, "leave", older):
+            self.unload()
+        yield from self.load()
+        yield from self.answered()
+        self.assertEqual([method for method, _ in self.cli.outcomes], ["ide/diffRejected"])
+        self.assertEqual((odd.is_valid(), text_of(odd), odd.is_scratch()), (True, "mine\n", False))
+        self.window.run_command("qwen_companion_go_to_diff")
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield from self.answered(2)
+        self.assertEqual(self.cli.outcomes[1][1]["content"], "x = 1\n")
+        odd.set_scratch(True)
+        odd.close()
+
+    def test_a_diff_that_can_not_be_left_is_shown_anew(self) -> Steps:
+        """This instance ends all the same, and its edits are kept."""
+        yield from self.open_diff(PROPOSAL)
+        before = self.proposal
+        self.edit(before, "mine\n")
+        old = loaded("sublime_text.package").adapter()
+        with patch.object(loaded("sublime_text.diff.view").DiffView, "leave", side_effect=RuntimeError("no")):
+            self.unload()
+        yield from self.load()
+        yield {"condition": lambda: not old.thread._thread.is_alive(), "timeout": 30_000}
+        yield lambda: [view for view in diff_views(self.window, "proposal") if view != before]
+        self.assertEqual((before.is_valid(), text_of(before)), (True, "mine\n"))
+        [self.proposal] = [view for view in diff_views(self.window, "proposal") if view != before]
+        self.window.focus_view(self.proposal)
+        yield from self.accepted()
+        self.assertEqual(self.content, PROPOSAL)
+        before.set_scratch(True)
+        before.close()
 
     def begin_again(self) -> None:
         """Have the package loaded for the next test, whatever has become of this one."""

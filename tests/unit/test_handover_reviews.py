@@ -178,6 +178,49 @@ def test_whether_a_text_was_written_that_was_accepted_just_before_a_reload_is_sa
     assert running.editor.kept == []
 
 
+def mixed(lines: int) -> str:
+    return "".join(f"line {number}" + ("\r\n" if number % 3 else "\n") for number in range(lines))
+
+
+def test_a_large_text_that_is_accepted_just_before_a_reload_reaches_the_cli_after_it(
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its line endings are restored by the next instance, if this one has no time for it."""
+    goes_on, restored = threading.Event(), review_module._restored
+    monkeypatch.setattr(review_module, "_restored", lambda *args: (goes_on.wait(LIMIT), restored(*args))[1])
+    running, path = start(), str(project / "a.py")
+    cli, _ = running.listening()
+    cli.open_diff(path, mixed(6000))
+    running.accept(path, running.diff(path).text + "mine\n")
+    unload(running)
+    again = start()
+    goes_on.set()
+    assert cli.listen().skip_to("ide/diffAccepted") == {"filePath": path, "content": mixed(6000) + "mine\r\n"}
+    assert again.do(lambda it: list(it.reviews)) == []
+
+
+def test_a_large_text_that_is_accepted_just_before_the_editor_quits_reaches_the_cli(
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_over, restored = threading.Event(), review_module._restored
+
+    def restore(*args: Any) -> str:
+        if threading.current_thread().name.startswith("qwen-companion-blocking"):
+            is_over.wait(LIMIT)
+        return restored(*args)
+
+    monkeypatch.setattr(review_module, "_restored", restore)
+    running, path = start(), str(project / "a.py")
+    cli, stream = running.listening()
+    cli.open_diff(path, mixed(6000))
+    running.accept(path, running.diff(path).text + "mine\n")
+    try:
+        assert running.thread.stop(LIMIT)
+        assert stream.skip_to("ide/diffAccepted") == {"filePath": path, "content": mixed(6000) + "mine\r\n"}
+    finally:
+        is_over.set()
+
+
 def test_without_a_next_instance_each_diff_is_rejected_once_and_its_views_are_given_up(
     start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,6 +332,7 @@ class Chat:
     """What asks with a diff, before a reload and after it."""
 
     window = WindowId(1)
+    is_model = False
     cli = "Agent"
 
     def __init__(self) -> None:

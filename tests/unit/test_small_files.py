@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import subprocess
@@ -33,6 +34,25 @@ def test_what_is_no_object_is_nothing(tmp_path: Path, text: str):
     assert read_settings(path) == {}
 
 
+def test_settings_that_never_end_a_string_or_a_comment_hold_up_nobody(tmp_path: Path):
+    pieces, ends = ('\\"', '"a', "/*a", '"\\\\', "//", "/"), ("", "\\", '"', "\n")
+    for number, (piece, end) in enumerate(itertools.product(pieces, ends)):
+        (tmp_path / f"{number}.json").write_text((piece * SETTINGS)[: SETTINGS - 1] + end)
+    code = """
+import pathlib, sys
+from companion.small_files import read_settings
+print([found for path in pathlib.Path(sys.argv[1]).glob('*.json') if (found := read_settings(path))])
+"""
+    command = [sys.executable, "-c", code, tmp_path]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_a_folder_is_nothing(tmp_path: Path):
+    assert read_own(tmp_path) is None
+    assert read_settings(tmp_path) == {}
+
+
 def test_an_object_is_read(tmp_path: Path):
     path = tmp_path / "x.json"
     path.write_text('\ufeff{"a": [1]}', "utf-8")
@@ -52,7 +72,7 @@ def test_of_a_huge_file_nothing_is_read(tmp_path: Path, read: object, limit: int
     with path.open("wb") as file:
         file.truncate(400 * 1024 * 1024)
     taken: list[int] = []
-    monkeypatch.setattr(os, "fdopen", lambda descriptor, _mode: Counted(descriptor, taken))
+    monkeypatch.setattr(os, "fdopen", lambda descriptor, _mode, **_: Counted(os.dup(descriptor), taken))
     assert callable(read)
     assert not read(path)
     assert sum(taken) <= limit + 1

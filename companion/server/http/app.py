@@ -89,13 +89,13 @@ class App:
         elif scope["method"] not in METHODS:
             await PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(METHODS)})(scope, receive, send)
         else:
-            with self._bodies.admitted(headers) as is_admitted:
-                if not is_admitted:
+            with self._bodies.admitted(headers) as is_read:
+                if is_read is None:
                     await PlainTextResponse(TOO_MUCH, 503, {"retry-after": "1"})(scope, receive, send)
                     return
                 with contextlib.nullcontext() if scope["method"] == "GET" else self._requests:
                     scope, send = await self._resumed.translate(named, scope, self._last(send))
-                    await self._serve(named, scope, receive, send)
+                    await self._serve(named, scope, _counted(receive, is_read), send)
 
     def _named(self, caller: str, path: str) -> str | Response:
         """Who calls: a CLI's own connection, or its model by the path that `mcp_bridge.mjs` uses."""
@@ -430,6 +430,22 @@ async def _unless_gone(
         for task in (answer, gone, over):
             task.cancel()
         await asyncio.wait((answer, gone, over))
+
+
+def _counted(receive: Receive, is_read: Callable[[int], None]) -> Receive:
+    """Receive as before, and say how long the body was once it is here."""
+    length = 0
+
+    async def counted() -> Message:
+        nonlocal length
+        message = await receive()
+        if message["type"] == "http.request":
+            length += len(message.get("body", b""))
+            if not message.get("more_body"):
+                is_read(length)
+        return message
+
+    return counted
 
 
 async def _gone(receive: Receive) -> None:

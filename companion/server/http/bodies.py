@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 
 MAX_BODY = 64 * 1024 * 1024
@@ -25,16 +25,27 @@ class Bodies:
         self._announced = 0
 
     @contextmanager
-    def admitted(self, headers: Mapping[str, str]) -> Generator[bool]:
-        """Whether there is room for a request's body, which is kept until the end of the block."""
+    def admitted(self, headers: Mapping[str, str]) -> Generator[Callable[[int], None] | None]:
+        """Keep room for a request's body until the end of the block; None if there is none.
+
+        The function that it gives is told how long the body was, as soon as that is known: the answer may wait for a
+        person.
+        """
         # One that comes in chunks may become as long as any, whatever length is announced beside that.
         size = MAX_BODY if "transfer-encoding" in headers else min(int(headers.get("content-length", 0)), MAX_BODY)
         room = ROOM + ROOM_FOR_SMALL if size <= SMALL else ROOM
         if self._announced + size > room:
-            yield False
+            yield None
             return
-        self._announced += size
+        kept = size
+
+        def is_read(length: int) -> None:
+            nonlocal kept
+            self._announced += length - kept
+            kept = length
+
+        self._announced += kept
         try:
-            yield True
+            yield is_read
         finally:
-            self._announced -= size
+            self._announced -= kept

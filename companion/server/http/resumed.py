@@ -27,6 +27,8 @@ class AwaitedSession:
     `outbox` has the notifications, as JSON objects, that the CLI gets when it comes back.
     """
 
+    is_model = False
+
     def __init__(self, known_as: str, window: WindowId, cli: str, outbox: list[dict[str, Any]]) -> None:
         self.window = window
         self.cli = cli

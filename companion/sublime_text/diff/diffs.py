@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from ...review.reviews import Reviews
     from ...review.targets import Action, Target
     from .left_views import Layout
+
+logger = logging.getLogger(__name__)
 
 GO_KEY = "F8"
 """The key of Go to Diff."""
@@ -337,8 +340,12 @@ class Diffs:
         """A window or its project is about to close: keep what the person has edited in its diffs."""
         if elsewhere:
             self.lists.forget(window)
-        for diff in self.in_window(window):
-            if diff.is_edited:
+        for diff in self._open.values():
+            if not diff.is_edited:
+                continue
+            if diff.window != window and diff.review.owner.window == window.id():  # it was moved out of its window
+                self._keep(diff, diff.window)
+            elif diff.window == window:
                 others = [other for other in sublime.windows() if other != window] if elsewhere else [window]
                 self._keep(diff, others[0] if others else window)
 
@@ -356,7 +363,11 @@ class Diffs:
         focused = {window.id(): self._focus.last(window) for window in sublime.windows()}
         left = {"rejected": self.rejected.left(), "lists": self.lists.left(focused)}
         for diff in self._open.values():
-            diff.review.views = diff.leave()
+            try:
+                diff.review.views = diff.leave()
+            except Exception:
+                logger.exception("The diff of %s can't be left to the next instance", diff.review.name)
+                diff.review.views = None  # it shows it anew
         self.lists.close()
         self._open.clear()
         self._actions.clear()
@@ -384,27 +395,39 @@ class Diffs:
     def take_up(self, reviews: Sequence[Review]) -> list[ReviewId]:
         """Go on with diffs that the previous instance has left. Returns those whose views were closed meanwhile."""
         closed: list[ReviewId] = []
-        for review in reviews:
-            left = LeftViews.of(review.views or {})
-            window = left.proposal.window()
-            if window:
-                review.views = None
-            if window is None:
-                closed.append(review.number)
-                if left.original:
-                    left.original.close()
-                continue
-            group = window.get_view_index(left.proposal)[0]
-            before = self._focus.before(window, left.focus)
-            self._begin(window, group, review, left.layout, before, left)
-        self._has_taken_up = True
-        for view in self.lists.take_up():
-            if window := view.window():
-                self._focus.give(window, view)
-        commands, self._later = self._later, []
-        for command in commands:
-            sublime.set_timeout(command)
+        try:
+            for review in reviews:
+                try:
+                    is_there = self._take_up(review)
+                except Exception:
+                    logger.exception("The diff of %s can't go on", review.name)
+                    self._open.pop(review.number, None)
+                    is_there = False
+                if not is_there:
+                    closed.append(review.number)
+            for view in self.lists.take_up():
+                if window := view.window():
+                    self._focus.give(window, view)
+        finally:  # whatever happens, other diffs are answered
+            self._has_taken_up = True
+            commands, self._later = self._later, []
+            for command in commands:
+                sublime.set_timeout(command)
         return closed
+
+    def _take_up(self, review: Review) -> bool:
+        """Go on with a diff; False if its views were closed meanwhile."""
+        left = LeftViews.of(review.views or {})
+        window = left.proposal.window()
+        if window is None:
+            if left.original:
+                left.original.close()
+            return False
+        review.views = None
+        group = window.get_view_index(left.proposal)[0]
+        before = self._focus.before(window, left.focus)
+        self._begin(window, group, review, left.layout, before, left)
+        return True
 
     def _begin(
         self,

@@ -53,7 +53,7 @@ def abandon(left: Sequence[Mapping[str, Any]]) -> None:
 def keep_unwritten(left: Sequence[Mapping[str, Any]]) -> None:
     """Keep the texts of these accepted reviews, which are plain data, that no CLI has written. Looks at files."""
     for one in left:
-        path, content = one["file_path"], one.get("unwritten")
+        path, content = one["file_path"], one.get("unwritten", one.get("accepted"))
         if content is not None and not holds(path, content, Encodings(**one["encodings"])):
             sublime.set_timeout(partial(_keep, os.path.basename(path), SourceText(content).shown, one["cli"]))
 

@@ -42,6 +42,7 @@ class Listener:
     window: WindowId
     cli: str = "Qwen Code"
     heard: list[tuple[str, str | None]] = field(default_factory=list)
+    is_model: bool = False
 
     def left(self) -> dict[str, Any]:
         return {"session": self.cli}
@@ -403,6 +404,65 @@ def test_a_text_of_which_the_byte_order_mark_is_left_is_accepted(tmp_path: Path)
         await settle()
         reviews.accept(review.number, "")
         assert (owner.heard, editor.refused) == ([(str(tmp_path / "a.txt"), "\ufeff")], [])
+
+    with_reviews(test)
+
+
+def test_a_model_writes_what_it_was_told_when_it_gets_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It has the text as the answer of a tool, and thinks before it writes."""
+    monkeypatch.setattr(writes, "LIMIT", 0.0)
+    monkeypatch.setattr(writes, "LOOKS_SOON", 1)
+    monkeypatch.setattr(writes, "MODEL_LOOK", 0.01)
+    found: list[str] = []
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        reviews._writes._written = lambda _, text: found.append(text)
+        path = tmp_path / "a.txt"
+        path.write_text("old\n")
+        review = reviews.open(Listener(WindowId(1), "Claude", is_model=True), str(path), "new\n")
+        await settle()
+        reviews.accept(review.number, "mine\n")
+        await asyncio.sleep(0.05)
+        path.write_text("mine\n")
+        await settle()
+        assert found == ["mine\n"]
+        assert editor.kept == []
+
+    with_reviews(test)
+
+
+def test_a_text_that_nobody_can_write_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Its owner has kept it already."""
+    monkeypatch.setattr(writes, "LIMIT", 0.0)
+    monkeypatch.setattr(writes, "LOOKS_SOON", 1)
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        path = tmp_path / "a.txt"
+        path.write_text("old\n")
+        review = reviews.open(Listener(WindowId(1)), str(path), "new\n")
+        await settle()
+        reviews.accept(review.number, "half \ud800\n")
+        await settle()
+        assert editor.kept == []
+
+    with_reviews(test)
+
+
+@pytest.mark.parametrize(
+    ("data", "proposal"),
+    [("café = 1\n".encode("cp1252"), "café = 1\n"), (b"a\x81b\n", "a\ufffdb\n"), ("x\n".encode("utf-16"), "\ufeffx\n")],
+)
+def test_the_same_text_in_another_encoding_is_not_accepted_unseen(data: bytes, proposal: str, tmp_path: Path):
+    """The CLI would write other bytes."""
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        path = tmp_path / "a.txt"
+        path.write_bytes(data)
+        owner = Listener(WindowId(1))
+        review = reviews.open(owner, str(path), proposal)
+        await settle()
+        await reviews.look()
+        assert (owner.heard, list(reviews), len(editor.diffs)) == ([], [review], 1)
 
     with_reviews(test)
 

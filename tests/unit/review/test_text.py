@@ -139,6 +139,11 @@ def test_a_change_of_line_endings_or_of_the_mark_is_described():
     assert described("a\nb\n", "a\nb\n") == described("", "a\r\n") == ""
 
 
+def test_in_a_text_of_which_nothing_is_marked_the_lines_are_not_counted():
+    assert endings_change(SourceText("a\nb\n"), SourceText("a\r\nb\r\n"), counts=False) == "other line endings"
+    assert endings_change(SourceText("a\n"), SourceText(BOM + "a\n"), counts=False) == "byte order mark added"
+
+
 def test_the_endings_of_the_proposal_go_before_those_of_the_file():
     """A line that both have keeps the proposal's; one that was put back has the file's."""
     assert SourceText("a\r\nb\n").restore("a\nb\nc\n", SourceText("a\nb\r\n")) == "a\r\nb\nc\r\n"
@@ -194,6 +199,7 @@ class Nobody:
     """The owner of a review that has no outcome."""
 
     window = WindowId(1)
+    is_model = False
     cli = "Qwen Code"
 
     def left(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import select
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,7 @@ import jsonschema
 import pytest
 
 from companion.ids import WindowId
+from companion.server import agent_tools, window
 from companion.server.port import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
 from companion.settings import AGENT_TOOLS, Settings
 
@@ -215,6 +217,21 @@ def test_a_package_that_hangs_is_an_error_for_the_agent_alone(running: Running, 
     assert "in time" in why_not(agent, "getDiagnostics")
     running.editor.is_hung = False
     assert call(agent, "getDiagnostics")["total"] == 0
+
+
+def test_a_disk_that_hangs_is_an_error_for_the_agent_that_asks_for_the_context(
+    running: Running, agent: Cli, file: str, monkeypatch: pytest.MonkeyPatch
+):
+    answers, listed_before = threading.Event(), window.listed
+    monkeypatch.setattr(window, "listed", lambda *args: (answers.wait(LIMIT), listed_before(*args))[1])
+    monkeypatch.setattr(agent_tools, "DISK", 0.1)
+    try:
+        running.focus(1, file)
+        assert "has not answered in time" in why_not(agent, "getContext")
+    finally:
+        answers.set()
+    monkeypatch.setattr(agent_tools, "DISK", LIMIT)
+    assert call(agent, "getContext")
 
 
 def test_the_problems_that_an_accepted_change_makes_come_with_the_next_answer(running: Running, agent: Cli, file: str):

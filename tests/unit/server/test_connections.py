@@ -9,6 +9,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +18,7 @@ from companion.ids import WindowId
 from companion.server.http import bodies, connections
 
 from ..conftest import Running, until
-from ..wire import LIMIT
+from ..wire import LIMIT, Cli
 
 Connect = Callable[[Running], socket.socket]
 
@@ -141,6 +142,28 @@ def test_large_bodies_have_a_limit_together_and_small_ones_still_a_place(running
         one.close()
     until(lambda: announced() == 0)
     cli.open_diff("/nowhere/a.txt", "x" * 2 * bodies.SMALL)
+
+
+def test_a_body_in_chunks_takes_no_more_room_than_it_has_while_the_person_decides(
+    running: Running, connect: Connect, project: Path
+) -> None:
+    """Its length is known once it is here, and the answer may take hours."""
+    cli, _ = running.listening()
+    url, token = running.do(lambda it: it._windows[WindowId(1)].admit("My Agent"))
+    agent = Cli({"port": int(url.split(":")[2].split("/")[0]), "authToken": token})
+    with agent:
+        agent.connect()
+        for number in range(6):
+            one = connect(running)
+            arguments = {"filePath": str(project / f"{number}.py"), "newContent": "x\n"}
+            asked = {"name": "openDiff", "arguments": arguments}
+            body = json.dumps({"jsonrpc": "2.0", "id": number + 100, "method": "tools/call", "params": asked}).encode()
+            headers = agent.headers() | {"host": f"127.0.0.1:{cli.port}", "transfer-encoding": "chunked"}
+            head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+            one.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n")
+            running.diff(arguments["filePath"])
+        assert agent.tools()
+        assert running.do(lambda it: it._windows[WindowId(1)]._app._bodies._announced) < bodies.SMALL
 
 
 def test_requests_that_come_at_once_are_answered_in_their_order(running: Running, connect: Connect) -> None:
