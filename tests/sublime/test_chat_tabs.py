@@ -317,6 +317,23 @@ class TestMoving(TabsCase):
         self.assertEqual(self.adapter.chats.within(self.window), [self.first])
         self.assertEqual([chat.id for chat in self.adapter.chats.within(there)], [self.second.id])
 
+    def test_a_tab_that_comes_into_another_window_while_its_agent_works_moves_once_the_turn_is_over(self) -> Steps:
+        self.about(self.second)
+        self.show(self.message("Hello"), session="own", running="turn")
+        before = {window.id() for window in sublime.windows()}
+        self.window.run_command("new_window")
+        yield lambda: len(sublime.windows()) > len(before)
+        [there] = [window for window in sublime.windows() if window.id() not in before]
+        self.addCleanup(there.run_command, "close_window")
+        self.adapter.chats.activated(there, self.second.view)
+        self.assertTrue(self.screen.said("works on for the window it came from"))
+        yield from self.on_companion(lambda _: None)
+        self.assertEqual(self.chats.of("close"), [])
+        self.show(self.message("Hello"), session="own", state="done")
+        self.adapter.chats.activated(there, self.second.view)
+        yield lambda: self.chats.of("close") == [(self.second.id,)]
+        yield lambda: [chat.id for chat in self.adapter.chats.within(there)] == [self.second.id]
+
 
 class TestReload(TabsCase):
     """A reload, or a restart as far as it can be had here: the views are there, the package comes anew."""

@@ -35,6 +35,7 @@ SETTLED = 300
 """Milliseconds after a change of a selection until the bar names it."""
 
 NOT_LOOKED_AT = "connects when its tab is shown"
+MOVES_LATER = "{agent} works on for the window it came from. The chat moves here with its next focus after the turn."
 STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
 
 
@@ -199,9 +200,12 @@ class ChatViews:
         if not is_chat(view):
             return
         chat = self.find(view)
-        if chat and chat.window != window:
+        if chat and chat.window != window and not chat.is_at_work:
             self._end(chat)
             chat = None
+        elif chat and chat.window != window:
+            # To begin anew here would end the agent in the middle of its turn.
+            say(window, MOVES_LATER.format(agent=chat.agent))
         if chat is None and self._may_adopt(view):
             chat = self._begin(view, window)
         if chat:

@@ -128,6 +128,11 @@ class ChatView:
         self.recall = Recall(recall)
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether a turn runs, or a prompt waits to be sent."""
+        return self.render is not None and (self.render.status.running is not None or bool(self.render.unsent))
+
+    @property
     def folder(self) -> str:
         """The folder that the chat was opened for."""
         return str(self.view.settings().get(CHAT_FOLDER_SETTING) or "")
