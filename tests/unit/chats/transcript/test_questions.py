@@ -103,6 +103,7 @@ def test_a_question_of_a_tool_leaves_out_what_it_asks_and_nothing_else():
     asks = [
         {"question": "Which?", "header": "H", "multiSelect": False, "options": [{"label": "A", "description": "b"}]}
     ]
-    assert question(rawInput={"questions": asks})[1:] == ["Which?", "· A — b"]
+    told = {"toolName": "ask_user_question", "qwenQuestions": asks}
+    assert question(_meta=told, rawInput={"questions": asks})[1:] == ["Which?", "· A — b"]
     hidden = [{**asks[0], "then": "rm -rf ~"}]
-    assert "rm -rf ~" in question(rawInput={"questions": hidden})[-1]
+    assert "rm -rf ~" in question(_meta=told, rawInput={"questions": hidden})[-1]
