@@ -43,10 +43,10 @@ class Replay:
     queue: tuple[Queued, ...] = ()
     before: Earlier | None = None
     """The events before those."""
-    is_silent: bool = False
-    """Whether the agent goes on with the conversation, but doesn't tell what was said in it."""
     has_more: bool = False
     """Whether there are still older ones, which have to be asked for."""
+    is_silent: bool = False
+    """Whether the agent goes on with the conversation, but doesn't tell what was said in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: 
         loaded.has_active_prompt,
         queue,
         EarlierEvents(before),
-        has_pages and has_more,
+        has_more=has_pages and has_more,
     )
 
 
