@@ -219,7 +219,9 @@ class TestAnswers(TabsCase):
 
     def test_a_click_answers_the_chat_whose_button_it_is(self) -> Steps:
         permission = self.ask_in(self.first)
-        self.about(self.second)
+        yield from self.go(self.first.view)
+        self.first.attention.look()
+        yield from self.go(self.second.view)
         [link] = [
             each for each in self.adapter.chats.clicks.links(self.first) if each.href == f"vote:0:{permission.id}"
         ]
@@ -247,6 +249,11 @@ class TestAnswers(TabsCase):
         self.assertEqual((item.trigger, item.details), ("Run it?", "Qwen Code"))
         self.assertEqual(self.chats.of("vote"), [])
         self.screen.pick("Run it?")
+        yield lambda: self.window.active_view() == self.first.view
+        self.assertTrue(self.screen.said("Not all of the question was on the screen"))
+        self.assertEqual(self.chats.of("vote"), [])
+        yield from self.go(self.first.view)
+        self.window.run_command("qwen_companion_chat_answer", {"kind": "allow_once"})
         yield from self.told("vote")
         self.assertEqual(self.chats.of("vote"), [(self.first.id, "p1", "id0", None)])
 
