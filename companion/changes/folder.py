@@ -234,10 +234,11 @@ class Folder:
             left = list(dict.fromkeys([*left, *refused]))
             paths = None if len(done) == len(writes) else [write.path for write in done]
             if paths != []:
+                is_back = bool(done or operation.base)  # of a checkpoint perhaps the baseline alone
                 await self.call(self.undo.finish_redo, operation, at_work, paths)
                 await self.call(self.refresh)
-            if done:
-                return True, left
+                if is_back:
+                    return True, left
             tried.append(operation.at)
 
     async def restore(self, number: int, at_work: Sequence[str]) -> tuple[list[str], list[str]]:

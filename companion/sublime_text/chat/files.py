@@ -11,7 +11,7 @@ from ..windows import OWN_SAVES, views_of_file
 
 def buffer(path: str) -> str | None:
     """The text of a file that is open with edits that aren't saved; None if there is none."""
-    view = next((view for view in views_of_file(path) if view.is_dirty()), None)
+    view = next((view for view in views_of_file(path, is_exact=True) if view.is_dirty()), None)
     return view.substr(sublime.Region(0, view.size())) if view else None
 
 
@@ -21,7 +21,7 @@ def replace(path: str, text: str) -> bool:
     Raises:
         OSError: it can't be saved.
     """
-    views = [view for view in views_of_file(path) if not view.is_loading()]
+    views = [view for view in views_of_file(path, is_exact=True) if not view.is_loading()]
     # An unsaved text is what was read.
     view = max(views, key=sublime.View.is_dirty, default=None)
     if view is None:
