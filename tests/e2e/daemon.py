@@ -21,6 +21,7 @@ from companion.backends.daemon.decoder import decode
 from companion.backends.daemon.process import launch
 from companion.backends.sessions import AgentSession
 from companion.chats import prompt
+from companion.chats.chosen import Chosen
 from companion.chats.connection import ChatConnection
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.events import Envelope
@@ -157,7 +158,7 @@ async def talk(address: Address, folder: str, scope: Scope = "thread", session_i
         there = await client.connect(folder)
         session = AgentSession.known(session_id, there) if session_id else await client.create(there, scope=scope)
         talk = Talk(client, folder)
-        talk.connection.begin(session.id)
+        talk.connection.begin(session.id, Chosen())
         task = asyncio.create_task(talk.connection.run())
         try:
             await until(lambda: talk.live)

@@ -26,6 +26,7 @@ from companion.backends.connector import Connector
 from companion.backends.daemon.address import Address
 from companion.backends.daemon.process import launch
 from companion.backends.daemons import Daemons
+from companion.chats.chosen import Chosen
 from companion.chats.connection import ChatConnection
 from companion.clis.discovery import EnvironmentVariables
 from companion.companion import Companion
@@ -74,7 +75,7 @@ async def chat() -> None:
         connector = Connector(lambda: settings, Daemons(print, set, LoginEnvironment()), no_agent)
         connector.folder = "/w"
         connection = ChatConnection(connector, Told)
-        connection.begin("")
+        connection.begin("", Chosen())
         running = asyncio.create_task(connection.run())
         (await daemon.streams.get()).say(1, "Hello")
         await until(lambda: connection.conversation.turns)

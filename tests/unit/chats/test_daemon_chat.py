@@ -9,6 +9,7 @@ import pytest
 
 from companion.backends.connector import Connector
 from companion.backends.daemons import Daemons
+from companion.chats.chosen import Chosen
 from companion.chats.connection import ChatConnection
 from companion.chats.renderer import snapshots
 from companion.clis.environment import LoginEnvironment
@@ -67,7 +68,7 @@ async def opened(daemon: FakeDaemon, session: str = NEW, *, attached: bool = Fal
     made = {"sessionId": "s", "workspaceCwd": "/w", "clientId": "c", "attached": attached}
     daemon.routes["POST /session"] = 200, made
     person = Person(daemon)
-    person.connection.begin(session)
+    person.connection.begin(session, Chosen())
     task = asyncio.create_task(person.connection.run())
     try:
         yield person
