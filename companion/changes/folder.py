@@ -276,11 +276,12 @@ class Folder:
     async def _apply_in_editor(self, full: str, write: Write) -> None:
         await self.call(self.undo.check, write)
         text = _shown(write.data or b"", await self._editor.encodings(full))
-        if text is None or not await self._editor.replace_buffer(full, text):
+        saved = None if text is None else await self._editor.replace_buffer(full, text)
+        if saved is None:
             await self.call(self.undo.write, write)
             return
         # A format or a trim on save, or mixed line endings: the editor reloads the file.
-        await self.call(self.undo.force, write, time.time_ns())
+        await self.call(self.undo.force, write, saved)
 
     async def file(self, path: str) -> FileChanges | None:
         """The changes of a file for its view; None if nothing of it waits, or they can't be shown in the text."""

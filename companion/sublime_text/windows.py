@@ -111,11 +111,12 @@ class OwnSaves:
     @contextlib.contextmanager
     def saving(self, path: str) -> Generator[None]:
         """A file is saved in here."""
-        self._paths.append(real_path(path))
+        real = real_path(path)
+        self._paths.append(real)
         try:
             yield
         finally:
-            self._paths.remove(real_path(path))
+            self._paths.remove(real)
 
     def is_own(self, path: str) -> bool:
         """Whether a save is not the person's."""
