@@ -24,7 +24,7 @@ from companion.conversation.failures import ChatError
 from companion.conversation.forms import Form, Values
 from companion.conversation.snapshot import ChatNotice, Message, Permission, Tool, Turn
 from companion.ids import WindowId
-from companion.review.disk import Encodings
+from companion.review.disk import Encodings, Stamp, stamp
 
 T = TypeVar("T")
 SCRIPTED = Path(__file__).with_name("scripted_agent.py")
@@ -71,11 +71,11 @@ class MemoryFiles:
     async def buffer(self, path: str) -> str | None:
         return self.open.get(path)
 
-    async def replace_buffer(self, path: str, text: str) -> bool:
+    async def replace_buffer(self, path: str, text: str) -> Stamp:
         if path not in self.open:
-            return False
+            return None
         self.open[path] = text
-        return True
+        return stamp(path) or (0, 0, 0)
 
     async def encodings(self, path: str) -> Encodings:
         return Encodings()

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from ..conversation.forms import Form, Values
 from ..ids import WindowId
-from ..review.disk import Encodings
+from ..review.disk import Encodings, Stamp
 
 SERVER = "qwen-companion"
 """What the editor's server is called among an agent's servers."""
@@ -58,8 +58,10 @@ class AgentFiles(Protocol):
         """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
         ...
 
-    async def replace_buffer(self, path: str, text: str) -> bool:
-        """Replace the text of a file that is open, as one step of undo, and save it. Returns False if it isn't open.
+    async def replace_buffer(self, path: str, text: str) -> Stamp:
+        """Replace the text of a file that is open, as one step of undo, and save it.
+
+        Returns its stamp then; None if it isn't open.
 
         `text` has plain line feeds and no byte order mark. The view keeps its encoding and its line endings.
         """

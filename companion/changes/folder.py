@@ -234,10 +234,11 @@ class Folder:
             left = list(dict.fromkeys([*left, *refused]))
             paths = None if len(done) == len(writes) else [write.path for write in done]
             if paths != []:
+                is_back = bool(done or operation.base)  # of a checkpoint perhaps the baseline alone
                 await self.call(self.undo.finish_redo, operation, at_work, paths)
                 await self.call(self.refresh)
-            if done:
-                return True, left
+                if is_back:
+                    return True, left
             tried.append(operation.at)
 
     async def restore(self, number: int, at_work: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -275,11 +276,12 @@ class Folder:
     async def _apply_in_editor(self, full: str, write: Write) -> None:
         await self.call(self.undo.check, write)
         text = _shown(write.data or b"", await self._editor.encodings(full))
-        if text is None or not await self._editor.replace_buffer(full, text):
+        saved = None if text is None else await self._editor.replace_buffer(full, text)
+        if saved is None:
             await self.call(self.undo.write, write)
             return
         # A format or a trim on save, or mixed line endings: the editor reloads the file.
-        await self.call(self.undo.force, write, time.time_ns())
+        await self.call(self.undo.force, write, saved)
 
     async def file(self, path: str) -> FileChanges | None:
         """The changes of a file for its view; None if nothing of it waits, or they can't be shown in the text."""

@@ -10,7 +10,7 @@ from ..ids import WindowId
 from ..messages import Messages
 
 if TYPE_CHECKING:
-    from ..review.disk import Encodings
+    from ..review.disk import Encodings, Stamp
     from ..settings import Settings
     from .rows import ChangeRow
 
@@ -64,8 +64,10 @@ class ChangeViews(Messages, Protocol):
         """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
         ...
 
-    async def replace_buffer(self, path: str, text: str) -> bool:
-        """Replace the text of an open file as one step of undo, and save it. Returns False if it isn't open.
+    async def replace_buffer(self, path: str, text: str) -> Stamp:
+        """Replace the text of an open file as one step of undo, and save it.
+
+        Returns its stamp then; None if it isn't open.
 
         Raises:
             OSError: it can't be saved.

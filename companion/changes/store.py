@@ -220,6 +220,11 @@ class Store:
         unreadable = self._update(remove, add)
         self._tree = self._tree or self._write_tree("index")
         beside |= unreadable
+        for path in self._beside.keys() - beside.keys() - set(add):
+            if self._is_hidden(path):
+                beside[path] = self._beside[path]
+                if path in self._stats:
+                    stats[path] = self._stats[path]
         beside |= {name.rstrip("/"): Entry(REPOSITORY, "", "repository") for name in nested}
         changed = {path for path in {*beside, *self._beside} if beside.get(path) != self._beside.get(path)}
         self._beside, self._stats = beside, stats

@@ -6,11 +6,13 @@ editor is written there; the bytes on the disk are looked at afterwards in any c
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from ..review.disk import Stamp, stamp
 from . import files, hunks
 from .entries import LINK, Difference, Entry
 from .files import WriteRefusedError
@@ -123,14 +125,14 @@ class RoundUndo:
         found = files.current(self._round.root, write.path)
         return found is None if write.data is None else found == (write.mode, write.data)
 
-    def force(self, write: Write, saved: int = 0) -> None:
+    def force(self, write: Write, saved: Stamp = None) -> None:
         """The editor has saved other bytes than it was given, by a format or a trim on save: write the bytes.
 
-        `saved` is when it was done, in nanoseconds of Unix time, 0 if nobody knows. Raises WriteRefusedError if
-        somebody has written the file after that.
+        `saved` is the file's stamp after that, None if nobody knows. Raises WriteRefusedError if somebody has written
+        the file since.
         """
         if write.data is not None and not self.is_written(write):
-            if saved and self._store.written_at(write.path) > saved:
+            if saved and stamp(os.path.join(self._round.root, write.path)) != saved:
                 raise WriteRefusedError(f"{write.path} has changed since")
             files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 
-from .disk import DiskFile, read_file, stamp
+from .disk import DiskFile, has_bytes, read_file, stamp
 from .port import ReviewViews
 from .review import DiskState, Review
 
@@ -54,10 +54,13 @@ class DiskLooks:
             disk, state = None, "unreadable"
         else:
             state = "changed" if disk.exists else "deleted"
+        is_same = disk is not None and review.request is None and disk.exists and disk.source == review.proposed
+        # The same text in another encoding is no change to the eye, but the CLI would write other bytes.
+        is_done = is_same and await asyncio.to_thread(has_bytes, review.file_path, review.proposed.source)
         if not self._is_open(review) or review.orphaned:
             return
         review.seen = disk.stamp if disk else seen
-        if disk and review.request is None and disk.exists and disk.is_text and disk.source == review.proposed:
+        if is_done:
             await self._done(review)
             return
         if disk and not _differs(disk, review):

@@ -309,7 +309,10 @@ class Reviews:
                 return
             is_same = review.request is None and review.disk.source == review.proposed
             # The same text in another encoding is no change to the eye, but the CLI would write other bytes.
-            if is_same and await asyncio.to_thread(has_bytes, review.file_path, review.proposed.source):
+            is_done = is_same and await asyncio.to_thread(has_bytes, review.file_path, review.proposed.source)
+            if self.find(review.number) is not review:
+                return
+            if is_done:
                 await self._done_on_disk(review)
                 return
             review.seen = review.disk.stamp
@@ -385,7 +388,9 @@ class Reviews:
         await self._close_views(review, "was closed because the file already matches the proposal")
 
     async def _accept_costly(self, review: Review) -> None:
-        content = await asyncio.to_thread(_restored, review, self._restoring[review])
+        if (text := self._restoring.get(review)) is None:  # the companion has stopped before this began
+            return
+        content = await asyncio.to_thread(_restored, review, text)
         # If this instance leaves, the next one does it.
         if not self._is_leaving and self._restoring.pop(review, None) is not None:
             self._accept(review, content)

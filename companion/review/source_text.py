@@ -77,7 +77,7 @@ def endings_change(old: SourceText, new: SourceText, *, counts: bool = True) -> 
         said.append("byte order mark removed")
     if old.endings != new.endings and not (set(old.endings) == set(new.endings) and len(set(old.endings)) == 1):
         said += (
-            ["other line endings"]
+            ["other line endings"] * (set(old.endings) != set(new.endings) and bool(old.endings and new.endings))
             if not counts
             else [
                 f"{_NAMES[one]} → {_NAMES[other]} in {count} line{'s' * (count != 1)}"

@@ -14,7 +14,7 @@ from ..clis.families import FAMILIES
 from ..clis.mcp_configuration import renew
 from ..ids import ViewId, WindowId
 from ..log import Log
-from ..review.disk import Encodings
+from ..review.disk import Encodings, Stamp
 from ..server.path_maps import PathMaps
 from ..thread import CompanionThread
 from ..visits import Visit
@@ -512,8 +512,11 @@ class Adapter:
         """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
         return await self._bridge.call(lambda: files.buffer(path))
 
-    async def replace_buffer(self, path: str, text: str) -> bool:
-        """Replace the text of an open file as one step of undo, and save it. Returns False if it isn't open."""
+    async def replace_buffer(self, path: str, text: str) -> Stamp:
+        """Replace the text of an open file as one step of undo, and save it.
+
+        Returns its stamp then; None if it isn't open.
+        """
         return await self._bridge.call(lambda: files.replace(path, text))
 
     async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:

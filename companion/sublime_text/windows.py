@@ -62,14 +62,18 @@ def is_in_panel(view: sublime.View) -> bool:
     return view.sheet_id() == 0 or view.element() is not None
 
 
-def views_of_file(path: str) -> list[sublime.View]:
-    """The views that have a file open, by this path or by another one that leads to it."""
-    real = real_path(path)
+def views_of_file(path: str, *, is_exact: bool = False) -> list[sublime.View]:
+    """The views that have a file open, by this path or by another one that leads to it.
+
+    Links lead where they led at most a second ago, or where they lead now with `is_exact`.
+    """
+    resolve = _resolved if is_exact else real_path
+    real = resolve(path)
     return [
         view
         for window in sublime.windows()
         for view in window.views()
-        if (name := view.file_name()) and real_path(name) == real
+        if (name := view.file_name()) and resolve(name) == real
     ]
 
 
@@ -107,11 +111,12 @@ class OwnSaves:
     @contextlib.contextmanager
     def saving(self, path: str) -> Generator[None]:
         """A file is saved in here."""
-        self._paths.append(real_path(path))
+        real = real_path(path)
+        self._paths.append(real)
         try:
             yield
         finally:
-            self._paths.remove(real_path(path))
+            self._paths.remove(real)
 
     def is_own(self, path: str) -> bool:
         """Whether a save is not the person's."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from .first_change import FirstChange
 from .model import Call
 from .pictures import ANSWER, CHANGES, CHECK, EXAMPLE, LINE, PICTURES, QUESTION, THOUGHTS, WISH, photograph, resize
 from .qwen import PROJECT
+from .written_changes import WrittenChanges
 
 WIDTH, CAPTION = 1120, 44
 REVIEW_HEIGHT, CHAT_HEIGHT, REPORT_HEIGHT = 600, 860, 440
@@ -159,8 +161,23 @@ def chat() -> None:
     film.save()
 
 
+def changes() -> None:
+    """What Qwen Code writes without asking, reviewed change by change, and how it goes on."""
+    film = Film("film-changes", REVIEW_HEIGHT)
+    with WrittenChanges(film.show) as user:
+        film.begin(user.editor)
+        user.work()
+        user.decide()
+        user.go_on()
+        user.finish()
+    film.save()
+
+
+TAKEN = (review, trouble, chat, changes)
+
+
 if __name__ == "__main__":
     PICTURES.mkdir(parents=True, exist_ok=True)
-    review()
-    trouble()
-    chat()
+    taken = {each.__name__: each for each in TAKEN}
+    for name in sys.argv[1:] or taken:
+        taken[name]()

@@ -17,6 +17,7 @@ from typing import Any, Self
 from headless import jsonc
 
 from . import qwen
+from .chatting import write_settings
 from .cli import CONNECTED, ESCAPE, START, STEP, Cli
 from .editor import SETTLED, Editor, Told
 from .model import Call, Model
@@ -51,12 +52,17 @@ class StartedQwen(Qwen):
 class FirstChange:
     """An editor with a folder, the package and a stand-in for Terminus. The methods are the steps, in order."""
 
-    def __init__(self, show: Show = lambda *_: None, package: Path | None = None) -> None:
-        """`package` is a built one, to be installed as a person would; without it the sources are used."""
+    def __init__(self, show: Show = lambda *_: None, package: Path | None = None, **chosen: Any) -> None:
+        """`package` is a built one, to be installed as a person would; without it the sources are used.
+
+        `chosen` are settings of the package.
+        """
         self._show = show
         self._stack = ExitStack()
         self.home = Home.make()
         self._stack.callback(self.home.remove)
+        if chosen:
+            write_settings(self.home, **chosen)
         try:
             self._begin(package)
         except BaseException:
@@ -186,12 +192,16 @@ class FirstChange:
     # What they need
 
     def show(self, what: str, seconds: float, picture: str = "") -> None:
-        """Bring the terminal's panel up to date, and show the step."""
+        """Show the step, with what the terminal shows now."""
+        self.refresh()
+        self._show(what, seconds, picture)
+
+    def refresh(self) -> None:
+        """Bring the terminal's panel up to date."""
         panel = next((view for view in self._panels() if view["settings"].get("terminus_view")), None)
         if panel and self.qwen:
             lines = _without_notices(self.qwen.terminal.text().splitlines())
             self.editor.do("set_text", view=panel["id"], text="\n".join(lines[-ROWS:]))
-        self._show(what, seconds, picture)
 
     def _press(self, key: str, proposal: Told) -> None:
         self.editor.do("press", keys=key, view=proposal["id"])

@@ -10,6 +10,7 @@ import os
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from .chatting import write_settings
 from .editor import Editor
@@ -34,19 +35,22 @@ def unpacked(home: Home, name: str) -> Path:
     return folder
 
 
-def with_lsp(home: Home, server: Sequence[str] = ()) -> Editor:
-    """Start an editor whose LSP starts a server for Python, else pyright, and that offers agents its tools."""
+def with_lsp(home: Home, server: Sequence[str] = (), **chosen: Any) -> Editor:
+    """Start an editor whose LSP starts a server for Python, else pyright, and that offers agents its tools.
+
+    `chosen` are further settings of this package.
+    """
     user = home.home / ".config" / "sublime-text" / "Packages" / "User"
     user.mkdir(parents=True, exist_ok=True)
     pyright = [str(node()), str(node_modules() / "pyright" / "langserver.index.js"), "--stdio"]
     clients = {"pyright": {"enabled": True, "command": list(server) or pyright, "selector": "source.python"}}
     (user / "LSP.sublime-settings").write_text(json.dumps({"clients": clients}), encoding="utf-8")
-    return offered(home, unpacked(home, "LSP"))
+    return offered(home, unpacked(home, "LSP"), **chosen)
 
 
-def offered(home: Home, *also: Path) -> Editor:
+def offered(home: Home, *also: Path, **chosen: Any) -> Editor:
     """Start an editor with other packages, which offers agents its tools."""
-    write_settings(home, agents_use_editor=True)
+    write_settings(home, agents_use_editor=True, **chosen)
     path = os.pathsep.join([str(PROJECT), str(LIBRARIES)])
     # Programs that the packages start run without what stands in for their libraries.
     return Editor(home, [home.workspace], also=also, variables={"PYTHONPATH": path})

@@ -17,6 +17,7 @@ from tests.agent_talk import scripted
 from .chatting import Chatting, Room, opened, write_settings
 from .clis import NEWEST_QWEN
 from .editor import Editor
+from .language_server import archive, with_lsp
 from .mcp_client import connect
 from .model import Call
 from .pair import Pair
@@ -159,7 +160,8 @@ def shoot(
         options |= {"scheme": scheme, "width": size[0], "height": size[1]}
         editor.do("render", window=window, path=str(page), **options)
         # The folder of this run says nothing to a reader.
-        page.write_text(page.read_text("utf-8").replace(str(editor.home.home), "/home/ada"), "utf-8")
+        text = page.read_text("utf-8").replace(str(editor.home.home), "/home/ada")
+        page.write_text(text.replace(str(editor.home.root), "/home/ada"), "utf-8")
         picture = PICTURES / f"{name}-{scheme}.png"
         photograph(page, picture, size)
         print(picture.relative_to(PROJECT))
@@ -384,6 +386,20 @@ def lists() -> None:
         room.close()
 
 
+READY = """
+def initialize(params):
+    return {"protocolVersion": 1, "agentInfo": {"name": "example", "title": "Example Agent", "version": "1.0"}}
+"""
+
+
+def allowed(home: Home, command: list[str]) -> dict[str, object]:
+    """What the setting `agents` has for an agent that the person has allowed to run."""
+    consent = home.home / ".config" / "sublime-text" / "Packages" / "User" / "QwenCompanion Agents.sublime-settings"
+    consent.parent.mkdir(parents=True, exist_ok=True)
+    consent.write_text(json.dumps({"allowed": {"Example": command}, "last": "Example"}), encoding="utf-8")
+    return {"Example": {"command": command}}
+
+
 NOTES = '"""Prices of a bookshop."""\n\nPRICES = {\n    "Emma": 9.5,\n    "Walden": 12,\n}\n'
 NEW = '    "Walden": 12,\n    "Dune": 14,\n'
 MINE = NOTES.replace('    "Walden": 12,\n', '    "Walden": 12,\n    # with the postage\n    "Dune": 14.9,\n')
@@ -392,8 +408,6 @@ TEST = "Run the tests."
 TESTING = "prices.test.js  ✓ 12 tests\norders.test.js  ✓ 31 tests\nshelves.test.js …\n"
 """What the tests have printed so far."""
 RUNS = """
-def initialize(params):
-    return {"protocolVersion": 1, "agentInfo": {"name": "example", "title": "Example Agent", "version": "1.0"}}
 def session_prompt(params):
     say("I run them with the project's own command.\\n\\n")
     code = "import sys, time; sys.stdout.write(sys.argv[1]); sys.stdout.flush(); time.sleep(600)"
@@ -437,10 +451,8 @@ def agents() -> None:
         room.close()
         agent.place.close()
     home = Home.make()
-    command = scripted(f"TESTING = {TESTING!r}\n{RUNS}", home.root)
-    write_settings(home, agents={"Example": {"command": command}})
-    consent = home.home / ".config" / "sublime-text" / "Packages" / "User" / "QwenCompanion Agents.sublime-settings"
-    consent.write_text(json.dumps({"allowed": {"Example": command}, "last": "Example"}), encoding="utf-8")
+    command = scripted(f"TESTING = {TESTING!r}{READY}{RUNS}", home.root)
+    write_settings(home, agents=allowed(home, command))
     editor = Editor(home, [home.workspace])
     try:
         window = resize(editor, LIST_SIZE, sidebar=False)
@@ -458,8 +470,6 @@ def agents() -> None:
 
 
 ASKING = """
-def initialize(params):
-    return {"protocolVersion": 1, "agentInfo": {"name": "example", "title": "Example Agent", "version": "1.0"}}
 def session_prompt(params):
     say("I need to know a few things before I change the prices.\\n\\n")
     def field(kind, title, **more): return {"type": kind, "title": title, **more}
@@ -476,10 +486,8 @@ def session_prompt(params):
 def questions() -> None:
     """An agent asks, and its form is filled in."""
     home = Home.make()
-    command = scripted(ASKING, home.root)
-    write_settings(home, agents={"Example": {"command": command}})
-    consent = home.home / ".config" / "sublime-text" / "Packages" / "User" / "QwenCompanion Agents.sublime-settings"
-    consent.write_text(json.dumps({"allowed": {"Example": command}, "last": "Example"}), encoding="utf-8")
+    command = scripted(READY + ASKING, home.root)
+    write_settings(home, agents=allowed(home, command))
     editor = Editor(home, [home.workspace])
     try:
         window = resize(editor, LIST_SIZE, sidebar=False)
@@ -541,7 +549,41 @@ def actions() -> None:
         home.remove()
 
 
-TAKEN = (diffs, scrolled, written, chat, tabs, lists, agents, questions, registry, actions)
+WRONG = BEFORE.replace("PRICES[title]", "PRICE[title]").replace("return amount", "return ammount")
+
+
+def problems() -> None:
+    """What a real language server finds in a file, sent to the prompt of a chat."""
+    if not archive("LSP").is_file():
+        sys.exit("The picture of problems needs the archive of LSP: put its folder into $FIDELITY_PACKAGES.")
+    home = Home.make()
+    file = home.workspace / "prices.py"
+    file.write_text(WRONG, encoding="utf-8")
+    command = scripted(READY, home.root)
+    editor = with_lsp(home, agents=allowed(home, command))
+    try:
+        window = resize(editor, LIST_SIZE, sidebar=False)
+        editor.do("command", name="close_file", window=window)
+        view = editor.open_file(file)
+        rows = {"cols": [0.0, 1.0], "rows": [0.0, 0.5, 1.0], "cells": [[0, 0, 1, 1], [0, 1, 1, 2]]}
+        editor.do("command", name="set_layout", args=rows, window=window)
+        editor.do("command", name="focus_group", args={"group": 1}, window=window)
+        here = opened(editor, window)
+        here.wait_text("Example Agent 1.0 on this computer")
+        editor.do("focus", view=view)
+        start = WRONG.index("PRICE[")
+        underlined = [start, start + len("PRICE")]
+        editor.wait("problems", lambda: str(underlined) in str(editor.view(view)["regions"]))
+        editor.do("command", name="qwen_companion_send_problems", window=window)
+        editor.wait("problems in the prompt", lambda: "is not defined" in here.prompt)
+        here.write("Are these only misspelled?")
+        shoot(editor, window, "problems", LIST_SIZE, ("dark",), sidebar=False)
+    finally:
+        editor.kill()
+        home.remove()
+
+
+TAKEN = (diffs, scrolled, written, chat, tabs, lists, agents, questions, registry, actions, problems)
 
 
 def main() -> None:

@@ -15,9 +15,9 @@ PAGES = [
     "headless/README.md",
     *sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md")),
 ]
-TASKS = {"connect": 6, "review": 3, "chat": 4, "remote": 0, "trouble": 1}
+TASKS = {"connect": 6, "review": 3, "chat": 4, "remote": 0, "trouble": 1, "changes": 2, "problems": 1}
 """The pages for users, and how many pictures each has at least."""
-FILMS = {"review": "film-review", "chat": "film-chat"}
+FILMS = {"review": "film-review", "chat": "film-chat", "changes": "film-changes"}
 MAX_FILM = 1_500_000
 """Bytes of an animated picture."""
 BEHAVIOURS = 12

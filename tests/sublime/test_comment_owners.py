@@ -73,6 +73,16 @@ class TestOwners(CompanionCase):
         self.assertTrue(self.is_sent(old))
         self.assertFalse(self.is_sent(new))
 
+    def test_a_prompt_from_before_a_reload_brings_the_comments_that_were_sent_with_it(self) -> None:
+        old = self.comment("ok")
+        self.prompts.sent("Agent", "first:\nok")
+        new = self.comment("is this ok?")
+        self.prompts.sent("Agent", "second:\nis this ok?")
+        after = type(self.prompts)(self.prompts._comments)
+        self.assertEqual(after.returned("Agent", "second:\nis this ok?"), {str(self.file)})
+        self.assertTrue(self.is_sent(old))
+        self.assertFalse(self.is_sent(new))
+
     def test_a_prompt_without_comments_that_comes_back_brings_none(self) -> None:
         """Although it is an earlier one again."""
         old = self.comment("ok")

@@ -19,7 +19,7 @@ from companion.problems.formats import of_lsp
 from companion.problems.line_units import LineUnits
 from companion.problems.shown import FileProblems, ShownProblems
 from companion.review.changes import TextEdit
-from companion.review.disk import Encodings
+from companion.review.disk import Encodings, Stamp, stamp
 from companion.review.marks import Marks
 from companion.review.review import Review
 from companion.server.port import (
@@ -152,10 +152,11 @@ class MemoryEditor:
     async def buffer(self, path: str) -> str | None:
         return self.buffers.get(path)
 
-    async def replace_buffer(self, path: str, text: str) -> bool:
-        if path in self.buffers:
-            self.buffers[path] = text
-        return path in self.buffers
+    async def replace_buffer(self, path: str, text: str) -> Stamp:
+        if path not in self.buffers:
+            return None
+        self.buffers[path] = text
+        return stamp(path) or (0, 0, 0)
 
     async def shown_problems(self, window: int, paths: Sequence[str] | None) -> ShownProblems | None:
         if self.is_hung:

@@ -5,27 +5,30 @@ from __future__ import annotations
 import sublime
 
 from ...chats.transcript.plain import flat, spelled
+from ...review.disk import Stamp, stamp
 from .. import buffers
 from ..windows import OWN_SAVES, views_of_file
 
 
 def buffer(path: str) -> str | None:
     """The text of a file that is open with edits that aren't saved; None if there is none."""
-    view = next((view for view in views_of_file(path) if view.is_dirty()), None)
+    view = next((view for view in views_of_file(path, is_exact=True) if view.is_dirty()), None)
     return view.substr(sublime.Region(0, view.size())) if view else None
 
 
-def replace(path: str, text: str) -> bool:
-    """Replace the text of an open file as one step of undo, and save it. Returns False if it isn't open.
+def replace(path: str, text: str) -> Stamp:
+    """Replace the text of an open file as one step of undo, and save it. Returns None if it isn't open.
+
+    Otherwise it is the file's stamp after the save.
 
     Raises:
         OSError: it can't be saved.
     """
-    views = [view for view in views_of_file(path) if not view.is_loading()]
+    views = [view for view in views_of_file(path, is_exact=True) if not view.is_loading()]
     # An unsaved text is what was read.
     view = max(views, key=sublime.View.is_dirty, default=None)
     if view is None:
-        return False
+        return None
     before = view.substr(sublime.Region(0, view.size()))
     if before != text:
         # The smallest one, so that carets and folds stay where they are.
@@ -37,7 +40,7 @@ def replace(path: str, text: str) -> bool:
             # The person would save it later without knowing what it is.
             view.run_command("undo")
         raise OSError(f"{path} could not be saved")
-    return True
+    return stamp(path)
 
 
 def may_touch(agent: str, path: str, *, writes: bool) -> bool:

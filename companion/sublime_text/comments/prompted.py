@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ class PromptedComments:
 
     def __init__(self, comments: Comments) -> None:
         self._comments = comments
+        self._began = time.time()
         self._sent: deque[tuple[str, str, list[str]]] = deque(maxlen=SENT_KEPT)
         """The agent, the prompt's text, and the ids of the comments in it: the latest last."""
 
@@ -48,13 +50,22 @@ class PromptedComments:
     def returned(self, agent: str, text: str) -> set[str]:
         """A prompt is back in the chat: so are the comments that were sent with it. Returns their files."""
         prompt = next((each for each in reversed(self._sent) if each[:2] == (agent, text)), None)
-        if prompt is None:
-            return set()
-        self._sent.remove(prompt)
-        ids = set(prompt[2])
+        if prompt:
+            self._sent.remove(prompt)
+            ids = set(prompt[2])
+        else:
+            ids = self._sent_before(agent, text)
         found = self._find(lambda comment: comment.id in ids and comment.is_sent and not comment.is_in_prompt)
         self._comments.hold([comment.id for comment in found], agent)
         return {comment.path for comment in found}
+
+    def _sent_before(self, agent: str, text: str) -> set[str]:
+        """The comments of a prompt that was sent before a reload of the package: those sent last that it quotes."""
+        found = self._find(
+            lambda comment: comment.to == agent and 0 < comment.sent < self._began and words(comment) in text
+        )
+        latest = max((comment.sent for comment in found), default=0.0)
+        return {comment.id for comment in found if comment.sent == latest}
 
     def _find(self, wanted: Callable[[Comment], bool]) -> list[Comment]:
         return [comment for comment in self._comments if wanted(comment)]

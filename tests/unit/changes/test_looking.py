@@ -205,6 +205,35 @@ def test_of_an_undo_of_several_files_those_that_have_not_changed_come_back(run: 
     run(test)
 
 
+def test_a_restored_checkpoint_that_has_written_nothing_is_taken_back_alone(run: Any):
+    """What was undone before it stays undone."""
+
+    async def test(work: Work) -> None:
+        await work.begun()
+        before = (work.path / "a.py").read_text()
+        (work.path / "a.py").write_text("agent\n")
+        await work.until(lambda: set(work.rows) == {"a.py"})
+        work.decisions.undo_file(WINDOW, work.rows["a.py"])
+        await work.until(lambda: not work.rows)
+        (work.path / "b.py").write_text("agent\n")
+        await work.until(lambda: set(work.rows) == {"b.py"})
+        work.rounds.checkpoint(WINDOW, "go on")
+        found = work.rounds.roots.folder(str(work.path))
+        assert found
+        await work.until(lambda: any(each.words == "go on" for each in found.round.state.checkpoints))
+        work.decisions.keep_file(WINDOW, work.rows["b.py"])
+        await work.until(lambda: not work.rows)
+        (point,) = [each for each in await work.decisions.points(WINDOW) if each.words == "go on"]
+        work.decisions.restore(WINDOW, point.root, point.number)
+        await work.until(lambda: set(work.rows) == {"b.py"})
+        work.decisions.redo(WINDOW)
+        await work.until(lambda: not work.rows)
+        assert (work.path / "a.py").read_text() == before
+        assert (work.path / "b.py").read_text() == "agent\n"
+
+    run(test)
+
+
 def test_who_is_at_work_is_named(run: Any):
     async def test(work: Work) -> None:
         await undone(work)

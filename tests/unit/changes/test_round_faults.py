@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from companion.changes import places
-from companion.changes.undo import RoundUndo, Write
 from companion.ids import WindowId
 from companion.platforms import files as replacing
 
@@ -92,14 +91,14 @@ def test_what_an_agent_writes_while_the_editor_undoes_is_not_overwritten(run: An
         path.write_text("agent\n")
         await work.until(lambda: "a.py" in work.rows)
         work.editor.buffers[str(path)] = "agent\n"
-        real = RoundUndo.force
+        replace = work.editor.replace_buffer
 
-        def written_before(undo: RoundUndo, write: Write, saved: int) -> None:
+        async def written_after(*args: Any) -> Any:
+            saved = await replace(*args)
             path.write_text("newer\n")
-            os.utime(path, ns=(saved + 1, saved + 1_000_000_000))
-            real(undo, write, saved)
+            return saved
 
-        monkeypatch.setattr(RoundUndo, "force", written_before)
+        monkeypatch.setattr(work.editor, "replace_buffer", written_after)
         work.decisions.undo_file(WINDOW, work.rows["a.py"])
         await work.until(lambda: any("a.py has changed since" in said for said, _ in work.editor.said))
         assert path.read_text() == "newer\n"

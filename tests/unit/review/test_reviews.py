@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -408,6 +410,27 @@ def test_a_text_of_which_the_byte_order_mark_is_left_is_accepted(tmp_path: Path)
     with_reviews(test)
 
 
+def test_a_proposal_that_is_replaced_while_its_file_is_read_has_no_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """It would have been the outcome of the newer one."""
+    is_read, goes_on = threading.Event(), threading.Event()
+    monkeypatch.setattr(review_module, "has_bytes", lambda *_: (is_read.set(), goes_on.wait(30), True)[-1])
+
+    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
+        path = tmp_path / "a.txt"
+        path.write_text("old\n")
+        owner = Listener(WindowId(1))
+        reviews.open(owner, str(path), "old\n")
+        await asyncio.to_thread(is_read.wait, 30)
+        newer = reviews.open(owner, str(path), "newer\n")
+        goes_on.set()
+        await settle()
+        assert (owner.heard, list(reviews)) == ([], [newer])
+
+    with_reviews(test)
+
+
 def test_a_model_writes_what_it_was_told_when_it_gets_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """It has the text as the answer of a tool, and thinks before it writes."""
     monkeypatch.setattr(writes, "LIMIT", 0.0)
@@ -461,6 +484,7 @@ def test_the_same_text_in_another_encoding_is_not_accepted_unseen(data: bytes, p
         owner = Listener(WindowId(1))
         review = reviews.open(owner, str(path), proposal)
         await settle()
+        os.utime(path, ns=(0, 0))
         await reviews.look()
         assert (owner.heard, list(reviews), len(editor.diffs)) == ([], [review], 1)
 
