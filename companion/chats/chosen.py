@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..backends.wire import as_object
 from ..conversation.failures import ChatError
+from ..conversation.snapshot import Status
 
 
 class UndecidedError(ChatError):
@@ -16,7 +17,7 @@ class UndecidedError(ChatError):
     remedy = "Choose another one, or send this again to go on."
 
     def __init__(self, failed: str) -> None:
-        super().__init__(f"This was not sent, because it could not be set as you had chosen: {failed}.")
+        super().__init__(f"This was not sent, because {failed} could not be set as before.")
 
 
 @dataclass
@@ -29,8 +30,10 @@ class Chosen:
     effort: str = ""
     options: dict[str, str | bool] = field(default_factory=dict[str, str | bool])
     """The values by the ids of the options."""
-    _failed: str = ""
-    """What does not hold, in words."""
+    before: Status | None = None
+    """What held before a connection that has not brought all of it back yet."""
+    _failed: dict[str, str] = field(default_factory=dict[str, str])
+    """What does not hold, in words, by `mode`, `model`, `effort` or `option_kind`."""
     _is_told: bool = False
 
     @classmethod
@@ -53,25 +56,54 @@ class Chosen:
     def take(
         self, *, mode: str = "", model: str = "", effort: str = "", options: Mapping[str, str | bool] | None = None
     ) -> None:
-        """The person has chosen one of them, and it holds."""
+        """The person has chosen one of them, and it holds. What else does not hold waits for them still."""
+        options = options or {}
         self.mode, self.model, self.effort = mode or self.mode, model or self.model, effort or self.effort
-        self.options |= options or {}
-        self.fail("")
+        self.options |= options
+        if before := self.before:
+            self.before = replace(
+                before,
+                mode=mode or before.mode,
+                model=model or before.model,
+                effort=effort or before.effort,
+                options=tuple(replace(each, value=options.get(each.id, each.value)) for each in before.options),
+            )
+        taken = {name for name, each in zip(_NAMES, (mode, model, effort), strict=True) if each}
+        taken |= {option_kind(option) for option in options}
+        if self._failed:
+            self.fail({kind: words for kind, words in self._failed.items() if kind not in taken})
 
-    def fail(self, failed: str) -> None:
-        """These could not be set, in words: the next prompt waits for the person. Empty if all hold."""
-        self._failed, self._is_told = failed, False
+    def follow(self, status: Status) -> None:
+        """The session has changed by itself: what was chosen is from now on what it has."""
+        if self._failed:
+            return
+        self.mode, self.model, self.effort = (
+            own and (getattr(status, name) or own)
+            for name, own in zip(_NAMES, (self.mode, self.model, self.effort), strict=True)
+        )
+        self.options |= {each.id: each.value for each in status.options if each.id in self.options}
+
+    def fail(self, failed: Mapping[str, str]) -> None:
+        """These could not be set, in words by their kinds: the next prompt waits for the person. Empty if all hold."""
+        self._failed, self._is_told = dict(failed), False
+        if not failed:
+            self.before = None
 
     def check(self) -> None:
         """Raise UndecidedError if the person has to decide first."""
         if self._failed:
             self._is_told = True
-            raise UndecidedError(self._failed)
+            raise UndecidedError(", ".join(self._failed.values()))
 
     def sends(self) -> None:
         """The person sends something. Once they were told what doesn't hold, that means that they go on."""
         if self._is_told:
-            self.fail("")
+            self.fail({})
+
+
+def option_kind(option: str) -> str:
+    """What `Chosen.fail` calls an option. It may have the id `mode`."""
+    return f"option {option}"
 
 
 _NAMES = ("mode", "model", "effort")

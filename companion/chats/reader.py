@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from ..backends.backend import Backend, EventStream, lacking
@@ -15,7 +16,7 @@ from ..conversation import events
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, SessionGoneError, StreamLostError
 from ..conversation.snapshot import Choices, ConnectionStatus, Status
-from .chosen import Chosen
+from .chosen import Chosen, option_kind
 
 MAX_ASKED = 60.0
 """Seconds that a daemon may ask to wait."""
@@ -71,7 +72,7 @@ async def read(
     client: Backend, attachment: AttachedSession, conversation: Conversation, backoff: Backoff, chosen: Chosen
 ) -> None:
     """Read a session's events until the stream ends, which is an error too. `chosen` is set before the next prompt."""
-    was = conversation.status
+    was = chosen.before = chosen.before or conversation.status
     if attachment.is_stale:
         attachment.session, history = await client.load(attachment.session)
         conversation.rebuild(history)
@@ -91,12 +92,17 @@ async def read(
                 await _choose_again(client.options, session, was, chosen, choices, conversation)
         conversation.set_lacks(lacking(client))
         conversation.set_connection(ConnectionStatus("live"))
-        await _follow(client, session, stream, conversation, backoff)
+        await _follow(client, session, stream, conversation, backoff, chosen)
     raise StreamLostError("The daemon has ended the stream of events.")
 
 
 async def _follow(
-    client: Backend, session: AgentSession, stream: EventStream, conversation: Conversation, backoff: Backoff
+    client: Backend,
+    session: AgentSession,
+    stream: EventStream,
+    conversation: Conversation,
+    backoff: Backoff,
+    chosen: Chosen,
 ) -> None:
     measuring = asyncio.create_task(_measure(client, session, conversation))
     news = asyncio.Event()
@@ -108,6 +114,8 @@ async def _follow(
             _check(envelope.event, session)
             if not conversation.apply(envelope):
                 raise StaleError
+            if isinstance(envelope.event, events.CurrentModeUpdate | events.ConfigOptionUpdate):
+                chosen.follow(conversation.status)
             if envelope.id is not None:
                 backoff.reset()
             if _concerns_tasks(envelope.event):
@@ -116,7 +124,7 @@ async def _follow(
                 # A command may have switched the model or the mode, of which no event tells.
                 if choosing:
                     choosing.cancel()
-                choosing = asyncio.create_task(_choose(client, session, conversation))
+                choosing = asyncio.create_task(_choose(client, session, conversation, chosen))
             is_measured |= isinstance(envelope.event, events.UsageUpdate)
             # 0.21.2 doesn't tell by itself.
             if isinstance(envelope.event, events.TurnCompleted) and not is_measured:
@@ -129,66 +137,81 @@ async def _follow(
             choosing.cancel()
 
 
-async def _choose(client: Backend, session: AgentSession, conversation: Conversation) -> None:
+async def _choose(client: Backend, session: AgentSession, conversation: Conversation, chosen: Chosen) -> None:
     """Ask for the models and the modes."""
     with contextlib.suppress(ChatError):
         if client.options and (choices := await client.options.choices(session)):
             conversation.set_choices(choices)
+            chosen.follow(conversation.status)
 
 
 async def _choose_again(
     options: Options, session: AgentSession, was: Status, chosen: Chosen, now: Choices, conversation: Conversation
 ) -> None:
     """Set again what the person had chosen, before the next prompt, and say what could not be set."""
-    wanted, failed = _wanted(options, session, was, chosen, now)
+    wanted = _wanted(options, session, was, chosen, now)
+    failed: list[_Setting] = []
     for each in wanted:
         try:
-            await each.setting
+            if each.set is None:
+                failed.append(each)
+            else:
+                await each.set()
         except ChatError:
-            failed[each.name] = each.is_chosen
+            failed.append(each)
     if wanted and (choices := await options.choices(session)):
         conversation.set_choices(choices)
     if failed:
-        conversation.tell(f"This could not be set as it was before: {', '.join(failed)}.")
-    chosen.fail(", ".join(name for name, is_chosen in failed.items() if is_chosen))
+        conversation.tell(f"This could not be set as it was before: {', '.join(each.name for each in failed)}.")
+    chosen.fail({each.kind: each.name for each in failed if each.is_chosen})
+    chosen.follow(conversation.status)
 
 
 class _Setting(NamedTuple):
     """Something that is to be set again."""
 
+    kind: str
+    """What `Chosen.fail` calls it."""
     name: str
     """In words."""
-    setting: Awaitable[None]
     is_chosen: bool
     """Whether the person has chosen it. The mode always counts: another one may allow more."""
+    set: Callable[[], Awaitable[None]] | None
+    """None if it isn't offered any more."""
 
 
-def _wanted(
-    options: Options, session: AgentSession, was: Status, chosen: Chosen, now: Choices
-) -> tuple[list[_Setting], dict[str, bool]]:
-    """What is to be set; and what isn't offered any more, with whether the person has chosen it."""
+def _wanted(options: Options, session: AgentSession, was: Status, chosen: Chosen, now: Choices) -> list[_Setting]:
+    """What is to be set again."""
     wanted: list[_Setting] = []
-    failed: dict[str, bool] = {}
-    for name, before, own, current, offered, switch in (
-        ("the mode", was.mode, chosen.mode, now.mode, now.modes, options.switch_mode),
-        ("the model", was.model, chosen.model, now.model, now.models, options.switch_model),
-        ("how long the model thinks", was.effort, chosen.effort, now.effort, now.efforts, options.switch_effort),
+    for kind, name, before, own, current, offered, switch in (
+        ("mode", "the mode", was.mode, chosen.mode, now.mode, now.modes, options.switch_mode),
+        ("model", "the model", was.model, chosen.model, now.model, now.models, options.switch_model),
+        (
+            "effort",
+            "how long the model thinks",
+            was.effort,
+            chosen.effort,
+            now.effort,
+            now.efforts,
+            options.switch_effort,
+        ),
     ):
-        value, is_chosen = before or own, bool(own) or name == "the mode"
+        value, is_chosen = before or own, bool(own) or kind == "mode"
         if value in ("", current):
             continue
         if any(each.id == value for each in offered) or (own and not offered):
-            wanted.append(_Setting(name, switch(session, value), is_chosen))
+            wanted.append(_Setting(kind, name, is_chosen, partial(switch, session, value)))
         elif offered and is_chosen:
-            failed[name] = True
+            wanted.append(_Setting(kind, name, is_chosen, None))
     values = {each.id: each.value for each in now.options}
     names = {each.id: f"“{each.name}”" for each in (*was.options, *now.options)}
     for key, value in {**chosen.options, **{each.id: each.value for each in was.options}}.items():
-        if key not in values and key in chosen.options:
-            failed[names.get(key, key)] = True
+        kind, name, is_chosen = option_kind(key), names.get(key, key), key in chosen.options
+        if key not in values and is_chosen:
+            wanted.append(_Setting(kind, name, is_chosen, None))
         elif key in values and values[key] != value:
-            wanted.append(_Setting(names[key], options.set_option(session, key, value), key in chosen.options))
-    return wanted, failed
+            wanted.append(_Setting(kind, name, is_chosen, partial(options.set_option, session, key, value)))
+    return wanted
 
 
 async def _watch(client: Backend, session: AgentSession, conversation: Conversation, news: asyncio.Event) -> None:

@@ -286,7 +286,7 @@ class TestClosing(TabsCase):
         for chat, session in ((self.first, "daemon's"), (self.second, "own")):
             self.about(chat)
             yield from self.go(chat.view)
-            self.show(self.message("Hello"), session=session, mode="plan" if chat is self.second else "")
+            self.show(self.message("Hello"), session=session, chosen_mode="plan" if chat is self.second else "")
             self.type(f"to {session}")
             yield from self.settled()
             chat.view.close()
@@ -311,7 +311,7 @@ class TestClosing(TabsCase):
 class TestMoving(TabsCase):
     def test_a_tab_that_comes_into_another_window_is_a_chat_of_that_window(self) -> Steps:
         self.about(self.second)
-        self.show(self.message("Hello"), session="own", mode="plan")
+        self.show(self.message("Hello"), session="own", chosen_mode="plan")
         before = {window.id() for window in sublime.windows()}
         self.window.run_command("new_window")
         yield lambda: len(sublime.windows()) > len(before)

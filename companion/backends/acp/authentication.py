@@ -15,10 +15,16 @@ from .schema import AuthMethod
 class AgentAuthentication:
     """Signs the person in."""
 
-    def __init__(self, requests: Requests, peer: Peer, signed_in: Callable[[], object]) -> None:
-        """`signed_in` is called when the agent says that the person has signed in, which may not be so."""
+    def __init__(
+        self, requests: Requests, peer: Peer, begins: Callable[[], object], signed_in: Callable[[], object]
+    ) -> None:
+        """`begins` is called when the person signs in.
+
+        `signed_in` is called when the agent says that they have signed in, which may not be so.
+        """
         self._requests = requests
         self._peer = peer
+        self._begins = begins
         self._signed_in = signed_in
 
     @property
@@ -32,6 +38,7 @@ class AgentAuthentication:
         Raises:
             AgentError: it refuses.
         """
+        self._begins()
         await self._peer.call("authenticate", {"methodId": method}, None)
         self._signed_in()
 

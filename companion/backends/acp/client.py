@@ -111,7 +111,12 @@ class AgentClient:
             lambda sentence: editor.say(sentence, window),
         )
         self.steering = AgentSteering(self._prompts, self._requests, lambda: self._session.id)
-        self.authentication = AgentAuthentication(self._requests, self._peer, self._prompts.signed_in)
+        self.authentication = AgentAuthentication(
+            self._requests,
+            self._peer,
+            lambda: self._services and self._services.expect_questions(),
+            self._prompts.signed_in,
+        )
         self.files = AgentFolder(lambda: self.folder)
 
     @property

@@ -95,6 +95,7 @@ class Services:
         self._beside = asyncio.Lock()
         self._refusals = 0
         """Of what was asked beside the chat."""
+        self._is_refusal_told = False
         self._calls = ToolCalls()
         self._own_terminals = AgentTerminals()
         self._settling: set[asyncio.Task[None]] = set()
@@ -213,7 +214,14 @@ class Services:
                     return encode_answer(elicitation, option, values)
                 except FormError as error:
                     self._editor.say(str(error), self._window)
+            if self._refusals >= MAX_REFUSALS and not self._is_refusal_told:
+                self._is_refusal_told = True
+                self._editor.say(f"{self._name()} has asked too often, and is refused.", self._window)
         return CANCELLED
+
+    def expect_questions(self) -> None:
+        """The person starts what the agent may ask about: what they have refused before doesn't count any more."""
+        self._refusals, self._is_refusal_told = 0, False
 
     async def _asked_about(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
         """The tool call of a permission request with all that is known of it, its diffs as whole files."""

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from companion.agents import AgentCommand
-from companion.chats.chosen import Chosen, UndecidedError
+from companion.chats.chosen import Chosen, UndecidedError, option_kind
 from companion.chats.prompt import Draft
+from companion.conversation.snapshot import SessionOption, Status
 from tests.agent_talk import scripted, until
 
 from .chatting import CHAT, WINDOW
@@ -28,12 +29,18 @@ def session_load(params):
     say("before", "user_message_chunk"); say("as before")
     return {"modes": MODES, "configOptions": [option(False)]}
 def session_set_mode(params):
+    if os.path.exists(sys.argv[1] + ".refuses"):
+        raise Failure(-32603, "no")
     MODES["currentModeId"] = params["modeId"]
     return {}
 def session_set_config_option(params):
     MODES["fast"] = params["value"]
     return {"configOptions": [option(params["value"])]}
 def session_prompt(params):
+    if params["prompt"][-1]["text"] == "leave":
+        MODES["currentModeId"] = "auto"
+        update(sessionUpdate="current_mode_update", currentModeId="auto")
+        update(sessionUpdate="config_option_update", configOptions=[option(False)])
     say(f"{params['prompt'][-1]['text']} in {MODES['currentModeId']}, fast {MODES.get('fast', False)}. ")
     return {"stopReason": "end_turn"}
 """
@@ -122,7 +129,10 @@ def test_a_prompt_waits_for_the_person_if_their_mode_is_gone(project: Path, tmp_
             room.say("three")
             await until(lambda: len(room.editor.returned) == 2)
             assert [draft for _, draft, _ in room.editor.returned] == [Draft("two"), Draft("three")]
-            assert all("the mode. Choose another one, or send this again" in why for *_, why in room.editor.returned)
+            assert all(
+                "because the mode could not be set as before. Choose another one, or send this again" in why
+                for *_, why in room.editor.returned
+            )
             assert "two in" not in room.text
             if decides == "chooses":
                 room.chats.options.switch_mode(CHAT, "auto")
@@ -134,6 +144,81 @@ def test_a_prompt_waits_for_the_person_if_their_mode_is_gone(project: Path, tmp_
     run(test())
 
 
+@pytest.mark.parametrize("is_said", [True, False], ids=["the person is told", "the person sends nothing"])
+def test_a_mode_that_could_not_be_set_is_set_at_the_next_connection(project: Path, tmp_path: Path, is_said: bool):
+    refuses = tmp_path / "script.py.refuses"
+
+    async def test():
+        async with chatting(project, scripted_agent(tmp_path)) as room:
+            await choose(room)
+            room.say("one")
+            await room.shows("one in plan")
+            refuses.touch()
+            for _ in range(2):
+                await reconnect(room)
+                await room.shows("This could not be set as it was before: the mode.")
+            assert room.render.chosen["mode"] == "plan"
+            if is_said:
+                room.say("two")
+                await until(lambda: len(room.editor.returned) == 1)
+            refuses.unlink()
+            await reconnect(room)
+            room.say("three")
+            await room.shows("three in plan, fast True.")
+
+    run(test())
+
+
+@pytest.mark.parametrize("way", ["after a reconnect", "after a restart"])
+def test_a_mode_that_the_session_has_left_is_not_set_again(project: Path, tmp_path: Path, way: str):
+    async def test():
+        async with chatting(project, scripted_agent(tmp_path)) as room:
+            await choose(room)
+            room.say("leave")
+            await room.shows("leave in auto")
+            await until(lambda: room.render.chosen.get("mode") == "auto")
+            assert room.render.chosen["options"] == {"fast": False}
+            if way == "after a reconnect":
+                await reconnect(room)
+            else:
+                session, chosen = room.render.session, dict(room.render.chosen)
+                room.chats.close(CHAT)
+                room.editor.renders[1].clear()
+                room.chats.open(CHAT, WINDOW, str(project), session, "Scripted", chosen)
+                await room.state("live")
+            room.say("two")
+            await room.shows("two in auto, fast False.")
+
+    run(test())
+
+
+def test_a_choice_decides_nothing_but_what_it_is_about():
+    chosen = Chosen(before=Status(mode="plan", model="m", options=(SessionOption("mode", "Mode", "x"),)))
+    chosen.fail({"mode": "the mode", "model": "the model", option_kind("mode"): "“Mode”"})
+    chosen.take(effort="high")
+    with pytest.raises(UndecidedError, match="because the mode, the model, “Mode” could not be set as before"):
+        chosen.check()
+    chosen.take(mode="auto")
+    chosen.sends()
+    with pytest.raises(UndecidedError, match="because the model, “Mode” could not"):
+        chosen.check()
+    chosen.take(options={"mode": "y"})
+    assert chosen.before
+    assert (chosen.before.mode, chosen.before.model, chosen.before.options[0].value) == ("auto", "m", "y")
+    chosen.follow(Status(mode="plan"))
+    assert chosen.mode == "auto"
+    chosen.take(model="n")
+    chosen.check()
+    assert chosen.before is None
+
+
+def test_only_what_was_chosen_follows_the_session():
+    chosen = Chosen(mode="plan", options={"fast": True, "gone": "a"})
+    options = (SessionOption("fast", "Fast", False), SessionOption("other", "Other", True))
+    chosen.follow(Status(mode="auto", model="m", effort="high", options=options))
+    assert chosen == Chosen(mode="auto", options={"fast": False, "gone": "a"})
+
+
 def test_odd_choices_are_none():
     assert Chosen.from_plain({"session": "s", "mode": 3, "model": "m", "options": {"a": [], "b": "c"}}, "s") == Chosen(
         model="m", options={"b": "c"}
@@ -142,7 +227,7 @@ def test_odd_choices_are_none():
         assert Chosen.from_plain(odd, "s").as_plain("s") == {}
     chosen = Chosen(mode="plan", options={"fast": True})
     assert Chosen.from_plain(chosen.as_plain("s"), "s") == chosen
-    chosen.fail("the mode")
+    chosen.fail({"mode": "the mode"})
     chosen.sends()
     with pytest.raises(UndecidedError):
         chosen.check()

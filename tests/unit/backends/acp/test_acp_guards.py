@@ -120,6 +120,26 @@ def session_new(params):
     run(test())
 
 
+def test_an_agent_may_ask_again_when_the_person_signs_in_again(project: Path, tmp_path: Path):
+    script = f"""
+def authenticate(params):
+    form = {{"mode": "form", "message": "m", "requestedSchema": {FORM!r}}}
+    for _ in range(6):
+        answers[request("elicitation/create", form)].get()
+    return {{}}
+"""
+    editor = Asked(None)
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project), session=None, editor=editor) as talk:
+            for times in (1, 2):
+                await talk.client.authentication.authenticate("g")
+                assert len(editor.messages) == times * MAX_REFUSALS
+                assert editor.said == [f"{talk.client.name} has asked too often, and is refused."] * times
+
+    run(test())
+
+
 def test_an_agents_name_is_short_and_on_one_line(project: Path, tmp_path: Path):
     script = """
 def initialize(params):
