@@ -248,14 +248,15 @@ class TestAttention(ChatCase):
     def test_a_part_that_has_just_come_on_the_screen_takes_no_key(self) -> Steps:
         self.ask(*ALL, input=LONG)
         self.view.show(self.view.size(), False, False, False)
+        yield lambda: self.view.viewport_position()[1] > 0
         self.wait(2)
         self.is_answer()
         x, y = self.view.viewport_position()
-        self.view.set_viewport_position((x, y - 60), False)
+        self.view.set_viewport_position((x, y - self.view.line_height()), False)
+        yield lambda: self.view.viewport_position()[1] < y
         self.are_letters()
         self.wait(1.1)
         self.is_answer()
-        yield 1
 
     def test_a_question_that_is_longer_than_the_screen_is_answered_once_it_was_scrolled_through(self) -> Steps:
         self.ask(*ALL, input=LONG)
