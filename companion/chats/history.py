@@ -18,7 +18,7 @@ from ..ids import ChatId
 from .chat import Chat
 from .mentions import mention
 from .prompt import Draft
-from .registry import REACH_LIMIT, Registry
+from .registry import REACH_LIMIT, Registry, check_idle
 from .transcript.plain import relative
 from .turn_watch import WrittenTurns
 from .uris import file_of
@@ -31,7 +31,6 @@ IDLE_LIMIT = 3.0
 """Seconds that the daemon has to end a turn whose end it has told."""
 IDLE_STEP = 0.1
 """Seconds between two tries."""
-BUSY = "A turn runs: wait until it ends, or cancel it first."
 NOWHERE = "There is no prompt yet to go back to."
 STAYS = "{agent} can't go back itself, and still knows what was said."
 CHECKPOINTS = 20
@@ -130,7 +129,7 @@ class ChatHistory:
         """The prompts that the conversation can go back to, the latest first, with what that would undo."""
         chat = self._registry[chat_id]
         client, session, folder = await chat.connection.reached(REACH_LIMIT)
-        _check_idle(chat)
+        check_idle(chat)
         points = await client.rewind.points(session) if client.rewind else []
         targets = rewind_targets(chat.turns, points, folder.there)
         found = await self._with_checkpoints(chat, targets, folder.there, rewinds=client.rewind is not None)
@@ -170,7 +169,7 @@ class ChatHistory:
         if to.rewinds:
             by_agent = undo_files and not to.is_written
             rewinding = await _once_idle(chat, lambda: _rewind(client).rewind(session, to.point, undo_files=by_agent))
-        _check_idle(chat)
+        check_idle(chat)
         left: list[str] = []
         if undo_files and to.is_written and self._written:
             changed, left = await self._written.restore_turn(chat.window, to.turn)
@@ -202,18 +201,12 @@ def _rewind(client: Backend) -> Rewind:
     return needed(client.rewind, client, "go back to an earlier prompt")
 
 
-def _check_idle(chat: Chat) -> None:
-    """Raise a ChatError if a turn runs."""
-    if chat.status.running is not None:
-        raise ChatError(BUSY)
-
-
 async def _once_idle(chat: Chat, ask: Callable[[], Awaitable[T]]) -> T:
     """Ask the daemon for something that it does only while no turn runs: it needs a moment after the end of one."""
     clock = asyncio.get_running_loop().time
     end = clock() + IDLE_LIMIT
     while True:
-        _check_idle(chat)
+        check_idle(chat)
         try:
             return await ask()
         except ChatError as error:

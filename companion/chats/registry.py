@@ -12,6 +12,7 @@ from .port import ChatScreen
 
 REACH_LIMIT = 10.0
 """Seconds that a question to the daemon waits for the connection."""
+BUSY = "A turn runs: wait until it ends, or cancel it first."
 
 
 class Registry:
@@ -59,3 +60,9 @@ class Registry:
                 self.editor.say(str(error), chat.window)
 
         chat.background(do())
+
+
+def check_idle(chat: Chat) -> None:
+    """Raise a ChatError if a turn runs."""
+    if chat.status.running is not None:
+        raise ChatError(BUSY)

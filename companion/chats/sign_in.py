@@ -6,7 +6,7 @@ from ..backends.backend import Backend, needed
 from ..backends.parts import SignIn, SigningIn, Way
 from ..clis.environment import LoginEnvironment
 from ..ids import ChatId
-from .registry import REACH_LIMIT, Registry
+from .registry import REACH_LIMIT, Registry, check_idle
 
 
 class ChatSignIn:
@@ -53,13 +53,17 @@ class ChatSignIn:
     async def sign_out(self, chat_id: ChatId) -> bool:
         """Sign the person out of an agent on stdio, and start it again, since it may go on with what it has in memory.
 
-        Returns False if it stays as it is, because its conversation would be lost.
+        Returns False if it stays as it is, because its conversation would be lost, or a turn that has begun meanwhile.
+
+        Raises:
+            ChatError: a turn runs, which would be lost.
         """
         chat = self._registry[chat_id]
         client, _ = chat.connection.connected
         part = needed(client.sign_out, client, "sign you out")
+        check_idle(chat)
         await part.sign_out()
-        is_restarted = part.can_restart or not chat.connection.session
+        is_restarted = chat.status.running is None and (part.can_restart or not chat.connection.session)
         if is_restarted:
             chat.reconnect()
         return is_restarted

@@ -122,7 +122,7 @@ class ChatCase(CompanionCase):
         state: str = "running",
         replaces_all: bool = False,
         session: str = "session-1",
-        mode: str = "",
+        chosen_mode: str = "",
         **status: Any,
     ) -> Any:
         """Show a conversation of one turn with these items, for which the person may have chosen a mode."""
@@ -133,8 +133,8 @@ class ChatCase(CompanionCase):
             self.transcript.reset()
         view = values.Snapshot(1, tuple(turn.key for turn in turns), turns, values.Status(**status))
         render = self.transcript.update(view, self.locality(), session)
-        if mode:
-            render = replace(render, chosen={"session": session, "mode": mode})
+        if chosen_mode:
+            render = replace(render, chosen={"session": session, "mode": chosen_mode})
         self.assertTrue(self.adapter.chats.show(self.chat.id, render))
         return render
 

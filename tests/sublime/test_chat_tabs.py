@@ -219,7 +219,9 @@ class TestAnswers(TabsCase):
 
     def test_a_click_answers_the_chat_whose_button_it_is(self) -> Steps:
         permission = self.ask_in(self.first)
-        self.about(self.second)
+        yield from self.go(self.first.view)
+        self.first.attention.look()
+        yield from self.go(self.second.view)
         [link] = [
             each for each in self.adapter.chats.clicks.links(self.first) if each.href == f"vote:0:{permission.id}"
         ]
@@ -247,6 +249,11 @@ class TestAnswers(TabsCase):
         self.assertEqual((item.trigger, item.details), ("Run it?", "Qwen Code"))
         self.assertEqual(self.chats.of("vote"), [])
         self.screen.pick("Run it?")
+        yield lambda: self.window.active_view() == self.first.view
+        self.assertTrue(self.screen.said("Not all of the question was on the screen"))
+        self.assertEqual(self.chats.of("vote"), [])
+        yield from self.go(self.first.view)
+        self.window.run_command("qwen_companion_chat_answer", {"kind": "allow_once"})
         yield from self.told("vote")
         self.assertEqual(self.chats.of("vote"), [(self.first.id, "p1", "id0", None)])
 
@@ -279,7 +286,7 @@ class TestClosing(TabsCase):
         for chat, session in ((self.first, "daemon's"), (self.second, "own")):
             self.about(chat)
             yield from self.go(chat.view)
-            self.show(self.message("Hello"), session=session, mode="plan" if chat is self.second else "")
+            self.show(self.message("Hello"), session=session, chosen_mode="plan" if chat is self.second else "")
             self.type(f"to {session}")
             yield from self.settled()
             chat.view.close()
@@ -304,7 +311,7 @@ class TestClosing(TabsCase):
 class TestMoving(TabsCase):
     def test_a_tab_that_comes_into_another_window_is_a_chat_of_that_window(self) -> Steps:
         self.about(self.second)
-        self.show(self.message("Hello"), session="own", mode="plan")
+        self.show(self.message("Hello"), session="own", chosen_mode="plan")
         before = {window.id() for window in sublime.windows()}
         self.window.run_command("new_window")
         yield lambda: len(sublime.windows()) > len(before)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from ...conversation.snapshot import Diff, Permission
+from ...conversation.snapshot import Permission
 from .plain import presentable
 
 _OF_DIFFS = frozenset({
@@ -16,6 +16,15 @@ _OF_DIFFS = frozenset({
     "path", "unifieddiff",
 })  # fmt: skip
 """Arguments of tools that edit, in lower case without underscores. Those with other names are shown beside a diff."""
+
+_IN_OBJECTS = frozenset({*_OF_DIFFS, "add", "allowmultiple", "movepath", "replaceall", "type", "update"})
+"""Names in the objects among those arguments: Codex has an object for each file, Claude one for each edit."""
+_FLAGS = frozenset({"allowmultiple", "replaceall"})
+"""Those that say how often a text is replaced, as the diffs show."""
+_PATHS = ("path", "filename")
+"""What the names of paths end with."""
+_OF_QUESTIONS = frozenset({"description", "header", "label", "multiselect", "options", "question"})
+"""Names in the objects of an argument that holds questions."""
 
 
 def command_of(arguments: Mapping[str, Any]) -> str:
@@ -40,12 +49,13 @@ def as_text(value: object) -> str:
 def left_over(permission: Permission) -> Iterator[tuple[str, object]]:
     """The arguments that neither the command of a question nor its diffs nor what it asks shows."""
     has_command = bool(command_of(permission.input).strip())
+    diffs = [(diff.path, presentable(text)) for diff in permission.diffs for text in (diff.old, diff.new)]
     for name, value in permission.input.items():
         is_shown = (
             is_nothing(value)
             or (name == "command" and has_command)
-            or (name == "questions" and _is_asked(permission, value))
-            or (_plain(name) in _OF_DIFFS and bool(permission.diffs) and _is_in_diffs(value, permission.diffs))
+            or (name == "questions" and _is_asked("", value, _texts_asked(permission)))
+            or (_plain(name) in _OF_DIFFS and bool(diffs) and _is_in_diffs(_plain(name), value, diffs))
         )
         if not is_shown:
             yield name, value
@@ -63,30 +73,43 @@ def _plain(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def _is_asked(permission: Permission, value: object) -> bool:
-    """Whether the questions of a permission hold every text of an argument."""
-    said = {text for each in permission.questions for text in (each.text, each.header)}
-    said |= {text for each in permission.questions for answer in each.answers for text in answer}
-    return all(isinstance(each, bool) or each in said for each in _leaves(value))
+def _texts_asked(permission: Permission) -> set[object]:
+    """Every text of a permission's questions."""
+    said: set[object] = {text for each in permission.questions for text in (each.text, each.header)}
+    return said | {text for each in permission.questions for answer in each.answers for text in answer}
 
 
-def _is_in_diffs(value: object, diffs: Iterable[Diff]) -> bool:
-    """Whether diffs show every text of an argument: it is a path of theirs, or a part of their texts."""
-    shown = [presentable(text) for diff in diffs for text in (diff.old, diff.new)]
-    paths = {diff.path for diff in diffs}
-    return all(
-        not isinstance(each, str) or each in paths or any(presentable(each) in text for text in shown)
-        for each in _leaves(value)
-    )
-
-
-def _leaves(value: object) -> Iterator[object]:
-    """What an argument holds, without the names in it. Decoders keep it from being nested too deeply."""
+def _is_asked(name: str, value: object, said: Container[object]) -> bool:
+    """Whether the texts of questions hold all of an argument. Decoders keep it from being nested too deeply."""
     if isinstance(value, dict):
-        for each in cast("dict[str, object]", value).values():
-            yield from _leaves(each)
-    elif isinstance(value, list | tuple):
-        for each in cast("list[object]", value):
-            yield from _leaves(each)
-    else:
-        yield value
+        return all(
+            _plain(key) in _OF_QUESTIONS and _is_asked(_plain(key), each, said)
+            for key, each in cast("dict[str, object]", value).items()
+        )
+    if isinstance(value, list | tuple):
+        return all(_is_asked(name, each, said) for each in cast("list[object]", value))
+    return value in said or (isinstance(value, bool) and name == "multiselect")
+
+
+def _is_in_diffs(name: str, value: object, diffs: Sequence[tuple[str, str]]) -> bool:
+    """Whether diffs show all of an argument with a plain name: its paths, and its texts as parts of theirs.
+
+    `diffs` are paths with the texts before and after.
+    """
+    if isinstance(value, dict):
+        return all(_is_entry_in_diffs(key, each, diffs) for key, each in cast("dict[str, object]", value).items())
+    if isinstance(value, list | tuple):
+        return all(_is_in_diffs(name, each, diffs) for each in cast("list[object]", value))
+    if is_nothing(value) or not isinstance(value, str):
+        return is_nothing(value) or name in _FLAGS
+    if name.endswith(_PATHS):
+        return any(value == path for path, _ in diffs)
+    # A call that deletes a file is never taken for one that changes it.
+    return (name == "type" and value in {"add", "update"}) or any(presentable(value) in text for _, text in diffs)
+
+
+def _is_entry_in_diffs(key: str, value: object, diffs: Sequence[tuple[str, str]]) -> bool:
+    """Whether diffs show an entry of an object: what belongs to a path, or has one of the names that are known."""
+    if of_file := [each for each in diffs if each[0] == key]:
+        return _is_in_diffs("", value, of_file)
+    return _plain(key) in _IN_OBJECTS and _is_in_diffs(_plain(key), value, diffs)

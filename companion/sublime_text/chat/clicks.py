@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MOVED = "The button that you clicked has only just come there. Read the question, and click again."
 PAGE = "Open this page of {host} in your browser?\n\n{address}"
-UNSEEN = "The question begins above. Read it to its end, and click again."
+UNSEEN = "Not all of the question was on the screen. Read on from here to its end, and answer again."
 
 Tell = Callable[[Callable[["Chats"], object]], object]
 """Calls something with the companion's chats, on the companion thread."""
@@ -61,7 +61,7 @@ class Clicks:
 
     def answer(self, chat: ChatView, kind: str) -> None:
         """Answer the oldest permission with an option of a kind, asking which if there are several."""
-        if (permission := waiting(chat)) is None:
+        if (permission := waiting(chat)) is None or _is_unseen(chat, permission, kind):
             return
         is_form = permission.form is not None and permission.form.is_asked
         if (permission.questions or is_form) and kind.startswith("allow"):
@@ -73,7 +73,9 @@ class Clicks:
         """Answer the oldest permission with one of the answers that it offers; `number` counts from 1."""
         permission = waiting(chat)
         if permission and permission.is_choice and 0 < number <= len(permission.options):
-            self._vote(chat, permission, permission.options[number - 1].id)
+            option = permission.options[number - 1]
+            if not _is_unseen(chat, permission, option.kind):
+                self._vote(chat, permission, option.id)
         else:
             say(chat.window, "That is not among the answers that are offered.")
 
@@ -104,17 +106,13 @@ class Clicks:
         return found
 
     def use(self, chat: ChatView, item: LinkItem) -> None:
-        """Do what a click on a link does."""
+        """Do what a click on a link does, wherever its button is."""
         self._clicked(chat, item.href)
 
     def clicked(self, chat: ChatView, href: str) -> None:
         """A click does what its link says, unless it is an answer and the button has moved under the mouse."""
         what, _, of = href.partition(":")
-        permission = of.partition(":")[2]
-        if what == "vote" and (unseen := chat.attention.unseen(permission)) is not None:
-            chat.view.show(unseen, show_surrounds=False, keep_to_left=True, animate=False)
-            say(chat.window, UNSEEN)
-        elif what == "vote" and not chat.attention.is_steady(permission):
+        if what == "vote" and not chat.attention.is_steady(of.partition(":")[2]):
             say(chat.window, MOVED)
         else:
             self._clicked(chat, href)
@@ -153,8 +151,11 @@ class Clicks:
         permission = next((ask.permission for ask in asks if ask.permission.id == asked), None)
         if permission is None:
             return
-        if what == "vote":
-            self._vote(chat, permission, permission.options[int(index)].id)
+        option = permission.options[int(index)] if what == "vote" else None
+        if _is_unseen(chat, permission, option.kind if option else what):
+            return
+        if option:
+            self._vote(chat, permission, option.id)
         else:
             self._ask(chat, permission)
 
@@ -189,6 +190,19 @@ class Clicks:
 def waiting(chat: ChatView) -> Permission | None:
     """The oldest permission that waits for an answer."""
     return chat.render.asks[0].permission if chat.render and chat.render.asks else None
+
+
+def _is_unseen(chat: ChatView, permission: Permission, kind: str) -> bool:
+    """Whether an answer of a kind needs more of the question to have been on the screen, which is shown then.
+
+    Nobody needs to read to the end to reject.
+    """
+    if kind.startswith("reject") or (unseen := chat.attention.unseen(permission.id)) is None:
+        return False
+    chat.window.focus_view(chat.view)
+    chat.view.show(unseen, show_surrounds=False, keep_to_left=True, animate=False)
+    say(chat.window, UNSEEN)
+    return True
 
 
 def open_link(chat: ChatView, link: Link) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 CALM = 1.0
 """Seconds that a question must be on the screen, with an empty prompt, before a key answers it.
 
+They begin again with each part of it that comes on the screen for the first time.
+
 A click answers it if its buttons have been at their place for as long.
 """
 LOOKS = 200
@@ -35,11 +37,15 @@ class _Reading:
     def __init__(self, ask: Ask) -> None:
         self.of = ask.permission, ask.at - ask.start
         self._unseen = [(0, ask.at - ask.start)]
+        self.since = 0.0
+        """When something of it came on the screen for the first time."""
 
     def see(self, start: int, end: int) -> None:
         """A range is on the screen."""
         parts = [part for a, b in self._unseen for part in ((a, min(b, start)), (max(a, end), b))]
-        self._unseen = [(a, b) for a, b in parts if a < b]
+        unseen = [(a, b) for a, b in parts if a < b]
+        if unseen != self._unseen:
+            self._unseen, self.since = unseen, monotonic()
 
     @property
     def unseen(self) -> int | None:
@@ -93,7 +99,9 @@ class AskAttention:
     def is_due(self) -> bool:
         """Whether a key counts as an answer now."""
         self.look()
-        return self._since is not None and monotonic() - self._since >= CALM
+        if self._since is None:
+            return False
+        return monotonic() - max(self._since, self._read[self._asks[0].permission.id].since) >= CALM
 
     def is_steady(self, permission: str) -> bool:
         """Whether a click on a question's button counts: the button has not moved under the mouse."""
@@ -106,11 +114,10 @@ class AskAttention:
         Nobody allows a command whose beginning they can't have read.
         """
         self.look()
-        return next((self._unseen(ask) for ask in self._asks if ask.permission.id == permission), None)
-
-    def _unseen(self, ask: Ask) -> int | None:
-        begin = self._read[ask.permission.id].unseen
-        return None if begin is None else ask.start + begin
+        for ask in self._asks:
+            if ask.permission.id == permission and (begin := self._read[permission].unseen) is not None:
+                return ask.start + begin
+        return None
 
     def _see(self) -> None:
         """Note which parts of the questions are on the screen."""
@@ -130,8 +137,7 @@ class AskAttention:
     def _is_calm(self, ask: Ask) -> bool:
         view = self._text.view
         is_written = view.size() > self._text.length
-        is_read = self._unseen(ask) is None
-        return self._is_in_front() and not is_written and is_read and view.visible_region().contains(ask.at)
+        return self._is_in_front() and not is_written and view.visible_region().contains(ask.at)
 
     def _tick(self) -> None:
         self._is_ticking = bool(self._asks) and self._text.view.is_valid()

@@ -18,7 +18,7 @@ from companion.backends.acp.authentication import ways
 from companion.backends.acp.errors import AnswerError
 from companion.backends.acp.process import STOP_LIMIT, AgentProcess
 from companion.backends.parts import Way
-from companion.conversation.failures import MissingFeatureError, NotConnectedError
+from companion.conversation.failures import ChatError, MissingFeatureError, NotConnectedError
 from tests.agent_talk import is_alive, scripted, until
 
 from ...chats.chatting import CHAT, WINDOW
@@ -373,6 +373,57 @@ def test_a_sign_out_that_is_refused_changes_nothing(project: Path, tmp_path: Pat
             with pytest.raises(AnswerError, match="The store is locked"):
                 await room.chats.sign_in.sign_out(CHAT)
             assert (room.render.status.connection.state, room.agent_pid) == ("live", before)
+
+    run(test())
+
+
+HELD = f"""{OUT.replace("LOADS", "True")}
+def wait_for(name):
+    open(sys.argv[1] + "." + name + ".begun", "w").close()
+    while not os.path.exists(sys.argv[1] + "." + name): time.sleep(0.01)
+prompted, out = session_prompt, logout
+def session_prompt(params):
+    wait_for("prompt")
+    return prompted(params)
+def logout(params):
+    wait_for("logout")
+    return out(params)
+"""
+
+
+def test_nobody_signs_out_while_a_turn_runs(project: Path, tmp_path: Path):
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        (tmp_path / "script.py.logout").touch()
+        agent = AgentCommand("Scripted", tuple(scripted(HELD, tmp_path)))
+        async with chatting(project, agent) as room:
+            room.say("Hello")
+            await until(lambda: room.render.status.running)
+            with pytest.raises(ChatError, match="A turn runs"):
+                await room.chats.sign_in.sign_out(CHAT)
+            assert (tmp_path / "script.py.in").exists()
+            (tmp_path / "script.py.prompt").touch()
+            await room.shows("Hello of ")
+
+    run(test())
+
+
+def test_a_turn_that_begins_while_the_person_is_signed_out_goes_on(project: Path, tmp_path: Path):
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        agent = AgentCommand("Scripted", tuple(scripted(HELD, tmp_path)))
+        async with chatting(project, agent) as room:
+            before = room.agent_pid
+            signing_out = asyncio.create_task(room.chats.sign_in.sign_out(CHAT))
+            await until((tmp_path / "script.py.logout.begun").exists)
+            room.say("Hello")
+            await until(lambda: room.render.status.running)
+            (tmp_path / "script.py.logout").touch()
+            assert await signing_out is False
+            (tmp_path / "script.py.in").touch()
+            (tmp_path / "script.py.prompt").touch()
+            await room.shows("Hello of ")
+            assert room.agent_pid == before
 
     run(test())
 

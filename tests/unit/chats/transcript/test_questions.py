@@ -78,12 +78,48 @@ def test_what_a_diff_shows_is_not_said_again():
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"new_string": "b = 4"}, {"file_path": "/etc/passwd"}, {"edits": [{"new": "x"}]}, {"content": "x"}]
+    "arguments",
+    [
+        {"new_string": "b = 4"},
+        {"file_path": "/etc/passwd"},
+        {"edits": [{"new": "x"}]},
+        {"content": "x"},
+        {"changes": {EDIT["path"]: {"type": "update"}, "/etc/passwd": {"delete": True}}},
+        {"changes": {"/etc/passwd": {}}},
+        {"changes": {"C:\\passwd": None}},
+        {"changes": {EDIT["path"]: {"type": "delete"}}},
+        {"changes": {EDIT["path"]: {"type": "update", "move_path": "b"}}},
+        {"path": "b"},
+        {"path": True},
+        {"edits": [{"newText": "b = 3", "force": True}]},
+        {"edits": [{"newText": "b = 3", "line": 3}]},
+        {"content": EDIT["path"]},
+    ],
 )
 def test_what_a_diff_does_not_show_is_said(arguments: dict[str, Any]):
     lines = question(kind="edit", title="orders.js", rawInput=arguments, content=[EDIT])
     [name] = arguments
     assert any(line.startswith(f"{name}: ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"changes": {EDIT["path"]: {"type": "update", "content": EDIT["newText"], "move_path": None}}},
+        {"changes": {EDIT["path"]: {"update": {"new_content": EDIT["newText"]}}}},
+        {"edits": [{"old_string": "b = 2", "new_string": "b = 3", "replace_all": False}], "path": EDIT["path"]},
+    ],
+)
+def test_the_usual_names_in_what_a_diff_shows_are_not_said(arguments: dict[str, Any]):
+    lines = question(kind="edit", title="orders.js", rawInput=arguments, content=[EDIT])
+    assert lines[1:] == ["The diff is open beside."]
+
+
+def test_a_text_belongs_to_the_diff_of_its_file():
+    other = {**EDIT, "path": "/home/ada/shop/cart.js", "newText": "c = 1\n"}
+    changes = {EDIT["path"]: {"content": "c = 1"}}
+    lines = question(kind="edit", rawInput={"changes": changes}, content=[EDIT, other])
+    assert any(line.startswith("changes: ") for line in lines)
 
 
 def test_a_title_is_shown_to_its_end_with_what_an_editor_hides():
@@ -105,5 +141,5 @@ def test_a_question_of_a_tool_leaves_out_what_it_asks_and_nothing_else():
     ]
     told = {"toolName": "ask_user_question", "qwenQuestions": asks}
     assert question(_meta=told, rawInput={"questions": asks})[1:] == ["Which?", "· A — b"]
-    hidden = [{**asks[0], "then": "rm -rf ~"}]
-    assert "rm -rf ~" in question(_meta=told, rawInput={"questions": hidden})[-1]
+    for more in ({"then": "rm -rf ~"}, {"rm -rf ~": True}, {"rm -rf ~": {}}, {"rm -rf ~": "A"}):
+        assert "rm -rf ~" in question(_meta=told, rawInput={"questions": [{**asks[0], **more}]})[-1]
