@@ -188,7 +188,7 @@ class Chat:
         """What the agent that goes on has said already; nothing for a new conversation."""
         conversation = self._inherited.take_conversation() if self.connector.inherited else None
         if conversation:
-            self.outbox.inherit(self._inherited.take_queued())
+            self.outbox.inherit(self._inherited.take_queued(), self._inherited.take_held())
         else:
             self.connector.end_inherited()
             self._inherited.give_up()
@@ -222,12 +222,19 @@ class Chat:
         self.connector.private.may_restart = True
         # A daemon that is being reached gets the settings of now anyway.
         if self.status.connection.state != "connecting" or self.connection.has_client:
-            held = self.outbox.sent(self.status.running) if self.status.connection.wants_sign_in else None
+            held = self._held
             self.connection.conversation.set_connection(ConnectionStatus("connecting"))
             self.connection.again()
-            if held:
+            for draft in held.values():
                 # The agent has refused it until the person signs in.
-                self.outbox.send(held, mid_turn=False)
+                self.outbox.send(draft, mid_turn=False)
+
+    @property
+    def _held(self) -> dict[str, Draft]:
+        """The prompt that waits for a sign-in, by its id; empty if none does, or its draft isn't known."""
+        prompt = self.status.running if self.status.connection.wants_sign_in else None
+        draft = self.outbox.sent(prompt)
+        return {prompt: draft} if prompt and draft else {}
 
     def configured(self, *, is_changed: bool) -> None:
         """The chat's settings were read. They apply at the next connection; a chat that is switched off ends now."""
@@ -255,6 +262,7 @@ class Chat:
         # A daemon keeps its queue.
         if self.connector.agent:
             inherited.queued |= self.outbox.queued
+            inherited.held |= self._held
         inherited.unsent += self._end(with_queue=False)
         if tasks := list(self._tasks):
             for task in tasks:
@@ -264,7 +272,7 @@ class Chat:
             self.connector.end_inherited()
         agent = self.connection.left or self.connector.inherited
         if self.connector.agent and agent is None:
-            inherited.unsent += inherited.take_queued().values()
+            inherited.unsent += [*inherited.take_held().values(), *inherited.take_queued().values()]
         if self.connection.left:
             inherited.conversation = plain(self.connection.conversation)
         return {

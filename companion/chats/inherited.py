@@ -19,6 +19,8 @@ class Inherited:
     """What goes back to the person."""
     queued: dict[str, Draft] = field(default_factory=dict[str, Draft])
     """What waits for its turn, by the ids of the prompts."""
+    held: dict[str, Draft] = field(default_factory=dict[str, Draft])
+    """The prompt that waits for a sign-in, by its id."""
     conversation: Mapping[str, Any] | None = None
     """What was shown, as plain data."""
     has_turn: bool = False
@@ -27,10 +29,13 @@ class Inherited:
     @classmethod
     def from_plain(cls, left: Mapping[str, Any]) -> Inherited:
         """What `as_plain` has made."""
-        queued = {prompt: _draft(draft) for prompt, draft in left.get("queued", {}).items()}
+        queued, held = (
+            {prompt: _draft(draft) for prompt, draft in left.get(name, {}).items()} for name in ("queued", "held")
+        )
         return cls(
             [_draft(draft) for draft in left["unsent"]],
             queued,
+            held,
             left.get("conversation"),
             bool(left.get("has_turn")),
         )
@@ -40,6 +45,7 @@ class Inherited:
         return {
             "unsent": [asdict(draft) for draft in self.unsent],
             "queued": {prompt: asdict(draft) for prompt, draft in self.queued.items()},
+            "held": {prompt: asdict(draft) for prompt, draft in self.held.items()},
             "conversation": self.conversation,
             "has_turn": self.has_turn,
         }
@@ -54,15 +60,20 @@ class Inherited:
         queued, self.queued = self.queued, {}
         return queued
 
+    def take_held(self) -> dict[str, Draft]:
+        """The prompt that waits for a sign-in, only once."""
+        held, self.held = self.held, {}
+        return held
+
     def take_conversation(self) -> Conversation | None:
         """What was shown, only once; None if there is nothing that can be read."""
         left, self.conversation = self.conversation, None
         return restored(left) if left else None
 
     def give_up(self) -> None:
-        """Nobody goes on with the conversation: what waits for its turn goes back to the person."""
+        """Nobody goes on with the conversation: what waits in it goes back to the person."""
         self.conversation = None
-        self.unsent += self.take_queued().values()
+        self.unsent += [*self.take_held().values(), *self.take_queued().values()]
 
 
 def _draft(data: Mapping[str, Any]) -> Draft:

@@ -136,8 +136,9 @@ class Outbox:
         """What waits for its turn, by the ids of the prompts."""
         return {each.prompt: each.draft for each in self._waiting.values() if each.is_queued}
 
-    def inherit(self, queued: Mapping[str, Draft]) -> None:
-        """Look after what waits for its turn since before a reload."""
+    def inherit(self, queued: Mapping[str, Draft], held: Mapping[str, Draft]) -> None:
+        """Look after what waits for its turn, or for a sign-in, since before a reload."""
+        self._sent |= held
         for key, draft in queued.items():
             self._waiting[key] = _Waiting(draft, is_going=True, prompt=key, is_queued=True)
 

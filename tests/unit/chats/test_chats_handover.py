@@ -86,10 +86,10 @@ def session_prompt(params):
 class Reloads:
     """A window whose package is loaded again."""
 
-    def __init__(self, project: Path, tmp_path: Path) -> None:
+    def __init__(self, project: Path, tmp_path: Path, script: str) -> None:
         self.project = project
         self.script = tmp_path / "script.py"
-        self.agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+        self.agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
         self.room = self.begin()
         self.left: dict[WindowId, dict[str, Any]] = {}
 
@@ -130,9 +130,9 @@ class Reloads:
 
 
 @contextlib.asynccontextmanager
-async def reloads(project: Path, tmp_path: Path) -> AsyncGenerator[Reloads]:
+async def reloads(project: Path, tmp_path: Path, script: str = SCRIPT) -> AsyncGenerator[Reloads]:
     with patch.object(LoginEnvironment, "get", _own_environment):
-        there = Reloads(project, tmp_path)
+        there = Reloads(project, tmp_path, script)
         there.open()
         try:
             await there.room.state("live")

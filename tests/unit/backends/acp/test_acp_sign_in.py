@@ -23,6 +23,7 @@ from tests.agent_talk import is_alive, scripted, until
 
 from ...chats.chatting import CHAT, WINDOW
 from ...chats.test_chats_agents import chatting, run
+from ...chats.test_chats_handover import reloads
 
 OWN = AgentCommand("Own", ("own", "--acp"), {"KEY": "k"})
 SCRIPT = """
@@ -236,6 +237,27 @@ def test_a_prompt_that_is_refused_is_sent_again_after_a_login_elsewhere(project:
             room.chats.reconnect(CHAT)
             await room.shows("Hello of ")
             assert f"Hello of {before}" not in room.text
+
+    run(test())
+
+
+def test_a_prompt_that_waits_for_a_sign_in_is_sent_again_by_reconnect_after_a_reload(project: Path, tmp_path: Path):
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        async with reloads(project, tmp_path, SCRIPT) as there:
+            (tmp_path / "script.py.in").unlink()
+            there.room.say("Hello")
+            await there.room.shows("A wants you to sign in.")
+            before = there.room.agent_pid
+            for _ in range(2):
+                await there.reload()
+                await until(lambda: there.room.render.status.connection.wants_sign_in)
+            assert there.room.agent_pid == before
+            (tmp_path / "script.py.in").touch()
+            there.room.chats.reconnect(CHAT)
+            await there.room.shows("Hello of ")
+            assert f"Hello of {before}" not in there.room.text
+            assert there.room.editor.returned == []
 
     run(test())
 
