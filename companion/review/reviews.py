@@ -222,6 +222,9 @@ class Reviews:
 
     def pass_on(self, before: Owner, owner: Owner) -> None:
         """An owner is known by another object from now on."""
+        for review in self._restoring:
+            if review.owner is before:
+                review.owner = owner
         for review in self:
             if review.owner is before:
                 review.owner = owner
@@ -239,7 +242,6 @@ class Reviews:
                 self._unclaimed.remove(review)
                 review.request = request
                 self.pass_on(before, owner)
-                review.owner = owner  # one that is accepted already is not open
                 for heard in before.heard if isinstance(before, Unclaimed) else ():
                     owner.notify(heard)
                 return review

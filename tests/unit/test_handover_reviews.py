@@ -182,8 +182,9 @@ def mixed(lines: int) -> str:
     return "".join(f"line {number}" + ("\r\n" if number % 3 else "\n") for number in range(lines))
 
 
+@pytest.mark.parametrize("is_back", [True, False], ids=["back", "away"])
 def test_a_large_text_that_is_accepted_just_before_a_reload_reaches_the_cli_after_it(
-    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch, *, is_back: bool
 ) -> None:
     """Its line endings are restored by the next instance, if this one has no time for it."""
     goes_on, restored = threading.Event(), review_module._restored
@@ -194,8 +195,14 @@ def test_a_large_text_that_is_accepted_just_before_a_reload_reaches_the_cli_afte
     running.accept(path, running.diff(path).text + "mine\n")
     unload(running)
     again = start()
-    goes_on.set()
-    assert cli.listen().skip_to("ide/diffAccepted") == {"filePath": path, "content": mixed(6000) + "mine\r\n"}
+    if is_back:
+        stream = cli.listen()
+        goes_on.set()
+    else:
+        goes_on.set()
+        until(lambda: not again.do(lambda it: it.reviews._restoring))
+        stream = cli.listen()
+    assert stream.skip_to("ide/diffAccepted") == {"filePath": path, "content": mixed(6000) + "mine\r\n"}
     assert again.do(lambda it: list(it.reviews)) == []
 
 
