@@ -34,13 +34,9 @@ def session_prompt(params):
 
 
 @pytest.mark.parametrize("how", ["signs in", "cancels"])
-def test_a_prompt_that_waits_for_a_sign_in_waits_on_after_a_reload(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
-):
-    monkeypatch.setattr(handover, "SCRIPT", SCRIPT)
-
+def test_a_prompt_that_waits_for_a_sign_in_waits_on_after_a_reload(project: Path, tmp_path: Path, how: str):
     async def test():
-        async with handover.reloads(project, tmp_path) as there:
+        async with handover.reloads(project, tmp_path, SCRIPT) as there:
             there.room.say("first")
             await until(lambda: there.room.render.status.connection.wants_sign_in)
             there.room.say("second")
