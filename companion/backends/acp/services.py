@@ -174,9 +174,11 @@ class Services:
     async def _created(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         turn = self._prompts.running
         made = await self._terminals.create(params)
-        if self._is_cancelling() or self._prompts.running != turn:  # while the command was being started
+        # While the command was being started. What an agent does between two turns belongs to none.
+        is_over = turn is not None and self._prompts.running != turn
+        if is_over or self._is_cancelling():
             await self._terminals.answer("terminal/release", made)
-            raise RequestError(INTERNAL_ERROR, "the person has cancelled this")
+            raise RequestError(INTERNAL_ERROR, "the turn that asked for it is over")
         return made
 
     async def _permitted(self, params: Mapping[str, Any], session: str) -> Mapping[str, Any]:

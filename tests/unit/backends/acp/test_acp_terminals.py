@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from companion.backends.acp import terminals as terminals_module
 from companion.backends.acp.child import Child
 from companion.backends.acp.printing import Printing
+from companion.backends.acp.services import Services
 from tests.agent_talk import is_alive, run, said, scripted, talking, tools, until
 from tests.parts import has
 
@@ -396,7 +398,24 @@ def session_prompt(params):
             await talk.client.cancel(talk.session)
             gate.set()
             turn = await talk.done(key)
-            assert "the person has cancelled this" in said(turn)
+            assert "the turn that asked for it is over" in said(turn)
             await until(lambda: not is_alive(made[0].pid))
 
     run(test())
+
+
+def test_a_terminal_that_is_made_between_two_turns_stays_when_one_begins():
+    """An agent may go on in the background."""
+    prompts, released = SimpleNamespace(running=None), list[str]()
+
+    class Terminals:
+        async def create(self, _: object) -> dict[str, str]:
+            prompts.running = "turn"
+            return {"terminalId": "t"}
+
+        async def answer(self, method: str, _: object) -> None:
+            released.append(method)
+
+    services: Any = SimpleNamespace(_prompts=prompts, _terminals=Terminals(), _is_cancelling=lambda: False)
+    assert asyncio.run(Services._created(services, {})) == {"terminalId": "t"}
+    assert released == []
