@@ -369,7 +369,8 @@ class Adapter:
         self.unsaved.settled(view, _loaded_text(view))
         name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not self.own_saves.is_own(name):
-            self.thread.post(lambda companion: companion.changes.saved(name, since))
+            until = time.time_ns()
+            self.thread.post(lambda companion: companion.changes.saved(name, since, until))
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""
