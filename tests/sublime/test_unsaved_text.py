@@ -28,7 +28,9 @@ class TestUnsavedText(CompanionCase):
     def agent_writes(self, after: str) -> Steps:
         """An agent writes the file, which is noticed."""
         self.file.write_bytes(after.encode())
-        self.adapter.written_below(self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode())
+        self.adapter.port.written_below(
+            self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode()
+        )
         yield lambda: self.screen.phantoms(self.view, PHANTOM)
 
     def test_both_are_merged_and_nothing_is_saved(self) -> Steps:
@@ -142,6 +144,8 @@ class TestUnsavedText(CompanionCase):
     def test_nothing_is_asked_of_a_tab_without_unsaved_text(self) -> Steps:
         after = BEFORE.replace("line 6\n", "line six\n")
         self.file.write_text(after)
-        self.adapter.written_below(self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode())
+        self.adapter.port.written_below(
+            self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode()
+        )
         yield 100
         self.assertEqual(self.screen.phantoms(self.view, PHANTOM), [])
