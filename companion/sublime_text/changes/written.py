@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NOTHING = "Nothing waits for a review."
 UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
-STALE = "This file is compared again. Try again in a moment."
+STALE = "This file is being compared again. Try again in a moment."
 
 UNSEEN = frozenset({"deleted", "excluded", "link", "repository"})
 """Kinds of files that are not opened to be reviewed."""
