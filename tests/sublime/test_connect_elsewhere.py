@@ -47,7 +47,7 @@ class TestConnectElsewhere(CompanionCase):
         done("app")
         self.assertTrue(self.screen.said("app is not an absolute path."))
         done("/srv/app")
-        yield lambda: "Waiting for the connection …" in self.shown()
+        yield lambda: "Waiting for the connection…" in self.shown()
         self.assertIn("1. Here, in a terminal:\n\nssh -R ", self.shown())
         self.assertIn("export QWEN_CODE_IDE_WORKSPACE_PATH=/srv/app\n", self.shown())
         self.assertIn("cd /srv/app\n", self.shown())

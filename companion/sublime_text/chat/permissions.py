@@ -27,7 +27,7 @@ LOOKS = 200
 """Milliseconds between checks while a question waits: scrolling and hiding a tab cause no event."""
 STALL = 0.6
 """Seconds without a check after which the editor must have hung: keys typed meanwhile were typed blindly."""
-OTHER = "Other …"
+OTHER = "Other…"
 DONE = "Done"
 
 

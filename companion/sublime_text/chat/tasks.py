@@ -80,7 +80,7 @@ def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
     # The ids of tasks are those of the chat.
     shown = f"{chat_id}:{task.id}"
     page.view.settings().set(TASK_SETTING, shown)
-    page.show("Asking the daemon …\n")
+    page.show("Asking the daemon…\n")
 
     def look() -> None:
         if page.view.is_valid() and page.view.settings().get(TASK_SETTING) == shown:

@@ -41,7 +41,7 @@ class QwenCompanionInstallAgentCommand(sublime_plugin.WindowCommand):
         adapter = package.adapter()
         if adapter is None:
             return
-        say(self.window, "Getting the list of agents …")
+        say(self.window, "Getting the list of agents…")
         copy = sublime.load_binary_resource(COPY)
         adapter.ask_later(
             self.window,
@@ -158,7 +158,7 @@ class AgentList:
         folder = plan.folder if isinstance(plan.source, ArchiveSource) else ""
         agent = AgentCommand(name, plan.command, dict(plan.source.environment))
         if not plan.runner:
-            say(self._window, f"{name} is being downloaded …")
+            say(self._window, f"{name} is being downloaded…")
 
         def done(_: object) -> None:
             self._adapter.settings.keep_installed(entry.id, InstalledAgent(entry.id, entry.version, agent, folder))

@@ -154,7 +154,7 @@ class _Waiting:
 
     def begin(self) -> None:
         """Show it."""
-        self._show("Waiting for the connection …")
+        self._show("Waiting for the connection…")
         self._window.run_command("show_panel", {"panel": f"output.{PANEL}"})
         self._look()
 

@@ -236,11 +236,11 @@ def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_it(pro
         room.chats.open(CHAT, WINDOW, room.folder)
         await room.state("waiting")
         room.chats.send(CHAT, Draft("mine"))
-        await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Waiting for the connection …" in room.editor.chats[1])
+        await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Waiting for the connection…" in room.editor.chats[1])
         del room.daemon.routes["GET /events"]
         room.chats.reconnect(CHAT)
         stream = await room.live()
-        await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Sent …" in room.editor.chats[1])
+        await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Sent…" in room.editor.chats[1])
         echo(stream, 1, "mine")
         await until(lambda: "Sent" not in room.editor.chats[1])
         assert room.editor.chats[1].count("❯\u00a0You\nmine\n") == 1
