@@ -123,7 +123,7 @@ class EditorEvents:
 
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""
-        self._unsaved.settled(view)
+        self._unsaved.settled(view, _loaded_text(view))
         name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not OWN_SAVES.is_own(name):
             self._post(lambda companion: companion.changes.saved(name, since))
@@ -132,11 +132,11 @@ class EditorEvents:
         """A file was loaded, or loaded again because it has changed on the disk."""
         if (window := view.window()) and is_code(view):
             identifier = WindowId(window.id())
+            text = _loaded_text(view)
             self._written.loaded(view)
-            self._unsaved.settled(view)
+            self._unsaved.settled(view, text)
             self._comments.loaded(view)
             if name := view.file_name():
-                text = view.substr(sublime.Region(0, view.size())) if view.size() <= MAX_LOADED else None
                 self._post(lambda companion: companion.changes.loaded(identifier, name, text), ("loaded", name))
 
     def window_opened(self, window: sublime.Window) -> None:
@@ -189,3 +189,8 @@ class EditorEvents:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
+
+
+def _loaded_text(view: sublime.View) -> str | None:
+    """The text that a view has in common with its file; None if it is too large."""
+    return view.substr(sublime.Region(0, view.size())) if view.size() <= MAX_LOADED else None

@@ -195,7 +195,7 @@ class EditorPort:
 
     def written_below(self, window: WindowId, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
         """Agents have written a file of which a tab has unsaved text. `path` is absolute."""
-        self._bridge.post(lambda: self._unsaved.written_below(path, agents, before))
+        self._bridge.post(lambda: self._unsaved.written_below(path, agents, before, after))
 
     async def buffer(self, path: str) -> str | None:
         """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
