@@ -9,7 +9,10 @@ import sublime_plugin
 
 from . import package
 from .adapter import Adapter
+from .chat.vim import is_enter
+from .diff.listing import SETTING as LIST_SETTING
 from .editor_facts import EDITOR
+from .status.view import SETTING as STATUS_SETTING
 from .windows import DIFF_SETTING
 
 WAITING_CONTEXT = "qwen_companion.diff_waits"
@@ -23,6 +26,12 @@ _SAVED_BY_HAND = {"async": True}
 """The arguments of `save` in the editor's own keys, menu and palette."""
 _TERMINUS_BUILD = "output.Terminus Build Results"
 """While this panel exists, the keymap of Terminus, which is loaded after ours, gives Shift+Escape to `show_panel`."""
+
+_ENTERS: dict[str, tuple[str, Args]] = {
+    LIST_SETTING: ("qwen_companion_open_listed_diff", {}),
+    STATUS_SETTING: ("qwen_companion_status_remedy", {"at_caret": True}),
+}
+"""What our keymap has `Enter` do, by the setting of the view."""
 
 
 class QwenCompanionListener(sublime_plugin.EventListener):
@@ -138,7 +147,10 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         return _instead(view, command_name, args)
 
     def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
-        """The same for a command that arrives as a text command."""
+        """The same for a command that arrives as a text command; `Enter` in Vim's normal mode is ours in our pages."""
+        if is_enter(command_name, args):
+            settings = view.settings()
+            return next((command for setting, command in _ENTERS.items() if settings.get(setting)), None)
         return _instead(view, command_name, args)
 
     def on_post_text_command(self, view: sublime.View, command_name: str, args: Args) -> None:

@@ -314,6 +314,16 @@ class TestLiveReport(CompanionCase):
             yield lambda: len(ran) == 3
         self.assertIn("QwenCompanion.sublime-settings", ran[0])
 
+    def test_enter_of_vintage_is_enter_in_a_report_and_nowhere_else(self) -> Steps:
+        """The keymap of Vintage is loaded after ours, and has Enter go down a line."""
+        yield from self.open()
+        listener = loaded("sublime_text.listeners").QwenCompanionListener()
+        enter = {"motion": "move", "motion_args": {"by": "lines", "forward": True, "extend": True}}
+        answer = listener.on_text_command(self.report, "set_motion", enter)
+        self.assertEqual(answer, ("qwen_companion_status_remedy", {"at_caret": True}))
+        self.assertIsNone(listener.on_text_command(self.report, "set_motion", {**enter, "linewise": True}))
+        self.assertIsNone(listener.on_text_command(self.view, "set_motion", enter))
+
     def test_the_commands_of_a_cli_are_copied(self) -> None:
         module, finding = loaded("sublime_text.status.remedies"), loaded("status.findings").Finding
         for kind, text in (("not connected", "/ide enable"), ("approval", "--approval-mode default")):

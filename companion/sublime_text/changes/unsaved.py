@@ -266,7 +266,7 @@ CHOICES: Mapping[str, tuple[str, str]] = {
 
 
 def _words(written: _Written) -> str:
-    return f"{written.agent} has written {os.path.basename(written.path)}, of which you have unsaved text here."
+    return f"{written.agent} has written {os.path.basename(written.path)}, which has unsaved text here."
 
 
 def _text(view: sublime.View) -> str:

@@ -24,7 +24,7 @@ QUIET = 300
 LOOK = 400
 """Milliseconds between two looks whether the person has scrolled."""
 STARTED = "You follow {who} until you type or scroll in the file that is shown."
-STOPPED = "You do not follow the agent any more."
+STOPPED = "You no longer follow the agent."
 _FLAGS = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
 
 
