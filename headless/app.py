@@ -47,7 +47,7 @@ class Application:
         self.sheets: dict[int, SheetState] = {}
         self.window_order: list[WindowState] = []
         self.focused: ViewState | None = None
-        # Whether the loop is about to run: packages that are there before are loaded while the editor starts.
+        # Packages that are added before this is true are loaded while the editor starts.
         self.started = False
         self.clipboard = ""
         self.log_flags: dict[str, bool] = {}
@@ -90,13 +90,13 @@ class Application:
         return Buffer(buffer.id)
 
     def take_id(self) -> int:
-        """A number that nothing else has."""
+        """A new id, unique in this editor."""
         return next(self._ids)
 
     # -- the loop ------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to look for changed files now and then."""
+        """Start looking for changed files at intervals."""
         self.started = True
         self._poll()
 
@@ -133,7 +133,7 @@ class Application:
             self.loop.post(run)
 
     def shut_down(self, worker_timeout: float = 2.0) -> None:
-        """Leave as the editor does: the API goes first, then EventListener.on_exit is called.
+        """Quit as the editor does: the API shuts down first, then EventListener.on_exit is called.
 
         No plugin_unloaded, no on_close: the real editor does not call them either.
         """
@@ -271,21 +271,21 @@ class Application:
         return not views or views[0] is view
 
     def forget_view(self, view: ViewState) -> None:
-        """A view is gone: from a tab, a panel or a closed window."""
+        """Forget a view whose tab, panel or window has closed."""
         if self.views.pop(view.id, None) is not None:
             view.detach()
             view.window = None
             self.commands.forget_owner("text", view.id)
 
     def selection_changed(self, view: ViewState) -> None:
-        """on_selection_modified is due, at the latest when the current callback is over."""
+        """Have on_selection_modified called, at the latest when the current callback has returned."""
         if view.selection != view.told_selection:
             self._unsettled.add(view.id)
             if not self.loop.on_ui_thread():
                 self.loop.post(lambda: None)
 
     def tell_selection(self, view: ViewState) -> None:
-        """Tell on_selection_modified if the selection is another than last time."""
+        """Call on_selection_modified if the selection has changed since the last call."""
         if view.valid and view.selection != view.told_selection:
             view.told_selection = view.selection
             popup = view.popup
@@ -295,7 +295,7 @@ class Application:
             self.listeners.emit("on_selection_modified", view)
 
     def change_text(self, view: ViewState, command: str, changes: list[tuple[Span, str]], args: Any = None) -> None:
-        """What a built-in command does to a text, as one step of the undo history."""
+        """Make a built-in command's changes to a text, as one step of the undo history."""
         with self.editing(view, command, args) as edit:
             for (a, b), text in sorted(changes, reverse=True):
                 self.edits.change(view, edit, a, b, text)
@@ -316,7 +316,7 @@ class Application:
     # -- focus ---------------------------------------------------------------------------------
 
     def focus_changed(self) -> None:
-        """Tell on_deactivated and on_activated if another view has the focus now."""
+        """Call on_deactivated and on_activated if another view has the focus now."""
         window = self.active_window()
         new = None
         if window is not None:

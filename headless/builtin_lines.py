@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _blocks(view: ViewState) -> list[Span]:
-    """The whole lines of each selection, without the last line feed; what has a line in common is one."""
+    """The whole lines of each selection, without the last line feed; blocks that touch are joined."""
     buffer, blocks = view.buffer, []
     for a, b in sorted((min(span), max(span)) for span in view.selection):
         # A selection that ends behind a line feed has nothing of the next line.
@@ -29,7 +29,7 @@ def _blocks(view: ViewState) -> list[Span]:
 def sort_lines(
     app: Editor, view: ViewState, case_sensitive: bool = False, reverse: bool = False, remove_duplicates: bool = False
 ) -> None:
-    """Sort the selected lines; all of them where only carets are."""
+    """Sort the selected lines, or all lines if nothing is selected."""
     buffer = view.buffer
     spans = [(min(span), max(span)) for span in view.selection if span[0] != span[1]] or [(0, len(buffer))]
     changes = []
@@ -47,7 +47,7 @@ def sort_lines(
 
 @text_command
 def duplicate_line(app: Editor, view: ViewState) -> None:
-    """Put what is selected, or the line of a caret, in front of itself once more."""
+    """Insert a copy of each selection, or of a caret's line, before it."""
     changes = []
     for a, b in view.selection:
         begin, end = (min(a, b), max(a, b)) if a != b else view.buffer.line_span(a)
@@ -58,7 +58,7 @@ def duplicate_line(app: Editor, view: ViewState) -> None:
 
 @text_command
 def swap_line_up(app: Editor, view: ViewState) -> None:
-    """Put the lines of each selection before the line above them."""
+    """Move the lines of each selection up by one line."""
     changes = []
     for begin, end in _blocks(view):
         if begin:
@@ -69,7 +69,7 @@ def swap_line_up(app: Editor, view: ViewState) -> None:
 
 @text_command
 def swap_line_down(app: Editor, view: ViewState) -> None:
-    """Put the lines of each selection behind the line below them."""
+    """Move the lines of each selection down by one line."""
     changes = []
     for begin, end in _blocks(view):
         if end < len(view.buffer):
@@ -80,7 +80,7 @@ def swap_line_down(app: Editor, view: ViewState) -> None:
 
 @text_command
 def indent(app: Editor, view: ViewState) -> None:
-    """Move the lines of each selection to the right, empty ones excepted."""
+    """Indent the lines of each selection, except empty ones."""
     size = max(1, int(view.settings.get("tab_size", 4)))
     step = " " * size if view.settings.get("translate_tabs_to_spaces") else "\t"
     app.change_text(view, "indent", [((start, start), step) for start, line in _lines(view) if line])
@@ -88,7 +88,7 @@ def indent(app: Editor, view: ViewState) -> None:
 
 @text_command
 def unindent(app: Editor, view: ViewState) -> None:
-    """Move the lines of each selection to the left."""
+    """Unindent the lines of each selection."""
     size = max(1, int(view.settings.get("tab_size", 4)))
     changes = []
     for start, line in _lines(view):
@@ -99,7 +99,7 @@ def unindent(app: Editor, view: ViewState) -> None:
 
 
 def _lines(view: ViewState) -> list[tuple[int, str]]:
-    """Where each line of the selections begins, and its text."""
+    """The offset and the text of each selected line."""
     found = []
     for begin, end in _blocks(view):
         start = begin

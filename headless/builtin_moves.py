@@ -30,7 +30,8 @@ _LINE_ENDS = PointClassification.LINE_START | PointClassification.LINE_END
 def move(app: Editor, view: ViewState, by: str, forward: bool = True, extend: bool = False) -> None:
     """Move the carets by `characters`, `lines`, `words`, `word_ends`, `subwords` or `subword_ends`.
 
-    A selection that is not extended becomes a caret: by characters at its end or beginning, else as from its caret.
+    Without `extend`, a selection becomes a caret: at its end or beginning if `by` is `characters`, else where its caret
+    moves to.
     """
     moved = []
     for a, b in view.selection:
@@ -68,13 +69,13 @@ def select_all(app: Editor, view: ViewState) -> None:
 
 @text_command
 def single_selection(app: Editor, view: ViewState, index: int = 0) -> None:
-    """Leave one of the carets."""
+    """Keep only one selection."""
     _select(app, view, view.selection[index : index + 1])
 
 
 @text_command
 def goto_line(app: Editor, view: ViewState, line: int | str) -> None:
-    """Put the caret at the beginning of a line, the first being 1, and show it in the middle."""
+    """Put the caret at the start of a line, counted from 1, and scroll it to the middle."""
     point = view.buffer.text_point(min(int(line), view.buffer.lines.count()) - 1, 0, True)
     _select(app, view, [(point, point)])
     app.metrics.show_at_center(view, point)
@@ -82,7 +83,7 @@ def goto_line(app: Editor, view: ViewState, line: int | str) -> None:
 
 @text_command
 def split_selection_into_lines(app: Editor, view: ViewState) -> None:
-    """Make a selection of each line of what is selected."""
+    """Split each selection into one for each of its lines."""
     parts = []
     for a, b in view.selection:
         begin, end = min(a, b), max(a, b)

@@ -24,16 +24,16 @@ WORD_STARTS = (
 )
 """Where deleting a word stops, forward and backward."""
 INDENTATION_SAMPLE = 2**14
-"""Characters that the indentation is read from."""
+"""How many characters at the start of a text are examined for its indentation."""
 INDENTATION_SHARES = {8: 1.0, 7: 0.95, 6: 0.9, 5: 0.9, 4: 0.8, 3: 0.9, 2: 0.8}
-"""Of each size of an indent, the largest first: the share of the lines that have to be a multiple of it."""
+"""The sizes of an indent, the largest first, and the share of the lines whose indent must be a multiple of each."""
 
 
 @text_command
 def insert(app: Editor, view: ViewState, characters: str = "") -> None:
     """Type `characters` at every caret, over what is selected.
 
-    Each line and each line feed is a change of its own. What follows a line feed is indented as the line before is.
+    Each line and each line feed is a separate change. A new line is indented like the line before it.
     """
     with app.editing(view, "insert", {"characters": characters}) as edit:
         for part in re.findall(r"\n|[^\n]+", characters) or [""]:
@@ -46,16 +46,16 @@ def insert(app: Editor, view: ViewState, characters: str = "") -> None:
 
 
 def _indent(view: ViewState, point: int) -> str:
-    """The white space that the line of a point begins with, as far as the point."""
+    """The white space at the start of a point's line, up to the point."""
     before = view.buffer.text[view.buffer.line_span(point)[0] : point]
     return before[: len(before) - len(before.lstrip(" \t"))]
 
 
 @text_command
 def insert_snippet(app: Editor, view: ViewState, contents: str = "", name: str = "", **variables: Any) -> None:
-    """Put a snippet in the place of what is selected, and select its first field; `name` is that of a resource.
+    """Replace each selection by a snippet, and select the snippet's first field; `name` is that of a resource.
 
-    All other arguments are variables of the snippet, and so is SELECTION.
+    All other arguments, and SELECTION, are variables of the snippet.
     """
     if name:
         text = app.packages.read(name).decode("utf-8")
@@ -74,13 +74,13 @@ def auto_complete(app: Editor, view: ViewState, **_: Any) -> None:
 
 @text_command
 def commit_completion(app: Editor, view: ViewState) -> None:
-    """Take the first completion that is shown."""
+    """Insert the first of the completions that are shown."""
     completions.commit(app, view)
 
 
 @text_command
 def hide_auto_complete(app: Editor, view: ViewState) -> None:
-    """Show no completions any more."""
+    """Hide the completions."""
     view.completions = None
 
 
@@ -120,7 +120,7 @@ def left_delete(app: Editor, view: ViewState) -> None:
 
 @text_command
 def right_delete(app: Editor, view: ViewState) -> None:
-    """Delete what is selected, or the character behind each caret."""
+    """Delete what is selected, or the character after each caret."""
     spans = [(a, b) if a != b else (a, view.buffer.clamp(b + 1)) for a, b in view.selection]
     app.change_text(view, "right_delete", [((min(s), max(s)), "") for s in spans])
 
@@ -139,7 +139,7 @@ def noop(app: Editor, view: ViewState) -> None:
 
 @text_command
 def delete_word(app: Editor, view: ViewState, forward: bool = True) -> None:
-    """Delete what is selected, or up to the end or beginning of a word, punctuation or line from each caret."""
+    """Delete what is selected, or from each caret up to the end or beginning of a word, punctuation or line."""
     separators = str(view.settings.get("word_separators", classify.DEFAULT_SEPARATORS))
     classes = WORD_ENDS if forward else WORD_STARTS
 
@@ -165,7 +165,7 @@ def drag_select(
     extend: bool = False,
     additive: bool = False,
 ) -> None:
-    """What a click does: put the caret where it is in the window; `by` "words" selects the word there."""
+    """Do what a click does: put the caret at the event's place, or select the word there if `by` is "words"."""
     left, top = view.scroll
     at = event or {}
     point = app.metrics.point(view, left + float(at.get("x", 0)), top + float(at.get("y", 0)))
@@ -179,49 +179,49 @@ def drag_select(
 
 @text_command
 def undo(app: Editor, view: ViewState) -> None:
-    """Take back the last step."""
+    """Undo the last step."""
     app.edits.undo(view)
 
 
 @text_command
 def redo(app: Editor, view: ViewState) -> None:
-    """Make the last step that was taken back again."""
+    """Redo the step that was undone last."""
     app.edits.redo(view)
 
 
 @text_command
 def mark_undo_groups_for_gluing(app: Editor, view: ViewState) -> None:
-    """Begin to collect the steps that `glue_marked_undo_groups` makes one."""
+    """Start collecting the steps that `glue_marked_undo_groups` joins."""
     view.buffer.history.mark()
 
 
 @text_command
 def maybe_mark_undo_groups_for_gluing(app: Editor, view: ViewState) -> None:
-    """The same, unless they are collected already."""
+    """As `mark_undo_groups_for_gluing`, unless steps are being collected already."""
     view.buffer.history.mark(again=False)
 
 
 @text_command
 def unmark_undo_groups_for_gluing(app: Editor, view: ViewState) -> None:
-    """Collect no steps any more."""
+    """Stop collecting steps."""
     view.buffer.history.unmark()
 
 
 @text_command
 def glue_marked_undo_groups(app: Editor, view: ViewState) -> None:
-    """Make one step of those that have been collected."""
+    """Join the collected steps into one."""
     view.buffer.history.glue()
 
 
 @text_command
 def revert(app: Editor, view: ViewState) -> None:
-    """Give the buffer up for what is on disk."""
+    """Replace the buffer's text by what is on disk."""
     app.documents.revert(view)
 
 
 @text_command
 def detect_indentation(app: Editor, view: ViewState, show_message: bool = True, threshold: int = 10) -> None:
-    """Set the tab settings as the first lines indent, if enough of them do and most in one way."""
+    """Set the tab settings from the first lines, if enough of them are indented and most in the same way."""
     lines = view.buffer.text[:INDENTATION_SAMPLE].split("\n")
     with_tabs = sum(line.startswith("\t") for line in lines)
     blanks = [len(line) - len(rest) for line in lines if (rest := line.lstrip(" ")) and len(line) - len(rest) > 1]
@@ -257,7 +257,7 @@ def cut(app: Editor, view: ViewState) -> None:
 
 
 def _spans_to_copy(view: ViewState) -> list[tuple[int, int]]:
-    """What is selected; where nothing is, the whole lines of the carets, each once."""
+    """What is selected or, if nothing is, the carets' whole lines, each once."""
     spans = [(min(span), max(span)) for span in view.selection]
     if not _copies_lines(view):
         return spans
@@ -276,7 +276,7 @@ def _copies_lines(view: ViewState) -> bool:
 
 @text_command
 def paste(app: Editor, view: ViewState) -> None:
-    """Insert the clipboard's text, over what is selected; if it has as many lines as there are carets, one at each."""
+    """Replace what is selected by the clipboard's text; if it has as many lines as there are carets, each gets one."""
     spans = [(min(span), max(span)) for span in view.selection]
     lines = app.clipboard.split("\n")
     texts = lines if len(lines) == len(spans) else [app.clipboard] * len(spans)
@@ -305,7 +305,7 @@ def toggle_inline_diff(app: Editor, view: ViewState, **_: Any) -> None:
 
 @text_command
 def revert_hunk(app: Editor, view: ViewState) -> None:
-    """Give back the reference document's lines at each caret."""
+    """Restore the reference document's lines at each caret."""
     hunks = diff.hunks(view.buffer)
     at = {diff.hunk_at(hunks, view.buffer.lines.row(b)) for _, b in view.selection}
     changes = [(diff.span(view.buffer, hunk), hunk.old) for hunk in hunks if hunk in at]
@@ -315,13 +315,13 @@ def revert_hunk(app: Editor, view: ViewState) -> None:
 
 @text_command
 def next_modification(app: Editor, view: ViewState) -> None:
-    """Put the caret at the next difference from the reference document, around the end."""
+    """Move the caret to the next difference from the reference document; the first one follows the last."""
     _go_to_modification(app, view, forward=True)
 
 
 @text_command
 def prev_modification(app: Editor, view: ViewState) -> None:
-    """Put the caret at the difference before, around the start."""
+    """Move the caret to the previous difference; the last one precedes the first."""
     _go_to_modification(app, view, forward=False)
 
 

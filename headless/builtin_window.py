@@ -73,7 +73,7 @@ def open_file(app: Editor, window: WindowState, file: str, **_: Any) -> None:
 
 @window_command
 def delete_file(app: Editor, window: WindowState, files: list[str], prompt: bool = True) -> None:
-    """Delete files, if a prepared answer says so or without asking."""
+    """Delete files; with `prompt` only if a prepared answer says so."""
     if not prompt or app.ask("delete_file", ", ".join(files), False):
         for file in files:
             os.remove(file)
@@ -112,7 +112,7 @@ def focus_group(app: Editor, window: WindowState, group: int) -> None:
 
 @window_command
 def focus_neighboring_group(app: Editor, window: WindowState, forward: bool = True) -> None:
-    """Focus the group behind the focused one, or before it, around the end."""
+    """Focus the next or the previous group; the first one follows the last."""
     focus_group(app, window, (window.active_group + (1 if forward else -1)) % len(window.groups))
 
 
@@ -134,7 +134,7 @@ def select_by_index(app: Editor, window: WindowState, index: int) -> None:
 
 @window_command
 def close_by_index(app: Editor, window: WindowState, group: int, index: int) -> None:
-    """Close a tab, as a click on its cross does."""
+    """Close a tab, as a click on its close button does."""
     if 0 <= group < len(window.groups) and 0 <= index < len(window.groups[group].sheets):
         app.tabs.close_sheet(window.groups[group].sheets[index])
 
@@ -161,7 +161,7 @@ def clone_file(app: Editor, window: WindowState, **_: Any) -> None:
 
 @window_command
 def open_project_or_workspace(app: Editor, window: WindowState, file: str, **_: Any) -> None:
-    """Load a project into the window, in the place of the one it has."""
+    """Load a project into the window, instead of the one that it has."""
     close_workspace(app, window)
     with open(file, encoding="utf-8") as text:
         window.project = dict(jsonc.loads(text.read()))
@@ -219,19 +219,19 @@ def new_window(app: Editor, **_: Any) -> None:
 
 @application_command
 def open_url(app: Editor, url: str) -> None:
-    """Remember that the browser would have been opened."""
+    """Record that the browser would have been opened."""
     app.message("open_url", url)
 
 
 @application_command
 def open_dir(app: Editor, dir: str, file: str = "") -> None:
-    """Remember that the file manager would have been opened."""
+    """Record that the file manager would have been opened."""
     app.message("open_dir", os.path.join(dir, file))
 
 
 @application_command
 def edit_settings(app: Editor, base_file: str, user_file: str = "", default: str = "") -> None:
-    """Open the user's file of a settings file, with `default` in it if it does not exist."""
+    """Open the user's version of a settings file; a new one begins with `default`."""
     window = app.active_window()
     if window is None:
         return

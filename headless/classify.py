@@ -14,7 +14,7 @@ def _kind(text: str, at: int, separators: str) -> str:
 
 
 def classify(text: str, point: int, separators: str, sub_separators: str = "_") -> P:
-    """What the point between two characters is."""
+    """The classes of the point between two characters."""
     before, after = _kind(text, point - 1, separators), _kind(text, point, separators)
     flags = P.NONE
     if before != "word" and after == "word":
@@ -61,7 +61,7 @@ def find(text: str, point: int, forward: bool, classes: P, separators: str, sub_
 
 
 def word(text: str, begin: int, end: int, separators: str) -> tuple[int, int]:
-    """The span, grown to whole words, or to runs of one kind of character."""
+    """The span, expanded to whole words, or to runs of one kind of character."""
     kind = _kind(text, begin, separators)
     left = _kind(text, begin - 1, separators)
     if begin == end and left == "word" and kind != "word":

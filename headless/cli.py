@@ -13,7 +13,7 @@ COMMANDS = {"test": tests.main, "run": editor.main}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Hand the arguments behind the first one to the command that it names."""
+    """Run the command that the first argument names, with the other arguments."""
     parser = argparse.ArgumentParser(
         prog="headless-sublime", description="Sublime Text's plugin host without Sublime Text."
     )

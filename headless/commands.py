@@ -49,7 +49,7 @@ class Commands:
         self._instances = {key: each for key, each in self._instances.items() if type(each) not in classes}
 
     def forget_owner(self, kind: str, owner_id: int) -> None:
-        """Let go of the commands of a view or a window that is gone."""
+        """Forget the commands of a view or a window that is gone."""
         for key in [key for key in self._instances if key[1] == owner_id and key[0].startswith(f"{kind}:")]:
             del self._instances[key]
 
@@ -90,7 +90,7 @@ class Commands:
         self._app.loop.call(lambda: self._run(name, args, view, window))
 
     def run_text(self, name: str, args: dict[str, Any] | None, view: ViewState) -> None:
-        """Run a command if it is one of texts, as View.run_command does; others are ignored."""
+        """Run a text command, as View.run_command does; other commands are ignored."""
         if self._kind(name) == "text":
             self.run(name, args, view, view.window)
 
@@ -107,7 +107,7 @@ class Commands:
     ) -> tuple[str, Any, str, Any]:
         """The kind, the handle, the name and the arguments after listeners have rewritten them.
 
-        A command may become one of another kind, whose listeners are asked then; not for ever.
+        A rewritten command may be of another kind, whose listeners are asked next; the number of rounds is limited.
         """
         kind, handle = self._kind(name), None
         for _ in range(MOST_REWRITES):
@@ -174,7 +174,7 @@ class Commands:
             else:
                 command.run_(0, args)
         except TypeError as error:
-            # How the editor's host tells that `run` lacks an argument; one that is keyword-only is not told so.
+            # The editor's host looks for the same words; the error for a keyword-only argument has others.
             if "required positional argument" not in str(error) or not self._accepts_input(command, args or {}):
                 raise
             self._app.questions.ask_input(command, dict(args or {}), view, window)
@@ -201,6 +201,6 @@ class Commands:
         return any(name in commands for commands in (*own, builtin.TEXT, builtin.WINDOW, builtin.APPLICATION))
 
     def is_enabled(self, name: str, args: Any, view: ViewState | None, window: Any) -> bool:
-        """What the command itself says; True for built-in ones."""
+        """What the command's `is_enabled` says; True for a built-in command."""
         _, command = self.find(name, view, window)
         return command is None or bool(command.is_enabled_(args))

@@ -1,4 +1,4 @@
-"""Completions: asked from the listeners, shown as far as they fit what is typed, and put into the text."""
+"""Completions: asking the listeners, showing those that match what is typed, and inserting one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _listed(answer: Any) -> CompletionList:
 
 
 def shown(view: ViewState) -> list[CompletionItem]:
-    """The completions that fit what is typed; nothing if there are none or the caret has gone elsewhere."""
+    """The completions that match what is typed; none if the caret has moved elsewhere."""
     asked, caret = view.completions, max(view.selection[0]) if view.selection else -1
     if asked is None or _prefix_start(view, caret) != asked.start:
         return []
@@ -60,20 +60,20 @@ def _item(value: Any) -> CompletionItem:
 
 
 def _fits(prefix: str, trigger: str) -> bool:
-    """Whether the letters of the prefix are in the trigger, in their order."""
+    """Whether the trigger has the letters of the prefix, in the same order."""
     rest = iter(trigger)
     return all(letter in rest for letter in prefix)
 
 
 def commit(app: Editor, view: ViewState, index: int = 0) -> None:
-    """Put one of the completions that are shown into the text, in the place of what is typed."""
+    """Replace what is typed by one of the completions that are shown."""
     asked, items = view.completions, shown(view)
     if asked is None or index >= len(items):
         return
     item, carets = items[index], [max(span) for span in view.selection]
     view.completions = None
     if item.flags & CompletionItemFlags.KEEP_PREFIX:
-        # Kept is what was typed when the completions were asked for, not what has been typed since.
+        # The flag keeps what was typed before the completions were asked for, not what has been typed since.
         typed = max(0, carets[0] - asked.asked_at)
     else:
         typed = carets[0] - asked.start + _overlap(view.buffer.text[: asked.start], item.trigger)
@@ -100,7 +100,7 @@ def put_snippet(
     command: str,
     variables: dict[str, str] | None = None,
 ) -> None:
-    """Put a snippet in the place of each span, as one step, and select the first field of each."""
+    """Replace each span by a snippet, as one step, and select the first field of each."""
     selected: list[Span] = []
     with app.editing(view, command, {"contents": contents}) as edit:
         for begin, end in sorted(spans, reverse=True):
@@ -124,7 +124,7 @@ def _overlap(before: str, trigger: str) -> int:
 
 
 def typed(app: Editor, view: ViewState, text: str) -> None:
-    """A text was typed: one of the view's triggers opens the completions, others may have to be queried again."""
+    """Ask for completions if the typed text is one of the view's triggers, or if the lists shown are dynamic."""
     asked = view.completions
     is_dynamic = asked is not None and any(each.flags & AutoCompleteFlags.DYNAMIC_COMPLETIONS for each in asked.lists)
     if is_dynamic or (view.settings.get("auto_complete", True) and _triggers(view, text)):

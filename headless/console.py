@@ -10,7 +10,7 @@ from typing import IO
 
 
 class Console(io.TextIOBase):
-    """A stream as the host has it: without `fileno` and `encoding`, not `writable`, it says, and shown by lines."""
+    """A stream as the host has it: no `fileno`, no `encoding`, `writable()` is False, and text is shown by lines."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -20,26 +20,26 @@ class Console(io.TextIOBase):
         setattr(sys, name, self)
 
     def write(self, text: str) -> None:  # type: ignore[override]
-        """Take a text, and show it once its line is complete. As in the host, nothing is returned."""
+        """Show a text once its line is complete. Returns None, as in the host."""
         with self._lock:
             self._rest += text
             if "\n" in text or "\r" in text:
                 self.flush()
 
     def flush(self) -> None:
-        """Show what there is of a line."""
+        """Show a line that is not complete."""
         with self._lock, contextlib.suppress(ValueError, OSError):
             rest, self._rest = self._rest, ""
             self._shown_in.write(rest)
             self._shown_in.flush()
 
     def restore(self) -> None:
-        """Let the stream be what it was before."""
+        """Put the original stream back."""
         self.flush()
         if getattr(sys, self._name) is self:
             setattr(sys, self._name, self._shown_in)
 
 
 def install() -> list[Console]:
-    """Put the host's streams in the place of the process's; those that are no files already stay."""
+    """Replace the process's streams by the host's, except those that are not files."""
     return [Console(name) for name in ("stdout", "stderr") if getattr(getattr(sys, name), "encoding", None) is not None]

@@ -19,14 +19,14 @@ EXIT_LIMIT = 10.0
 
 
 class Channel:
-    """Writes JSON lines, whole ones, from any thread."""
+    """Writes whole JSON lines, from any thread."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
         self._lock = threading.Lock()
 
     def send(self, message: dict[str, Any]) -> None:
-        """Write a message; one that nobody reads any more is dropped."""
+        """Write a message; it is dropped if nobody reads any more."""
         line = json.dumps(message, ensure_ascii=False, default=repr)
         with self._lock, contextlib.suppress(OSError, ValueError):
             self._stream.write(line + "\n")
@@ -48,7 +48,7 @@ class ConsoleWriter(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Take a text; every complete line of it is sent."""
+        """Send every line that is complete."""
         if self._copy is not None:
             with contextlib.suppress(OSError, ValueError):
                 self._copy.write(text)
@@ -62,7 +62,7 @@ class ConsoleWriter(io.TextIOBase):
 
 @contextlib.contextmanager
 def captured_console(channel: Channel) -> Iterator[None]:
-    """What plugins print becomes log events, and what they write to stderr as well."""
+    """Turn what plugins write to stdout and stderr into log events."""
     saved = sys.stdout, sys.stderr
     sys.stdout = ConsoleWriter(channel, "stdout")
     sys.stderr = ConsoleWriter(channel, "stderr", saved[1])
@@ -73,14 +73,14 @@ def captured_console(channel: Channel) -> Iterator[None]:
 
 
 def private_stdout() -> IO[str]:
-    """The process's stdout for the protocol alone; others who write there write to stderr."""
+    """The process's stdout, for the protocol alone; anything else written to stdout goes to stderr."""
     stream = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
     os.dup2(2, 1)
     return stream
 
 
 class Server:
-    """Reads requests in a thread of its own and has them done on the UI thread."""
+    """Reads requests in a thread of its own and has them carried out on the UI thread."""
 
     def __init__(self, app: Application, channel: Channel, lines: IO[str]) -> None:
         self._app = app
@@ -89,7 +89,7 @@ class Server:
         self._requests = Requests(app)
 
     def start(self) -> None:
-        """Begin to read; SIGTERM quits like the end of the input."""
+        """Start reading; SIGTERM quits, as the end of the input does."""
         for name in ("SIGTERM", "SIGINT"):
             signal.signal(getattr(signal, name), lambda number, frame: self._app.loop.stop())
         threading.Thread(target=self._read, name="requests", daemon=True).start()
@@ -126,10 +126,10 @@ class Server:
 
 
 def leave(app: Application, streams: tuple[Callable[[], None], ...]) -> None:
-    """End the process as the plugin host ends: on_exit, and then at once.
+    """End the process as the plugin host does: on_exit, then at once.
 
-    atexit handlers and threads that are left do not delay it; neither does a listener that
-    hangs, for longer than EXIT_LIMIT seconds.
+    Neither atexit handlers nor threads that are left delay it, and a listener that hangs delays it for EXIT_LIMIT
+    seconds at most.
     """
     guard = threading.Timer(EXIT_LIMIT, lambda: os._exit(0))
     guard.daemon = True

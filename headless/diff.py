@@ -12,7 +12,7 @@ from headless.changes import Span
 
 @dataclass(frozen=True)
 class Hunk:
-    """`count` lines from `row` on that stand for the reference document's text `old`."""
+    """`count` lines, beginning at `row`, that replace the reference document's text `old`."""
 
     row: int
     count: int
@@ -27,7 +27,7 @@ class Hunk:
 
     @property
     def old_lines(self) -> list[str]:
-        """The lines of `old`, without their ends."""
+        """The lines of `old`, without line endings."""
         return self.old.removesuffix("\n").split("\n") if self.old else []
 
 
@@ -41,7 +41,7 @@ def _hunks(reference: str, text: str) -> tuple[Hunk, ...]:
     if reference == text:
         return ()
     old, new = _lines(reference), _lines(text)
-    # Equal ends are cut off first: difflib is slow, and most of a file is as it was.
+    # The equal beginning and end are cut off first: difflib is slow, and most of a file is unchanged.
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
         head += 1
@@ -62,7 +62,7 @@ def _lines(text: str) -> list[str]:
 
 
 def hunk_at(found: list[Hunk], row: int) -> Hunk | None:
-    """The hunk of a row; one that has only deleted lines belongs to the row below and above."""
+    """The hunk at a row; one with nothing but deleted lines belongs to the rows above and below it."""
     for hunk in found:
         if hunk.row <= row < hunk.row + hunk.count:
             return hunk

@@ -24,7 +24,7 @@ class Documents:
         self._app = app
 
     def read(self, path: str) -> tuple[str, FileFormat, FileStamp | None]:
-        """The text of a file; an empty one where there is no file."""
+        """The text of a file; empty if there is no file."""
         stamp = FileStamp.of(path)
         if stamp is None:
             return "", FileFormat(), None
@@ -51,7 +51,7 @@ class Documents:
         self._app.focus_changed()
 
     def choose_syntax(self, view: ViewState) -> None:
-        """Give the view the syntax of its file's name, unless it has one that is not plain text."""
+        """Give the view the syntax for its file's name, unless it already has one other than plain text."""
         if view.settings.own.get("syntax", PLAIN_TEXT) == PLAIN_TEXT and view.buffer.file_name:
             first_line = view.buffer.text[: view.buffer.line_span(0)[1]]
             syntax = syntax_for_file(view.buffer.file_name, first_line)
@@ -100,7 +100,7 @@ class Documents:
             self._app.change_text(view, "insert", [((end, end), "\n")])
 
     def retarget(self, view: ViewState, path: str) -> None:
-        """The buffer belongs to another file from now on."""
+        """Make the buffer belong to another file."""
         view.buffer.file_name = path
         self._app.listeners.associate_buffer(view.buffer)
 
@@ -127,12 +127,12 @@ class Documents:
             self.reload(buffer, "on_reload")
 
     def revert(self, view: ViewState) -> None:
-        """Give the buffer up for what is on disk."""
+        """Replace the buffer's text by what is on disk."""
         if view.buffer.file_name is not None:
             self.reload(view.buffer, "on_revert")
 
     def reload(self, buffer: TextBuffer, event: str) -> None:
-        """Take over the file and tell `event`: on_reload or on_revert."""
+        """Read the file again and call `event`: on_reload or on_revert."""
         try:
             text, buffer.format, buffer.stamp = self.read(str(buffer.file_name))
         except OSError:

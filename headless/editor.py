@@ -1,4 +1,4 @@
-"""What the parts of the editor need of each other.
+"""What the parts of the editor need from each other.
 
 The parts get an `Editor` and not the `Application` that puts them together, so that each of them imports only what is
 below it. `Application` has more methods than these.

@@ -23,7 +23,7 @@ class Edits:
         self._app = app
         self._next_token = 0
         self._changes: dict[int, list[TextChange]] = {}
-        # Buffers whose changes are to be told, the one that is being told first.
+        # Buffers whose changes have yet to be reported; the first one is being reported.
         self._to_tell: list[TextBuffer] = []
 
     # -- inside a command ----------------------------------------------------------------------
@@ -34,7 +34,7 @@ class Edits:
         command.run_(self._next_token, args)
 
     def begin(self, view: ViewState, token: int, command: str, args: Any) -> Edit:
-        """A command begins: what it changes becomes one step of the undo history."""
+        """Begin a command, whose changes become one step of the undo history."""
         if view.edit_depth == 0:
             view.step = Step(command, dict(args) if args else None)
             view.step.before = self._undo_states(view.buffer)
@@ -43,7 +43,7 @@ class Edits:
         return Edit(token)
 
     def end(self, view: ViewState, edit: Edit) -> None:
-        """The command is over; its edit is of no use any more."""
+        """End a command; its edit is no longer valid."""
         edit.edit_token = 0
         view.edit_depth -= 1
         if view.edit_depth:
@@ -80,7 +80,7 @@ class Edits:
         return len(text)
 
     def replace(self, view: ViewState, edit: Edit, at: int, end: int, text: str) -> None:
-        """What View.replace does: the text is changed, and the selections move as they do for no other change."""
+        """Do what View.replace does: change the text, and move the selections as no other change does."""
         buffer = view.buffer
         at, end = sorted((buffer.clamp(at), buffer.clamp(end)))
         views = self._app.views_of(buffer)
@@ -140,7 +140,7 @@ class Edits:
     # -- outside of commands -------------------------------------------------------------------
 
     def undo(self, view: ViewState) -> None:
-        """Take back the last step."""
+        """Undo the last step."""
         step = None if view.buffer.read_only else view.buffer.history.undo()
         if step is not None:
             self._replay(view, [change.inverted() for change in reversed(step.changes)])
@@ -148,7 +148,7 @@ class Edits:
             self._tell(view.buffer)
 
     def redo(self, view: ViewState) -> None:
-        """Make the step again that was taken back last."""
+        """Redo the step that was undone last."""
         step = None if view.buffer.read_only else view.buffer.history.redo()
         if step is not None:
             self._replay(view, step.changes)
@@ -167,9 +167,9 @@ class Edits:
                 view.restore(states[view.id])
 
     def load_text(self, buffer: TextBuffer, text: str) -> None:
-        """Replace the text by what is on disk, keeping carets and regions where they can be.
+        """Replace the text by what is on disk, keeping carets and regions in place where possible.
 
-        Only what differs between the first and the last different character is replaced.
+        Only the part from the first to the last difference is replaced.
         """
         old = buffer.text
         if old != text:
@@ -190,7 +190,7 @@ def _position(buffer: TextBuffer, point: int) -> HistoricPosition:
 
 
 def _common_prefix(first: str, second: str) -> int:
-    """How many characters both strings begin with, by halving: slices compare fast."""
+    """The length of the common beginning, by bisection: slices compare fast."""
     low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2

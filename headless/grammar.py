@@ -18,13 +18,13 @@ import yaml
 ACTIONS = {"push", "set", "pop", "embed"}
 RULE = {"match", "scope", "captures", "escape", "escape_captures", "embed_scope"} | ACTIONS
 META = {"meta_scope", "meta_content_scope", "meta_include_prototype"}
-"""What a context may say about itself; others of the format's are not read."""
+"""The properties of a context that are read; the format has others."""
 
 Rule = dict[str, Any]
 
 
 class _Loader(yaml.SafeLoader):
-    """Takes all scalars as text, and no key twice."""
+    """Reads all scalars as text, and refuses a key that stands twice."""
 
     yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML's way
 
@@ -44,7 +44,7 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 @dataclass(frozen=True)
 class Frame:
-    """A context on the stack, with what its back references mean, or an embedded syntax."""
+    """A context on the stack, with the texts that its back references stand for, or an embedded syntax."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Line:
 
     @property
     def scopes(self) -> str:
-        """All of them."""
+        """The scopes of all spans, one after the other."""
         return " ".join(span.scopes for span in self.spans)
 
 
@@ -92,7 +92,7 @@ class Grammar:
         """Read the text of a definition.
 
         Raises:
-            ValueError: it is no YAML, has a key twice, or uses something of the format that is not read here.
+            ValueError: it is not YAML, has a key twice, or uses a part of the format that is not supported.
         """
         try:
             definition = yaml.load(text.replace("%YAML 1.2\n---\n", "", 1), _Loader)  # noqa: S506 - a safe loader
@@ -111,9 +111,9 @@ class Grammar:
         return self.definition["contexts"]
 
     def _named(self, rule: Rule, where: str) -> Rule:
-        """A rule that gives contexts by their names; one that is written inside of it gets the name `where`.
+        """A rule that refers to contexts by name; one that is written inside the rule gets the name `where`.
 
-        Raises ValueError for what is not read here.
+        Raises ValueError for what is not supported.
         """
         if unknown := set(rule) - RULE - META - {"include"}:
             raise ValueError(f"{where}: {sorted(unknown)} are not known.")
@@ -132,7 +132,7 @@ class Grammar:
     # Reading
 
     def spans(self, text: str) -> Iterator[Span]:
-        """The parts of a whole text; one that is embedded comes in one piece if it is read by the same syntax."""
+        """The parts of a whole text; adjoining parts of the same embedded syntax are joined."""
         at, last = 0, Span(0, 0, "")
         for line in self.read(text):
             for span in line.spans:
@@ -177,7 +177,7 @@ class Grammar:
         return read
 
     def _first(self, text: str, at: int, stack: list[Frame]) -> tuple[Any, Rule] | None:
-        """The first match from a point on; the escape of an embedded syntax goes first, then the order of rules."""
+        """The first match from a point on, of the earliest rule; in an embedded syntax only its escape counts."""
         top = stack[-1]
         if top.escape:
             rules: list[Rule] = [{"match": top.escape, "captures": dict(top.escape_captures), "leave": True}]
@@ -198,7 +198,7 @@ class Grammar:
         popped = int(rule["pop"]) if str(rule.get("pop", "")).isdecimal() else 1 if "pop" in rule else 0
         popped += "set" in rule
         stays = len(stack) - popped
-        # The scope of a context is for what begins and ends it too, that of its content is not.
+        # A context's `meta_scope` also covers what begins and ends it; its `meta_content_scope` does not.
         scope = self._scope(stack[:stays], () if "set" in rule else stack[stays:])
         del stack[stays:]
         count = self.pattern(rule["match"], ("x",) * 9).number_of_captures()
@@ -212,7 +212,7 @@ class Grammar:
             stack.append(Frame(rule["embed"], groups, rule["escape"], rule.get("embed_scope", ""), captures))
 
     def _matched(self, match: Any, rule: Rule, around: str) -> Iterator[Span]:
-        """The parts of what a rule has matched: its groups have scopes of their own."""
+        """The parts of a rule's match, whose groups have scopes of their own."""
         captures = [
             (match.span(int(group)), scope)
             for group, scope in rule.get("captures", {}).items()
@@ -242,7 +242,7 @@ class Grammar:
         return [rule[kind] for rule in self.contexts.get(name, ()) if kind in rule]
 
     def _scope(self, stack: list[Frame], ending: Iterable[Frame] = ()) -> str:
-        """The scopes inside a stack of contexts, or of what ends those on top of it."""
+        """The scopes inside a stack of contexts; with `ending`, those of what ends these contexts on top of it."""
         scopes = [self.definition["scope"]]
         for frame in stack:
             own = self._meta(frame.name, "meta_scope") + self._meta(frame.name, "meta_content_scope")
@@ -252,9 +252,9 @@ class Grammar:
         return " ".join(filter(None, scopes))
 
     def pattern(self, pattern: str, groups: tuple[str, ...]) -> Any:
-        """A compiled pattern; `groups` are what its back references mean.
+        """A compiled pattern; `groups` are the texts that its back references stand for.
 
-        Raises onigurumacffi.OnigError for a wrong one, KeyError for a variable that is not there.
+        Raises onigurumacffi.OnigError for an invalid one, KeyError for a variable that is not defined.
         """
         variables: dict[str, str] = self.definition.get("variables", {})
         while (expanded := re.sub(r"\{\{(\w+)\}\}", lambda found: variables[found[1]], pattern)) != pattern:
@@ -271,5 +271,5 @@ def listed(names: object) -> list[str]:
 
 
 def _has(match: Any, group: int) -> bool:
-    """Whether a group takes part in a match; the library gives no answer by itself."""
+    """Whether a group takes part in a match, which the library has no function for."""
     return match._begs[group] >= 0

@@ -1,6 +1,7 @@
 """Syntax colours for pictures.
 
-A package's own syntax is read with Oniguruma (`grammar.py`), any other by Pygments. What isn't installed gives none.
+A package's own syntax is read with Oniguruma (`grammar.py`), any other by Pygments. Without the library there are
+no colours.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _COLOURS = {
 
 
 class Highlighter:
-    """Knows the styles of texts in one colour scheme. `read` gives the bytes of a resource."""
+    """Finds the styles of texts in one colour scheme. `read` returns the bytes of a resource."""
 
     def __init__(self, scheme: Scheme, read: Callable[[str], bytes]) -> None:
         self.scheme = scheme
@@ -54,7 +55,7 @@ class Highlighter:
         self._grammars: dict[str, Grammar | None] = {}
 
     def styles(self, text: str, syntax: str, start: int = 0) -> Iterator[Style]:
-        """The parts of a text in another style than plain text, from the outer to the inner ones.
+        """The parts of a text in another style than plain text, outer parts before inner ones.
 
         `syntax` is a packages path or `scope:…`, `start` where the text begins.
         """

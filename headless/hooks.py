@@ -54,7 +54,7 @@ EVENT_LISTENER: dict[str, tuple[str, ...]] = {
 }
 
 ASYNCHRONOUS = frozenset(name for name in EVENT_LISTENER if name.endswith("_async")) | {"on_text_changed_async"}
-"""Of these, an event has a method that is called later on the worker thread; on_close, for one, has none."""
+"""The events that also have an `_async` method, called later on the worker thread; on_close, for one, has none."""
 
 TEXT_CHANGE_LISTENER: dict[str, tuple[str, ...]] = {
     "on_text_changed": ("changes",),

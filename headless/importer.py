@@ -17,18 +17,18 @@ class PackageLoader(importlib.abc.Loader):
     """Loads the package itself, which has no code of its own."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        """The usual module will do."""
+        """None: Python makes the module."""
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing to run: the root folder of a package is no `__init__.py`."""
+        """Run nothing: the editor doesn't run an `__init__.py` in the root folder of a package."""
 
 
 class FolderModuleLoader(importlib.machinery.SourceFileLoader):
-    """Loads a module from a folder, without a cache of its bytecode.
+    """Loads a module from a folder, without a bytecode cache.
 
-    The cache tells versions apart by their second and size: a module that a test rewrites may
-    have the same of both. And the person's folder stays as it is.
+    The cache tells versions apart by the second of their last change and by size: both may be the same for a module
+    that a test rewrites. Also, nothing is written into the person's folder.
     """
 
     def get_code(self, fullname: str) -> CodeType:
@@ -52,7 +52,7 @@ class ZipModuleLoader(importlib.abc.SourceLoader):
         return os.path.join(self._source.root, *self._name.split("/"))
 
     def get_data(self, path: str | bytes) -> bytes:
-        """The bytes of a file whose path is one into the zip."""
+        """The bytes of a file, by its path into the zip."""
         inside = os.path.relpath(os.fsdecode(path), self._source.root).replace(os.sep, "/")
         try:
             return self._source.read(inside)
@@ -69,7 +69,7 @@ class PackageFinder(importlib.abc.MetaPathFinder):
         self._folders: dict[str, FolderSource] = {}
 
     def add_folder(self, name: str, folder: str) -> None:
-        """Make a folder importable as `<Package>.<…>`, if the package itself has no such one."""
+        """Make a folder importable as `<Package>.<…>`, unless the package has a sub-package of that name."""
         self._folders[name] = FolderSource(folder)
 
     def add(self, package: Package) -> None:
@@ -79,7 +79,7 @@ class PackageFinder(importlib.abc.MetaPathFinder):
             sys.meta_path.insert(0, self)
 
     def remove(self, name: str) -> None:
-        """Make a package unknown again."""
+        """Make a package no longer importable."""
         self._packages.pop(name, None)
         if not self._packages and self in sys.meta_path:
             sys.meta_path.remove(self)
@@ -114,7 +114,7 @@ class PackageFinder(importlib.abc.MetaPathFinder):
         return None
 
     def _module_spec(self, sources: list[Source], fullname: str, path: str) -> importlib.machinery.ModuleSpec | None:
-        # A file of the same name in a folder goes before the one in the zip, but a package before a module.
+        # A loose file takes precedence over the same one in the zip, but any package over a module of its name.
         for name in (f"{path}/__init__.py", f"{path}.py"):
             for source in sources:
                 if _has(source, name):
@@ -142,7 +142,7 @@ class PackageFinder(importlib.abc.MetaPathFinder):
 
 
 class UnloadedFinder(PackageFinder):
-    """Finds the modules of packages that are there but have not been loaded; other modules of their names go first."""
+    """Finds the modules of packages that are installed but not loaded; other modules of these names take precedence."""
 
     def __init__(self, unloaded: Callable[[str], Package | None]) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ class UnloadedFinder(PackageFinder):
         return self._unloaded(name)
 
     def close(self) -> None:
-        """Find nothing any more."""
+        """Stop finding modules."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 

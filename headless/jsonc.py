@@ -13,10 +13,10 @@ _TRAILING = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[\]}])', re.DOTALL)
 def loads(text: str) -> Any:
     """The value of a JSON text with comments and trailing commas.
 
-    Raises ValueError if it is something else.
+    Raises ValueError for anything else.
     """
     text = _TOKENS.sub(_keep_strings, text.removeprefix("\ufeff"))
-    # A second round: a comma is trailing only once the comment behind it is gone.
+    # A second round: a comma is trailing only once the comment after it is gone.
     return json.loads(_TRAILING.sub(_keep_strings, text), strict=False)
 
 

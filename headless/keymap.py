@@ -40,7 +40,7 @@ def normalized(key: str, mac: bool) -> str:
 
 
 def bindings(app: Editor) -> list[dict[str, Any]]:
-    """All bindings; a later one goes before an earlier one."""
+    """All bindings; a later one takes precedence over an earlier one."""
     files = ["Default.sublime-keymap", f"Default ({platform_title()}).sublime-keymap"]
     found: list[dict[str, Any]] = []
     for text in app.packages.texts(files):
@@ -77,7 +77,7 @@ def press(app: Editor, view: ViewState, keys: list[str]) -> str | None:
 
 
 def _character(key: str) -> str | None:
-    """What a key types, None if it is no character."""
+    """The character that a key types; None if it types none."""
     text = " " if key == "space" else key
     return text if len(text) == 1 else None
 

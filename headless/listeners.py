@@ -18,7 +18,7 @@ VIEW_EVENTS = (
     "on_pre_close", "on_close", "on_pre_save", "on_post_save", "on_modified",
     "on_selection_modified", "on_activated", "on_deactivated",
 )  # fmt: skip
-# Of these a burst makes one asynchronous call, after the last.
+# A burst of one of these makes a single asynchronous call, after the last.
 COALESCED = ("on_modified", "on_selection_modified")
 
 
@@ -59,7 +59,7 @@ class Listeners:
             self._app.loop.post(function)
 
     def emit(self, event: str, view: ViewState) -> None:
-        """Tell the listeners of an event of a view, and the asynchronous ones after them."""
+        """Tell the listeners of a view's event, then the asynchronous ones."""
         self._on_ui(lambda: self._emit_view(event, view))
 
     def _emit_view(self, event: str, view: ViewState) -> None:
@@ -100,7 +100,7 @@ class Listeners:
         self._on_ui(lambda: self._emit_handle(event, self._app.window_handle(window)))
 
     def new_buffer(self, buffer: TextBuffer) -> None:
-        """A buffer is there: its text listeners are attached at once, then on_new_buffer is told."""
+        """Attach a new buffer's text listeners at once, then call on_new_buffer."""
 
         def tell() -> None:
             self._check_text(buffer)
@@ -109,7 +109,7 @@ class Listeners:
         self._on_ui(tell)
 
     def associate_buffer(self, buffer: TextBuffer) -> None:
-        """A buffer belongs to a file, perhaps to another than before: tell on_associate_buffer."""
+        """Call on_associate_buffer: a buffer now belongs to a file, perhaps to another one than before."""
 
         def tell() -> None:
             self._check_text(buffer)
@@ -148,7 +148,7 @@ class Listeners:
         return name, args
 
     def ran(self, event: str, view: ViewState | None, handle: Any, name: str, args: Any) -> None:
-        """Tell on_post_text_command or on_post_window_command."""
+        """Call on_post_text_command or on_post_window_command."""
         for listener in list(self.global_):
             self._call(listener, event, handle, name, args)
         for listener in list(self.by_view.get(view.id, ())) if view else ():
@@ -184,7 +184,7 @@ class Listeners:
         return [answer for answer in answers if answer is not None]
 
     def hover(self, view: ViewState, point: int, zone: int) -> None:
-        """Tell on_hover."""
+        """Call on_hover."""
         handle = self._app.view_handle(view)
         for listener in list(self.global_):
             self._call(listener, "on_hover", handle, point, zone)
@@ -196,7 +196,7 @@ class Listeners:
     def attach(self, view: ViewState) -> None:
         """Make or remove the view's own listeners as `is_applicable` says, now and whenever a setting changes.
 
-        A listener that changes a setting while it is made is not asked about that.
+        A change of a setting that a listener makes while it is created does not count.
         """
         if not view.valid or view.id in self._attaching:
             return
@@ -260,7 +260,7 @@ class Listeners:
         return list({view.buffer.id: view.buffer for view in self._app.views.values()}.values())
 
     def forget_view(self, view: ViewState) -> None:
-        """A view has been closed; if it was the last into its buffer, tell on_close_buffer."""
+        """Forget a closed view; if it was the last one of its buffer, call on_close_buffer."""
         self.by_view.pop(view.id, None)
         if any(other.buffer is view.buffer for other in self._app.views.values()):
             return

@@ -60,7 +60,7 @@ class PackageLoader:
         """Unload a package, as when it is disabled or removed."""
         for module in [m for m in self._plugins if m.partition(".")[0] == name]:
             print(f"unloading plugin {module}")
-            # Only the root modules go; what they have imported stays, and the package gets it again when it comes back.
+            # Only the root modules are unloaded. What they have imported stays, and is used if the package comes back.
             sys.modules.pop(module, None)
             self.unload(module)
         self._finder.remove(name)
@@ -157,7 +157,7 @@ class PackageLoader:
             if not isinstance(cls, type) or not issubclass(cls, bases) or cls in bases:
                 continue
             plugin.classes.append(cls)
-            # A class is of one kind alone, and what is a command is no listener.
+            # A class is of one kind only: a command is never a listener too.
             base = next(each for each in bases if issubclass(cls, each))
             if base in listeners:
                 _check_callbacks(cls, listeners[base])

@@ -73,13 +73,13 @@ class Stopwatch:
         self._last_beat = time.perf_counter()
 
     def beat(self) -> None:
-        """The UI thread is back in its loop."""
+        """Note that the UI thread is back in its loop."""
         now = time.perf_counter()
         self._gap = max(self._gap, now - self._last_beat)
         self._last_beat = now
 
     def ran(self, seconds: float) -> None:
-        """A callback has held the UI thread for `seconds`."""
+        """Note that a callback has held the UI thread for `seconds`."""
         self._callback = max(self._callback, seconds)
 
     def figures(self) -> dict[str, float]:
@@ -125,7 +125,7 @@ class Worker:
             self.busy = False
 
     def stop(self, timeout: float) -> None:
-        """Run nothing more; wait at most `timeout` seconds for what is running."""
+        """Start nothing more; wait at most `timeout` seconds for what is running."""
         self._stopping = True
         self._queue.clear()
         if threading.current_thread() is not self._thread:

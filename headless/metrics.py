@@ -9,11 +9,11 @@ from headless.window import WINDOW_SIZE, ViewState
 EM_WIDTH = 10.0
 LINE_HEIGHT = 20.0
 GUTTER = 60.0
-"""What line numbers and icons take of a view's width."""
+"""The width of the gutter, which has line numbers and icons."""
 
 
 class _Rows:
-    """How high up each row of a view is."""
+    """The vertical position of each row of a view."""
 
     def __init__(self, view: ViewState) -> None:
         row = view.buffer.lines.row
@@ -22,7 +22,7 @@ class _Rows:
         """For each fold over several lines: the first row it hides, and how many."""
         is_inline = view.inline_diff and variations.chosen("inline-diff") == "shown"
         self._gone = [(each.row, len(each.old_lines)) for each in diff.hunks(view.buffer)] if is_inline else []
-        """The rows above which an inline diff shows lines that are gone, and how many."""
+        """The rows above which an inline diff shows deleted lines, and how many."""
         self._phantoms = [
             (row(min(phantom.span)), phantom.height)
             for phantom in view.phantoms.values()
@@ -82,7 +82,7 @@ class Metrics:
                 low = middle
             else:
                 high = middle - 1
-        # A row that a fold hides is as high up as the one that is shown for it.
+        # A row that a fold hides has the position of the one that is shown for it.
         for first, count in reversed(rows.hidden):
             if first <= low < first + count:
                 low = first - 1

@@ -102,7 +102,7 @@ def links(html: str) -> list[str]:
 
 
 def height(html: str) -> float:
-    """How many lines of text it takes up, with the space of its styles; at least one."""
+    """The height in lines of text, including the space that its styles add; at least one."""
     reader = _read(html)
     lines = reader.lines
     while len(lines) > 1 and not lines[-1].strip() and len(lines) - 1 > reader.breaks:

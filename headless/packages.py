@@ -32,7 +32,7 @@ class FolderSource:
                 yield path.replace(os.sep, "/")
 
     def root_names(self) -> list[str]:
-        """The files at the top, without looking further."""
+        """The files in the folder itself; its sub-folders are not read."""
         return sorted(e.name for e in os.scandir(self.root) if e.is_file())
 
     def size(self, name: str) -> int | None:
@@ -96,7 +96,7 @@ Source = FolderSource | ZipSource
 
 @dataclass
 class Package:
-    """A package: its name and where its files are, the first place that has one wins."""
+    """A package: its name and where its files are. The first place that has a file wins."""
 
     name: str
     sources: list[Source]
@@ -172,7 +172,7 @@ class Packages:
         return Package(name, [ZipSource(archive)]) if os.path.isfile(archive) else None
 
     def ordered(self) -> list[Package]:
-        """All packages by name, Default before the others and User behind them."""
+        """All packages by name, but Default first and User last."""
         names = set(self._by_name)
         names.update(entry.name for entry in os.scandir(self._paths.packages) if entry.is_dir())
         names.update(

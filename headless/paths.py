@@ -56,7 +56,7 @@ class Paths:
 
     @classmethod
     def default(cls) -> Paths:
-        """Those of the person who runs this."""
+        """The folders of the person who runs this."""
         return cls(default_data_folder(), default_cache_folder())
 
     @property
@@ -81,7 +81,7 @@ class Paths:
 
     @property
     def session(self) -> str:
-        """The file with what is kept of the windows."""
+        """The file that keeps the windows' settings."""
         return os.path.join(self.data, "Local", "Session.sublime_session")
 
     def create(self) -> None:
@@ -91,7 +91,7 @@ class Paths:
 
 
 def move_home(folder: str) -> None:
-    """Let the person's folders be in `folder`; tests must not touch the real ones."""
+    """Move the person's folders to `folder`: tests must not touch the real ones."""
     old_home = os.path.realpath(os.path.expanduser("~"))
     for name, value in list(os.environ.items()):
         if name.endswith("_HOME") and os.path.realpath(value).startswith(old_home + os.sep):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headless.window import ViewState, WindowState
 
 BACK = "_Back"
-"""The name of the handler that takes the one before it away, instead of asking for something."""
+"""The name of the handler that removes the one before it instead of asking for something."""
 
 
 def _row(item: Any) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Questions:
         view: ViewState | None,
         window: WindowState,
     ) -> None:
-        """Ask the last handler of the stack, each with the arguments that were there before it."""
+        """Ask the last handler of the stack, which has each handler with the arguments that were known before it."""
         handler, args = stack[-1]
         entries, properties = handler.setup_(args)
         is_list = properties["type"] == "list"

@@ -44,7 +44,7 @@ def moved(spans: list[Span], change: Change) -> list[Span]:
 
 
 def replaced(spans: list[Span], at: int, end: int, inserted: int) -> list[Span]:
-    """A selection after View.replace has put `inserted` characters in the place of those from `at` to `end`.
+    """A selection after View.replace has replaced the characters from `at` to `end` by `inserted` others.
 
     A point in the replaced text keeps its distance from the end of it, but does not go before `at`; the start of a
     selection that begins at `at` stays there. A caret at an empty region has the inserted text selected.
@@ -74,7 +74,7 @@ def _touch(first: Span, second: Span) -> bool:
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """A selection's regions: sorted, those that overlap made one."""
+    """A selection's regions: sorted, and joined where they overlap."""
     result: list[Span] = []
     for span in sorted(spans, key=lambda s: (min(s), max(s))):
         if result and _touch(result[-1], span):

@@ -1,4 +1,4 @@
-"""A picture of a window: an HTML page that stands by itself, without scripts."""
+"""A picture of a window: an HTML page without scripts that needs no other file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def window_page(
 ) -> str:
     """The page. `scheme` is `dark` or `light`; the side bar is shown if there are folders.
 
-    With `dialog` the last dialog stands above the window, although it has been answered.
+    With `dialog`, the last dialog is drawn above the window, although it has been answered.
 
     Raises LookupError for another scheme.
     """
@@ -46,7 +46,7 @@ def window_page(
 
 
 def texts_size(window: WindowState, width: int, height: int, sidebar: bool | None = None) -> tuple[float, float]:
-    """What a window has for its texts, in the units of `metrics`, if its picture has this size."""
+    """The size of a window's text area, in the units of `metrics`, if its picture has this size."""
     return (width - _SIDEBAR * _has_sidebar(window, sidebar)) * EM_WIDTH / _CHARACTER, float(height - _BARS)
 
 

@@ -29,7 +29,7 @@ def _fill(colour: str) -> str:
 
 @dataclass
 class Marks:
-    """What is drawn on characters: (start, end, CSS), and on whole rows."""
+    """What is drawn on characters, as (start, end, CSS), and on whole rows."""
 
     spans: list[tuple[int, int, str]] = field(default_factory=list)
     rows: dict[int, str] = field(default_factory=dict)
@@ -41,7 +41,7 @@ _SIDES = {"t": "0 1px", "b": "0 -1px", "l": "1px 0", "r": "-1px 0"}
 
 
 def _outlined(css: str, is_first: bool, is_last: bool) -> str:
-    """The CSS of one piece of an outline; letters name its sides, and left and right are those of the whole."""
+    """The CSS of one piece of an outline. Letters name its sides; `l` and `r` are drawn at the outline's ends only."""
     if not css.startswith(OUTLINE):
         return css
     sides, colour = css.removeprefix(OUTLINE).split(maxsplit=1)
@@ -68,7 +68,7 @@ def _outline(rows: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, str]]
 
 
 class ViewPicture:
-    """Draws a view, from its scroll position on, as many rows as fit."""
+    """Draws as many rows of a view as fit, from its scroll position on."""
 
     def __init__(self, view: ViewState, highlighter: Highlighter, rows: int, focused: bool) -> None:
         self._view = view
@@ -206,7 +206,7 @@ class ViewPicture:
         return line + "".join(self._phantoms.get(row, ()))
 
     def _unfolded(self, start: int, end: int, marks: Marks) -> str:
-        """A line, with a mark for each fold; it continues after a fold over several lines."""
+        """A line, with a mark for each fold; after a fold over several lines, the rest of its last line follows."""
         pieces = []
         for first, last in self._folds:
             if start <= first <= end:
@@ -215,14 +215,14 @@ class ViewPicture:
         return "".join([*pieces, self._text(start, end, marks)])
 
     def _deleted_rows(self, row: int) -> str:
-        """What the reference document has in the place of the hunk of a row, as the inline diff shows it."""
+        """The reference document's lines for the hunk at a row, as the inline diff shows them."""
         css = f"background: {_fill(self._scheme.colours['redish'])}"
         lines = self._gone.get(row, [])
         number = '<span class="number"></span>'
         return "".join(f'<div class="row" style="{css}">{number}<pre>{html.escape(line)}</pre></div>' for line in lines)
 
     def _text(self, start: int, end: int, marks: Marks) -> str:
-        """The characters of a line, in pieces of one style each."""
+        """The characters of a line, split wherever the style changes."""
         on_line = [m for m in marks.spans if m[0] < end and m[1] > start]
         inline = self._inline_phantoms(start, end)
         carets = {b for _, b in self._view.selection if start <= b <= end and self._focused}

@@ -19,7 +19,7 @@ class Requests:
         self._app = app
 
     def handle(self, do: str, arguments: dict[str, Any]) -> Any:
-        """Do a request and return its result.
+        """Carry out a request and return its result.
 
         Raises LookupError for an unknown request, view or window, TypeError for wrong keys.
         """
@@ -61,9 +61,9 @@ class Requests:
         scratch: bool = False,
         read_only: bool = False,
     ) -> dict[str, Any]:
-        """Open an empty tab; with a text and settings of its own it is one as from before a restart.
+        """Open an empty tab, or with a text and settings one like those that a restart restores.
 
-        Whether it is then scratch and read-only as it was is a variation.
+        Whether it is then scratch and read-only as before is a variation.
         """
         target = self._window(window)
         self._app.commands.run("new_file", None, None, target)
@@ -152,9 +152,9 @@ class Requests:
         view: int | None = None,
         window: int | None = None,
     ) -> dict[str, Any]:
-        """Run a command of a view, of a window, or of what is focused; says whether it was enabled.
+        """Run a command of a view, of a window, or of what is focused; returns whether it was enabled.
 
-        Raises LookupError if there is no such command, which the editor would not even mention.
+        Raises LookupError if there is no such command, although the editor ignores those.
         """
         if not self._app.commands.exists(name):
             raise LookupError(f"no command {name!r}")
@@ -170,7 +170,7 @@ class Requests:
         return {"enabled": enabled}
 
     def enabled(self, name: str, args: dict[str, Any] | None = None, view: int | None = None) -> bool:
-        """Whether a command says that it can be run."""
+        """Whether a command is enabled."""
         window = self._app.active_window()
         target = self._view(view) if view is not None else window and window.active_view
         return self._app.commands.is_enabled(name, args, target or None, window)
@@ -189,11 +189,11 @@ class Requests:
         self._app.listeners.hover(self._view(view), point, int(HoverZone.TEXT))
 
     def complete(self, view: int, index: int = 0) -> None:
-        """Take one of the completions that are shown."""
+        """Insert one of the completions that are shown."""
         completions.commit(self._app, self._view(view), index)
 
     def close_annotations(self, view: int, key: str) -> None:
-        """Close the annotations of a key of regions, as with their ×."""
+        """Close the annotations of a key of regions, as a click on their × does."""
         links.close_annotations(self._view(view), key)
 
     def answer(self, panel: int | str | None = None, window: int | None = None) -> None:
@@ -211,7 +211,7 @@ class Requests:
         return state.describe(self._app, text)
 
     def resize(self, width: int, height: int, window: int | None = None, sidebar: bool | None = None) -> None:
-        """Give a window the size of its next pictures, which are as wide and high as their `render` says."""
+        """Give a window the size that pictures of this width and height show, in pixels."""
         state = self._window(window)
         state.size = render.texts_size(state, width, height, sidebar)
 

@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterator
 
 Result = tuple[str, int, int, str]
-"""The path, the line and the column, 0 where there is none, and the text."""
+"""The path; the line and the column, 0 if unknown; the message."""
 
 
 def results(text: str, file_regex: str, line_regex: str, base: str) -> Iterator[Result]:
-    """The results of a text.
+    """The results that a text names.
 
-    The expressions are those of `result_file_regex` and `result_line_regex`: a file, a line, a column, a message; and
-    without the file, which is the one above. `base` is `result_base_dir`, where relative paths begin.
+    The groups of `file_regex`, the setting `result_file_regex`, are the file, the line, the column and the message.
+    Those of `line_regex` are the same without the file, which is the last one above. `base` is `result_base_dir`, the
+    folder of relative paths.
     """
     in_file, in_line = (re.compile(regex) if regex else None for regex in (file_regex, line_regex))
     current = ""

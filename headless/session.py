@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def save(app: Application) -> None:
-    """Write down the windows' settings; the editor quits."""
+    """Save the windows' settings when the editor quits."""
     windows = [{"folders": window.folders, "settings": window.settings.own} for window in app.windows]
     try:
         replace_file(app.paths.session, (jsonc.dumps({"windows": windows}, pretty=True) + "\n").encode())
@@ -27,7 +27,7 @@ def save(app: Application) -> None:
 
 
 def restore(app: Application, window: WindowState) -> None:
-    """Give a window the settings that it had in the last run, if there was one."""
+    """Give a window the settings that it had in the last run, if any."""
     for kept in _windows(app.paths.session):
         if kept["folders"] == window.folders:
             for key, value in kept["settings"].items():

@@ -169,7 +169,7 @@ class SettingsStore:
                 report_exception()
 
     def packages_changed(self) -> None:
-        """A package has come or gone: collate the defaults again."""
+        """Merge the defaults again, since a package has been added or removed."""
         for state in self._by_name.values():
             before, state.defaults.own = state.defaults.own, {}
             self._collate(state)
@@ -183,7 +183,7 @@ class SettingsStore:
                 self.changed(state)
 
     def set(self, state: SettingsState, key: str, value: Any) -> None:
-        """Set a value, and tell the listeners if it is another."""
+        """Set a value, and tell the listeners if it has changed."""
         if key in state.own and state.own[key] == value and type(state.own[key]) is type(value):
             return
         state.own[key] = copy.deepcopy(value)

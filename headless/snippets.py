@@ -18,14 +18,14 @@ class Snippet:
     fields: dict[int, list[Span]] = field(default_factory=dict)
 
     def first(self) -> list[Span]:
-        """What is selected to begin with: the first field, else where `$0` is, else the end."""
+        """What is selected at first: the first field, else the place of `$0`, else the end."""
         numbers = sorted(number for number in self.fields if number)
         end = len(self.text)
         return self.fields[numbers[0]] if numbers else self.fields.get(0, [(end, end)])
 
 
 def parse(contents: str, variables: dict[str, str] | None = None) -> Snippet:
-    """The snippet of a text; an unknown variable is nothing."""
+    """The snippet of a text; an unknown variable becomes an empty string."""
     result = Snippet()
     # Of each field or variable that is open: its name, where it began, and whether its default text counts.
     opened: list[tuple[str, int]] = []
@@ -59,5 +59,5 @@ def _close(snippet: Snippet, name: str, start: int, variables: dict[str, str]) -
 
 
 def indented(contents: str, indent: str) -> str:
-    """A snippet whose lines but the first begin with the indentation of the line where it is inserted."""
+    """A snippet with `indent`, that of the line where it is inserted, before each line except the first."""
     return contents.replace("\n", "\n" + indent)

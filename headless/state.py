@@ -1,4 +1,4 @@
-"""What can be seen of the editor, as plain values for JSON."""
+"""What the editor shows, as plain values for JSON."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 DEFINITION = re.compile(r"^[ \t]*(?:async\s+)?(class|def|fn|func|function)\s+(\w+)", re.MULTILINE)
 LARGEST = 1024 * 1024
-"""Bytes of a file that is still indexed."""
+"""The largest file that is indexed, in bytes."""
 _IGNORED = {".git", ".hg", ".svn", ".venv", "__pycache__", "node_modules"}
 
 
@@ -25,12 +25,12 @@ class Found:
 
 
 def definitions(text: str) -> list[Found]:
-    """What begins a line with one of the usual words for a function or a class."""
+    """What a line defines that begins with one of the usual words for a function or a class."""
     return [Found(found[2], *found.span(2), found[1]) for found in DEFINITION.finditer(text)]
 
 
 def references(text: str, name: str) -> list[Found]:
-    """Where a name is that is defined elsewhere."""
+    """Where a name stands, except where it is defined."""
     defined = {found.start for found in definitions(text)}
     every = re.finditer(rf"\b{re.escape(name)}\b", text)
     return [Found(name, *found.span(), "") for found in every if found.start() not in defined]

@@ -74,7 +74,7 @@ _FIELD = re.compile(r"^(name|scope|hidden):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 
 
 def register(package: str, definitions: dict[str, str]) -> None:
-    """A package's own syntaxes are these: the texts of its `.sublime-syntax` files by their names."""
+    """Set a package's own syntaxes, given as the texts of its `.sublime-syntax` files by name."""
     forget(package)
     for file, text in definitions.items():
         fields = {key: value.strip("'\"") for key, value in _FIELD.findall(text)}
@@ -85,7 +85,7 @@ def register(package: str, definitions: dict[str, str]) -> None:
 
 
 def forget(package: str) -> None:
-    """A package is gone, and its syntaxes with it. The editor's own stay."""
+    """Remove a package's syntaxes; the editor's own stay."""
     known = {row[0] for row in _TABLE} | {"Text"}
     if package not in known:
         gone = [path for path in _BY_PATH if path.startswith(f"Packages/{package}/")]

@@ -28,7 +28,7 @@ class Tabs:
     # -- opening -------------------------------------------------------------------------------
 
     def open_file(self, window: WindowState, path: str, flags: int = 0, group: int = -1) -> ViewState:
-        """Show the tab of a file, made and loading if there is none yet."""
+        """Show the tab of a file; if there is none yet, open one, which loads later."""
         path, row, col = _split_position(path) if flags & NewFileFlags.ENCODED_POSITION else (
             path, 0, 0)  # fmt: skip
         path = os.path.abspath(path)
@@ -43,7 +43,7 @@ class Tabs:
     def _open_view(
         self, window: WindowState, path: str, flags: int, number: int, group_given: bool
     ) -> ViewState | None:
-        """An open tab of the file that will do, shown and focused."""
+        """Show an open tab of the file, if there is one that `flags` allow."""
         if flags & NewFileFlags.FORCE_CLONE:
             return None
         here = [v for v in window.groups[number].sheets if v.view and self._is_of(v.view, path)]
@@ -99,7 +99,7 @@ class Tabs:
         return sheet
 
     def add_sheet(self, sheet: SheetState, flags: int = 0, group: int = -1) -> None:
-        """Put a new sheet into its window, behind the focused tab."""
+        """Put a new sheet into its window, after the focused tab."""
         window = sheet.window
         target = window.groups[window.group_number(group)]
         sheet.transient = bool(flags & NewFileFlags.TRANSIENT)
@@ -131,7 +131,7 @@ class Tabs:
         self._app.focus_changed()
 
     def keep(self, view: ViewState) -> None:
-        """A modified preview becomes a tab of its own."""
+        """Turn a modified preview into a tab of its own."""
         if view.sheet is not None:
             view.sheet.transient = view.sheet.semi_transient = False
 

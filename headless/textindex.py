@@ -1,4 +1,4 @@
-"""Where the lines of a text start, worked out as far as someone has asked."""
+"""Where the lines of a text start, computed on demand."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _CHUNK = 1 << 16
 class LineIndex:
     """The offsets of line starts of one text.
 
-    The index grows on demand and forgets everything behind an edit, so that typing near the
-    end of a large buffer costs nothing and typing at its start costs one scan.
+    The index grows on demand and forgets everything after an edit, so that typing near the end of a large buffer costs
+    nothing and typing at its start costs one scan.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -20,7 +20,7 @@ class LineIndex:
         self._scanned = 0
 
     def edited(self, text: str, at: int) -> None:
-        """The text is now `text`; nothing before the offset `at` has changed."""
+        """Take the new text, in which nothing before the offset `at` has changed."""
         self._text = text
         del self._starts[bisect_right(self._starts, at) :]
         self._scanned = min(self._scanned, at)

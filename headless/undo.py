@@ -27,12 +27,12 @@ class Step:
 
     @property
     def typed(self) -> str:
-        """What was typed, if this is a step of typing on one line; else nothing."""
+        """What was typed, if this step is typing on one line; else an empty string."""
         characters = str((self.args or {}).get("characters", "")) if self.command == "insert" else ""
         return "" if "\n" in characters else characters
 
     def takes(self, following: Step) -> bool:
-        """Whether `following` is a letter typed right behind this step's text."""
+        """Whether `following` is a letter typed right after this step's text."""
         return bool(self.typed) and len(following.typed) == 1 and following.before == self.after
 
     def take(self, following: Step) -> None:
@@ -48,8 +48,8 @@ class History:
     def __init__(self) -> None:
         self._done: list[Step] = []
         self._undone: list[Step] = []
-        # The step after which the text was what is on disk; None: the very start. A step
-        # that can no longer be reached leaves the buffer modified for good.
+        # The step after which the text was what is on disk; None stands for the very start.
+        # Once that step can't be reached any more, the buffer stays modified for good.
         self._clean: object = None
         self._base: object = None
         # How many steps there were when the mark for gluing was set.
@@ -61,17 +61,17 @@ class History:
 
     @property
     def modified(self) -> bool:
-        """Whether the text is another than when `mark_clean` was last called."""
+        """Whether the text differs from the one when `mark_clean` was last called."""
         return self._top is not self._clean
 
     def mark_clean(self) -> None:
-        """The text as it is now is the one on disk."""
+        """Note that the present text is the one on disk."""
         self._clean = self._top
 
     def record(self, step: Step) -> None:
-        """A command has made `step`; what was undone before can't be redone any more.
+        """Add the step of a command; what was undone before can no longer be redone.
 
-        A letter that is typed behind others becomes part of their step.
+        A letter typed after others becomes part of their step.
         """
         glues = variations.chosen("typed-letters") == "one-step" and not self._undone
         if glues and self._done and self._done[-1] is not self._clean and self._done[-1].takes(step):
@@ -81,16 +81,16 @@ class History:
         self._undone.clear()
 
     def mark(self, *, again: bool = True) -> None:
-        """The next step is the first of those that `glue` makes one; `again`: also if there is a mark already."""
+        """Make the next step the first of those that `glue` joins; with `again`, even if there is a mark already."""
         if again or self._mark is None:
             self._mark = len(self._done)
 
     def unmark(self) -> None:
-        """Glue nothing."""
+        """Remove the mark."""
         self._mark = None
 
     def glue(self) -> None:
-        """Make one step of all since the mark."""
+        """Join all steps since the mark."""
         mark, self._mark = self._mark, None
         glued = [] if mark is None else self._done[mark:]
         if len(glued) < 2:
@@ -102,14 +102,14 @@ class History:
         self._done[mark:] = [whole]
 
     def undo(self) -> Step | None:
-        """The step to take back, if any."""
+        """The step to undo, if any."""
         if not self._done:
             return None
         self._undone.append(self._done.pop())
         return self._undone[-1]
 
     def redo(self) -> Step | None:
-        """The step to make again, if any."""
+        """The step to redo, if any."""
         if not self._undone:
             return None
         self._done.append(self._undone.pop())

@@ -1,7 +1,7 @@
-"""What nobody knows about the real editor, or what differs between its versions: the stand-in can behave in each way.
+"""What nobody knows about the real editor, or what differs between its versions; the stand-in can behave either way.
 
 A package should do its work under every one. `headless-sublime test --variation NAME=VALUE` chooses one,
-`--variations random --seed N` chooses all of them by chance. The choice is the process's, as the editor is.
+`--variations random --seed N` chooses all of them by chance. The choice holds for the whole process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Variation:
     about: str
     behaviours: tuple[str, ...]
     source: str = "none"
-    """What speaks for one behaviour or the other: I#n is an issue of the editor's tracker."""
+    """The evidence for either behaviour. I#n is an issue of sublimehq/sublime_text."""
 
     @property
     def default(self) -> str:
@@ -158,7 +158,7 @@ def reset() -> None:
 
 
 def alone() -> Iterator[str]:
-    """Each behaviour that is no default, as `choose` wants it."""
+    """Each behaviour other than a default, in the form that `choose` takes."""
     for variation in REGISTRY.values():
         for behaviour in variation.behaviours[1:]:
             yield f"{variation.name}={behaviour}"

@@ -28,7 +28,7 @@ NO_UNDO = 8192
 class Completions:
     """The lists that a view has been given for a place in its text; they may still be empty.
 
-    `start` is where what counts as typed begins, `asked_at` where the caret was.
+    `start` is where the typed prefix begins, `asked_at` where the caret was.
     """
 
     start: int
@@ -93,7 +93,7 @@ class ViewState:
             self.folds = [span for span in moved(self.folds, change) if span[0] != span[1]]
 
     def hide_popup(self) -> None:
-        """Show no popup any more."""
+        """Hide the popup."""
         popup, self.popup = self.popup, None
         if popup is not None and popup.on_hide is not None:
             popup.on_hide()
@@ -179,7 +179,7 @@ class GroupState:
         return self.selected[-1] if self.selected else None
 
     def touch(self, sheet: SheetState) -> None:
-        """`sheet` has been focused last."""
+        """Note that `sheet` was focused last."""
         if sheet in self.used:
             self.used.remove(sheet)
         self.used.append(sheet)
@@ -191,7 +191,7 @@ class GroupState:
             self.touch(sheets[-1])
 
     def insert(self, index: int, sheet: SheetState) -> None:
-        """Add a tab at `index`; a negative one means behind the last."""
+        """Add a tab at `index`; a negative one means after the last."""
         self.sheets.insert(len(self.sheets) if index < 0 else index, sheet)
 
     def remove(self, sheet: SheetState) -> None:

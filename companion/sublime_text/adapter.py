@@ -366,7 +366,7 @@ class Adapter:
 
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""
-        self.unsaved.settled(view)
+        self.unsaved.settled(view, _loaded_text(view))
         name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not self.own_saves.is_own(name):
             self.thread.post(lambda companion: companion.changes.saved(name, since))
@@ -375,11 +375,11 @@ class Adapter:
         """A file was loaded, or loaded again because it has changed on the disk."""
         if (window := view.window()) and is_code(view):
             identifier = WindowId(window.id())
+            text = _loaded_text(view)
             self.written.loaded(view)
-            self.unsaved.settled(view)
+            self.unsaved.settled(view, text)
             self.comments.loaded(view)
             if name := view.file_name():
-                text = view.substr(sublime.Region(0, view.size())) if view.size() <= MAX_LOADED else None
                 self.thread.post(lambda companion: companion.changes.loaded(identifier, name, text), ("loaded", name))
 
     def window_opened(self, window: sublime.Window) -> None:
@@ -506,7 +506,7 @@ class Adapter:
 
     def written_below(self, window: WindowId, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
         """Agents have written a file of which a tab has unsaved text. `path` is absolute."""
-        self._bridge.post(lambda: self.unsaved.written_below(path, agents, before))
+        self._bridge.post(lambda: self.unsaved.written_below(path, agents, before, after))
 
     async def buffer(self, path: str) -> str | None:
         """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
@@ -752,3 +752,8 @@ def _mention(message: str, window: WindowId) -> None:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
+
+
+def _loaded_text(view: sublime.View) -> str | None:
+    """The text that a view has in common with its file; None if it is too large."""
+    return view.substr(sublime.Region(0, view.size())) if view.size() <= MAX_LOADED else None

@@ -25,7 +25,7 @@ def command_url(cmd: str, args: CommandArgsLike | None = None) -> str:
 
 
 def parse_command(text: str) -> tuple[str, dict[str, object]]:
-    """The command and arguments of a string that `format_command` or `command_url` made.
+    """The command and arguments in a string made by `format_command` or `command_url`.
 
     Raises ValueError if the arguments are not JSON.
     """

@@ -115,14 +115,14 @@ class AutoCompleteFlags(enum.IntFlag):
 
 
 class CompletionItemFlags(enum.IntFlag):
-    """What happens to a completion after it was put into the text."""
+    """What happens to a completion once it has been inserted."""
 
     NONE = 0
     KEEP_PREFIX = 1
 
 
 class DialogResult(enum.IntEnum):
-    """What a person has answered in a dialog of yes, no and cancel."""
+    """A person's answer to a dialog with yes, no and cancel."""
 
     CANCEL = 0
     YES = 1
@@ -225,7 +225,7 @@ _PREFIXES: dict[type[enum.IntEnum | enum.IntFlag], str] = {
     SymbolSource: "SYMBOL_SOURCE_",
     SymbolType: "SYMBOL_TYPE_",
 }
-"""What the old names of each enumeration's members begin with. A zero has none, unless it means something."""
+"""The prefix of the old names of each enumeration's members. A zero has no old name, unless it means something."""
 
 for _enumeration, _prefix in _PREFIXES.items():
     globals().update(

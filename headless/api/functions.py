@@ -28,7 +28,7 @@ class FileTooLargeError(FileNotFoundError):
 
 
 def version() -> str:
-    """The build that the stand-in stands for."""
+    """The build that the stand-in imitates."""
     return VERSION
 
 

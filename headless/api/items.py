@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def _told(item: Any, first: Iterable[str], named: Iterable[str]) -> str:
-    """The representation of a record: some of its attributes by their values alone, others with their names."""
+    """The representation of a record: the attributes in `first` without their names, those in `named` with them."""
     values = [repr(getattr(item, name)) for name in first]
     values += [f"{name}={getattr(item, name)!r}" for name in named]
     return f"{type(item).__name__}({', '.join(values)})"

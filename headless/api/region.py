@@ -133,7 +133,7 @@ class TextChange:
 
 
 class Edit:
-    """The right to change a view's text, as long as its command runs."""
+    """The right to change a view's text while its command runs."""
 
     def __init__(self, token: int) -> None:
         self.edit_token = token

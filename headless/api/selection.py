@@ -33,7 +33,7 @@ class Selection:
         app().selection_changed(view)
 
     def __iter__(self) -> Iterator[Region]:
-        # As in the editor: as many regions as there are at first, each as it is when its turn comes.
+        # As in the editor: the number of regions is read once, each region when its turn comes.
         for index in range(len(self)):
             spans = self._view().selection
             yield self._region(spans[index]) if index < len(spans) else Region(-1)
@@ -55,7 +55,7 @@ class Selection:
     def __eq__(self, rhs: object) -> bool:
         return isinstance(rhs, Selection) and list(self) == list(rhs)
 
-    # A selection changes; it can't be a key.
+    # A selection changes, so it can't be a key.
     __hash__ = None  # type: ignore[assignment]
 
     def __lt__(self, rhs: Selection | None) -> bool:
@@ -102,7 +102,7 @@ class Selection:
         return any(region in self._region(span) for span in self._view().selection)
 
     def has_empty_region(self) -> bool:
-        """Whether there is a caret without a selected text."""
+        """Whether any region is a caret without a selected text."""
         return any(region.empty() for region in self)
 
     def has_non_empty_region(self) -> bool:
@@ -110,5 +110,5 @@ class Selection:
         return any(not region.empty() for region in self)
 
     def has_multiple_non_empty_regions(self) -> bool:
-        """Whether texts at several places are selected."""
+        """Whether text is selected at several places."""
         return sum(not region.empty() for region in self) > 1

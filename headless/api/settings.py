@@ -10,7 +10,7 @@ from headless.settings import SettingsState
 
 
 class Settings:
-    """Like a `dict`; keys that are not set here are looked up above."""
+    """Like a `dict`; keys that are not set here are looked up in the settings above."""
 
     def __init__(self, id: int) -> None:
         self.settings_id = id
@@ -83,6 +83,6 @@ class Settings:
 
     @locked
     def clear_on_change(self, tag: str) -> None:
-        """Call the callbacks of this tag no more."""
+        """Remove the callbacks of this tag."""
         state = self._state()
         state.listeners = [entry for entry in state.listeners if entry[0] != tag]

@@ -104,7 +104,7 @@ class Sheet:
         return state.window.group_of(state) if state else None
 
     def close(self, on_close: Callable[[bool], None] = _ignore) -> None:
-        """Close it; `on_close` is told whether it was closed."""
+        """Close it; `on_close` gets whether it was closed."""
 
         def close() -> None:
             state = self._state()

@@ -29,7 +29,7 @@ def _ignore(closed: bool) -> None:
 
 
 class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
-    """A look at a text."""
+    """A view of a text."""
 
     def __init__(self, id: int) -> None:
         self.view_id = id
@@ -155,7 +155,7 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
 
     @locked
     def set_read_only(self, read_only: bool) -> None:
-        """Allow or forbid to change its text."""
+        """Allow or forbid changes to its text."""
         self._state().buffer.read_only = read_only
 
     @locked
@@ -241,7 +241,7 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
         return self._state().edit_depth > 0
 
     def insert(self, edit: Edit, pt: Point, text: str) -> int:
-        """Insert a text; returns how many characters that were, after tab translation."""
+        """Insert a text; returns its length after tab translation."""
         return app().edits.change(self._state(), edit, pt, pt, text)
 
     def erase(self, edit: Edit, region: Region) -> None:
@@ -249,7 +249,7 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
         app().edits.change(self._state(), edit, region.a, region.b, "")
 
     def replace(self, edit: Edit, region: Region, text: str) -> None:
-        """Put another text in the place of a region's; see Edits.replace for what becomes of the selection."""
+        """Replace a region's text; see Edits.replace for what becomes of the selection."""
         app().edits.replace(self._state(), edit, region.a, region.b, text)
 
     @locked
@@ -260,7 +260,7 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
 
     @locked
     def clear_undo_stack(self) -> None:
-        """Forget all that could be undone."""
+        """Forget all steps that could be undone."""
         self._state().buffer.history.clear()
 
     @locked
@@ -282,7 +282,7 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
 
     @locked
     def reset_reference_document(self) -> None:
-        """Compare the text with nothing any more."""
+        """Stop comparing the text."""
         self._state().buffer.reference = None
 
     # -- status --------------------------------------------------------------------------------

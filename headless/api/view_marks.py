@@ -37,7 +37,7 @@ class ViewMarks:
         on_navigate: Callable[[str], None] | None = None,
         on_close: Callable[[], None] | None = None,
     ) -> None:
-        """Mark regions; those of the same key go.
+        """Mark regions; those added with the same key before are removed.
 
         Raises ValueError for an icon that is no string, or annotations that are no list of one for each region.
         """
@@ -127,7 +127,7 @@ class ViewMarks:
         on_navigate: Callable[[str], None] | None = None,
         on_hide: Callable[[], None] | None = None,
     ) -> None:
-        """Show a popup, in the place of one that is shown."""
+        """Show a popup, instead of one that is shown."""
         self.hide_popup()
         view = self._state()
         view.popup = Popup(content, location, int(flags), on_navigate, on_hide, view.selection)

@@ -43,7 +43,7 @@ class ViewText:
 
     @locked
     def substr(self, x: Region | Point) -> str:
-        """A part of the text; a point gives the character behind it, NUL where there is none."""
+        """A part of the text; a point gives the character after it, NUL if there is none."""
         if isinstance(x, Region):
             return self._text[max(0, x.begin()) : max(0, x.end())]
         return self._text[max(0, x) : max(0, x + 1)] or "\x00"
@@ -101,13 +101,13 @@ class ViewText:
 
     @locked
     def full_line(self, x: Region | Point) -> Region:
-        """The whole line or lines, with the last newline; a region's end behind a newline is on the next line."""
+        """The whole line or lines, with the last newline; a region's end after a newline is on the next line."""
         line = self.line(x)
         return Region(line.a, min(len(self._text), line.b + 1))
 
     @locked
     def lines(self, region: Region) -> list[Region]:
-        """The lines that a region touches, whole; a region that ends behind a newline leaves the next line out."""
+        """The whole lines that a region touches, without the line after a newline where it ends."""
         begin, end = self._buffer.clamped([span_of(region)])[0]
         if end > begin and self._text[end - 1] == "\n":
             end -= 1
@@ -275,7 +275,7 @@ class ViewText:
 
     @locked
     def symbol_regions(self) -> list[SymbolRegion]:
-        """The functions and classes of a text: what begins a line with one of the usual words for them."""
+        """The functions and classes of a text: what a line defines that begins with one of the usual words for them."""
         kinds = {"class": KIND_TYPE}
         return [
             SymbolRegion(

@@ -12,7 +12,7 @@ class ClipboardHistory:
         self.storage: list[str] = []
 
     def push_text(self, text: str) -> None:
-        """Remember a text; an empty one is nothing."""
+        """Remember a text; an empty one is ignored."""
         if text:
             self.storage = [text, *(each for each in self.storage if each != text)][: self.LIST_LIMIT]
 

@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 def __getattr__(name: str) -> Any:
-    """What packages look into: the listeners, those by view and by buffer too, and the commands. A copy, in part."""
+    """The tables of listeners and commands, which packages read; some are copies."""
     tables = {
         "view_event_listeners": "by_view",
         "text_change_listeners": "by_buffer",
@@ -68,7 +68,7 @@ def unload_plugin(modulename: str) -> None:
 
 
 def check_view_event_listeners(view: _view.View) -> None:
-    """Make or remove a view's own listeners as `is_applicable` says."""
+    """Create or remove a view's own listeners, as `is_applicable` says."""
     _host.app().listeners.attach(_host.app().view(view.view_id))
 
 
@@ -84,11 +84,11 @@ class CommandInputHandler(Generic[_T]):
         return ""
 
     def initial_text(self) -> str:
-        """What is there to begin with."""
+        """The text in the input box at first."""
         return ""
 
     def initial_selection(self) -> list[tuple[int, int]]:
-        """What of the initial text is selected."""
+        """The selected parts of the initial text."""
         return []
 
     def preview(self, text: _T) -> str | _Html:
@@ -147,7 +147,7 @@ class CommandInputHandler(Generic[_T]):
 
 
 class BackInputHandler(CommandInputHandler[Any]):
-    """Goes back to the handler before."""
+    """Goes back to the previous handler."""
 
     def name(self) -> str:
         """The editor's name for it."""
@@ -232,11 +232,11 @@ class Command:
         return False
 
     def description(self) -> str | None:
-        """What menus say, if they have no caption."""
+        """The menu entry's text, if the menu has no caption for it."""
         return ""
 
     def want_event(self) -> bool:
-        """Whether it wants to know of the mouse."""
+        """Whether it wants the mouse's event."""
         return False
 
     def input(self, args: dict[str, Value]) -> CommandInputHandler[Any] | None:

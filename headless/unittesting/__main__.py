@@ -81,7 +81,7 @@ class BrokenModule(unittest.TestCase):
         return self._name
 
     def fail_to_import(self) -> None:
-        """Raise what the import has raised."""
+        """Raise the error of the import."""
         raise self._error
 
 
@@ -164,7 +164,7 @@ def run(options: argparse.Namespace) -> int:
         package = os.path.join(app.paths.packages, name)
         tests = os.path.join(package, *inside.split("."))
     broken = app.loader.add(package, name)
-    # Again: the package UnitTesting puts its own there, whose cases want its own runner.
+    # Once more, since the package UnitTesting puts its own cases there, which need its own runner.
     cases.install()
     app.loader.add_folder(f"{name}.{inside}", os.path.abspath(tests))
     steps.set_timeout_ms(condition_timeout(package))
@@ -196,7 +196,7 @@ def _choose(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the tests in temporary folders of the person; exit with 1 unless all is well."""
+    """Run the tests with temporary home and data folders; exit with 1 unless all pass."""
     command_line = parser()
     options = command_line.parse_args(arguments)
     if options.variations == "list":
@@ -214,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     finally:
         shutil.rmtree(home, ignore_errors=True)
     sys.stdout.flush()
-    # A package's threads that are left must not keep the process.
+    # Threads that a package has left must not keep the process alive.
     guard = threading.Timer(EXIT_LIMIT, lambda: os._exit(code))
     guard.daemon = True
     guard.start()

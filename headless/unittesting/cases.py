@@ -78,7 +78,7 @@ class DeferrableTestCase(unittest.TestCase):
     def _drive(cls, steps: Any) -> tuple[()]:
         if not isinstance(steps, Coroutine):
             return drive(steps)
-        # A test says so with a parameter, its class with an attribute.
+        # A test sets its limit with a parameter, its class with an attribute.
         frame = getattr(steps, "cr_frame", None)
         timeout = frame.f_locals.get("timeout_ms", cls.timeout_ms) if frame else cls.timeout_ms
         future = cls.run_coroutine(steps)
@@ -114,7 +114,7 @@ def _driven(function: Callable[[Any], Any]) -> classmethod[Any, [], tuple[()]]:
 
 def _driven_cleanups(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def run(self: Any) -> Any:
-        # What goes wrong there is an error of the test, and must not end the run.
+        # An error there belongs to the test, and must not end the run.
         with self._outcome.testPartExecutor(self) if self._outcome else contextlib.nullcontext():
             self._drive(function(self))
         return ()
@@ -129,7 +129,7 @@ class AsyncTestCase(DeferrableTestCase):
 
     @staticmethod
     def run_coroutine(coro: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """Begin to run a coroutine."""
+        """Start a coroutine."""
         if AsyncTestCase._loop is None:
             AsyncTestCase._loop = asyncio.new_event_loop()
             threading.Thread(target=AsyncTestCase._loop.run_forever, name="asyncio", daemon=True).start()
@@ -205,20 +205,20 @@ class _ViewMixin:
         return self.view.substr(sublime.Region(0, self.view.size()))
 
     def assertCaretAt(self, row: int, col: int) -> None:
-        """The first selection begins here."""
+        """Check that the first selection begins here."""
         self._equal(self.view.sel()[0].begin(), self.textPoint(row, col))
 
     def assertCaretsAt(self, carets: Iterable[tuple[int, int]]) -> None:
-        """The selections begin exactly at these rows and columns."""
+        """Check that the selections begin exactly at these rows and columns."""
         begins = tuple(region.begin() for region in self.view.sel())
         self._equal(begins, tuple(self.textPoint(row, col) for row, col in carets))
 
     def assertViewContentsEqual(self, text: str) -> None:
-        """The view has exactly this text."""
+        """Check that the view has exactly this text."""
         self._equal(self.getText(), text)
 
     def assertRowContentsEqual(self, row: int, text: str) -> None:
-        """The line has exactly this text."""
+        """Check that the line has exactly this text."""
         self._equal(self.getRowText(row), text)
 
     def _equal(self, found: object, wanted: object) -> None:
@@ -284,7 +284,7 @@ class OverridePreferencesTestCase(DeferrableTestCase):
 
     @classmethod
     def tearDownClass(cls) -> None:
-        """Bring back the files that were there."""
+        """Restore the files that were there."""
         for name in cls.override_preferences:
             path = _user_file(name)
             with contextlib.suppress(FileNotFoundError):

@@ -17,16 +17,15 @@ AWAIT_WORKER = "AWAIT_WORKER"
 
 
 def set_timeout_ms(timeout: float) -> None:
-    """Wait for a condition that long, in milliseconds, unless it says otherwise."""
+    """Set the limit in milliseconds for a condition that has none of its own."""
     global _timeout_ms  # noqa: PLW0603 - the tests of a process run one after another
     _timeout_ms = timeout
 
 
 def drive(steps: Any) -> tuple[()]:
-    """Run a test's generator to its end; anything else has run already.
+    """Run a test's generator to its end; anything else has already run.
 
-    Returns something empty, so that `yield from super().setUp()` also works on what has been
-    driven before.
+    Returns an empty tuple, so that `yield from super().setUp()` works when that has already been driven.
     """
     if not isinstance(steps, Generator):
         return ()

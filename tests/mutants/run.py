@@ -22,10 +22,7 @@ NEEDED = (
     "headless",
     "tests/unit",
     "tests/sublime",
-    "tests/agent_talk.py",
-    "tests/conftest.py",
-    "tests/listening.py",
-    "tests/scripted_agent.py",
+    "tests/npm/agents/claude-agent-acp/node_modules/@agentclientprotocol/sdk/schema",
 )
 LIMIT = 300
 """Seconds for the tests of one mutant; one that makes them wait for ever is noticed too."""
@@ -33,7 +30,7 @@ LIMIT = 300
 
 def copy_to(folder: Path) -> None:
     """Copy what the tests need."""
-    files = [path.name for path in ROOT.iterdir() if path.is_file()]
+    files = [path.relative_to(ROOT) for where in (ROOT, ROOT / "tests") for path in where.iterdir() if path.is_file()]
     for name in (*NEEDED, *files):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():

@@ -145,7 +145,7 @@ class TestDiffs(Checks):
 
     def test_the_question_about_unsaved_text(self) -> Steps:
         self.view.run_command("insert", {"characters": "mine"})
-        loaded("sublime_text.package").adapter().unsaved.written_below(str(self.file), [HOSTILE], b"")
+        loaded("sublime_text.package").adapter().unsaved.written_below(str(self.file), [HOSTILE], b"", b"")
         self.is_harmless(f"{HOSTILE} has written", "Merge")
         yield 1
 

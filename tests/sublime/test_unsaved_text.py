@@ -28,8 +28,19 @@ class TestUnsavedText(CompanionCase):
     def agent_writes(self, after: str) -> Steps:
         """An agent writes the file, which is noticed."""
         self.file.write_bytes(after.encode())
-        self.adapter.written_below(self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode())
+        self.noticed(after)
         yield lambda: self.screen.phantoms(self.view, PHANTOM)
+
+    def noticed(self, after: str) -> None:
+        """A look has found what an agent has written."""
+        self.adapter.written_below(self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode())
+
+    def nothing_is_asked(self) -> Steps:
+        """What was posted before has come, and the tab isn't asked about."""
+        come: list[bool] = []
+        self.adapter._bridge.post(lambda: come.append(True))
+        yield lambda: come
+        self.assertEqual(self.screen.phantoms(self.view, PHANTOM), [])
 
     def test_both_are_merged_and_nothing_is_saved(self) -> Steps:
         self.type("mine\n")
@@ -45,6 +56,61 @@ class TestUnsavedText(CompanionCase):
         self.assertEqual(self.screen.phantoms(self.view, PHANTOM), [])
         self.view.run_command("undo")
         self.assertEqual(text_of(self.view), f"mine\n{BEFORE}")
+
+    def test_a_late_look_does_not_ask_about_what_was_merged_or_kept(self) -> Steps:
+        """Two windows whose folders overlap look at one file, each in its own time."""
+        after = BEFORE.replace("line 6\n", "line six\n")
+        for href in ("merge", "keep"):
+            with self.subTest(href):
+                self.file.write_text(BEFORE)
+                self.view.run_command("revert")
+                yield lambda: text_of(self.view) == BEFORE
+                self.type("mine\n")
+                yield from self.agent_writes(after)
+                self.screen.click(self.view, href)
+                yield lambda: not self.screen.phantoms(self.view, PHANTOM)
+                self.noticed(after)
+                yield from self.nothing_is_asked()
+
+    def test_a_late_look_does_not_ask_about_what_the_tab_had_loaded_before_it_was_edited(self) -> Steps:
+        after = BEFORE.replace("line 6\n", "line six\n")
+        self.file.write_text(after)
+        yield lambda: text_of(self.view) == after
+        self.type("mine\n")
+        self.noticed(after)
+        yield from self.nothing_is_asked()
+
+    def test_what_an_agent_writes_after_the_decision_is_asked_about(self) -> Steps:
+        after = BEFORE.replace("line 6\n", "line six\n")
+        for href in ("keep", "merge"):
+            self.type("mine\n")
+            yield from self.agent_writes(after)
+            self.screen.click(self.view, href)
+            yield lambda: not self.screen.phantoms(self.view, PHANTOM)
+            after += f"{href}\n"
+        yield from self.agent_writes(after)
+
+    def test_a_second_merge_begins_with_what_the_first_has_merged(self) -> Steps:
+        """Else both sides would have changed the line, each in its own way."""
+        first = BEFORE.replace("line 6\n", "line six\n")
+        second = BEFORE.replace("line 6\n", "line VI\n")
+        self.type("mine\n")
+        for after in (first, second):
+            yield from self.agent_writes(after)
+            self.screen.click(self.view, "merge")
+            yield lambda text=after: text_of(self.view) == f"mine\n{text}"
+
+    def test_a_merge_after_one_that_was_undone_begins_with_what_was_there_before_both(self) -> Steps:
+        first = BEFORE.replace("line 6\n", "line six\n")
+        second = first.replace("line 8\n", "line eight\n")
+        self.type("mine\n")
+        yield from self.agent_writes(first)
+        self.screen.click(self.view, "merge")
+        yield lambda: text_of(self.view) == f"mine\n{first}"
+        self.view.run_command("undo")
+        yield from self.agent_writes(second)
+        self.screen.click(self.view, "merge")
+        yield lambda: text_of(self.view) == f"mine\n{second}"
 
     def test_what_conflicts_stays_as_it_is(self) -> Steps:
         self.type("mine ")

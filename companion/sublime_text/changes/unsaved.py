@@ -6,6 +6,7 @@ Nothing is decided by itself: the tab keeps its text until the person says what 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +60,22 @@ class _Written:
     agent: str
     before: bytes
     """What was on the disk when both were the same, or at least before the first write."""
+    merged: bytes | None
+    """What was on the disk when both were merged last; None if they weren't."""
+    after: bytes
+    """What the agent has written last, as far as it was noticed."""
     phantom: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the disk had when a tab was loaded, saved or decided about: a late look tells nothing new of that."""
+
+    digest: bytes
+    """Of the text."""
+    before: bytes | None = None
+    """As in `_Written`, if the tab was decided about."""
+    merged: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,29 +105,44 @@ class UnsavedTexts:
         self._encodings = encodings
         self._loaded = loaded
         self._written: dict[int, _Written] = {}
+        self._known: dict[int, _Known] = {}
 
-    def written_below(self, path: str, agents: Sequence[str], before: bytes) -> None:
-        """An agent has written a file. A tab with unsaved text of it says so, once until it is decided."""
+    def written_below(self, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
+        """An agent has written a file. A tab with unsaved text of it says so, once until it is decided.
+
+        `before` and `after` are the file's content. Several looks may tell of one write, the last of them late.
+        """
         agent = " and ".join(agents) or "An agent"
         for view in views_of_file(path):
             if not view.is_dirty():
                 continue
-            if known := self._written.get(view.id()):
-                known.agent = agent
+            if written := self._written.get(view.id()):
+                written.agent, written.after = agent, after
                 continue
-            self._written[view.id()] = _Written(view, path, agent, before)
-            self._draw(self._written[view.id()])
+            known = self._known.get(view.id())
+            if known and known.digest == self._digest_of(path, after):
+                continue
+            base, merged = (known.before, known.merged) if known else (None, None)
+            written = _Written(view, path, agent, before if base is None else base, merged, after)
+            self._written[view.id()] = written
+            self._draw(written)
             if window := view.window():
-                NOTICES.add(_words(self._written[view.id()]), window)
+                NOTICES.add(_words(written), window)
 
-    def settled(self, view: sublime.View) -> None:
-        """A file was saved or loaded again: there is nothing to decide any more."""
-        if view.id() in self._written and not view.is_dirty():
-            self._end(view)
+    def settled(self, view: sublime.View, text: str | None) -> None:
+        """A file was saved or loaded again: there is nothing to decide any more. `text` is the view's, if known."""
+        if view.is_dirty():
+            return
+        self._end(view)
+        if text is None:
+            self._known.pop(view.id(), None)
+        else:
+            self._known[view.id()] = _Known(_digest(text))
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
         self._written.pop(view.id(), None)
+        self._known.pop(view.id(), None)
 
     def close_all(self) -> None:
         """The package is unloaded."""
@@ -137,24 +168,31 @@ class UnsavedTexts:
             return
         if what == "keep":
             self._end(view)
+            digest = self._digest_of(written.path, written.after)
+            self._known[view.id()] = _Known(digest, written.before, written.merged)
             return
         mine, encodings = _text(view), self._encodings(written.path)
         if what == "merge":
-            self._elsewhere(lambda: _merged(written, mine, encodings), lambda text: self._put(written, mine, text))
+            self._elsewhere(lambda: _merged(written, mine, encodings), lambda found: self._put(written, mine, found))
         else:
             self._take_theirs(written, mine, encodings, READINGS)
 
-    def _put(self, written: _Written, mine: str, merged: str | None) -> None:
+    def _put(self, written: _Written, mine: str, found: tuple[str, _Theirs] | None) -> None:
         view = written.view
         if not view.is_valid() or self._is_other(written, mine):
             return
-        if merged is None:
+        if found is None:
             self._say(view, CONFLICT)
             return
+        merged, theirs = found
         if merged != mine:
             buffers.edit(view, [buffers.smallest_edit(mine, merged)])
         self._end(view)
+        self._known[view.id()] = _Known(_digest(theirs.text), written.before, theirs.data)
         self._say(view, MERGED)
+
+    def _digest_of(self, path: str, data: bytes) -> bytes:
+        return _digest(SourceText(decoded(data, self._encodings(path))[0]).shown)
 
     def _take_theirs(self, written: _Written, mine: str, encodings: Encodings, readings: int) -> None:
         """Read the file, and take its text unless it is written again meanwhile: then read it once more."""
@@ -262,13 +300,28 @@ def _write_exactly(path: str, data: bytes, saved: Stamp) -> None:
             files.write(folder, name, found[0], data)
 
 
-def _merged(written: _Written, mine: str, encodings: Encodings) -> str | None:
-    """The text of a tab and what is on the disk now, merged; None if they conflict. Blocks."""
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _merged(written: _Written, mine: str, encodings: Encodings) -> tuple[str, _Theirs] | None:
+    """The text of a tab and what is on the disk now, merged, and the latter; None if they conflict. Blocks."""
     from ...changes.merging import merge  # noqa: PLC0415 - git's module would stall the UI thread
 
-    theirs, (before, is_text) = _theirs(written.path, encodings), decoded(written.before, encodings)
-    if theirs is None or not is_text:
+    def merge_texts(base: bytes, theirs: str) -> str | None:
+        before, is_text = decoded(base, encodings)
+        texts = (mine, SourceText(before).shown, theirs)
+        merged = merge(*(text.encode("utf-8", "surrogatepass") for text in texts)) if is_text else None
+        return None if merged is None else merged.decode("utf-8", "surrogatepass")
+
+    theirs, base = _theirs(written.path, encodings), written.before
+    if theirs is None:
         return None
-    texts = (mine, SourceText(before).shown, theirs.text)
-    merged = merge(*(text.encode("utf-8", "surrogatepass") for text in texts))
-    return None if merged is None else merged.decode("utf-8", "surrogatepass")
+    # The person may have undone the last merge: then it is no base for this one.
+    if (
+        written.merged is not None
+        and merge_texts(base, SourceText(decoded(written.merged, encodings)[0]).shown) == mine
+    ):
+        base = written.merged
+    merged = merge_texts(base, theirs.text)
+    return None if merged is None else (merged, theirs)
