@@ -100,6 +100,7 @@ class Rounds:
 
     async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
         """The files that going back to before a turn would write; None if there is no checkpoint of it."""
+        await self._looks.look(window)
         found: list[str] | None = None
         for folder in self.roots.opened(window):
             if (paths := await folder.call(folder.paths_since_turn, turn)) is not None:
@@ -126,6 +127,10 @@ class Rounds:
 
     async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
         """What was changed in a turn: path, old and new text of each file; None if no snapshots were taken of it."""
+        for folder in self.roots.opened(window):
+            if (point := await folder.call(folder.checkpoints.begin_of, turn)) and not point.end:
+                await self._looks.look(window)  # its last changes may not have been seen yet
+                break
         found: list[tuple[str, str, str]] | None = None
         for folder in self.roots.opened(window):
             if (files := await folder.call(folder.texts_of_turn, turn)) is not None:

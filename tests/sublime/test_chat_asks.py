@@ -418,7 +418,7 @@ class TestQuestions(ChatCase):
 
     def test_it_is_a_form_of_one_panel_for_each(self) -> Steps:
         self.ask_questions(False, False)
-        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Answer … (y) Option 1 (n)"])
+        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Answer… (y) Option 1 (n)"])
         self.wait(1.1)
         self.assertEqual(self.press("y"), "qwen_companion_chat_answer")
         yield from self.panel(1)
@@ -432,7 +432,7 @@ class TestQuestions(ChatCase):
         self.ask_questions(False)
         self.screen.click(self.view, "answer:p1")
         yield from self.panel(1)
-        self.screen.pick("Other …")
+        self.screen.pick("Other…")
         yield lambda: self.screen.inputs
         self.screen.inputs[-1][2]("  ")
         yield lambda: len(self.screen.inputs) == 2
@@ -444,18 +444,18 @@ class TestQuestions(ChatCase):
         self.wait(1.1)
         self.press("y")
         yield from self.panel(1)
-        self.assertEqual([name for name, _ in self.items], ["☐ Red", "☐ Blue", "Other …"])
+        self.assertEqual([name for name, _ in self.items], ["☐ Red", "☐ Blue", "Other…"])
         self.screen.pick("☐ Blue")
         yield from self.panel(2)
         self.screen.pick("☐ Red")
         yield from self.panel(3)
         self.screen.pick("☑ Blue")
         yield from self.panel(4)
-        self.screen.pick("Other …")
+        self.screen.pick("Other…")
         yield lambda: self.screen.inputs
         self.screen.inputs[-1][2]("green")
         yield from self.panel(5)
-        self.assertEqual([name for name, _ in self.items], ["☑ Red", "☐ Blue", "☑ green", "Other …", "Done"])
+        self.assertEqual([name for name, _ in self.items], ["☑ Red", "☐ Blue", "☑ green", "Other…", "Done"])
         self.screen.pick("Done")
         yield from self.voted("id0", {"0": "Red, green"})
 

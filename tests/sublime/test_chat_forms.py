@@ -39,7 +39,7 @@ class TestForms(ChatCase):
             ),
             self.field("count", "integer", least=1, default=2),
         )
-        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Answer … (y) Option 1 (n)"])
+        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Answer… (y) Option 1 (n)"])
         self.wait(1.1)
         self.assertEqual(self.press("y"), "qwen_companion_chat_answer")
         yield from self.panel(1)
@@ -115,7 +115,7 @@ class TestForms(ChatCase):
 
     def test_a_page_is_opened_only_after_its_host_was_seen(self) -> Steps:
         self.ask_form(page="https://evil.example/bank.example")
-        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Open evil.example … (y) Option 1 (n)"])
+        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Open evil.example in Browser… (y) Option 1 (n)"])
         opened: list[str] = []
         asked: list[str] = []
         with patch.object(webbrowser, "open", opened.append):

@@ -132,7 +132,7 @@ class TestLibraries(CompanionCase):
         log, notices = loaded("sublime_text.notices").NOTICES, adapter.notices
         notices.seen(self.window)
         libraries = loaded("sublime_text.libraries.libraries").Libraries(
-            adapter.settings, adapter.say, adapter._libraries_settled
+            adapter.settings, adapter.messenger.say, adapter.messenger.solved
         )
         self.addCleanup(libraries.close)
         libraries.wrong(self.trouble("damaged", "seven"))
