@@ -40,32 +40,32 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_activated(self, view: sublime.View) -> None:
         """A view got the focus."""
         if adapter := package.adapter():
-            adapter.activated(view)
+            adapter.events.activated(view)
 
     def on_pre_save(self, view: sublime.View) -> None:
         """A view is about to be saved."""
         if adapter := package.adapter():
-            adapter.saving(view)
+            adapter.events.saving(view)
 
     def on_post_save(self, view: sublime.View) -> None:
         """A view was saved. What the person has changed in it is not an agent's."""
         if adapter := package.adapter():
-            adapter.saved(view)
+            adapter.events.saved(view)
 
     def on_load(self, view: sublime.View) -> None:
         """A file is loaded."""
         if adapter := package.adapter():
-            adapter.loaded(view)
+            adapter.events.loaded(view)
 
     def on_reload(self, view: sublime.View) -> None:
         """A file was changed on disk and loaded again."""
         if adapter := package.adapter():
-            adapter.loaded(view)
+            adapter.events.loaded(view)
 
     def on_revert(self, view: sublime.View) -> None:
         """A file was loaded again because the person gave their edits up."""
         if adapter := package.adapter():
-            adapter.loaded(view)
+            adapter.events.loaded(view)
 
     def on_load_async(self, view: sublime.View) -> None:
         """A file is loaded."""
@@ -91,7 +91,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_selection_modified_async(self, view: sublime.View) -> None:
         """The carets have moved."""
         if adapter := package.adapter():
-            adapter.touched(view)
+            adapter.events.touched(view)
 
     def on_selection_modified(self, view: sublime.View) -> None:
         """The carets have moved; the diffs hear of it at once."""
@@ -107,27 +107,27 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_close(self, view: sublime.View) -> None:
         """A view was closed."""
         if adapter := package.adapter():
-            adapter.closed(view)
+            adapter.events.closed(view)
 
     def on_new_window(self, window: sublime.Window) -> None:
         """A window was opened."""
         if adapter := package.adapter():
-            adapter.window_opened(window)
+            adapter.events.window_opened(window)
 
     def on_pre_close_window(self, window: sublime.Window) -> None:
         """A window is about to close."""
         if adapter := package.adapter():
-            adapter.window_closed(window)
+            adapter.events.window_closed(window)
 
     def on_load_project(self, window: sublime.Window) -> None:
         """A window has opened a project, with the views that the project had when it was closed."""
         if adapter := package.adapter():
-            adapter.restored(window)
+            adapter.events.restored(window)
 
     def on_pre_close_project(self, window: sublime.Window) -> None:
         """A window's project is about to close."""
         if adapter := package.adapter():
-            adapter.project_closed(window)
+            adapter.events.project_closed(window)
 
     def on_modified(self, view: sublime.View) -> None:
         """A view was edited."""

@@ -382,7 +382,7 @@ class TestReload(TabsCase):
         """A question there is noticed at once."""
         yield from self.drafts()
         for _ in range(2):
-            self.adapter.take_up_chat(self.second.id)
+            self.adapter.port.take_up_chat(self.second.id)
             yield from self.settled()
         yield from self.told("open")
         self.assertEqual([opened[0] for opened in self.chats.of("open")], [self.second.id])
@@ -395,12 +395,12 @@ class TestReload(TabsCase):
     def test_one_for_which_an_agent_works_that_is_not_allowed_any_more_ends(self) -> Steps:
         yield from self.drafts()
         self.set_setting("agents", {"Own": {"command": ["another"]}})
-        self.adapter.take_up_chat(self.second.id)
+        self.adapter.port.take_up_chat(self.second.id)
         yield from self.told("close")
         self.assertEqual((self.chats.of("close"), self.chats.of("open")), ([(self.second.id,)], []))
         # One whose tab has gone is not looked for.
-        self.adapter.take_up_chat(123456)
-        self.adapter.take_up_chat(self.code.id())
+        self.adapter.port.take_up_chat(123456)
+        self.adapter.port.take_up_chat(self.code.id())
         yield from self.settled()
         self.assertEqual(len(self.chats.of("close")), 1)
 
@@ -459,5 +459,5 @@ class TestStatus(TabsCase):
         self.assertEqual(states, ["starting", "connects when its tab is shown"])
         texts: list[str] = []
         report = loaded("status.report").report
-        self.adapter.report(self.window, lambda facts, _: texts.append(report(facts)))
+        self.adapter.reports.make(self.window, lambda facts, _: texts.append(report(facts)))
         yield lambda: any(f"[O] Own: connects when its tab is shown, in {folder}" in text for text in texts)

@@ -13,11 +13,11 @@ import sublime
 from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
 from ...ids import WindowId
+from ..calls import AskLater
 from ..diff.listing import WrittenRows
 from ..notices import NOTICES
 from ..style import COLOURS
 from ..windows import Focus, is_code, real_path, views_of_file
-from .ask_later import AskLater
 from .onward import Decision, Onward, behind
 from .sides import Lines, Sides
 from .view import WrittenView

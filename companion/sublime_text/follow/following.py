@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...visits import RecentFiles, Visit, is_elsewhere, is_file
+from ..calls import OffThread
 from ..panels import say
 from .beside import show_beside
 
 if TYPE_CHECKING:
     from ...exclusion import Told
     from ...ids import ChatId
-    from ..changes.unsaved import OffThread
     from ..windows import Focus
 
 MARK = "qwen_companion.followed"
