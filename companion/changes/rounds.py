@@ -208,13 +208,13 @@ class Rounds:
             async with folder.lock:
                 await folder.call(folder.undo.told, lines)
 
-    def saved(self, path: str, since: int = 0) -> None:
-        """The person has saved a file. `since` is when the editor began to write it, in nanoseconds of Unix time."""
-        self.roots.hear(path, lambda folder, name: self._saved(folder, name, since))
+    def saved(self, path: str, since: int = 0, until: int = 0) -> None:
+        """The person has saved a file: the editor has written it between two times, in nanoseconds of Unix time."""
+        self.roots.hear(path, lambda folder, name: self._saved(folder, name, since, until))
 
-    async def _saved(self, folder: Folder, name: str, since: int) -> None:
+    async def _saved(self, folder: Folder, name: str, since: int, until: int) -> None:
         async with folder.lock:
-            below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), since)
+            below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), since, until)
             await folder.call(folder.refresh)
         self.roots.publish_all(folder)
         if below and folder.windows:
