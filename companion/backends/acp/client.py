@@ -97,7 +97,9 @@ class AgentClient:
         self._cancellation = Cancellation(self._requests, self._peer, self._prompts, self._stream, self._end)
         self._sessions = AgentSessions(self._requests)
         self._plans = Plans()
-        self.options = AgentOptions(self._requests, self._publisher.publish)
+        self.options = AgentOptions(
+            self._requests, self._publisher.publish, lambda sentence: editor.say(sentence, window)
+        )
         self._session = OpenSession(
             self._requests,
             self._peer,

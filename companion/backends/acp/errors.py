@@ -67,6 +67,13 @@ class UnansweredError(SilentError):
     may_have_arrived = True
 
 
+class LostMessageError(AgentError):
+    """The agent has ended while a message was on its way, which it may have taken."""
+
+    remedy = "Look whether it has arrived before you send it again."
+    may_have_arrived = True
+
+
 class VersionError(AgentError):
     """The agent speaks another version of the protocol."""
 
