@@ -118,7 +118,10 @@ class Folder:
             places.empty(self._place.path)
             self._make(git)
             name = os.path.basename(self.root)
-            said = f"The snapshots of {name} were damaged, and begin anew: what was written before counts as reviewed."
+            said = (
+                f"The snapshots of {name} were damaged, so new ones are made: what was written before counts as "
+                "reviewed."
+            )
         return said
 
     def forget(self) -> None:

@@ -94,7 +94,7 @@ _WHY: dict[Kind, str] = {
     "other folder": "looks elsewhere for editors",
     "rival": "is connected to another editor",
     "too old": "is too old",
-    "variables": "lacks our variables",
+    "variables": "lacks the package's variables",
 }
 
 

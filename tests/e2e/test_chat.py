@@ -96,7 +96,7 @@ def test_a_change_is_shown_as_a_diff_before_it_is_written(room: Room, chat: Chat
     chat.ask(script)
     proposal = chat.wait_diff()
     assert proposal["text"] == GREET_BETTER
-    chat.wait_text("? Qwen Code asks", f"{path.name} +", "The diff is open beside.")
+    chat.wait_text("? Qwen Code asks", f"{path.name} +", "The diff is open in another tab.")
     assert path.read_text(encoding="utf-8") == GREET
     (chat.editor.accept if accepts else chat.editor.reject)(proposal)
     chat.wait_text("✓ Allowed once" if accepts else "✗ Rejected")

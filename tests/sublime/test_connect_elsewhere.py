@@ -45,7 +45,7 @@ class TestConnectElsewhere(CompanionCase):
         caption, before, done = self.asked.pop()
         self.assertEqual((caption, before), (f"{self.folder.name} is there at:", str(self.folder)))
         done("app")
-        self.assertTrue(self.screen.said("app is no absolute path."))
+        self.assertTrue(self.screen.said("app is not an absolute path."))
         done("/srv/app")
         yield lambda: "Waiting for the connection…" in self.shown()
         self.assertIn("1. Here, in a terminal:\n\nssh -R ", self.shown())

@@ -53,8 +53,8 @@ def _stopped(reason: str) -> str:
     if reason in {"", "end_turn", "cancelled"}:
         return ""
     known = {
-        "max_tokens": "the answer has reached its longest",
-        "max_turn_requests": "the turn has reached its most requests",
+        "max_tokens": "the answer has reached its maximum length",
+        "max_turn_requests": "the turn has reached its maximum number of requests",
         "refusal": "the model refuses to go on",
     }
     return f"—{GAP}Stopped: {sentence(known.get(reason, reason))} —"

@@ -13,11 +13,11 @@ import sublime
 from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
 from ...ids import WindowId
+from ..calls import AskLater
 from ..diff.listing import WrittenRows
 from ..notices import NOTICES
 from ..style import COLOURS
 from ..windows import Focus, is_code, real_path, views_of_file
-from .ask_later import AskLater
 from .onward import Decision, Onward, behind
 from .sides import Lines, Sides
 from .view import WrittenView
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NOTHING = "Nothing waits for a review."
 NOTHING_ELSE = "Nothing else that was written waits."
 UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
-STALE = "This file is compared again. Try again in a moment."
+STALE = "This file is being compared again. Try again in a moment."
 
 UNSEEN = frozenset({"deleted", "excluded", "link", "repository"})
 """Kinds of files that are not opened to be reviewed."""

@@ -98,7 +98,7 @@ def test_a_path_on_another_system_is_joined_as_it_does():
     ("draft", "why"),
     [
         (Draft("x", pictures=("missing.png",)), "missing.png can't be read: No such file or directory."),
-        (Draft("x", pictures=("notes.txt",)), "notes.txt is no picture that can be sent."),
+        (Draft("x", pictures=("notes.txt",)), "notes.txt is not a picture that can be sent."),
         (Draft("x", pictures=("large.webp",)), "large.webp is larger than 8 MB."),
         (Draft(" \n"), "There is nothing to send."),
         (Draft("x" * 200), "This has 0.0 MB, and the daemon takes at most 10. Send less at once."),

@@ -219,7 +219,7 @@ def session_prompt(params):
     async def test():
         async with talking(scripted(script, tmp_path), str(project)) as talk:
             turn = await talk.done(await talk.ask("x"))
-            assert notices(turn) == ["Unsupported: a message that is no object, from Scripted Agent."]
+            assert notices(turn) == ["Unsupported: a message that is not an object, from Scripted Agent."]
 
     run(test())
 

@@ -269,7 +269,7 @@ def test_a_message_without_words_shows_nothing():
         ({"state": "cancelled"}, "— Cancelled —"),
         ({"state": "failed", "error": "400 says\nno"}, "— Failed: 400 says ↵ no. —"),
         ({"state": "interrupted"}, "— Interrupted: the agent ended before this was through. —"),
-        ({"stop_reason": "max_tokens"}, "— Stopped: the answer has reached its longest. —"),
+        ({"stop_reason": "max_tokens"}, "— Stopped: the answer has reached its maximum length. —"),
         ({"stop_reason": "newer"}, "— Stopped: newer. —"),
     ],
 )
