@@ -56,7 +56,7 @@ def read_actions(value: object) -> tuple[tuple[Action, ...], list[str]]:
     """
     found = {action.name: action for action in PRESETS}
     if not isinstance(value, dict):
-        return tuple(found.values()), ["“actions” must be settings in braces; only the presets are used."]
+        return tuple(found.values()), ["“actions” must be an object in braces; only the presets are used."]
     wrong: list[str] = []
     for name, entry in cast("dict[str, Any]", value).items():
         if entry is None:
@@ -71,15 +71,15 @@ def read_actions(value: object) -> tuple[tuple[Action, ...], list[str]]:
 def _wrong(name: str, entry: object) -> str:
     """Why an entry can't be used; empty if it can."""
     if not isinstance(entry, dict):
-        return "must be settings in braces, with a “prompt”"
+        return "must be an object in braces, with a “prompt”"
     fields = cast("dict[str, object]", entry)
     prompt, target = fields.get("prompt"), fields.get("target")
     if not name.strip():
         return "needs a name"
     if not isinstance(prompt, str) or not prompt.strip():
-        return "needs a “prompt”, which is a text"
+        return "needs a “prompt”, which is a string"
     if target is not None and target not in TARGETS:
-        return "has a “target” that is none of “cli”, “chat” and “new_chat”"
+        return "has a “target” other than “cli”, “chat” and “new_chat”"
     if unknown := sorted(set(fields) - _KEYS):
-        return f"has “{unknown[0]}”, which is no part of an action"
+        return f"has “{unknown[0]}”, which an action doesn't have"
     return ""

@@ -102,7 +102,7 @@ def read_agents(value: object, installed: Iterable[AgentCommand] = ()) -> tuple[
     """
     found = {agent.name: agent for agent in (*PRESETS, *installed)}
     if not isinstance(value, dict):
-        return tuple(found.values()), ["“agents” must be settings in braces; only the presets are used."]
+        return tuple(found.values()), ["“agents” must be an object in braces; only the presets are used."]
     wrong: list[str] = []
     for name, entry in cast("dict[str, Any]", value).items():
         if entry is None:
@@ -125,14 +125,14 @@ def read_agents(value: object, installed: Iterable[AgentCommand] = ()) -> tuple[
 def _wrong(entry: object) -> str:
     """Why an entry can't be used, in words that follow its name; empty if it can."""
     if not isinstance(entry, dict):
-        return "must be settings in braces, or null"
+        return "must be an object in braces, or null"
     fields = cast("dict[str, Any]", entry)
     command: object = fields.get("command")
     if not isinstance(command, list) or not command or not all(map(_is_text, cast("list[object]", command))):
         return "needs a “command”: a list of a program and its arguments"
     environment: object = fields.get("environment", {})
     if not isinstance(environment, dict) or not all(map(_is_plain, cast("dict[str, object]", environment).values())):
-        return "has an “environment” that is not texts by their names"
+        return "has an “environment” that is not an object of strings"
     letter: object = fields.get("letter", "")
     if not isinstance(letter, str) or len(letter) > 1:
         return "has a “letter” that is not one letter"

@@ -130,8 +130,8 @@ def read_globs(value: object) -> tuple[tuple[str, ...], list[str]]:
 def _read_glob(item: object) -> tuple[str | None, str | None]:
     """The glob to use, and what is wrong with it."""
     if not isinstance(item, str) or not item.strip() or "\0" in item:
-        shown = f"“{_short(item)}”" if isinstance(item, str) else "something other than a text"
-        return None, f"“context_exclude” holds {shown}, which is no glob; the default globs are used as well."
+        shown = f"“{_short(item)}”" if isinstance(item, str) else "something other than a string"
+        return None, f"“context_exclude” holds {shown}, which is not a glob; the default globs are used as well."
     glob = item.strip()
     if glob.startswith("!"):
         why = "but no glob brings a file back; the default globs are used as well."
@@ -139,7 +139,10 @@ def _read_glob(item: object) -> tuple[str | None, str | None]:
     widened = "/".join(map(_widened, _SEPARATOR.split(glob)))
     if widened == "/".join(_SEPARATOR.split(glob)):
         return glob, None
-    return widened, f"“context_exclude” holds “{_short(glob)}”, which is no glob; “{_short(widened)}” is used instead."
+    return (
+        widened,
+        f"“context_exclude” holds “{_short(glob)}”, which is not a glob; “{_short(widened)}” is used instead.",
+    )
 
 
 def _widened(name: str) -> str:

@@ -50,7 +50,7 @@ class McpServer:
 def read_mcp_servers(value: object) -> tuple[tuple[McpServer, ...], list[str]]:
     """The servers of a setting's value, and a sentence on each entry that is wrong."""
     if not isinstance(value, dict):
-        return (), ["“agents_mcp_servers” must be settings in braces; none is used."]
+        return (), ["“agents_mcp_servers” must be an object in braces; none is used."]
     found: list[McpServer] = []
     wrong: list[str] = []
     for name, entry in cast("dict[str, Any]", value).items():
@@ -66,7 +66,7 @@ def read_mcp_servers(value: object) -> tuple[tuple[McpServer, ...], list[str]]:
 def _wrong(name: str, fields: Mapping[str, Any]) -> str:
     """Why an entry can't be used, in words that follow its name; empty if it can."""
     if not _NAME.fullmatch(name):
-        return "is no name of a server"
+        return "is not a name for a server"
     if unknown := sorted(set(fields) - _KEYS):
         return f"has the unknown key “{unknown[0]}”"
     is_web = "url" in fields
@@ -94,10 +94,10 @@ def _wrong_command(fields: Mapping[str, Any]) -> str:
 
 def _wrong_values(values: object) -> str:
     if not isinstance(values, dict):
-        return "has values that are not texts by their names"
+        return "has values that are not an object of strings"
     for name, value in cast("dict[str, object]", values).items():
         if not isinstance(value, str) or not name or not (name + value).isprintable():
-            return "has values that are not texts by their names"
+            return "has values that are not an object of strings"
         if _SECRET.search(name) and not _VARIABLE.search(value):
             return f"has a secret in “{name}”: write “${{NAME}}”, the variable of your environment that holds it"
     return ""

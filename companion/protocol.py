@@ -103,7 +103,7 @@ class CloseDiffArguments(_Arguments):
     file_path: StrictStr = Field(description="The path that was passed to openDiff.")
     suppress_notification: StrictBool = Field(
         default=False,
-        description="The person has answered in the terminal. closeDiff never sends a notification in any case.",
+        description="The user has answered in the terminal. closeDiff never sends a notification in any case.",
     )
 
 

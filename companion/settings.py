@@ -184,8 +184,8 @@ _WORDS: dict[type, tuple[str, ...]] = {
     bool: ("true", "false"),
     int: ("a whole number from 0",),
     str: ("a text",),
-    list: ("a list of texts",),
-    dict: ("settings in braces",),
+    list: ("a list of strings",),
+    dict: ("an object in braces",),
 }
 
 TABLE = (
@@ -312,14 +312,14 @@ def overridden(base: Values, project: object, file: str) -> Values:
     if project is None:
         return Values(base.by_name)
     if not isinstance(project, dict):
-        return Values(base.by_name, (Problem(file, PROJECT_KEY, f"“{PROJECT_KEY}” must be settings in braces."),))
+        return Values(base.by_name, (Problem(file, PROJECT_KEY, f"“{PROJECT_KEY}” must be an object in braces."),))
     values = dict(base.by_name)
     problems: list[Problem] = []
     table = {setting.name: setting for setting in TABLE}
     for name, value in cast("dict[str, Any]", project).items():
         setting = table.get(name)
         if setting is None:
-            problems.append(Problem(file, name, f"“{name}” is no setting of QwenCompanion."))
+            problems.append(Problem(file, name, f"“{name}” is not a setting of QwenCompanion."))
         elif not setting.in_projects:
             problems.append(Problem(file, name, f"“{name}” can't be set for a project."))
         elif name == _EXCLUDE:
@@ -375,4 +375,4 @@ def _shown(value: object) -> str:
         case list():
             return "a list"
         case _:
-            return "settings in braces"
+            return "an object in braces"

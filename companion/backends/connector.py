@@ -155,7 +155,7 @@ class Connector:
 
     async def start_agent(self, agent: AgentCommand, conversation: Conversation) -> tuple[Backend, str]:
         """The agent, and the folder as it gets it."""
-        conversation.set_connection(_starting(f"Starting {agent.name} …"))
+        conversation.set_connection(_starting(f"Starting {agent.name}…"))
         with contextlib.suppress(OSError):
             # The person may have cleared the folder of what was installed. If it can't be made, npx says so.
             await asyncio.to_thread(prepare, agent.command)
@@ -232,7 +232,7 @@ async def _tell_start(client: AgentClient, name: str, conversation: Conversation
         await asyncio.sleep(START_STEP)
         seconds += START_STEP
         said = f": {client.said[:MAX_SAID]}" if client.said else ""
-        conversation.set_connection(_starting(f"Starting {name} … ({seconds:.0f} s){said}"))
+        conversation.set_connection(_starting(f"Starting {name}… ({seconds:.0f} s){said}"))
 
 
 def _starting(message: str) -> ConnectionStatus:

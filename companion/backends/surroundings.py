@@ -45,7 +45,9 @@ def offered(
         try:
             values = server.filled(environment)
         except KeyError as error:
-            missing.append(f"The MCP server {server.name} is left out: there is no variable {error.args[0]}.")
+            missing.append(
+                f"The MCP server {server.name} is left out: there is no environment variable {error.args[0]}."
+            )
             continue
         for variable in server.variables:
             hide(environment[variable])
@@ -53,7 +55,7 @@ def offered(
         if server.url and has_http:
             entries.append({"type": "http", "name": server.name, "url": server.url, "headers": pairs})
         elif server.url:
-            missing.append(f"The MCP server {server.name} is left out: the agent takes none by HTTP.")
+            missing.append(f"The MCP server {server.name} is left out: the agent takes none over HTTP.")
         elif command := programs.resolve(server.command, environment):
             entries.append({"name": server.name, "command": command[0], "args": command[1:], "env": pairs})
         else:

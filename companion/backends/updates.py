@@ -303,7 +303,7 @@ _UPDATES: Mapping[str, tuple[type[Wire], str, Callable[[Any], object]]] = {
     "agent_message_chunk": (_Chunk, "a piece of the answer", partial(_message, events.AgentMessageChunk)),
     "agent_thought_chunk": (_Chunk, "a thought", partial(_message, events.AgentThoughtChunk)),
     "tool_call": (_ToolCall, "a tool call", _tool_call),
-    "tool_call_update": (_ToolCall, "news of a tool call", _tool_call),
+    "tool_call_update": (_ToolCall, "an update of a tool call", _tool_call),
     "plan": (
         _Plan,
         "a plan",

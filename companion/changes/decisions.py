@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,10 @@ from .rows import ChangeRow
 
 KEPT = 200
 """Reviewed files that a list keeps."""
+Chosen = tuple[str, tuple[int, int] | None]
+"""A change of a file: its key, and the first and the last line if only some of its lines are meant."""
+Doing = asyncio.Task[object]
+"""What is being done. The lines below a change move with it, so that several are decided from the bottom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +53,39 @@ class Decisions:
         """Take what is written in a file over."""
         self._do(window, row.root, lambda folder: folder.call(folder.round.keep_file, row.path, row.after), row, "kept")
 
-    def keep_change(self, window: WindowId, row: ChangeRow, key: str, lines: tuple[int, int] | None = None) -> None:
+    async def keep_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
+        """Take changes of a file over, from the bottom. Ends when that is done, or was refused and said."""
+        tasks = [self.keep_change(window, row, key, lines) for key, lines in reversed(found)]
+        await asyncio.gather(*filter(None, tasks))
+
+    async def undo_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
+        """Undo changes of a file in the same way."""
+        tasks = [self.undo_change(window, row, key, lines) for key, lines in reversed(found)]
+        await asyncio.gather(*filter(None, tasks))
+
+    def keep_change(
+        self, window: WindowId, row: ChangeRow, key: str, lines: tuple[int, int] | None = None
+    ) -> Doing | None:
         """Take one change of a file over, or some of its lines."""
 
         def keep(folder: Folder) -> Coroutine[Any, Any, object]:
             return folder.call(folder.round.keep_change, row.path, key, lines)
 
-        self._do(window, row.root, keep, row, "kept")
+        return self._do(window, row.root, keep, row, "kept")
 
     def undo_file(self, window: WindowId, row: ChangeRow) -> None:
         """Write a file as it was."""
         self._do(window, row.root, lambda folder: self._undo(window, folder, row.path), row, "undone")
 
-    def undo_change(self, window: WindowId, row: ChangeRow, key: str, lines: tuple[int, int] | None = None) -> None:
+    def undo_change(
+        self, window: WindowId, row: ChangeRow, key: str, lines: tuple[int, int] | None = None
+    ) -> Doing | None:
         """Undo one change of a file, or some of its lines."""
-        self._do(window, row.root, lambda folder: self._undo(window, folder, row.path, key, lines), row, "undone")
+
+        def undo(folder: Folder) -> Coroutine[Any, Any, object]:
+            return self._undo(window, folder, row.path, key, lines)
+
+        return self._do(window, row.root, undo, row, "undone")
 
     async def _undo(
         self, window: WindowId, folder: Folder, path: str, key: str = "", lines: tuple[int, int] | None = None
@@ -125,13 +148,13 @@ class Decisions:
         action: Callable[[Folder], Coroutine[Any, Any, object]],
         row: ChangeRow | None,
         outcome: str,
-    ) -> None:
+    ) -> Doing | None:
         """Do something in a folder, one at a time, and show what is left."""
         folder = self._roots.folder(root)
         if folder is None:
             self._roots.editor.mention("There is nothing to review.", window)
-            return
-        self._roots.background(self._done(window, folder, action, row, outcome))
+            return None
+        return self._roots.background(self._done(window, folder, action, row, outcome))
 
     async def _done(
         self,

@@ -33,7 +33,7 @@ def current(root: str, path: str) -> tuple[str, bytes] | None:
         if stat.S_ISDIR(found.st_mode):
             return None
         if not stat.S_ISREG(found.st_mode):
-            raise WriteRefusedError(f"{path} is no file any more")  # noqa: TRY301 - it needs the same look
+            raise WriteRefusedError(f"{path} is no longer a file")  # noqa: TRY301 - it needs the same look
         with open(full, "rb") as file:
             return _mode(found.st_mode), file.read()
     except (FileNotFoundError, NotADirectoryError):

@@ -19,7 +19,8 @@ from .entries import LINK, TreeSnapshot
 from .files import WriteRefusedError
 from .git import Git, program
 from .port import ChangeViews, FileChanges
-from .round import Below, Round, Seen
+from .recent import Below
+from .round import Round, Seen
 from .rows import ChangeRow
 from .store import DamagedError, Store
 from .undo import RoundUndo, Write
@@ -118,7 +119,10 @@ class Folder:
             places.empty(self._place.path)
             self._make(git)
             name = os.path.basename(self.root)
-            said = f"The snapshots of {name} were damaged, and begin anew: what was written before counts as reviewed."
+            said = (
+                f"The snapshots of {name} were damaged, so new ones are made: what was written before counts as "
+                "reviewed."
+            )
         return said
 
     def forget(self) -> None:

@@ -100,6 +100,7 @@ class Rounds:
 
     async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
         """The files that going back to before a turn would write; None if there is no checkpoint of it."""
+        await self._looks.look(window)
         found: list[str] | None = None
         for folder in self.roots.opened(window):
             if (paths := await folder.call(folder.paths_since_turn, turn)) is not None:
@@ -126,6 +127,10 @@ class Rounds:
 
     async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
         """What was changed in a turn: path, old and new text of each file; None if no snapshots were taken of it."""
+        for folder in self.roots.opened(window):
+            if (point := await folder.call(folder.checkpoints.begin_of, turn)) and not point.end:
+                await self._looks.look(window)  # its last changes may not have been seen yet
+                break
         found: list[tuple[str, str, str]] | None = None
         for folder in self.roots.opened(window):
             if (files := await folder.call(folder.texts_of_turn, turn)) is not None:
@@ -201,15 +206,15 @@ class Rounds:
             async with folder.lock:
                 await folder.call(folder.undo.told, lines)
 
-    def saved(self, path: str, since: int = 0) -> None:
-        """The person has saved a file. `since` is when the editor began to write it, in nanoseconds of Unix time."""
-        self.roots.background(self._saved(path, since))
+    def saved(self, path: str, since: int = 0, until: int = 0) -> None:
+        """The person has saved a file: the editor has written it between two times, in nanoseconds of Unix time."""
+        self.roots.background(self._saved(path, since, until))
 
-    async def _saved(self, path: str, since: int) -> None:
+    async def _saved(self, path: str, since: int, until: int) -> None:
         folder, name = await self.roots.place_of(path)
         if folder:
             async with folder.lock:
-                below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), since)
+                below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), since, until)
                 await folder.call(folder.refresh)
             self.roots.publish_all(folder)
             if below and folder.windows:

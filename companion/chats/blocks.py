@@ -91,7 +91,7 @@ async def _picture(path: str) -> Block:
     name = os.path.basename(path)
     kind = _kind(path)
     if kind is None:
-        raise UnsendableError(f"{name} is no picture that can be sent.", "Take a PNG, JPEG, GIF or WebP file.")
+        raise UnsendableError(f"{name} is not a picture that can be sent.", "Take a PNG, JPEG, GIF or WebP file.")
     try:
         content = await asyncio.to_thread(_read, path)
     except OSError as error:

@@ -32,7 +32,7 @@ IDLE_LIMIT = 3.0
 IDLE_STEP = 0.1
 """Seconds between two tries."""
 NOWHERE = "There is no prompt yet to go back to."
-STAYS = "{agent} can't go back itself, and still knows what was said."
+STAYS = "{agent} can't go back by itself, and still knows what was said."
 CHECKPOINTS = 20
 """Prompts that are listed for an agent that can't go back itself."""
 

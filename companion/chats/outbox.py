@@ -35,7 +35,7 @@ ARRIVAL_STEP = 0.1
 class UncertainError(ChatError):
     """The connection was lost while a prompt was sent, and doesn't come back."""
 
-    remedy = "Look whether it has arrived before you send it again."
+    remedy = "Check whether it has arrived before you send it again."
 
     def __init__(self) -> None:
         super().__init__("The connection was lost while this was sent.")

@@ -69,11 +69,11 @@ class FormField:
         """
         if self.kind == "integer":
             if not _INTEGER.fullmatch(text.strip()):
-                raise ValueError("Write a whole number.")
+                raise ValueError("Enter a whole number.")
             return int(text)
         if self.kind == "number":
             if not _NUMBER.fullmatch(text.strip()):
-                raise ValueError("Write a number.")
+                raise ValueError("Enter a number.")
             return int(text) if _INTEGER.fullmatch(text.strip()) else float(text)
         return text
 
@@ -106,9 +106,9 @@ class FormField:
 
     def _number_problem(self, value: Value) -> str:
         if isinstance(value, bool) or not isinstance(value, int | float) or not is_finite(value):
-            return "Write a number."
+            return "Enter a number."
         if self.kind == "integer" and not (isinstance(value, int) and -LARGEST <= value <= LARGEST):
-            return "Write a whole number."
+            return "Enter a whole number."
         if self.least is not None and value < self.least:
             return f"It must be at least {_plain(self.least)}."
         if self.most is not None and value > self.most:
@@ -127,14 +127,14 @@ class FormField:
 
     def _text_problem(self, value: Value) -> str:
         if not isinstance(value, str):
-            return "Write a text."
+            return "Enter some text."
         if self.choices:
             known = {choice.id for choice in self.choices}
             return "" if value in known else "Choose one of the answers that are offered."
         if self.least is not None and len(value) < self.least:
-            return f"Write at least {_characters(self.least)}."
+            return f"Enter at least {_characters(self.least)}."
         if self.most is not None and len(value) > self.most:
-            return f"Write at most {_characters(self.most)}."
+            return f"Enter at most {_characters(self.most)}."
         return _format_problem(self.format, value)
 
 
@@ -210,9 +210,9 @@ def _is_address(text: str) -> bool:
 
 
 _FORMATS: Mapping[str, tuple[Callable[[str], bool], str]] = {
-    "email": (lambda text: bool(_EMAIL.fullmatch(text)), "Write an e-mail address, such as name@example.org."),
-    "uri": (_is_address, "Write an address, such as https://example.org."),
-    "date": (_is_date, "Write a date, such as 2026-01-31."),
-    "date-time": (_is_time, "Write a date and a time, such as 2026-01-31T09:30:00Z."),
+    "email": (lambda text: bool(_EMAIL.fullmatch(text)), "Enter an e-mail address, such as name@example.org."),
+    "uri": (_is_address, "Enter an address, such as https://example.org."),
+    "date": (_is_date, "Enter a date, such as 2026-01-31."),
+    "date-time": (_is_time, "Enter a date and a time, such as 2026-01-31T09:30:00Z."),
 }
 """By format: whether a text has it, and what to write."""

@@ -192,7 +192,7 @@ def _look_at_headers(path: str) -> None:
                 raise ArchiveError("it is damaged (it ends too early)")
             if header.type in {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}:
                 if header.size > _SMALL:
-                    raise ArchiveError("it says too much about a file")
+                    raise ArchiveError("it has too many headers for a file")
             elif header.type not in {*tarfile.REGULAR_TYPES, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE}:
                 raise ArchiveError(f"{_quoted(header.name)} is a device, a pipe or something else that is no file")
             elif header.issparse():
@@ -234,7 +234,7 @@ def _opened(found: object) -> BinaryIO:
 def _name(name: str) -> tuple[str, ...]:
     """The parts of a name. Raises ArchiveError if it leads out of the folder, or is none on every system."""
     if not name or len(name) > _LONGEST_NAME or not name.isprintable() or "\\" in name:
-        raise ArchiveError(f"{_quoted(name)} is no name of a file")
+        raise ArchiveError(f"{_quoted(name)} is not a file name")
     if name.startswith("/") or (len(name) > 1 and name[1] == ":"):
         raise ArchiveError(f"{_quoted(name)} is an absolute path")
     parts = tuple(part for part in name.split("/") if part not in {"", "."})
@@ -247,7 +247,7 @@ def _name(name: str) -> tuple[str, ...]:
                 or part[-1] in ". "
                 or part.partition(".")[0].rstrip(" ").lower() in _RESERVED
             ):
-                raise ArchiveError(f"{_quoted(name)} is no name of a file on Windows")
+                raise ArchiveError(f"{_quoted(name)} is not a file name on Windows")
     return parts
 
 

@@ -32,7 +32,7 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         """The request to follow."""
         if not is_address(newurl) or (req.full_url.startswith("https:") and not newurl.startswith("https:")):
-            raise urllib.error.URLError("it sends us to an address that isn't safe")
+            raise urllib.error.URLError("it redirects to an address that isn't safe")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -44,7 +44,7 @@ def fetch(url: str, limit: int, seconds: float, to: BinaryIO, progress: Progress
     """
     host = urlsplit(url).hostname or ""
     if not is_address(url):
-        raise DownloadError(host, "the address is not one of https")
+        raise DownloadError(host, "the address doesn't begin with https://")
     try:
         with _open(url) as answer:
             whole = int(answer.headers.get("Content-Length") or 0)
@@ -77,7 +77,7 @@ class _Limits:
         if size > self._size:
             raise DownloadError(self._host, f"it sends more than {self._size // 1024**2} MB")
         if time.monotonic() > self._end:
-            raise DownloadError(self._host, f"it isn't done after {self._seconds:.0f} s")
+            raise DownloadError(self._host, f"it wasn't finished after {self._seconds:.0f} s")
 
 
 def _read(answer: Any, to: BinaryIO, limits: _Limits, progress: Callable[[int], object]) -> tuple[int, str]:

@@ -100,7 +100,7 @@ def read_entries(data: bytes) -> tuple[RegistryEntry, ...]:
     try:
         body: object = json.loads(data)
     except (ValueError, RecursionError):
-        raise DamagedListError("it is no JSON") from None
+        raise DamagedListError("it is not JSON") from None
     agents = _object(body).get("agents")
     if not isinstance(agents, list):
         raise DamagedListError("it has no agents")

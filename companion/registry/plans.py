@@ -53,7 +53,11 @@ class InstallPlan:
         line = shlex.join(self.command)
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.source.environment.items()]
         if isinstance(self.source, PackageSource):
-            lines = ["Its command, which downloads it at its first start:", "", f"    {' '.join([*variables, line])}"]
+            lines = [
+                "Its command, which downloads it when it is first started:",
+                "",
+                f"    {' '.join([*variables, line])}",
+            ]
         else:
             checked = f"SHA-256 {self.source.sha256}" if self.source.sha256 else "the registry has no checksum of it"
             lines = [

@@ -153,7 +153,7 @@ class AgentRegistry:
         above = _folder(wanted.entry.id)
         make_private_folders(above)
         if os.path.islink(above) or not is_mine(os.lstat(above)):
-            raise InstallError(f"{wanted.entry.name} can't be installed: {above} is not a folder of ours.")
+            raise InstallError(f"{wanted.entry.name} can't be installed: {above} is not a folder of this package.")
         # The name of a version never begins with a dot.
         temporary = os.path.join(above, f".{secrets.token_hex(8)}")
         archive = f"{temporary}.archive"

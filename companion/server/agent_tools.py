@@ -39,7 +39,7 @@ from .tool_schemas import (
 logger = logging.getLogger(__name__)
 Arguments = TypeVar("Arguments", bound=BaseModel)
 
-BUSY = "{name}: the editor, a package of it or a disk has not answered in time. Try again."
+BUSY = "{name}: the editor, one of its packages or a disk has not answered in time. Try again."
 
 
 class Refusal(Protocol):

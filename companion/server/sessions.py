@@ -19,8 +19,12 @@ logger = logging.getLogger(__name__)
 
 STREAM_GONE_LIMIT = 10.0
 """Seconds that a session lives without a stream. A CLI reconnects within 3 s and never says that it ends."""
-IDLE_AGENT = 12 * 3600.0
-"""Seconds after which an agent that has said nothing counts as gone."""
+IDLE_MODEL = 3600.0
+"""Seconds after which the session of a CLI's model ends that asks nothing: whoever was killed has not said so.
+
+Whoever comes back is told, and begins anew. The agent of a chat keeps its session: the chat knows when it has ended."""
+IDLE_AGENTS = 32
+"""Sessions of agents and models, in one window, that nobody is using. The oldest one ends for the next."""
 PING_LIMIT = 2.0
 """Seconds that a CLI has to answer a ping."""
 
@@ -38,6 +42,7 @@ class InFlight:
 
     def __init__(self) -> None:
         self._count = 0
+        self._since = time.monotonic()
         self._none = asyncio.Event()
         self._none.set()
 
@@ -48,7 +53,13 @@ class InFlight:
     def __exit__(self, *error: object) -> None:
         self._count -= 1
         if not self._count:
+            self._since = time.monotonic()
             self._none.set()
+
+    @property
+    def idle(self) -> float | None:
+        """Seconds for which there has been none; None if there is one."""
+        return None if self._count else time.monotonic() - self._since
 
     async def none(self) -> None:
         """Wait until there is none."""
@@ -88,6 +99,8 @@ class Session:
         """When the CLI last sent something, as a Unix time in seconds."""
         self.calls: dict[int | str, asyncio.Event] = {}
         """The calls of an agent that wait for the person, by their ids; what is set is cancelled."""
+        self.requests = InFlight()
+        """Its requests that are being answered, streams included."""
         self.in_sdk = InFlight()
         """Requests that the SDK is answering, apart from streams."""
         self._maps = maps
@@ -274,15 +287,20 @@ class CliSessions:
         """The session of that id."""
         return self._sessions.get(identifier or "")
 
-    def begin(self, identifier: str, cli: str, *, is_agent: bool = False, is_elsewhere: bool = False) -> None:
-        """The SDK has opened a session. That of an agent lasts until the agent's token is taken back, or it is idle.
+    def begin(
+        self,
+        identifier: str,
+        cli: str,
+        *,
+        is_agent: bool = False,
+        is_model: bool = False,
+        is_elsewhere: bool = False,
+    ) -> None:
+        """The SDK has opened a session.
 
-        An agent opens another one then.
+        An agent's lasts until its token is taken back, a model's until it is idle: they need no stream.
         """
-        for other in self if is_agent else ():
-            if other.is_agent and time.time() - other.last_message > IDLE_AGENT:
-                self.end(other.identifier)
-        self._sessions[identifier] = Session(
+        session = self._sessions[identifier] = Session(
             identifier,
             self._window,
             cli,
@@ -293,6 +311,13 @@ class CliSessions:
         )
         if not is_agent:
             self._end_later(identifier)
+            return
+        if is_model:
+            self._end_if_idle(session)
+        idle = [(seconds, one) for one in self if one.is_agent and (seconds := one.requests.idle) is not None]
+        idle.sort(key=lambda each: each[0])
+        for _, one in idle[IDLE_AGENTS:]:
+            self.end(one.identifier)
 
     def resumed(self, session: Session, known_as: str) -> None:
         """A session from before a reload goes on; `known_as` is the id that its CLI knows."""
@@ -339,6 +364,16 @@ class CliSessions:
         self._cancel_end(identifier)
         loop = asyncio.get_running_loop()
         self._ends[identifier] = loop.call_later(STREAM_GONE_LIMIT, self.end, identifier)
+
+    def _end_if_idle(self, session: Session) -> None:
+        """End a session that has been idle for too long, or look again when it might be."""
+        self._cancel_end(session.identifier)
+        left = IDLE_MODEL - (session.requests.idle or 0.0)
+        if left > 0:
+            loop = asyncio.get_running_loop()
+            self._ends[session.identifier] = loop.call_later(left, self._end_if_idle, session)
+        else:
+            self.end(session.identifier)
 
     def _cancel_end(self, identifier: str) -> None:
         if timer := self._ends.pop(identifier, None):

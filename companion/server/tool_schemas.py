@@ -54,9 +54,9 @@ class GetDiagnosticsArguments(_Paged):
     paths: Annotated[list[FilePath], Field(max_length=MOST_PATHS)] | None = Field(
         default=None, description="Absolute paths of the files. Without it, the problems of the whole window."
     )
-    severity: Severity = Field(default="hint", description="The least grave ones to return.")
+    severity: Severity = Field(default="hint", description="The lowest severity to return.")
     wait_seconds: Annotated[float, Field(ge=0, le=LONGEST_WAIT)] = Field(
-        default=LONGEST_WAIT, description="How long to wait at most until the language server has nothing new to say."
+        default=LONGEST_WAIT, description="How long to wait at most for the language server to finish."
     )
 
 
@@ -115,7 +115,7 @@ class DiagnosticAnswer(_Answer):
 
 class _Changing(_Answer):
     new_problems: list[DiagnosticAnswer] | None = Field(
-        default=None, description="Problems that your last changes have made. Mend them."
+        default=None, description="Problems that your last changes have made. Fix them."
     )
 
 
@@ -138,8 +138,8 @@ class GetDiagnosticsAnswer(_Changing):
     diagnostics: list[DiagnosticAnswer]
     total: int
     next_cursor: str | None = None
-    provider: str = Field(description="Who has found them: LSP, SublimeLinter or build.")
-    is_settled: bool = Field(description="Whether the language server had nothing new to say any more.")
+    provider: str = Field(description="Who reported them: LSP, SublimeLinter or build.")
+    is_settled: bool = Field(description="Whether the language server had finished.")
     not_open: list[str] = Field(
         description="Paths that no tab shows. Most language servers look only at open files: call openFile first."
     )

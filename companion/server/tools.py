@@ -44,7 +44,7 @@ Context = ServerRequestContext[Any, Request]
 TOOLS: list[dict[str, Any]] = [
     {
         "name": "openDiff",
-        "description": "Show a proposed change of a file as a diff that the person edits, accepts or rejects.",
+        "description": "Show a proposed change of a file as a diff that the user edits, accepts or rejects.",
         "inputSchema": OpenDiffArguments.model_json_schema(by_alias=True),
     },
     {

@@ -45,9 +45,9 @@ QUIET = 0.05
 """Seconds without a change before the context is sent."""
 DISK = 1.0
 """Seconds that the end waits until the discovery files are removed, which a disk that hangs never does."""
-UNSENT = "{cli} was not told something that holds half of a character, which no message can carry."
+UNSENT = "{cli} was not told something that contains half a character, which no message can carry."
 UNSENT_TEXT = (
-    "{cli} can't be sent the text of {name} that you accepted: it holds half of a character. It is kept here, and the "
+    "{cli} can't be sent the text of {name} that you accepted: it contains half a character. It is kept here, and the "
     "CLI was told that the change is rejected."
 )
 

@@ -82,13 +82,13 @@ def findings(facts: Facts) -> list[Finding]:
 
 def _of_machine(facts: Facts) -> Iterator[Finding]:
     for folder in facts.full:
-        text = f"There is no room on the disk of {folder}. What is accepted or kept there can't be written."
-        yield Finding("disk", f"{text} Make room.")
+        text = f"The disk of {folder} is full. What is accepted or kept there can't be written."
+        yield Finding("disk", f"{text} Free some space.")
     is_used = facts.clis or any(one.sessions for one in facts.served.values())
     if facts.clis is not None and not facts.has_cli and not is_used:
         programs = " nor ".join(f"“{family.launch.key}”" for family in FAMILIES)
         text = f"No CLI is installed: neither {programs} was found."
-        yield Finding("no cli", f"{text} Install one, such as with: {INSTALL}")
+        yield Finding("no cli", f"{text} Install one, for example with: {INSTALL}")
 
 
 def _of_window(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
@@ -188,7 +188,7 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
     found += _wrong_port(cli, facts)
     if not found:
         text = f"{cli.name} can reach this editor but is not connected. Type “/ide enable” in it"
-        found.append(Finding("not connected", f"{text}; if it knows of no editor then, quit it and start it again."))
+        found.append(Finding("not connected", f"{text}; if it still finds no editor, quit it and start it again."))
     return found
 
 
@@ -219,7 +219,7 @@ def _wrong_port(cli: Cli, facts: Facts) -> Iterator[Finding]:
         return
     port = variables.get(cli.family.port_variable)
     if port and port not in {str(served.port) for served in facts.served.values()}:
-        text = f"{cli.name} was started with the port {port}, which is no window's here."
+        text = f"{cli.name} was started with the port {port}, which belongs to no window here."
         yield Finding("old port", f"{text} Open a new terminal and start it there.")
     until = cli.family.habits.needs_variables_until
     if not port and until and cli.version and cli.version < until:

@@ -20,7 +20,7 @@ def report(facts: Facts) -> str:
         lines += ["", facts.note]
     found = [f"  • {finding.text}" for finding in findings(facts)]
     if facts.clis is None and not facts.note:
-        found.append("  Looking for the CLIs that run …")
+        found.append("  Looking for the CLIs that run…")
     elif facts.clis is not None and not found:
         found.append("  Nothing is wrong.")
     if found:
@@ -94,7 +94,7 @@ _WHY: dict[Kind, str] = {
     "other folder": "looks elsewhere for editors",
     "rival": "is connected to another editor",
     "too old": "is too old",
-    "variables": "lacks our variables",
+    "variables": "lacks the package's variables",
 }
 
 

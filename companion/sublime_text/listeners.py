@@ -9,7 +9,10 @@ import sublime_plugin
 
 from . import package
 from .adapter import Adapter
+from .chat.vim import is_enter
+from .diff.listing import SETTING as LIST_SETTING
 from .editor_facts import EDITOR
+from .status.view import SETTING as STATUS_SETTING
 from .windows import DIFF_SETTING
 
 WAITING_CONTEXT = "qwen_companion.diff_waits"
@@ -24,6 +27,12 @@ _SAVED_BY_HAND = {"async": True}
 _TERMINUS_BUILD = "output.Terminus Build Results"
 """While this panel exists, the keymap of Terminus, which is loaded after ours, gives Shift+Escape to `show_panel`."""
 
+_ENTERS: dict[str, tuple[str, Args]] = {
+    LIST_SETTING: ("qwen_companion_open_listed_diff", {}),
+    STATUS_SETTING: ("qwen_companion_status_remedy", {"at_caret": True}),
+}
+"""What our keymap has `Enter` do, by the setting of the view."""
+
 
 class QwenCompanionListener(sublime_plugin.EventListener):
     """Listens to views and windows. Does little: the companion thread does the rest."""
@@ -31,32 +40,32 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_activated(self, view: sublime.View) -> None:
         """A view got the focus."""
         if adapter := package.adapter():
-            adapter.activated(view)
+            adapter.events.activated(view)
 
     def on_pre_save(self, view: sublime.View) -> None:
         """A view is about to be saved."""
         if adapter := package.adapter():
-            adapter.saving(view)
+            adapter.events.saving(view)
 
     def on_post_save(self, view: sublime.View) -> None:
         """A view was saved. What the person has changed in it is not an agent's."""
         if adapter := package.adapter():
-            adapter.saved(view)
+            adapter.events.saved(view)
 
     def on_load(self, view: sublime.View) -> None:
         """A file is loaded."""
         if adapter := package.adapter():
-            adapter.loaded(view)
+            adapter.events.loaded(view)
 
     def on_reload(self, view: sublime.View) -> None:
         """A file was changed on disk and loaded again."""
         if adapter := package.adapter():
-            adapter.loaded(view)
+            adapter.events.loaded(view)
 
     def on_revert(self, view: sublime.View) -> None:
         """A file was loaded again because the person gave their edits up."""
         if adapter := package.adapter():
-            adapter.loaded(view)
+            adapter.events.loaded(view)
 
     def on_load_async(self, view: sublime.View) -> None:
         """A file is loaded."""
@@ -82,7 +91,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_selection_modified_async(self, view: sublime.View) -> None:
         """The carets have moved."""
         if adapter := package.adapter():
-            adapter.touched(view)
+            adapter.events.touched(view)
 
     def on_selection_modified(self, view: sublime.View) -> None:
         """The carets have moved; the diffs hear of it at once."""
@@ -98,27 +107,27 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_close(self, view: sublime.View) -> None:
         """A view was closed."""
         if adapter := package.adapter():
-            adapter.closed(view)
+            adapter.events.closed(view)
 
     def on_new_window(self, window: sublime.Window) -> None:
         """A window was opened."""
         if adapter := package.adapter():
-            adapter.window_opened(window)
+            adapter.events.window_opened(window)
 
     def on_pre_close_window(self, window: sublime.Window) -> None:
         """A window is about to close."""
         if adapter := package.adapter():
-            adapter.window_closed(window)
+            adapter.events.window_closed(window)
 
     def on_load_project(self, window: sublime.Window) -> None:
         """A window has opened a project, with the views that the project had when it was closed."""
         if adapter := package.adapter():
-            adapter.restored(window)
+            adapter.events.restored(window)
 
     def on_pre_close_project(self, window: sublime.Window) -> None:
         """A window's project is about to close."""
         if adapter := package.adapter():
-            adapter.project_closed(window)
+            adapter.events.project_closed(window)
 
     def on_modified(self, view: sublime.View) -> None:
         """A view was edited."""
@@ -138,7 +147,10 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         return _instead(view, command_name, args)
 
     def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
-        """The same for a command that arrives as a text command."""
+        """The same for a command that arrives as a text command; `Enter` in Vim's normal mode is ours in our pages."""
+        if is_enter(command_name, args):
+            settings = view.settings()
+            return next((command for setting, command in _ENTERS.items() if settings.get(setting)), None)
         return _instead(view, command_name, args)
 
     def on_post_text_command(self, view: sublime.View, command_name: str, args: Args) -> None:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import sublime
 
+from ..review.disk import Encodings
 from .editor_facts import EDITOR
 
 DIFF_SETTING = "qwen_companion.diff"
@@ -75,6 +76,14 @@ def views_of_file(path: str, *, is_exact: bool = False) -> list[sublime.View]:
         for view in window.views()
         if (name := view.file_name()) and resolve(name) == real
     ]
+
+
+def encodings_of(path: str) -> Encodings:
+    """How the editor decodes a file: its own encoding if the file is open, and the one in the person's settings."""
+    own = [view.encoding() for view in views_of_file(path)]
+    fallback = sublime.load_settings("Preferences.sublime-settings").get("fallback_encoding")
+    default = Encodings()
+    return Encodings(own[0] if own else "", fallback if isinstance(fallback, str) else default.fallback)
 
 
 def real_path(path: str) -> str:

@@ -16,7 +16,7 @@ from tests.unit.chats import test_chats_agents as rooms
 from tests.unit.chats.chatting import CHAT
 
 from .published import folder_of
-from .test_agents import STEP, TEXT, USUAL, Place, place
+from .test_agents import STEP, TEXT, Place, place
 
 __all__ = ["place"]
 
@@ -88,10 +88,9 @@ def editor(place: Place) -> Iterator[InEditor]:
 
 
 #: What is shown for the mode in which an agent asks before it changes a file.
-ASKING = {"claude": "Manual"}
+ASKING = {"claude": "Manual", "codex": "Read-only", "vibe": "Ask"}
 
 
-@pytest.mark.parametrize("place", USUAL, indirect=True)
 def test_the_changes_of_a_turn_are_those_of_the_file(place: Place, editor: InEditor):
     path = place.home.write("a.txt", TEXT)
     first = TEXT.replace("line 5\n", "line five\n")
@@ -103,7 +102,8 @@ def test_the_changes_of_a_turn_are_those_of_the_file(place: Place, editor: InEdi
         editor.editor.wait("the mode", lambda: ASKING[place.name] in chat.bars)
     script = place.changes(path, ("line 5\n", "line five\n"), ("line 35\n", "line thirty-five\n"))
     chat.ask(script)
-    for expected in (first, second):
+    # Kimi Code has the editor write without a question.
+    for expected in () if place.name == "kimi" else (first, second):
 
         def proposed(expected: str = expected) -> bool:
             return any(view["text"] == expected for view in editor.editor.sides("proposal", text=True))

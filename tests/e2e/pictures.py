@@ -496,7 +496,7 @@ def questions() -> None:
         here.wait_text("Example Agent 1.0 on this computer")
         here.write("Put the new prices in.")
         here.press("enter")
-        editor.wait("question", lambda: "Answer …" in here.bars)
+        editor.wait("question", lambda: "Answer…" in here.bars)
         here.command("chat_answer", kind="allow_once")
         here.wait_question()
         shoot(editor, window, "agent-question", LIST_SIZE, ("dark",), sidebar=False)

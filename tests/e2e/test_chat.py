@@ -96,7 +96,7 @@ def test_a_change_is_shown_as_a_diff_before_it_is_written(room: Room, chat: Chat
     chat.ask(script)
     proposal = chat.wait_diff()
     assert proposal["text"] == GREET_BETTER
-    chat.wait_text("? Qwen Code asks", f"{path.name} +", "The diff is open beside.")
+    chat.wait_text("? Qwen Code asks", f"{path.name} +", "The diff is open in another tab.")
     assert path.read_text(encoding="utf-8") == GREET
     (chat.editor.accept if accepts else chat.editor.reject)(proposal)
     chat.wait_text("✓ Allowed once" if accepts else "✗ Rejected")
@@ -296,12 +296,12 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(room: Room, ch
     chat.command("chat_sessions")
     title = next(item["trigger"] for item in chat.wait_question()["items"] if "shown here" in item["details"])
     chat.choose(title)
-    chat.choose("Rename …")
+    chat.choose("Rename…")
     chat.wait_question("Title")
     chat.type(f"Mine {kept}")
     chat.editor.wait("new title", lambda: "Renamed" in chat.state["status_message"])
 
-    pick(f"Mine {kept}", "Export …")
+    pick(f"Mine {kept}", "Export…")
     chat.choose("Markdown")
     exported = chat.editor.wait(
         "export", lambda: [view for view in chat.state["views"] if view["name"] == f"Mine {kept}.md"]
@@ -316,7 +316,7 @@ def test_sessions_are_listed_renamed_exported_resumed_and_deleted(room: Room, ch
     assert chat.text.count("To keep.") == 1
 
     chat.editor.do("dialogs", answers=[True])
-    pick(f"Mine {kept}", "Delete …")
+    pick(f"Mine {kept}", "Delete…")
     chat.editor.wait("new conversation", lambda: "To keep." not in chat.text)
     chat.wait_live()
     chat.editor.wait("deleted row", lambda: f"Mine {kept}" not in listed())

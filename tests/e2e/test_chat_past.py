@@ -32,7 +32,7 @@ def test_a_rewind_undoes_files_and_an_earlier_prompt_is_edited(room: Room, chat:
     assert "± 1 file" in chat.bars
     chat.command("chat_changes")
     items = chat.wait_question("Changed after")["items"]
-    assert [item["trigger"] for item in items] == ["second.py", "All of them", "Another turn …"]
+    assert [item["trigger"] for item in items] == ["second.py", "All of them", "Another turn…"]
     assert (items[0]["annotation"], items[0]["details"]) == ("+1 −0", [str(second)])
     chat.choose("second.py")
     diffs = chat.editor.wait(

@@ -248,7 +248,9 @@ def test_an_old_cli_that_has_no_variables_or_an_old_port(desk: Desk) -> None:
     assert "0.8.2 finds an editor by its variables alone. Run it from the palette (“Run Qwen Code”)" in finding
     old = desk.qwen(command=command, more={"QWEN_CODE_IDE_SERVER_PORT": "4000"})
     [finding] = desk.report(editor).of(old)
-    assert finding.endswith("with the port 4000, which is no window's here. Open a new terminal and start it there.")
+    assert finding.endswith(
+        "with the port 4000, which belongs to no window here. Open a new terminal and start it there."
+    )
 
 
 @pytest.fixture
@@ -296,7 +298,9 @@ def test_a_cli_in_a_terminal_from_before(desk: Desk, process: Callable[..., list
     pids = process("@qwen-code/qwen-code", "0.8.2", QWEN_CODE_IDE_SERVER_PORT="4000")
     report = desk.report(editor)
     [finding] = report.of(pids)
-    assert finding.endswith("with the port 4000, which is no window's here. Open a new terminal and start it there.")
+    assert finding.endswith(
+        "with the port 4000, which belongs to no window here. Open a new terminal and start it there."
+    )
     assert report.state(pids).endswith("not connected: has an old port")
 
 

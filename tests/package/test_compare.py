@@ -30,7 +30,7 @@ def test_each_cell_has_a_source(page: str) -> None:
 def test_each_source_is_a_page_at_a_version_and_is_used(page: str) -> None:
     sources = dict(re.findall(r"^(\d+)\. (.*(?:\n {4}.*)*)", page.partition("## Sources")[2], re.MULTILINE))
     assert set(CELL.findall(page.partition("## Sources")[0])) == set(sources)
-    fixed = re.compile(r"/(?:tree|blob|commits)/[0-9a-f]{7,8}|/pull/\d+|README\.md")
+    fixed = re.compile(r"/(?:tree|blob|commits)/[0-9a-f]{7,8}|/(?:pull|issues)/\d+|/releases/tag/v|README\.md")
     assert [text for text in sources.values() if not fixed.search(text)] == []
 
 

@@ -49,8 +49,10 @@ def test_the_commands_of_the_suggested_keys_are_in_the_palette(root: Path, keyma
     assert {tuple(keys[:2]) for keys, _ in suggested} == {("primary+k", "q")}
 
 
-def test_no_key_is_a_letter_of_a_keyboard(keymap: str) -> None:
+def test_no_key_is_a_letter_of_a_keyboard(root: Path, keymap: str) -> None:
     """On Windows Ctrl+Alt is AltGr, which types letters and signs on most keyboards."""
     keys = [key for binding in jsonc.loads(keymap) for key in binding["keys"]]
     keys += [key for keys, _ in suggestions(keymap) for key in keys]
+    pages = [page.read_text("utf-8") for page in (root / "docs").rglob("*.md")]
+    keys += [key for page in pages for found in re.findall(r'"keys": (\[.*?\])', page) for key in jsonc.loads(found)]
     assert [key for key in keys if {"alt"} & set(key.split("+")) and {"ctrl", "primary"} & set(key.split("+"))] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -272,6 +273,21 @@ def test_a_wheel_that_is_not_the_one_that_was_published_is_refused(
     editor.quit()
     assert "uvicorn" not in sublime.versions()
     assert not (sublime.libraries / "uvicorn").exists()
+
+
+def test_each_command_that_the_package_has_it_run_is_one_of_its_own(control: Path, root: Path) -> None:
+    """Package Control 4 has renamed one: `advanced_install_package` is `install_packages` there."""
+    room = (root / "companion/sublime_text/libraries/package_control.py").read_text(encoding="utf-8")
+    run = set(re.findall(r'run_command\("(\w+)"', room))
+    with zipfile.ZipFile(control) as archive:
+        known = {
+            re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix("Command")).lower()
+            for file in archive.namelist()
+            if file.startswith("package_control/commands/") and file.endswith(".py")
+            for name in re.findall(r"^class (\w+Command)\(", archive.read(file).decode("utf-8"), re.MULTILINE)
+        }
+    assert "install_packages" in run
+    assert sorted(run - known) == []
 
 
 def test_nothing_is_left_when_it_is_removed(make: Make, offline: Path) -> None:

@@ -90,8 +90,7 @@ class TestWritten(ChangesCase):
         self.code.run_command("qwen_companion_keep_change")
         yield from self.waits(code=("modified", 1))
         yield from self.marked(self.code, 1)
-        self.window.run_command("qwen_companion_go_to_diff")
-        yield lambda: self.code.rowcol(self.code.sel()[0].b)[0] == 19
+        yield {"condition": lambda: self.code.rowcol(self.code.sel()[0].b)[0] == 19, "timeout": 60_000}
         self.code.run_command("qwen_companion_undo_change")
         yield from self.waits()
         self.assertEqual(self.path.read_text(), LINES.replace("line 3\n", "line three\n"))

@@ -289,7 +289,7 @@ class TestClicks(ChatCase):
         """A click does nothing and says why."""
         self.screen.messages.clear()
         self.click(permission)
-        self.assertTrue(self.screen.said("has only just come there"))
+        self.assertTrue(self.screen.said("has only just appeared there"))
         yield from self.on_companion(lambda _: None)
         self.assertEqual(self.chats.of("vote"), [])
 
@@ -404,7 +404,7 @@ class TestQuestions(AnswersCase):
 
     def test_it_is_a_form_of_one_panel_for_each(self) -> Steps:
         self.ask_questions(False, False)
-        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Answer … (y) Option 1 (n)"])
+        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Answer… (y) Option 1 (n)"])
         self.wait(1.1)
         self.assertEqual(self.press("y"), "qwen_companion_chat_answer")
         yield from self.panel(1)
@@ -418,7 +418,7 @@ class TestQuestions(AnswersCase):
         self.ask_questions(False)
         self.screen.click(self.view, "answer:p1")
         yield from self.panel(1)
-        self.screen.pick("Other …")
+        self.screen.pick("Other…")
         yield lambda: self.screen.inputs
         self.screen.inputs[-1][2]("  ")
         yield lambda: len(self.screen.inputs) == 2
@@ -430,18 +430,18 @@ class TestQuestions(AnswersCase):
         self.wait(1.1)
         self.press("y")
         yield from self.panel(1)
-        self.assertEqual([name for name, _ in self.items], ["☐ Red", "☐ Blue", "Other …"])
+        self.assertEqual([name for name, _ in self.items], ["☐ Red", "☐ Blue", "Other…"])
         self.screen.pick("☐ Blue")
         yield from self.panel(2)
         self.screen.pick("☐ Red")
         yield from self.panel(3)
         self.screen.pick("☑ Blue")
         yield from self.panel(4)
-        self.screen.pick("Other …")
+        self.screen.pick("Other…")
         yield lambda: self.screen.inputs
         self.screen.inputs[-1][2]("green")
         yield from self.panel(5)
-        self.assertEqual([name for name, _ in self.items], ["☑ Red", "☐ Blue", "☑ green", "Other …", "Done"])
+        self.assertEqual([name for name, _ in self.items], ["☑ Red", "☐ Blue", "☑ green", "Other…", "Done"])
         self.screen.pick("Done")
         yield from self.voted("id0", {"0": "Red, green"})
 

@@ -65,7 +65,7 @@ class TestChanges(ChatCase):
 
     def test_another_turn_is_chosen(self) -> Steps:
         yield from self.list_changes(self.turn("b", "two.py"), self.turn("a", "one.py"))
-        self.screen.pick("Another turn …")
+        self.screen.pick("Another turn…")
         yield lambda: len(self.screen.panels) == 2
         self.assertEqual(self.items, [("Do b", "+1 −1"), ("Do a", "+1 −1")])
         self.screen.pick("Do a")

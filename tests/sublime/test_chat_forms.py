@@ -30,7 +30,7 @@ class TestForms(AnswersCase):
             ),
             self.field("count", "integer", least=1, default=2),
         )
-        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Answer … (y) Option 1 (n)"])
+        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Answer… (y) Option 1 (n)"])
         self.wait(1.1)
         self.assertEqual(self.press("y"), "qwen_companion_chat_answer")
         yield from self.panel(1)
@@ -58,7 +58,7 @@ class TestForms(AnswersCase):
         yield from self.panel(1)
         self.screen.pick("Count *: —")
         yield lambda: self.screen.inputs
-        for wrong, caption in (("many", "Count (Write a whole number):"), ("4", "Count (It must be at most 3):")):
+        for wrong, caption in (("many", "Count (Enter a whole number):"), ("4", "Count (It must be at most 3):")):
             self.screen.inputs[-1][2](wrong)
             yield lambda wrong=wrong: self.screen.inputs[-1][1] == wrong
             self.assertEqual(self.screen.inputs[-1][0], caption)
@@ -106,7 +106,7 @@ class TestForms(AnswersCase):
 
     def test_a_page_is_opened_only_after_its_host_was_seen(self) -> Steps:
         self.ask_form(page="https://evil.example/bank.example")
-        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Open evil.example … (y) Option 1 (n)"])
+        self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Open evil.example in Browser… (y) Option 1 (n)"])
         opened: list[str] = []
         asked: list[str] = []
         with patch.object(webbrowser, "open", opened.append):

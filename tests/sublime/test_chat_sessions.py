@@ -33,7 +33,7 @@ class TestSessions(ChatCase):
     def test_the_list(self) -> Steps:
         yield from self.sessions()
         self.assertEqual(
-            [item.trigger for item in self.items], ["New Chat", "Search …", "About cats", "Untitled", "Archive …"]
+            [item.trigger for item in self.items], ["New Chat", "Search…", "About cats", "Untitled", "Archive…"]
         )
         self.assertEqual(self.items[2].details, "shown here")
         self.assertTrue(self.items[2].annotation.startswith("2026-11-2"))
@@ -50,7 +50,7 @@ class TestSessions(ChatCase):
         self.assertEqual(self.chats.of("sessions.resume"), [(self.chat.id, "session-1")])
 
     def test_rename(self) -> Steps:
-        yield from self.what("Rename …")
+        yield from self.what("Rename…")
         yield lambda: self.screen.inputs
         caption, text, done = self.screen.inputs[-1]
         self.assertEqual((caption, text), ("Title:", "About cats"))
@@ -61,7 +61,7 @@ class TestSessions(ChatCase):
 
     def test_export(self) -> Steps:
         self.chats.answers["sessions.export"] = "# All of it\n"
-        yield from self.what("Export …")
+        yield from self.what("Export…")
         yield lambda: len(self.screen.panels) == 3
         self.screen.pick("Markdown")
         yield lambda: self.window.active_view() != self.view
@@ -75,7 +75,7 @@ class TestSessions(ChatCase):
         for answer in (False, True):
             self.screen.panels.clear()
             with patch.object(sublime, "ok_cancel_dialog", lambda *_, answer=answer: answer):
-                yield from self.what("Delete …")
+                yield from self.what("Delete…")
                 yield 100
             if answer:
                 yield from self.told("sessions.delete")
@@ -100,8 +100,8 @@ class TestSessions(ChatCase):
 
     def test_older_ones_are_a_page_further(self) -> Steps:
         yield from self.sessions(cursor="next")
-        self.assertEqual([item.trigger for item in self.items][-2:], ["Older …", "Archive …"])
-        self.screen.pick("Older …")
+        self.assertEqual([item.trigger for item in self.items][-2:], ["Older…", "Archive…"])
+        self.screen.pick("Older…")
         yield lambda: len(self.screen.panels) == 2
         self.assertEqual(self.chats.of("sessions.page")[-1], (self.chat.id, "next", {"is_archived": False}))
         self.assertNotIn("New Chat", [item.trigger for item in self.screen.panels[-1][0]])
@@ -123,19 +123,19 @@ class TestSessions(ChatCase):
         info = loaded("backends.sessions").SessionInfo.model_validate
         away = info({"sessionId": "away", "displayName": "Old", "isArchived": True})
         self.chats.answers["sessions.page"] = loaded("backends.sessions").SessionPage((away,))
-        self.screen.pick("Archive …")
+        self.screen.pick("Archive…")
         yield lambda: len(self.screen.panels) == 2
         self.assertEqual(self.chats.of("sessions.page")[-1], (self.chat.id, "", {"is_archived": True}))
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Old"])
         self.screen.pick("Old")
         yield lambda: len(self.screen.panels) == 3
         triggers = [item.trigger for item in self.screen.panels[-1][0]]
-        self.assertEqual(triggers, ["Open", "Take Out of the Archive", "Export …", "Delete …"])
+        self.assertEqual(triggers, ["Open", "Take Out of the Archive", "Export…", "Delete…"])
 
     def test_an_empty_archive_is_said(self) -> Steps:
         yield from self.sessions()
         self.chats.answers["sessions.page"] = loaded("backends.sessions").SessionPage(())
-        self.screen.pick("Archive …")
+        self.screen.pick("Archive…")
         yield lambda: self.screen.said("The archive is empty.")
 
     def test_pin_and_archive(self) -> Steps:
@@ -157,7 +157,7 @@ class TestSessions(ChatCase):
         found = listing.FoundSession(info({"sessionId": "x", "displayName": "Cats"}), "about <cats>")
         self.chats.answers["sessions.search"] = [found]
         yield from self.sessions()
-        self.screen.pick("Search …")
+        self.screen.pick("Search…")
         yield lambda: self.screen.inputs
         search = self.screen.inputs[-1][2]
         search("  ")

@@ -323,7 +323,7 @@ class TestMoving(TabsCase):
         self.show(self.message("Hello"), session="own", running="turn")
         there = yield from self.another_window()
         self.adapter.chats.activated(there, self.second.view)
-        self.assertTrue(self.screen.said("works on for the window it came from"))
+        self.assertTrue(self.screen.said("goes on working for the window"))
         yield from self.on_companion(lambda _: None)
         self.assertEqual(self.chats.of("close"), [])
         self.show(self.message("Hello"), session="own", state="done")
@@ -372,7 +372,7 @@ class TestReload(TabsCase):
         """A question there is noticed at once."""
         yield from self.drafts()
         for _ in range(2):
-            self.adapter.take_up_chat(self.second.id)
+            self.adapter.port.take_up_chat(self.second.id)
             yield from self.settled()
         yield from self.told("open")
         self.assertEqual([opened[0] for opened in self.chats.of("open")], [self.second.id])
@@ -385,12 +385,12 @@ class TestReload(TabsCase):
     def test_one_for_which_an_agent_works_that_is_not_allowed_any_more_ends(self) -> Steps:
         yield from self.drafts()
         self.set_setting("agents", {"Own": {"command": ["another"]}})
-        self.adapter.take_up_chat(self.second.id)
+        self.adapter.port.take_up_chat(self.second.id)
         yield from self.told("close")
         self.assertEqual((self.chats.of("close"), self.chats.of("open")), ([(self.second.id,)], []))
         # One whose tab has gone is not looked for.
-        self.adapter.take_up_chat(123456)
-        self.adapter.take_up_chat(self.code.id())
+        self.adapter.port.take_up_chat(123456)
+        self.adapter.port.take_up_chat(self.code.id())
         yield from self.settled()
         self.assertEqual(len(self.chats.of("close")), 1)
 
@@ -449,5 +449,5 @@ class TestStatus(TabsCase):
         self.assertEqual(states, ["starting", "connects when its tab is shown"])
         texts: list[str] = []
         report = loaded("status.report").report
-        self.adapter.report(self.window, lambda facts, _: texts.append(report(facts)))
+        self.adapter.reports.make(self.window, lambda facts, _: texts.append(report(facts)))
         yield lambda: any(f"[O] Own: connects when its tab is shown, in {folder}" in text for text in texts)

@@ -29,8 +29,8 @@ class TestTranscript(ChatCase):
 
         def show(companion: Any) -> None:
             async def run() -> None:
-                shown.append(await self.adapter.show_chat(self.chat.id, render))
-                shown.append(await self.adapter.show_chat(0, render))
+                shown.append(await self.adapter.port.show_chat(self.chat.id, render))
+                shown.append(await self.adapter.port.show_chat(0, render))
 
             companion._background(run())
 

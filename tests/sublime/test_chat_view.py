@@ -300,7 +300,7 @@ class TestBar(ChatCase):
     def test_only_the_start_of_an_agent_can_be_cancelled(self) -> Steps:
         """The words say nothing: the daemon's start has the same, and an agent's own may have others."""
         connection = self.view_values.ConnectionStatus
-        self.show(connection=connection("connecting", "Starting `qwen serve` …"))
+        self.show(connection=connection("connecting", "Starting `qwen serve`…"))
         self.assertNotIn("Cancel", self.bar())
         command = loaded("sublime_text.chat.commands").QwenCompanionChatCancelCommand(self.window)
         self.assertFalse(command.is_enabled())

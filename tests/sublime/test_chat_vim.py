@@ -65,3 +65,29 @@ class TestVim(ChatCase):
         self.assertTrue(self.applies("qwen_companion.chat_running"))
         self.set_setting("chat_vim_keys", True)
         yield lambda: not settings.has("__vi_external_disable")
+
+    def test_escape_of_vintage_cancels_a_turn_where_a_chat_has_the_usual_keys(self) -> Steps:
+        """Its keymap is loaded after ours, and has Escape begin the normal mode wherever that is off."""
+        self.set_setting("chat_vim_keys", False)
+        yield lambda: self.view.settings().get("__vi_external_disable") is True
+        answer = self.listener().on_text_command(self.view, "exit_insert_mode", None)
+        self.assertEqual(answer, ("noop", {}))
+        self.assertEqual(self.chats.of("cancel"), [])
+        self.show(self.message("Hello"), running="turn")
+        self.assertEqual(self.listener().on_text_command(self.view, "exit_insert_mode", None), ("noop", {}))
+        yield from self.told("cancel")
+        self.set_setting("chat_vim_keys", True)
+        yield lambda: not self.view.settings().has("__vi_external_disable")
+        self.assertIsNone(self.listener().on_text_command(self.view, "exit_insert_mode", None))
+
+    def test_enter_of_vintage_opens_what_the_transcript_names(self) -> Steps:
+        enter = {"motion": "move", "motion_args": {"by": "lines", "forward": True, "extend": True}}
+        self.show(self.message("Hello"))
+        self.mode(True)
+        self.assertIsNone(self.listener().on_text_command(self.view, "set_motion", enter))
+        self.put_caret(3)
+        yield from self.settled()
+        answer = self.listener().on_text_command(self.view, "set_motion", enter)
+        self.assertEqual(answer, ("qwen_companion_chat_follow", {}))
+        down = {**enter, "linewise": True}
+        self.assertIsNone(self.listener().on_text_command(self.view, "set_motion", down))

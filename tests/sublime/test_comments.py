@@ -400,7 +400,7 @@ class TestCommentsInAChat(ChatCase):
         [(_, draft, _)] = self.chats.of("send")
         self.assertEqual((draft.text, draft.excerpts), (f"`app.py` line 1:\n{WORDS}", (excerpt,)))
         self.assertEqual(self.state(), f"sent to {self.chat.agent}")
-        self.adapter.return_draft(self.chat.id, draft, "There is no daemon.")
+        self.adapter.port.return_draft(self.chat.id, draft, "There is no daemon.")
         yield lambda: self.state() == f"in the prompt of {self.chat.agent}"
 
     def test_what_is_deleted_from_the_prompt_is_to_be_sent_again(self) -> Steps:

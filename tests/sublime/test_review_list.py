@@ -48,6 +48,15 @@ class TestList(CompanionCase):
         self.panel.sel().clear()
         self.panel.sel().add(self.panel.text_point(row, 0))
 
+    def test_enter_of_vintage_opens_the_diff_of_a_row(self) -> Steps:
+        """The keymap of Vintage is loaded after ours, and has Enter go down a line."""
+        yield from self.open_three()
+        yield from self.show_list()
+        enter = {"motion": "move", "motion_args": {"by": "lines", "forward": True, "extend": True}}
+        listener = loaded("sublime_text.listeners").QwenCompanionListener()
+        answer = listener.on_text_command(self.panel, "set_motion", enter)
+        self.assertEqual(answer, ("qwen_companion_open_listed_diff", {}))
+
     def test_it_has_each_file_with_its_counts_and_its_state(self) -> Steps:
         """One list of files with +/− and a state each."""
         yield from self.open_three()

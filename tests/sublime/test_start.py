@@ -18,7 +18,7 @@ class TestBusy(CompanionCase):
     def hold_editor(self, seconds: float) -> None:
         """Hold the UI thread, longer than the companion waits for what it can do without."""
         self.set_limit("sublime_text.bridge", "LIMIT", 0.1)
-        self.set_limit("sublime_text.adapter", "LIMIT", 0.1)
+        self.set_limit("sublime_text.editor_port", "LIMIT", 0.1)
         sublime.set_timeout(lambda: time.sleep(seconds))
 
     def test_a_diff_that_comes_meanwhile_is_shown_afterwards(self) -> Steps:
@@ -106,7 +106,7 @@ class TestStarting(CompanionCase):
         self.set_limit("sublime_text.status.view", "LIMIT", 50)
         self.hold_companion()
         shown: list[Any] = []
-        self.adapter.report(self.window, lambda facts, _last: shown.append(facts))
+        self.adapter.reports.make(self.window, lambda facts, _last: shown.append(facts))
         yield lambda: any("is starting" in facts.note for facts in shown)
         self.set_limit("sublime_text.status.view", "LIMIT", 20_000)
         self.go_on.set()

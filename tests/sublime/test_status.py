@@ -105,10 +105,10 @@ class TestMessages(CompanionCase):
         return text_of(panel) if panel else ""
 
     def test_what_needs_an_action_stays_in_the_status_bar_until_it_is_seen(self) -> Steps:
-        self.adapter.say("Do something.", self.window.id())
-        self.adapter.say("Do something.", self.window.id())
+        self.adapter.messenger.say("Do something.", self.window.id())
+        self.adapter.messenger.say("Do something.", self.window.id())
         yield lambda: self.status() == "Qwen Code · ⚠ 1 message: Show Log"
-        self.adapter.say("Do more.")
+        self.adapter.messenger.say("Do more.")
         yield lambda: self.status() == "Qwen Code · ⚠ 2 messages: Show Log"
         other = self.window.new_file()
         self.window.focus_view(other)
@@ -117,21 +117,21 @@ class TestMessages(CompanionCase):
         yield lambda: self.status() == "Qwen Code"
 
     def test_the_log_has_every_message_with_its_time_and_goes_on(self) -> Steps:
-        self.adapter.mention("Something happened.", self.window.id())
-        self.adapter.say("Do something.", self.window.id())
+        self.adapter.messenger.mention("Something happened.", self.window.id())
+        self.adapter.messenger.say("Do something.", self.window.id())
         yield lambda: self.screen.said("Do something.")
         self.window.run_command("qwen_companion_show_log")
         self.assertEqual(self.window.active_panel(), "output.QwenCompanion")
         self.assertRegex(self.log(), r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d    Something happened\.$")
         self.assertRegex(self.log(), r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  ! Do something\.$")
-        self.adapter.mention("More happened.", self.window.id())
+        self.adapter.messenger.mention("More happened.", self.window.id())
         yield lambda: self.log().endswith("More happened.\n")
         panel = self.window.find_output_panel("QwenCompanion")
         assert panel
         self.assertTrue(panel.is_read_only())
 
     def test_the_rest_goes_by_itself(self) -> Steps:
-        self.adapter.mention("Something happened.", self.window.id())
+        self.adapter.messenger.mention("Something happened.", self.window.id())
         yield lambda: self.screen.said("Something happened.")
         self.assertNotIn("message", self.status())
 
@@ -143,7 +143,7 @@ class TestMessages(CompanionCase):
 
     def test_a_message_for_another_window_is_not_shown_in_this_one(self) -> Steps:
         other = yield from self.another_window()
-        self.adapter.say("Do something.", other.id())
+        self.adapter.messenger.say("Do something.", other.id())
         yield lambda: self.screen.said("Do something.")
         self.assertNotIn("message", self.status())
 
@@ -308,6 +308,16 @@ class TestLiveReport(CompanionCase):
             yield lambda: len(ran) == 3
         self.assertIn("QwenCompanion.sublime-settings", ran[0])
 
+    def test_enter_of_vintage_is_enter_in_a_report_and_nowhere_else(self) -> Steps:
+        """The keymap of Vintage is loaded after ours, and has Enter go down a line."""
+        yield from self.open()
+        listener = loaded("sublime_text.listeners").QwenCompanionListener()
+        enter = {"motion": "move", "motion_args": {"by": "lines", "forward": True, "extend": True}}
+        answer = listener.on_text_command(self.report, "set_motion", enter)
+        self.assertEqual(answer, ("qwen_companion_status_remedy", {"at_caret": True}))
+        self.assertIsNone(listener.on_text_command(self.report, "set_motion", {**enter, "linewise": True}))
+        self.assertIsNone(listener.on_text_command(self.view, "set_motion", enter))
+
     def test_the_commands_of_a_cli_are_copied(self) -> None:
         module, finding = loaded("sublime_text.status.remedies"), loaded("status.findings").Finding
         for kind, text in (("not connected", "/ide enable"), ("approval", "--approval-mode default")):
@@ -320,7 +330,7 @@ class TestLiveReport(CompanionCase):
         yield from self.open()
         adapter = loaded("sublime_text.package").adapter()
         self.report.close()
-        yield lambda: adapter.reports == {}
+        yield lambda: adapter.reports.of(self.report) is None
 
 
 class TestDocumentation(CompanionCase):

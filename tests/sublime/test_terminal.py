@@ -8,8 +8,8 @@ from __future__ import annotations
 import importlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import sublime
@@ -273,6 +273,48 @@ class TestRunAgain(TerminalCase):
 class TestWithoutTerminus(CompanionCase):
     """The package Terminus is missing."""
 
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.installed: list[str] = []
+        self.install: Callable[[str], object] = self.installed.append
+        self.has_package_control(there=True)
+        control = loaded("sublime_text.libraries.package_control")
+        patcher = patch.object(control, "install", self._install)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+
+    def _install(self, name: str) -> None:
+        self.install(name)
+
+    def has_package_control(self, *, there: bool) -> None:
+        patcher = patch.object(loaded("sublime_text.libraries.package_control"), "is_there", lambda: there)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+
+    def test_without_package_control_either_the_editor_is_asked_to_install_that(self) -> Steps:
+        self.has_package_control(there=False)
+        ran: list[str] = []
+        with (
+            patch.object(sublime, "find_resources", lambda _: []),
+            patch.object(sublime.Window, "run_command", lambda _window, command, _args=None: ran.append(command)),
+        ):
+            loaded("sublime_text.terminal.commands").QwenCompanionRunCommand(self.window).run("qwen")
+            self.screen.pick("Install Package Control…")
+            yield lambda: "install_package_control" in ran
+        self.assertTrue(self.screen.said("Package Control, which installs it, is missing, too"), self.screen.messages)
+        self.assertEqual(self.installed, [])
+
+    def test_an_installation_that_does_not_come_is_told(self) -> Steps:
+        for limit, value in (("INSTALL_STEP", 1), ("INSTALL_LOOKS", 2)):
+            self.set_limit("sublime_text.terminal.commands", limit, value)
+        with (
+            patch.object(sublime, "find_resources", lambda _: []),
+            patch.object(sublime, "ok_cancel_dialog", lambda *_: True),
+        ):
+            self.window.run_command("qwen_companion_run", {"cli": "qwen"})
+            self.screen.pick("Install Terminus…")
+            yield lambda: self.screen.said("Terminus is not installed yet. Sublime's console may say why")
+
     def test_the_person_is_offered_to_install_it_or_to_use_another_terminal(self) -> Steps:
         with patch.object(sublime, "find_resources", lambda _: [f"Packages/User/{SETTINGS}"]):
             self.window.run_command("qwen_companion_run", {"cli": "qwen"})
@@ -285,46 +327,44 @@ class TestWithoutTerminus(CompanionCase):
 
     def test_package_control_installs_it_after_one_question(self) -> Steps:
         asked: list[str] = []
-        installed: list[Any] = []
-        original = sublime.Window.run_command
-
-        def run(window: sublime.Window, command: str, args: Any = None) -> None:
-            if command == "advanced_install_package":
-                installed.append(args)
-            else:
-                original(window, command, args)
-
         for answer in (False, True):
             with (
                 patch.object(sublime, "find_resources", lambda _: []),
-                patch.object(sublime.Window, "run_command", run),
                 patch.object(sublime, "ok_cancel_dialog", lambda text, *_, a=answer: (asked.append(text), a)[1]),
             ):
                 self.window.run_command("qwen_companion_run", {"cli": "qwen"})
                 self.screen.pick("Install Terminus…")
                 yield 100
-            self.assertEqual(installed, [{"packages": ["Terminus"]}] if answer else [])
+            self.assertEqual(self.installed, ["Terminus"] if answer else [])
         self.assertEqual(len(asked), 2)
 
     def test_the_cli_runs_once_it_is_installed(self) -> Steps:
         self.set_limit("sublime_text.terminal.commands", "LOADING", 0)
-        terminus, original = Terminus(self), sublime.Window.run_command
+        terminus = Terminus(self)
         terminus.is_there = False
-
-        def run(window: sublime.Window, command: str, args: Any = None) -> None:
-            if command == "advanced_install_package":
-                sublime.set_timeout(lambda: setattr(terminus, "is_there", True), 100)
-            else:
-                original(window, command, args)
-
-        with (
-            patch.object(sublime.Window, "run_command", run),
-            patch.object(sublime, "ok_cancel_dialog", lambda *_: True),
-        ):
+        self.install = lambda _: sublime.set_timeout(lambda: setattr(terminus, "is_there", True), 100)
+        with patch.object(sublime, "ok_cancel_dialog", lambda *_: True):
             self.window.run_command("qwen_companion_run", {"cli": "qwen"})
             self.screen.pick("Install Terminus…")
             yield lambda: terminus.opened
         self.assertIn("qwen", " ".join(terminus.opened[0]["cmd"]))
+
+    def test_a_terminal_that_does_not_open_is_told(self) -> Steps:
+        """The package is on the disk, and does not run yet."""
+        self.set_limit("sublime_text.terminal.commands", "OPENING", 1)
+        terminus = Terminus(self)
+        with patch.object(terminus, "_open", lambda *_: None):
+            self.window.run_command("qwen_companion_run", {"cli": "qwen"})
+            yield lambda: terminus.opened
+            yield lambda: self.screen.said("Terminus has opened no terminal for Qwen Code yet")
+
+    def test_a_terminal_that_opens_is_not_told(self) -> Steps:
+        self.set_limit("sublime_text.terminal.commands", "OPENING", 1000)
+        terminus = Terminus(self)
+        self.window.run_command("qwen_companion_run", {"cli": "qwen"})
+        yield lambda: terminus.views
+        yield 1200
+        self.assertFalse(self.screen.said("has opened no terminal"))
 
 
 class TestShow(TerminalCase):

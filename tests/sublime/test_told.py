@@ -115,7 +115,7 @@ class TestTold(CompanionCase):
         yield lambda: self.paths() == []
         [why] = self.said()
         self.assertTrue(
-            why.endswith("“context_exclude” holds “app[.py”, which is no glob; “app*” is used instead."), why
+            why.endswith("“context_exclude” holds “app[.py”, which is not a glob; “app*” is used instead."), why
         )
 
     def paths(self) -> list[str]:

@@ -33,7 +33,9 @@ class TestUnsavedText(CompanionCase):
 
     def noticed(self, after: str) -> None:
         """A look has found what an agent has written."""
-        self.adapter.written_below(self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode())
+        self.adapter.port.written_below(
+            self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode()
+        )
 
     def nothing_is_asked(self) -> Steps:
         """What was posted before has come, and the tab isn't asked about."""
@@ -208,6 +210,8 @@ class TestUnsavedText(CompanionCase):
     def test_nothing_is_asked_of_a_tab_without_unsaved_text(self) -> Steps:
         after = BEFORE.replace("line 6\n", "line six\n")
         self.file.write_text(after)
-        self.adapter.written_below(self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode())
+        self.adapter.port.written_below(
+            self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode()
+        )
         yield 100
         self.assertEqual(self.screen.phantoms(self.view, PHANTOM), [])

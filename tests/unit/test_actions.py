@@ -36,13 +36,13 @@ def test_an_own_action_is_added_another_one_replaced_and_a_third_removed():
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        ("text", "must be settings in braces, with a “prompt”"),
-        ({}, "needs a “prompt”, which is a text"),
-        ({"prompt": " "}, "needs a “prompt”, which is a text"),
-        ({"prompt": 3}, "needs a “prompt”, which is a text"),
-        ({**GOOD, "target": "shell"}, "has a “target” that is none of “cli”, “chat” and “new_chat”"),
-        ({**GOOD, "target": ["cli"]}, "has a “target” that is none of “cli”, “chat” and “new_chat”"),
-        ({**GOOD, "run": True}, "has “run”, which is no part of an action"),
+        ("text", "must be an object in braces, with a “prompt”"),
+        ({}, "needs a “prompt”, which is a string"),
+        ({"prompt": " "}, "needs a “prompt”, which is a string"),
+        ({"prompt": 3}, "needs a “prompt”, which is a string"),
+        ({**GOOD, "target": "shell"}, "has a “target” other than “cli”, “chat” and “new_chat”"),
+        ({**GOOD, "target": ["cli"]}, "has a “target” other than “cli”, “chat” and “new_chat”"),
+        ({**GOOD, "run": True}, "has “run”, which an action doesn't have"),
     ],
 )
 def test_a_wrong_entry_is_said_and_the_others_count(entry: object, why: str):
@@ -60,7 +60,7 @@ def test_no_project_sets_an_action():
 def test_what_is_no_object_leaves_the_presets():
     assert read_actions([GOOD]) == (
         PRESETS,
-        ["“actions” must be settings in braces; only the presets are used."],
+        ["“actions” must be an object in braces; only the presets are used."],
     )
 
 

@@ -90,7 +90,7 @@ def test_the_defaults_have_no_problems():
         ("max_marked_lines", -1, "“max_marked_lines” must be a whole number from 0, not -1; the default is used."),
         ("max_marked_lines", 1.5, "“max_marked_lines” must be a whole number from 0, not 1.5; the default is used."),
         ("debug", [True], "“debug” must be true or false, not a list; the default is used."),
-        ("debug", {}, "“debug” must be true or false, not settings in braces; the default is used."),
+        ("debug", {}, "“debug” must be true or false, not an object in braces; the default is used."),
         ("debug", "x" * 99, f"“debug” must be true or false, not “{'x' * 39}…”; the default is used."),
     ],
 )
@@ -114,7 +114,7 @@ def test_right_values_are_used():
         (Setting("x", "a"), ["", "b"], [1, None], "a text"),
         (Setting("x", "a", choices=("a", "b", "c")), ["c"], ["d"], "“a”, “b” or “c”"),
         (Setting("x", None, optional=True, kind=str), [None, "b"], [1], "a text or null"),
-        (Setting("x", ["a"]), [[], ["b"]], ["a", [1], [["a"]]], "a list of texts"),
+        (Setting("x", ["a"]), [[], ["b"]], ["a", [1], [["a"]]], "a list of strings"),
         (Setting("x", 5, minimum=1), [1], [0, "1", False], "a whole number from 1"),
         (Setting("x", None, optional=True, kind=dict), [None], [], ""),
     ],
@@ -178,8 +178,8 @@ def test_a_project_without_settings_has_those_of_the_user():
 @pytest.mark.parametrize(
     ("project", "why"),
     [
-        (["inline"], f"“{PROJECT_KEY}” must be settings in braces."),
-        ({"layout": "inline"}, "“layout” is no setting of QwenCompanion."),
+        (["inline"], f"“{PROJECT_KEY}” must be an object in braces."),
+        ({"layout": "inline"}, "“layout” is not a setting of QwenCompanion."),
         ({"debug": True}, "“debug” can't be set for a project."),
         (
             {"diff_layout": None},
@@ -200,8 +200,8 @@ def test_a_problem_in_a_project_is_reported_with_its_file(project: object, why: 
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ([], "“agents” must be settings in braces"),
-        ({"A": "qwen"}, "“A” must be settings in braces, or null"),
+        ([], "“agents” must be an object in braces"),
+        ({"A": "qwen"}, "“A” must be an object in braces, or null"),
         ({"A": {}}, "“A” needs a “command”"),
         ({"A": {"command": "qwen --acp"}}, "“A” needs a “command”"),
         ({"A": {"command": ["a", 1]}}, "“A” needs a “command”"),

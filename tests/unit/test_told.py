@@ -213,7 +213,7 @@ def test_a_glob_that_is_escaped_matches_its_own_name(name: str):
 def test_what_cannot_be_read_of_a_glob_stands_for_anything(glob: str, used: str, matches: str):
     """Bad input: one sentence, and the stricter behaviour."""
     usable, wrong = read_globs(["*.mine", glob])
-    assert wrong == [f"“context_exclude” holds “{glob}”, which is no glob; “{used}” is used instead."]
+    assert wrong == [f"“context_exclude” holds “{glob}”, which is not a glob; “{used}” is used instead."]
     assert usable == ("*.mine", used, *DEFAULT_EXCLUDE)
     assert Told(exclude=usable).is_excluded(matches)
 
@@ -221,10 +221,10 @@ def test_what_cannot_be_read_of_a_glob_stands_for_anything(glob: str, used: str,
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        (["*.mine", ""], f"“context_exclude” holds “”, which is no glob; {DEFAULTS_TOO}"),
+        (["*.mine", ""], f"“context_exclude” holds “”, which is not a glob; {DEFAULTS_TOO}"),
         (
             ["*.mine", 7],
-            f"“context_exclude” holds something other than a text, which is no glob; {DEFAULTS_TOO}",
+            f"“context_exclude” holds something other than a string, which is not a glob; {DEFAULTS_TOO}",
         ),
         (
             ["*.mine", "!.env"],

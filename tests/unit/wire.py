@@ -65,6 +65,8 @@ def _lines(response: httpx2.Response) -> Iterator[str]:
 class Cli:
     """One session with a window's server."""
 
+    path = "/mcp"
+
     def __init__(self, lock: Mapping[str, Any], version: str = "2025-11-25") -> None:
         self.port: int = lock["port"]
         self.token: str = lock["authToken"]
@@ -95,17 +97,17 @@ class Cli:
         return {name: value for name, value in usual.items() if value is not None}
 
     def send(
-        self, method: str = "POST", path: str = "/mcp", body: object = None, **headers: str | None
+        self, method: str = "POST", path: str | None = None, body: object = None, **headers: str | None
     ) -> httpx2.Response:
         """Send any request. A body that isn't bytes is sent as JSON."""
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        return self.http.request(method, path, content=content, headers=self.headers(**headers))
+        return self.http.request(method, path or self.path, content=content, headers=self.headers(**headers))
 
     def ask(self, method: str, params: Mapping[str, Any] | None = None, **headers: str | None) -> httpx2.Response:
         """Send a JSON-RPC request."""
         self._number += 1
         message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params or {}}
-        return self.send("POST", "/mcp", message, **headers)
+        return self.send("POST", None, message, **headers)
 
     def initialize(self) -> dict[str, Any]:
         """Take the first step of the handshake, and return the server's result."""
@@ -129,7 +131,7 @@ class Cli:
     def get(self, **headers: str | None) -> httpx2.Response:
         """Request the stream, and return the answer, whatever it is."""
         request = self.http.build_request(
-            "GET", "/mcp", headers=self.headers(**{"accept": "text/event-stream", **headers})
+            "GET", self.path, headers=self.headers(**{"accept": "text/event-stream", **headers})
         )
         return self.http.send(request, stream=True)
 

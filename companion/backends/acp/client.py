@@ -275,7 +275,7 @@ class AgentClient:
         """Send a prompt, which waits while a turn runs. Returns its id, which the events of its turn carry.
 
         Raises:
-            UnsendableError: the agent takes no pictures.
+            UnsendableError: the agent doesn't take pictures.
         """
         return self._prompts.send([self._requests.suited(block) for block in blocks])
 

@@ -52,7 +52,7 @@ def decode(update: Mapping[str, Any], output: Output, settings: SessionSettings)
     if isinstance(event, events.CurrentModeUpdate) and event.mode is not None:
         settings.mode = event.mode
     if isinstance(event, events.Ignored) and not kind.startswith("_"):
-        return events.Unsupported(f"news of the kind “{kind[:40]}”, which this version doesn't know")
+        return events.Unsupported(f"an update of the kind “{kind[:40]}”, which this version doesn't know")
     return event
 
 
@@ -98,7 +98,7 @@ def _plan(plan: object) -> events.Event:
     fields = as_object(plan)
     if isinstance(fields.get("entries"), list):
         return decode_update({"sessionUpdate": "plan", "entries": fields["entries"]})
-    return events.Unsupported("a plan that is no list")
+    return events.Unsupported("a plan that is not a list")
 
 
 def _parts(content: object) -> list[Mapping[str, Any]]:

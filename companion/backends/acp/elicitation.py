@@ -72,7 +72,7 @@ def decode_elicitation(params: Mapping[str, Any]) -> Elicitation | str:
         case "url":
             page, identifier = params.get("url"), params.get("elicitationId")
             if not isinstance(page, str) or not host_of(page):
-                return "a page to go to that has no address of the web"
+                return "a page whose address is not one of the web"
             return Elicitation(words, Form(page=page), about, identifier if isinstance(identifier, str) else "")
         case mode:
             return f"a question of the kind “{str(mode)[:40]}”, which this version doesn't know"

@@ -38,7 +38,7 @@ class AgentStartError(AgentError):
     remedy = "Run its command in a terminal to see more."
 
     def __init__(self, agent: str, why: str) -> None:
-        super().__init__(f"{agent} has ended at its start{f': {why}' if why else ''}.")
+        super().__init__(f"{agent} ended as soon as it was started{f': {why}' if why else ''}.")
 
 
 class EndedError(AgentError):
@@ -63,7 +63,7 @@ class SilentError(AgentError):
 class UnansweredError(SilentError):
     """The agent doesn't answer to a message, which it may have taken."""
 
-    remedy = "Look whether it has arrived before you send it again."
+    remedy = "Check whether it has arrived before you send it again."
     may_have_arrived = True
 
 

@@ -226,11 +226,11 @@ class Files:
         """The real path of a file that may be touched.
 
         Raises:
-            RequestError: it may not, or it is no absolute path.
+            RequestError: it may not, or it is not an absolute path.
         """
         path = params.get("path")
         if not isinstance(path, str) or not os.path.isabs(path) or not _is_name(path):
-            raise RequestError(INVALID_PARAMS, "the path of a file must be a name that is absolute")
+            raise RequestError(INVALID_PARAMS, "the path of a file must be absolute")
         real, folder = await asyncio.to_thread(lambda: (os.path.realpath(path), os.path.realpath(self._folder)))
         if _is_below(real, folder):
             return real
@@ -238,11 +238,11 @@ class Files:
             key = os.path.dirname(real), writes
             if key not in self._answers:
                 if self._refusals >= MAX_REFUSALS:
-                    raise RequestError(INTERNAL_ERROR, "the person allows no files outside the chat's folder")
+                    raise RequestError(INTERNAL_ERROR, "the user doesn't allow files outside the chat's folder")
                 self._answers[key] = await self._editor.may_touch(self._window, self._agent(), real, writes=writes)
                 self._refusals += not self._answers[key]
         if not self._answers[key]:
-            raise RequestError(INTERNAL_ERROR, f"the person doesn't allow {real}, which is outside the chat's folder")
+            raise RequestError(INTERNAL_ERROR, f"the user doesn't allow {real}, which is outside the chat's folder")
         return real
 
     async def _write(self, path: str, content: str, params: Mapping[str, Any]) -> None:

@@ -169,7 +169,7 @@ class Peer:
             self._on_junk("output that is not of the protocol")
             return
         if not isinstance(message, dict):
-            self._on_junk("a message that is no object")
+            self._on_junk("a message that is not an object")
             return
         try:
             self._take(cast("dict[str, Any]", message))

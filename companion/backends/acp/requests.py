@@ -53,10 +53,10 @@ class Requests:
         """A block of a prompt as the agent takes it.
 
         Raises:
-            UnsendableError: it takes no pictures.
+            UnsendableError: it doesn't take pictures.
         """
         if block.get("type") == "image" and not self.has("image"):
-            raise UnsendableError(f"{self.name} takes no pictures.", "Remove the picture.")
+            raise UnsendableError(f"{self.name} doesn't take pictures.", "Remove the picture.")
         if block.get("type") == "resource" and not self.has("embedded"):
             resource = block["resource"]
             return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}

@@ -152,7 +152,7 @@ class Services:
         """
         match method:
             case "terminal/create" | "fs/write_text_file" if self._is_cancelling():
-                raise RequestError(INTERNAL_ERROR, "the person has cancelled this")
+                raise RequestError(INTERNAL_ERROR, "the user has cancelled this")
             case "session/request_permission" | "elicitation/create":
                 ask = self._permitted if method == "session/request_permission" else self._elicited
                 return await ask(params, session)

@@ -93,7 +93,7 @@ def _checked(url: str) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise InvalidAddressError("The daemon's address is no URL.") from None
+        raise InvalidAddressError("The daemon's address is not a URL.") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise InvalidAddressError("The daemon's address must begin with http:// or https:// and name a host.")
     if parts.username is not None or parts.password is not None:

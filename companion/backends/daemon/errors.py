@@ -112,7 +112,7 @@ class BusyError(DaemonError):
 class UpstreamError(DaemonError):
     """502 `upstream_error`: a service that the daemon needs has failed."""
 
-    remedy = "Look whether it can be reached from the daemon's machine, then try again."
+    remedy = "Check whether it can be reached from the daemon's machine, then try again."
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"The service that signs you in doesn't answer as it should: {reason}.")
@@ -184,7 +184,7 @@ class DaemonStartError(DaemonError):
     remedy = "Run `qwen serve` in a terminal to see more."
 
     def __init__(self, last_line: str) -> None:
-        super().__init__(f"`qwen serve` has ended at its start{f': {last_line}' if last_line else ''}.")
+        super().__init__(f"`qwen serve` ended as soon as it was started{f': {last_line}' if last_line else ''}.")
 
 
 class NotListeningError(DaemonError):

@@ -38,7 +38,7 @@ def amount(number: int) -> str:
 def _how_ended(turn: Turn) -> str:
     match turn.state:
         case "running":
-            return f"—{GAP}Cancelling … —" if turn.cancelling else ""
+            return f"—{GAP}Cancelling… —" if turn.cancelling else ""
         case "cancelled":
             return f"—{GAP}Cancelled —"
         case "failed":
@@ -53,8 +53,8 @@ def _stopped(reason: str) -> str:
     if reason in {"", "end_turn", "cancelled"}:
         return ""
     known = {
-        "max_tokens": "the answer has reached its longest",
-        "max_turn_requests": "the turn has reached its most requests",
+        "max_tokens": "the answer has reached its maximum length",
+        "max_turn_requests": "the turn has reached its maximum number of requests",
         "refusal": "the model refuses to go on",
     }
     return f"—{GAP}Stopped: {sentence(known.get(reason, reason))} —"
@@ -88,7 +88,7 @@ def tail(status: Status, unsent: Iterable[Unsent] = ()) -> str:
 
 def _unsent(prompt: Unsent) -> str:
     how = {"waiting": "Waiting for the connection", "sending": "Sending", "sent": "Sent"}[prompt.state]
-    return f"{YOU}{foreign(presentable(prompt.text)).strip(chr(10))}\n◌{GAP}{how} …"
+    return f"{YOU}{foreign(presentable(prompt.text)).strip(chr(10))}\n◌{GAP}{how}…"
 
 
 def _plan(plan: Iterable[Step], *, is_running: bool) -> str:
@@ -107,7 +107,7 @@ def _connection(status: Status) -> str:
         case "live":
             return ""
         case "connecting":
-            return f"◌{GAP}{sentence(connection.message)}" if connection.message else f"◌{GAP}Connecting …"
+            return f"◌{GAP}{sentence(connection.message)}" if connection.message else f"◌{GAP}Connecting…"
         case "waiting":
             again = f" The next try is in {connection.retry_in:.0f} s." if connection.retry_in is not None else ""
             return f"⚠{GAP}{sentence(connection.message or 'The connection is lost')}{again}"

@@ -132,7 +132,7 @@ class _Flow:
         if text:
             return self._next(self._side, is_line=True), Writer(text)
         if turn.state == "running" and self._side == "user":
-            return self._next("agent", is_line=True), Writer(f"◐{GAP}Working …")
+            return self._next("agent", is_line=True), Writer(f"◐{GAP}Working…")
         return "", _NOTHING
 
     def _next(self, side: Literal["", "user", "agent"], *, is_line: bool) -> str:
@@ -148,7 +148,7 @@ def _quoting(message: Message, *, is_running: bool) -> str:
         how = {"thought": "thinks", "user": "is asked"}.get(message.speaker, "says")
         return f"▸{GAP}A sub-agent {how}"
     if message.speaker == "thought":
-        return f"▸{GAP}Thinking …" if is_running else f"▸{GAP}Thought"
+        return f"▸{GAP}Thinking…" if is_running else f"▸{GAP}Thought"
     return ""
 
 

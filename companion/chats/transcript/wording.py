@@ -278,7 +278,7 @@ def _proposed_changes(permission: Permission, context: Context) -> Iterable[str]
             for line in _changed(presentable(diff.old), presentable(diff.new))[1]:
                 yield from whole(line)
     if diffs and context.shows_diffs:
-        yield "The diff is open beside." if len(diffs) == 1 else "The diffs are open beside."
+        yield "The diff is open in another tab." if len(diffs) == 1 else "The diffs are open in other tabs."
 
 
 def _is_rejected(permission: Permission) -> bool:
@@ -289,7 +289,7 @@ def _is_rejected(permission: Permission) -> bool:
 def _answered(permission: Permission, own_clients: Container[str]) -> str:
     chosen, is_rejected = permission.chosen, _is_rejected(permission)
     if permission.state == "cancelled":
-        words = "Cancelled before an answer"
+        words = "Cancelled before it was answered"
     elif permission.is_choice and chosen:
         words = f"{'Rejected' if is_rejected else 'Answered'}: {flat(chosen.name, _SHORT)}"
     elif permission.form:

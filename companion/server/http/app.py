@@ -126,7 +126,8 @@ class App:
         session.last_message = time.time()
         if call.name:
             return functools.partial(self._call, session, identifier, call)
-        return calls.result_of(identifier, call.identifier, self._listing(session))
+        with session.requests:
+            return calls.result_of(identifier, call.identifier, self._listing(session))
 
     async def _call(
         self, session: Session, identifier: str, call: calls.Call, respond: Callable[[quick.Answer], None]
@@ -268,16 +269,23 @@ class App:
     async def _serve(self, family: str, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         version = headers.get("mcp-protocol-version")
-        session = self._sessions.find(headers.get("mcp-session-id"))
-        if session:
-            session.last_message = time.time()
+        identifier = headers.get("mcp-session-id")
+        session = self._sessions.find(identifier)
         if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
             await _unsupported(version)(scope, receive, send)
-        elif session is not None and session.cli != family:
+        elif session is None and identifier is None:
+            await self._request(family, None, scope, receive, send)
+        elif session is None or session.cli != family:
             await _not_found()(scope, receive, send)
-        elif scope["method"] == "GET" and session:
+        else:
+            session.last_message = time.time()
+            with session.requests:
+                await self._in_session(family, session, scope, receive, send)
+
+    async def _in_session(self, family: str, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "GET":
             await self._stream(session, scope, receive, send)
-        elif scope["method"] == "POST" and session and calls.is_plain(headers, MAX_BODY):
+        elif scope["method"] == "POST" and calls.is_plain(Headers(scope=scope), MAX_BODY):
             await self._post(family, session, scope, receive, send)
         else:
             await self._request(family, session, scope, receive, send)
@@ -328,6 +336,7 @@ class App:
                         opened,
                         family,
                         is_agent=family.endswith(MODEL) or family in self._endpoint.guests.values(),
+                        is_model=family.endswith(MODEL),
                         is_elsewhere=family in self._endpoint.elsewhere.values(),
                     )
                 elif session and scope["method"] == "DELETE":

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..adapter import Adapter
     from ..chat.view import ChatView
 
-NO_VIEW = "Open a file first: an action is about what you look at."
+NO_VIEW = "Open a file first: an action is about the file that you look at."
 NO_PROBLEMS = "{name} has no problems that the editor knows of."
 IN_CLIPBOARD = "The prompt is in the clipboard."
 
@@ -127,7 +127,7 @@ class _Sending:
             self._give(choices[0])
         else:
             items: list[PanelItem] = [(f"Send to {one.title}", one.folder, partial(self._give, one)) for one in choices]
-            choose(self._window, items, f"Who gets “{self._action.name}”")
+            choose(self._window, items, f"Send “{self._action.name}” to")
 
     def _give(self, recipient: Recipient) -> None:
         if isinstance(recipient.target, Terminal):

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import sublime
 
 from ...ids import WindowId
+from ..calls import AskLater, Post
 from ..panels import PanelItem, choose
 
 if TYPE_CHECKING:
     from ...changes.decisions import Point, Preview
-    from ...companion import Companion
-    from .ask_later import AskLater
 
 _NAMES = 20
 
@@ -22,7 +20,7 @@ _NAMES = 20
 class CheckpointPicker:
     """Lists the checkpoints of a window. `ask` asks the companion, `tell` calls something on its thread."""
 
-    def __init__(self, ask: AskLater, tell: Callable[[Callable[[Companion], object]], None]) -> None:
+    def __init__(self, ask: AskLater, tell: Post) -> None:
         self._ask = ask
         self._tell = tell
 

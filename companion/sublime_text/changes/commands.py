@@ -82,7 +82,7 @@ class _FileCommand(sublime_plugin.WindowCommand):
         if row := self._row(path):
             adapter.written.decide_file(self.window, row, self.decision)
         else:
-            self.window.status_message("QwenCompanion: This file has no written changes that wait.")
+            self.window.status_message("QwenCompanion: No written change in this file waits for a review.")
 
     def _row(self, path: str) -> ChangeRow | None:
         if not (adapter := package.adapter()):
@@ -171,7 +171,7 @@ class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
         if not (adapter := package.adapter()):
             return
         files = len(adapter.written.listing(self.window).rows)
-        question = f"{files} file{'s' * (files != 1)} wait{'s' * (files == 1)} for a review. Begin anew?"
+        question = f"{files} file{'s' * (files != 1)} wait{'s' * (files == 1)} for a review. Begin a new round anyway?"
         if not files or sublime.ok_cancel_dialog(question, "Begin Anew"):
             number = WindowId(self.window.id())
             adapter.thread.post(lambda companion: companion.changes.begin(number))

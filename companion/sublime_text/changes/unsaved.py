@@ -11,20 +11,18 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
 
 import sublime
 
 from ...review.disk import Encodings, Stamp, decoded, read_bytes, stamp
 from ...review.source_text import SourceText
 from .. import buffers
+from ..calls import OffThread
 from ..minihtml import safe
 from ..notices import NOTICES
 from ..panels import PanelItem, choose, say
 from ..style import COLOURS
 from ..windows import OWN_SAVES, views_of_file
-
-T = TypeVar("T")
 
 PHANTOM = "qwen_companion.unsaved"
 MERGED = "Both texts are merged in the tab. It is not saved yet: look at it first."
@@ -41,14 +39,6 @@ div {{ padding: 0.3rem 0.6rem; background-color: var(--tint); }}</style>"""
 _LINKS = """<a class="accept" href="merge">Merge</a>
 <a href="keep">Keep Mine</a>
 <a class="reject" href="take">Take Theirs</a>"""
-
-
-class OffThread(Protocol):
-    """Calls something that may block on another thread, and then what takes its result on the UI thread."""
-
-    def __call__(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
-        """Call `call` on another thread, then `done` with its result."""
-        ...
 
 
 @dataclass(slots=True)
@@ -266,7 +256,7 @@ CHOICES: Mapping[str, tuple[str, str]] = {
 
 
 def _words(written: _Written) -> str:
-    return f"{written.agent} has written {os.path.basename(written.path)}, of which you have unsaved text here."
+    return f"{written.agent} has written {os.path.basename(written.path)}, which has unsaved text here."
 
 
 def _text(view: sublime.View) -> str:

@@ -127,6 +127,22 @@ class WrittenView:
         self.show(regions[at])
         return True
 
+    def go_on_from(self, row: int) -> None:
+        """Go to the change at a row or the next one after it, otherwise to the first one."""
+        regions = self.regions()
+        after = [region for region in regions if self.view.rowcol(region.begin())[0] >= row]
+        if found := after or regions:
+            self.show(found[0])
+
+    def rows(self, key: str, lines: tuple[int, int] | None = None) -> tuple[int, int]:
+        """The first and the last row of a change by now, or of what some lines of the compared text are of it."""
+        number = [change[4] for change in self.changes.changes].index(key)
+        first, last = self._lines(self.regions()[number])
+        if lines is None:
+            return first, last
+        shift = self.changes.changes[number][2] - first
+        return max(first, lines[0] - shift), min(last, lines[1] - shift)
+
     def go_to_end(self, step: int) -> None:
         """Go to the first change, or to the last one if the step is backwards."""
         if regions := self.regions():

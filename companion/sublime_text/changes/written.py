@@ -13,20 +13,23 @@ import sublime
 from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
 from ...ids import WindowId
+from ..calls import AskLater
 from ..diff.listing import WrittenRows
 from ..notices import NOTICES
 from ..style import COLOURS
 from ..windows import Focus, is_code, real_path, views_of_file
-from .ask_later import AskLater
+from .onward import Decision, Onward, behind
 from .sides import Lines, Sides
 from .view import WrittenView
 
 if TYPE_CHECKING:
+    from ...changes.decisions import Chosen
     from ...companion import Companion
 
 NOTHING = "Nothing waits for a review."
+NOTHING_ELSE = "Nothing else that was written waits."
 UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
-STALE = "This file is compared again. Try again in a moment."
+STALE = "This file is being compared again. Try again in a moment."
 
 UNSEEN = frozenset({"deleted", "excluded", "link", "repository"})
 """Kinds of files that are not opened to be reviewed."""
@@ -41,8 +44,6 @@ _OFFER = (
     f'<body id="qwen-companion-overwritten"><style>{COLOURS} body {{ margin: 0; }}</style>'
     'Your save has overwritten what an agent had written. <a href="compare">Compare</a></body>'
 )
-
-Decision = Literal["keep", "undo"]
 
 
 class _Offer(NamedTuple):
@@ -82,6 +83,8 @@ class WrittenChanges:
         """The state of the file for which a view's changes were asked."""
         self._going: dict[str, int] = {}
         """The files whose first change, or last for -1, the caret goes to as soon as it is known."""
+        self._onward: dict[int, Onward] = {}
+        """What was decided by a key in a view, after which the next change comes."""
         self._offers: dict[str, _Offer] = {}
         """The offers to compare what a save has overwritten, by the file's real path."""
         self._merging: set[int] = set()
@@ -134,6 +137,7 @@ class WrittenChanges:
                 self._close_sides(number)
         self._views.pop(view.id(), None)
         self._asked.pop(view.id(), None)
+        self._onward.pop(view.id(), None)
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window closes."""
@@ -210,8 +214,7 @@ class WrittenChanges:
             return
         marked = self._views.get(view.id())
         if changes is None:
-            if marked:
-                self._clear(self._views.pop(view.id()))
+            self._unmark(view, row)
             return
         if view.is_loading() or (not view.is_dirty() and _text(view) != changes.text):
             # The editor has not loaded the file again yet; `loaded` comes then.
@@ -227,8 +230,29 @@ class WrittenChanges:
         for sides in self._sides.values():
             if sides.right == view and sides.is_baseline:
                 sides.show(changes.baseline, _lines_of(changes))
-        if step := self._going.pop(row.full_path, 0):
+        self._arrive(marked, changes)
+
+    def _unmark(self, view: sublime.View, row: ChangeRow) -> None:
+        """A file waits, and nothing in its text does."""
+        if marked := self._views.pop(view.id(), None):
+            self._clear(marked)
+        if self._goes_on(view) and (window := view.window()):
+            _say_unseen(window, row)
+
+    def _arrive(self, marked: WrittenView, changes: FileChanges) -> None:
+        """The changes of a view are marked, to which the person may be on their way."""
+        if step := self._going.pop(marked.row.full_path, 0):
             marked.go_to_end(step)
+        if (onward := self._goes_on(marked.view)) and onward.is_done([change[4] for change in changes.changes]):
+            marked.go_on_from(onward.row)
+
+    def _goes_on(self, view: sublime.View) -> Onward | None:
+        """What a key has decided in a view, if that is over now and the person is still there."""
+        window, onward = view.window(), self._onward.get(view.id())
+        if window is None or onward is None or not onward.is_over:
+            return None
+        del self._onward[view.id()]
+        return onward if onward.stays(self._focus.last(window)) else None
 
     def edited(self, view: sublime.View) -> None:
         """A view was edited: the person's unsaved edits are no changes of an agent."""
@@ -281,7 +305,7 @@ class WrittenChanges:
             case "compare":
                 self.compare_overwritten(sublime.View(number))
             case "keep" | "undo" if marked:
-                self._decide(marked, what, key, None)
+                self._decide(marked, what, [(key, None)], lambda: None)
             case _:
                 pass
 
@@ -296,18 +320,40 @@ class WrittenChanges:
         return marked is not None and bool(marked.at_carets())
 
     def decide_at_carets(self, view: sublime.View, what: Decision) -> None:
-        """Keep or undo the changes at the carets, or the selected lines of them."""
-        marked = self._views.get(view.id())
+        """Keep or undo the changes at the carets, or the selected lines of them. Then the next one comes."""
+        marked, before = self._views.get(view.id()), self._onward.get(view.id())
         found = marked.at_carets() if marked else []
         if not marked or not found:
             _say(view, "There is no change at the caret.")
             return
-        # From the bottom, since the keys of those below depend on what is above.
-        for key, lines in reversed(found):
-            if not self._decide(marked, what, key, lines):
-                return
+        if before and before.is_under_way:  # the same key again: nobody has seen yet what comes next
+            return
+        onward = Onward(view, what, [key for key, _ in found], [marked.rows(key, lines) for key, lines in found])
+        window = view.window()
+        if window and self._decide(marked, what, found, lambda: self._decided(window, onward)):
+            self._onward[view.id()] = onward
 
-    def _decide(self, marked: WrittenView, what: Decision, key: str, lines: tuple[int, int] | None) -> bool:
+    def _decided(self, window: sublime.Window, onward: Onward) -> None:
+        """What a key has begun is over: the next change of the file comes, else the next file."""
+        onward.is_over = True
+        view = onward.view
+        if view.is_valid() and self._row(view):
+            self._asked.pop(view.id(), None)
+            self._refresh(view)
+            return
+        self._onward.pop(view.id(), None)
+        listing = self.listing(window)
+        done = next((row for row, _ in reversed(listing.done) if row.full_path == real_path(onward.path)), None)
+        if done is None or not window.is_valid():
+            return
+        said = f"{done.path} is reviewed. {_counted(listing)}"
+        if listing.rows and onward.stays(self._focus.last(window)):
+            self._open_at(window, listing.rows, behind(listing.rows, done), 1, said)
+        else:
+            window.status_message(f"QwenCompanion: {said}")
+
+    def _decide(self, marked: WrittenView, what: Decision, found: Sequence[Chosen], done: Callable[[], object]) -> bool:
+        """Begin to keep or undo some changes; `done` is called when that is over. Returns whether it has begun."""
         window = marked.view.window()
         if window is None:
             return False
@@ -319,9 +365,9 @@ class WrittenChanges:
             return False
         number, row = WindowId(window.id()), marked.row
         if what == "keep":
-            self._tell(lambda companion: companion.decisions.keep_change(number, row, key, lines))
+            self._ask(window, lambda companion: companion.decisions.keep_changes(number, row, found), lambda _: done())
         else:
-            self._tell(lambda companion: companion.decisions.undo_change(number, row, key, lines))
+            self._ask(window, lambda companion: companion.decisions.undo_changes(number, row, found), lambda _: done())
         return True
 
     def row_of(self, window: sublime.Window, path: str = "", view: sublime.View | None = None) -> ChangeRow | None:
@@ -368,8 +414,22 @@ class WrittenChanges:
         if marked and marked.go(step, wraps=len(rows) == 1):
             self._focus.give(window, marked.view)
             return
-        at = rows.index(row) + step if row in rows else (0 if step > 0 else -1)
+        at = rows.index(row) + step if row in rows else self._place(window, view) - (step < 0)
+        self._open_at(window, rows, at, step)
+
+    def _place(self, window: sublime.Window, view: sublime.View | None) -> int:
+        """Where in the list a view's file was if it was reviewed, else 0."""
+        listing, name = self.listing(window), real_path((view.file_name() if view else "") or "")
+        done = next((row for row, _ in reversed(listing.done) if row.full_path == name), None)
+        return behind(listing.rows, done) if done else 0
+
+    def _open_at(
+        self, window: sublime.Window, rows: Sequence[ChangeRow], at: int, step: Literal[1, -1], said: str = ""
+    ) -> None:
+        """Open the file of a row, or of the next one that can be opened. `said` is told unless one is passed."""
         found = [rows[(at + step * count) % len(rows)] for count in range(len(rows))]
+        if said:
+            window.status_message(f"QwenCompanion: {said}")
         self.open(window, next((each for each in found if each.kind not in UNSEEN), found[0]), step)
         if found[0].kind in UNSEEN:
             _say_unseen(window, found[0])
@@ -456,6 +516,15 @@ class WrittenChanges:
             for row in rows[:IN_STATUS]
         ]
         return (*lines, *([f"and {len(rows) - IN_STATUS} more"] if len(rows) > IN_STATUS else []))
+
+
+def _counted(listing: Listing) -> str:
+    """How much still waits, as a sentence."""
+    if not listing.rows:
+        return NOTHING_ELSE
+    files, changes = len(listing.rows), listing.changes
+    waits = "wait" if changes != 1 else "waits"
+    return f"{changes} change{'s' * (changes != 1)} in {files} file{'s' * (files != 1)} still {waits} (F8)."
 
 
 def _lines_of(changes: FileChanges) -> list[Lines]:

@@ -100,7 +100,7 @@ class _Login:
         """Look whether it has ended, now and from time to time."""
         if package.adapter() is not self._adapter:
             return
-        has_begun = terminals.has_begun_once(self._name)
+        has_begun = terminals.has_begun(self._name)
         self._looks += 1
         if has_begun and not terminals.is_running_once(self._name):
             self._ended()

@@ -49,7 +49,7 @@ def _list(chat: ChatView, found: Sequence[TurnChanges], at: int) -> None:
     told = MORE if turn.is_untold else BY_TOOLS if turn.by_tools else ""
     items.append(sublime.QuickPanelItem("All of them", told, total))
     if len(found) > 1:
-        items.append(sublime.QuickPanelItem("Another turn …"))
+        items.append(sublime.QuickPanelItem("Another turn…"))
 
     def picked(index: int) -> None:
         if index > len(turn.files):

@@ -35,7 +35,10 @@ SETTLED = 300
 """Milliseconds after a change of a selection until the bar names it."""
 
 NOT_LOOKED_AT = "connects when its tab is shown"
-MOVES_LATER = "{agent} works on for the window it came from. The chat moves here with its next focus after the turn."
+MOVES_LATER = (
+    "{agent} goes on working for the window that the chat came from. After the turn, the chat moves here when you go "
+    "to it."
+)
 STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .html import LinkItem
     from .view import ChatView
 
-MOVED = "The button that you clicked has only just come there. Read the question, and click again."
+MOVED = "The button that you clicked has only just appeared there. Read the question, and click again."
 PAGE = "Open this page of {host} in your browser?\n\n{address}"
 UNSEEN = "Not all of the question was on the screen. Read on from here to its end, and answer again."
 
@@ -211,7 +211,7 @@ def open_link(chat: ChatView, link: Link) -> None:
         return
     if link.is_web:
         if not (host := host_of(link.path)):
-            say(chat.window, "That is no address that a browser reads as it is written here.")
+            say(chat.window, "A browser would not read this address as it is written here.")
         elif sublime.ok_cancel_dialog(PAGE.format(host=host, address=flat(link.path, 1_000)), "Open", "Qwen Companion"):
             webbrowser.open(link.path)
         return
@@ -222,7 +222,11 @@ def open_link(chat: ChatView, link: Link) -> None:
     if is_elsewhere(path, [folder]):
         say(chat.window, f"{path} is on another computer.")
     elif not where.is_known:
-        say(chat.window, f"It is not known whether {link.path} is on this computer. If so, say it above the prompt.")
+        say(
+            chat.window,
+            f"It is not known whether {link.path} is on this computer. If it is, click “It is this computer” above the "
+            "prompt.",
+        )
     elif not where.is_local and not (path := _mapped(chat, path)):
         say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
     elif not os.path.isfile(path):

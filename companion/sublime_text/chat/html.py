@@ -97,7 +97,7 @@ def bar(render: Render, attached: Sequence[str], folder: str = "", context: str 
     if not where.is_known:
         first.append(link("confirm_here", "It is this computer"))
     if status.connection.wants_sign_in:
-        first.append(link("sign_in", "Sign In …", "allow"))
+        first.append(link("sign_in", "Sign In…", "allow"))
     if status.connection.state != "live":
         first.append(link("reconnect", "↻ Reconnect"))
     lines = [" &nbsp; ".join(filter(None, first))]
@@ -119,7 +119,7 @@ def ask(question: Ask, *, is_first: bool) -> str:
     form = permission.form
     if permission.questions or (form and form.is_asked):
         options = [option for option in permission.options if option.kind.startswith("reject")][:1]
-        words = f"Open {form.host} …" if form and form.page else "Answer …"
+        words = f"Open {form.host} in Browser…" if form and form.page else "Answer…"
         first = link(f"answer:{permission.id}", f"{words}{' (y)' if is_first else ''}", "allow")
     else:
         # Options that allow more than once come last, answers stand as the agent has them.

@@ -16,7 +16,7 @@ from ..panels import say
 from ..windows import CHAT_SETTING, is_chat, is_code
 from .clicks import show_link, waiting
 from .prompt import open_command
-from .vim import is_insert, is_normal
+from .vim import is_enter, is_insert, is_needless_escape, is_normal
 
 if TYPE_CHECKING:
     from ..adapter import Adapter
@@ -92,6 +92,8 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
         """Keep commands from editing the transcript; what is typed there goes to the prompt."""
         if (chat := _chat(view)) is None:
             return None
+        if instead := _of_vim(chat, command_name, args):
+            return instead
         if command_name == "drag_select":
             chat.folds_before_click = len(view.folded_regions())
         if command_name in _INPUT and not chat.text.is_in_prompt:
@@ -167,6 +169,17 @@ def _tab(window: sublime.Window, args: dict[str, Any]) -> sublime.View | None:
     if not (0 <= group < window.num_groups() and index >= 0):
         return window.active_view()
     return next((sheet.view() for sheet in window.sheets_in_group(group)[index : index + 1]), None)
+
+
+def _of_vim(chat: ChatView, command: str, args: Args) -> tuple[str, Args] | None:
+    """What our own key does, where the keymap of Vintage goes before it."""
+    if is_enter(command, args) and not chat.text.is_in_prompt:
+        return "qwen_companion_chat_follow", {}
+    if not is_needless_escape(chat.view, command):
+        return None
+    if _CONTEXTS[f"{CHAT_SETTING}_running"](chat) and (adapter := package.adapter()):
+        adapter.chats.cancel(chat)
+    return "noop", {}
 
 
 def _of_line(chat: ChatView, command: str, args: dict[str, Any]) -> tuple[str, Args] | None:

@@ -27,7 +27,7 @@ LOOKS = 200
 """Milliseconds between checks while a question waits: scrolling and hiding a tab cause no event."""
 STALL = 0.6
 """Seconds without a check after which the editor must have hung: keys typed meanwhile were typed blindly."""
-OTHER = "Other …"
+OTHER = "Other…"
 DONE = "Done"
 
 
@@ -201,7 +201,7 @@ class QuestionForm:
         choices: list[PanelItem] = [
             (text, description, lambda text=text: self._take(at, text)) for text, description in question.answers
         ]
-        return [*choices, (OTHER, "Write an answer", lambda: self._write(question, lambda text: self._take(at, text)))]
+        return [*choices, (OTHER, "Type an answer", lambda: self._write(question, lambda text: self._take(at, text)))]
 
     def _several(self, question: Question, at: int, checked: tuple[str, ...]) -> list[PanelItem]:
         proposed = [text for text, _ in question.answers]
@@ -217,7 +217,7 @@ class QuestionForm:
             for row, (text, description) in enumerate(rows)
         ]
         write = lambda: self._write(question, lambda text: self._ask(at, (*checked, text), len(rows)))  # noqa: E731
-        choices.append((OTHER, "Write an answer", write))
+        choices.append((OTHER, "Type an answer", write))
         if checked:
             choices.append((DONE, ", ".join(checked), lambda: self._take(at, ", ".join(checked))))
         return choices

@@ -159,7 +159,7 @@ class QwenCompanionDaemonCommand(_ChatCommand):
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The page opens at once and is filled when the daemon answers."""
         page, chat_id = Page(chat.window, DAEMON_SETTING, "Qwen Companion: Where the Chat Runs"), chat.id
-        page.show("Asking the daemon …\n")
+        page.show("Asking the daemon…\n")
         adapter.ask_later(
             chat.window,
             lambda companion: companion.chats.locality(chat_id),

@@ -56,7 +56,7 @@ def _list(adapter: Adapter, chat: ChatView, page: SessionPage, *, is_first: bool
     if is_first and not is_archived:
         choices += [
             ("New Chat", "", lambda: adapter.chats.begin(chat)),
-            ("Search …", "In what was said in all of them", lambda: _ask_words(adapter, chat)),
+            ("Search…", "In what was said in all of them", lambda: _ask_words(adapter, chat)),
         ]
     head = len(choices)
     choices += [
@@ -64,9 +64,9 @@ def _list(adapter: Adapter, chat: ChatView, page: SessionPage, *, is_first: bool
     ]
     annotations = [*[""] * head, *map(_when, page.sessions)]
     if page.cursor:
-        choices.append(("Older …", "", lambda: _ask_page(adapter, chat, page.cursor, is_archived=is_archived)))
+        choices.append(("Older…", "", lambda: _ask_page(adapter, chat, page.cursor, is_archived=is_archived)))
     if not is_archived:
-        choices.append(("Archive …", "", lambda: _ask_page(adapter, chat, is_archived=True)))
+        choices.append(("Archive…", "", lambda: _ask_page(adapter, chat, is_archived=True)))
     elif not choices:
         say(chat.window, "The archive is empty.")
         return
@@ -121,16 +121,16 @@ class _Actions:
             return [
                 ("Open", "It comes out of the archive", self._reopen),
                 ("Take Out of the Archive", "", self._archive),
-                ("Export …", "", self._ask_form),
-                ("Delete …", "", self._delete),
+                ("Export…", "", self._ask_form),
+                ("Delete…", "", self._delete),
             ]
         return [
             ("Open", "", self._open),
-            ("Rename …", "", self._ask_title),
+            ("Rename…", "", self._ask_title),
             ("Unpin", "", self._pin) if session.is_pinned else ("Pin", "Keep it at the top of the list", self._pin),
             ("Archive", "", self._archive),
-            ("Export …", "", self._ask_form),
-            ("Delete …", "", self._delete),
+            ("Export…", "", self._ask_form),
+            ("Delete…", "", self._delete),
         ]
 
     def _ask(self, question: Callable[[Chats], Coroutine[Any, Any, None]], done: str) -> None:

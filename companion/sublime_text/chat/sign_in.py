@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SIGN_IN_SETTING = "qwen_companion.sign_in"
 """On the view of the page: the id of the sign-in."""
 BUTTONS = "qwen_companion.sign_in"
-NOWHERE = "The daemon knows no provider at which one can sign in. Set a key in its environment."
+NOWHERE = "The daemon knows no provider where you can sign in. Set a key in its environment."
 SIGN_OUT = "Sign out of {agent}? Its other chats and its own program are signed out, too."
 SIGNED_OUT = "{agent} says that you are signed out. It is started again."
 STAYS = "{agent} says that you are signed out. It may go on with what it has in memory until you close the chat."

@@ -21,7 +21,7 @@ TASK_SETTING = "qwen_companion.task"
 """On the view of a task's page."""
 STEP = 1000
 """Milliseconds between two looks at a task that is followed."""
-NONE = "Nothing was begun in the background in this conversation."
+NONE = "Nothing has run in the background in this conversation."
 
 
 class QwenCompanionChatTasksCommand(_ChatCommand):
@@ -50,7 +50,7 @@ def _list(adapter: Adapter, chat: ChatView, found: Sequence[Task]) -> None:
         (task.title, f"{task.status}, {task.duration}", lambda task=task: _ask(adapter, chat, task)) for task in found
     ]
     marks = ["running" if task.is_running else "" for task in found]
-    choose(chat.window, choices, "What runs besides the turns, and has run", annotations=marks)
+    choose(chat.window, choices, "What runs in the background, and has run", annotations=marks)
 
 
 def _ask(adapter: Adapter, chat: ChatView, task: Task) -> None:
@@ -80,7 +80,7 @@ def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
     # The ids of tasks are those of the chat.
     shown = f"{chat_id}:{task.id}"
     page.view.settings().set(TASK_SETTING, shown)
-    page.show("Asking the daemon …\n")
+    page.show("Asking the daemon…\n")
 
     def look() -> None:
         if page.view.is_valid() and page.view.settings().get(TASK_SETTING) == shown:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..chat.view import ChatView
 
 IN_CLIPBOARD = "The comments are in the clipboard, and not marked as sent."
-NOBODY = f"No CLI and no chat is there to take the comments. {IN_CLIPBOARD}"
+NOBODY = f"There is no CLI or chat to take the comments. {IN_CLIPBOARD}"
 LOOKS_AFTER_ANSWER = 100
 """Looks at a terminal or a chat, ten in a second, until it has left its question after an answer."""
 _AFTER = 100
@@ -108,7 +108,7 @@ class _Sending:
         items: list[PanelItem] = [(f"Send to {one.title}", one.folder, partial(give, one)) for one in choices]
         items.append(("Copy the comments", "", copied))
         agent = comments[0].agent
-        choose(self._window, items, f"Who gets the comments on {agent}'s changes" if agent else "Who gets the comments")
+        choose(self._window, items, f"Send the comments on {agent}'s changes to" if agent else "Send the comments to")
 
     def _give(self, recipient: Recipient, comments: Sequence[Comment]) -> None:
         target = recipient.target

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...visits import RecentFiles, Visit, is_elsewhere, is_file
+from ..calls import OffThread
 from ..panels import say
 from .beside import show_beside
 
 if TYPE_CHECKING:
     from ...exclusion import Told
     from ...ids import ChatId
-    from ..changes.unsaved import OffThread
     from ..windows import Focus
 
 MARK = "qwen_companion.followed"
@@ -24,7 +24,7 @@ QUIET = 300
 LOOK = 400
 """Milliseconds between two checks whether the person has scrolled."""
 STARTED = "You follow {who} until you type or scroll in the file that is shown."
-STOPPED = "You do not follow the agent any more."
+STOPPED = "You no longer follow the agent."
 _FLAGS = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
 
 

@@ -37,6 +37,11 @@ def add(repository: str) -> None:
     sublime.run_command("add_repository", {"url": repository, "unattended": True})
 
 
+def install(name: str) -> None:
+    """Make it install a package. It shows a dialog if it can't."""
+    sublime.run_command("install_packages", {"packages": [name]})
+
+
 def satisfy() -> None:
     """Make it install missing libraries."""
     sublime.run_command("satisfy_libraries")

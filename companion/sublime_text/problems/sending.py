@@ -33,7 +33,7 @@ NONE = {
     "window": "No file of this window has problems that the editor knows of.",
 }
 IN_CLIPBOARD = "The problems are in the clipboard."
-NOBODY = f"No CLI and no chat is there to take the problems. {IN_CLIPBOARD}"
+NOBODY = f"There is no CLI or chat to take the problems. {IN_CLIPBOARD}"
 
 
 def send_problems(adapter: Adapter, window: sublime.Window, scope: Scope) -> None:
@@ -80,7 +80,7 @@ def _give(adapter: Adapter, window: sublime.Window, problems: Sequence[Diagnosti
         give(choices[0])
     else:
         items: list[PanelItem] = [(f"Send to {one.title}", one.folder, partial(give, one)) for one in choices]
-        choose(window, items, "Who gets the problems")
+        choose(window, items, "Send the problems to")
 
 
 def _give_to(adapter: Adapter, window: sublime.Window, problems: Sequence[Diagnostic], recipient: Recipient) -> None:

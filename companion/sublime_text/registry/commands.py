@@ -41,7 +41,7 @@ class QwenCompanionInstallAgentCommand(sublime_plugin.WindowCommand):
         adapter = package.adapter()
         if adapter is None:
             return
-        say(self.window, "The list of agents is being looked for …")
+        say(self.window, "Getting the list of agents…")
         copy = sublime.load_binary_resource(COPY)
         adapter.ask_later(
             self.window,
@@ -124,7 +124,7 @@ class AgentList:
             choose(self._window, choices, entry.name)
         elif plan is None:
             where = system() or "this computer"
-            say(self._window, f"The registry has nothing of {entry.name} for {where}.")
+            say(self._window, f"The registry has no {entry.name} for {where}.")
         else:
             self._ask(plan)
 
@@ -137,7 +137,7 @@ class AgentList:
         name = self._name(entry)
         known = next((agent for agent in self._adapter.settings.daemon().agents if agent.name == name), None)
         replaces = (
-            f"It takes the place of the {name} that is known.\n\n" if known and entry.id not in self._installed else ""
+            f"It replaces the {name} that is set up now.\n\n" if known and entry.id not in self._installed else ""
         )
         question = (
             f"Install {name} {entry.version}?\n\n{entry.description}\n\n"
@@ -158,7 +158,7 @@ class AgentList:
         folder = plan.folder if isinstance(plan.source, ArchiveSource) else ""
         agent = AgentCommand(name, plan.command, dict(plan.source.environment))
         if not plan.runner:
-            say(self._window, f"{name} is being downloaded …")
+            say(self._window, f"{name} is being downloaded…")
 
         def done(_: object) -> None:
             self._adapter.settings.keep_installed(entry.id, InstalledAgent(entry.id, entry.version, agent, folder))

@@ -43,7 +43,7 @@ class QwenCompanionStatusCommand(sublime_plugin.WindowCommand):
         """Open the view at once and fill it as the facts arrive."""
         if adapter := package.adapter():
             adapter.notices.seen(self.window)
-            adapter.show_report(self.window)
+            adapter.reports.show(self.window)
 
 
 class QwenCompanionStatusRemedyCommand(sublime_plugin.TextCommand):
@@ -68,7 +68,7 @@ class QwenCompanionStatusRemedyCommand(sublime_plugin.TextCommand):
 
     def _live(self) -> LiveReport | None:
         adapter = package.adapter()
-        return adapter.reports.get(self.view.id()) if adapter else None
+        return adapter.reports.of(self.view) if adapter else None
 
 
 class QwenCompanionCopyReportCommand(sublime_plugin.WindowCommand):
@@ -77,7 +77,7 @@ class QwenCompanionCopyReportCommand(sublime_plugin.WindowCommand):
     def run(self) -> None:
         """Copy once the report is complete."""
         if adapter := package.adapter():
-            adapter.report(self.window, self._copy)
+            adapter.reports.make(self.window, self._copy)
 
     def _copy(self, facts: Facts, is_last: bool) -> None:
         if is_last:

@@ -66,7 +66,7 @@ class StatusReport:
         def answer(answered: Facts) -> None:
             on_ui(lambda: self._answered(answered))
 
-        self._show(replace(facts, note="Asking the companion …"), False)
+        self._show(replace(facts, note="Asking the companion…"), False)
         commands = self._commands
         ask(lambda companion: companion.look_around(facts, answer, commands))
         expect(

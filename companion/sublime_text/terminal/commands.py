@@ -15,6 +15,7 @@ from ...clis.shell import Command, Shell, environment_commands
 from ...ids import WindowId
 from .. import package
 from ..answers import expect
+from ..libraries import package_control
 from ..panels import NO_ANSWER, STARTING, PanelItem, choose, say
 from ..targets import Menu, missing
 from . import terminals
@@ -27,6 +28,9 @@ PATIENCE = 5000
 """Milliseconds to wait for the companion's answer."""
 SHELL_NAMES: dict[Shell, str] = {"sh": "sh, bash, zsh", "fish": "fish", "powershell": "PowerShell"}
 NO_TERMINUS = "Terminus is not installed. A CLI runs in the terminals of that package."
+NO_PACKAGE_CONTROL = f"{NO_TERMINUS} Package Control, which installs it, is missing, too."
+NOT_INSTALLED = "Terminus is not installed yet. Sublime's console may say why (View → Show Console)."
+NOT_OPENED = "Terminus has opened no terminal for {name} yet. If it was just installed, restart Sublime Text."
 NO_FOLDER = "Open a folder first: a CLI connects to the window whose folder it runs in."
 OWN_MODE = (
     "Your own settings of {name} have the approval mode “{mode}”, in which it writes without asking. "
@@ -37,6 +41,8 @@ INSTALL_STEP = 500
 INSTALL_LOOKS = 600
 LOADING = 1500
 """Milliseconds that the editor gets to load it."""
+OPENING = 10_000
+"""Milliseconds after which a terminal that was not opened is told."""
 NO_CLI = "No CLI runs in a terminal of this window. Run one first."
 
 
@@ -72,19 +78,20 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         return paths is None or (len(paths) == 1 and terminals.is_installed())
 
     def _without_terminus(self, family: CliFamily, here: str | None, *, resume: bool | None) -> None:
-        say(self.window, NO_TERMINUS)
-        install = "Have Package Control install it"
-        copy = f"To run {family.name} in a terminal outside Sublime Text"
+        install: PanelItem = (
+            "Install Terminus…",
+            "Have Package Control install it",
+            lambda: self._install_terminus(family, here, resume=resume),
+        )
+        if not package_control.is_there():
+            run = partial(self.window.run_command, "install_package_control")
+            install = ("Install Package Control…", "Then run this command again, to install Terminus", run)
+        say(self.window, NO_TERMINUS if package_control.is_there() else NO_PACKAGE_CONTROL)
+        copy = partial(self.window.run_command, "qwen_companion_copy_environment")
+        elsewhere = f"To run {family.name} in a terminal outside Sublime Text"
         choose(
             self.window,
-            [
-                ("Install Terminus…", install, lambda: self._install_terminus(family, here, resume=resume)),
-                (
-                    "Copy Terminal Environment…",
-                    copy,
-                    lambda: self.window.run_command("qwen_companion_copy_environment"),
-                ),
-            ],
+            [install, ("Copy Terminal Environment…", elsewhere, copy)],
             f"{family.name} runs in the package Terminus, which is not installed",
         )
 
@@ -92,7 +99,7 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         question = f"Package Control downloads the package Terminus and installs it. {family.name} runs after that."
         if not sublime.ok_cancel_dialog(question, "Install", "Qwen Companion"):
             return
-        self.window.run_command("advanced_install_package", {"packages": ["Terminus"]})
+        package_control.install("Terminus")
         looks = INSTALL_LOOKS
 
         def look() -> None:
@@ -102,6 +109,8 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
                 sublime.set_timeout(lambda: self._run(family, here, resume=resume), LOADING)
             elif looks and self.window.is_valid():
                 sublime.set_timeout(look, INSTALL_STEP)
+            elif self.window.is_valid():
+                say(self.window, NOT_INSTALLED)
 
         sublime.set_timeout(look, INSTALL_STEP)
 
@@ -174,7 +183,13 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         if asks and found.approval is not None and found.approval not in family.habits.asking_modes:
             say(self.window, OWN_MODE.format(name=family.name, mode=found.approval))
         location = adapter.settings.of(self.window, "terminal_location")
-        terminals.open_terminal(self.window, family, folder, variables, command, location)
+        name = terminals.open_terminal(self.window, family, folder, variables, command, location)
+
+        def look() -> None:
+            if self.window.is_valid() and not terminals.has_begun(name):
+                say(self.window, NOT_OPENED.format(name=family.name))
+
+        sublime.set_timeout(look, OPENING)
 
 
 class QwenCompanionShowTerminalCommand(sublime_plugin.WindowCommand):
@@ -265,7 +280,7 @@ def _ask(
             return
         waiting.clear()
         if result is None:
-            say(window, "This window is not served. If that does not change, restart Sublime Text.")
+            say(window, "This window has no server yet. If that does not change, restart Sublime Text.")
         else:
             answered(*result)
 

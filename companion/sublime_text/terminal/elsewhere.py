@@ -36,13 +36,13 @@ REFUSED = {
         "start the CLI after that in the same shell."
     ),
     "host": (
-        "Something has reached this window under a name that is not let in. The CLI has to reach it as 127.0.0.1 or "
-        "host.docker.internal."
+        "Something has reached this window under a host name that is not allowed. The CLI has to reach it as 127.0.0.1 "
+        "or host.docker.internal."
     ),
 }
 NOT_REACHED: dict[Place, str] = {
     "ssh": (
-        "Nothing has reached this window yet. Does the connection with “-R” still run, and did it say “remote port "
+        "Nothing has reached this window yet. Is the connection with “-R” still open, and did it say “remote port "
         "forwarding failed”? Then the port is taken on {host}: log out of the older connections."
     ),
     "container": (
@@ -97,7 +97,7 @@ class QwenCompanionConnectElsewhereCommand(sublime_plugin.WindowCommand):
                 named[folder] = text.strip()
                 self._ask_folders(where, rest, named, given)
             elif text.strip():
-                say(self.window, f"{text.strip()} is no absolute path.")
+                say(self.window, f"{text.strip()} is not an absolute path.")
 
         caption = f"{PurePath(folder).name} is there at:"
         self.window.show_input_panel(caption, self._guess(where, folder), done, None, None)
@@ -119,7 +119,7 @@ class QwenCompanionConnectElsewhereCommand(sublime_plugin.WindowCommand):
 
         def show(offer: ElsewhereOffer | None) -> None:
             if offer is None:
-                say(self.window, "This window is not served. If that does not change, restart Sublime Text.")
+                say(self.window, "This window has no server yet. If that does not change, restart Sublime Text.")
                 return
             found = steps(where, offer.port, offer.tokens, {folder: named[folder] for folder in self.window.folders()})
             sublime.set_clipboard("\n".join(found[-1].lines) + "\n")
@@ -154,7 +154,7 @@ class _Waiting:
 
     def begin(self) -> None:
         """Show it."""
-        self._show("Waiting for the connection …")
+        self._show("Waiting for the connection…")
         self._window.run_command("show_panel", {"panel": f"output.{PANEL}"})
         self._look()
 

@@ -108,12 +108,13 @@ def open_terminal(
     variables: Mapping[str, str],
     command: list[str],
     location: str,
-) -> None:
-    """Run a command in a new terminal of Terminus and give it the focus."""
+) -> str:
+    """Run a command in a new terminal of Terminus and give it the focus. Returns a name for `has_begun`."""
     number = _free_number(window, family)
     suffix = "" if number == 1 else f" {number}"
     tag = family.launch.key + ("" if number == 1 else f"-{number}")
-    mark: dict[str, Any] = {"cli": family.launch.key, "folder": folder, "tag": tag, "run": _this_run()}
+    name = secrets.token_hex(8)
+    mark: dict[str, Any] = {"cli": family.launch.key, "folder": folder, "tag": tag, "run": _this_run(), "name": name}
     arguments = {
         **_arguments(family.name + suffix, folder, variables, command),
         "tag": tag,
@@ -128,12 +129,13 @@ def open_terminal(
         case _:
             arguments["panel_name"] = family.name + suffix
     window.run_command("terminus_open", arguments)
+    return name
 
 
 def run_once(window: sublime.Window, title: str, folder: str, variables: Mapping[str, str], command: list[str]) -> str:
     """Run a command in a tab with a new terminal of Terminus, with the person's login environment.
 
-    Returns a name for `has_begun_once` and `is_running_once`. Raises LookupError with a sentence if the program is
+    Returns a name for `has_begun` and `is_running_once`. Raises LookupError with a sentence if the program is
     missing.
     """
     if sys.platform == "win32":
@@ -147,15 +149,20 @@ def run_once(window: sublime.Window, title: str, folder: str, variables: Mapping
     return mark["once"]
 
 
-def has_begun_once(name: str) -> bool:
-    """Whether the terminal of a command of `run_once` was opened; it may be closed again."""
-    return name in _begun
+def has_begun(name: str) -> bool:
+    """Whether the terminal of a command was opened; it may be closed again."""
+    return name in _begun or any(mark.get("name") == name for mark in _marks())
 
 
 def is_running_once(name: str) -> bool:
     """Whether a command of `run_once` runs: it has begun, and neither has it ended nor was its tab closed."""
-    marks: list[Any] = [view.settings().get(TERMINAL_SETTING) for window in sublime.windows() for view in _live(window)]
-    return {"once": name} in marks
+    return {"once": name} in _marks()
+
+
+def _marks() -> list[dict[str, Any]]:
+    """What is set on the terminals of ours that run."""
+    found = [view.settings().get(TERMINAL_SETTING) for window in sublime.windows() for view in _live(window)]
+    return [mark for mark in found if isinstance(mark, dict)]
 
 
 def _arguments(title: str, folder: str, variables: Mapping[str, str], command: list[str]) -> dict[str, Any]:
@@ -174,8 +181,7 @@ def _arguments(title: str, folder: str, variables: Mapping[str, str], command: l
 
 def opened(view: sublime.View, mark: dict[str, Any]) -> None:
     """Terminus has opened a terminal of ours."""
-    if "once" in mark:
-        _begun.add(mark["once"])
+    _begun.add(mark.get("once") or mark.get("name", ""))
     settings = view.settings()
     settings.set(TERMINAL_SETTING, mark)
     settings.set(FOCUSED_SETTING, time.time_ns())

@@ -115,6 +115,23 @@ def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(r
     run(test)
 
 
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_the_changes_of_a_turn_are_those_of_the_disk_before_any_look_has_found_them(run: Any, has_ended: bool):
+    async def test(work: Work) -> None:
+        work.rounds.turn_began(WindowId(1), ChatId(ViewId(7)), "Agent", "turn-1", "make it better")
+        await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
+        changed = LINES.replace("line 3\n", "agent\n")
+        (work.path / "a.py").write_text(changed)
+        if has_ended:
+            work.rounds.turn_ended(WindowId(1), ChatId(ViewId(7)), "turn-1")
+        path = str(work.path / "a.py")
+        assert await work.rounds.turn_texts(WindowId(1), "turn-1") == [(path, LINES, changed)]
+        (work.path / "new.txt").write_text("new\n")
+        assert await work.rounds.turn_files(WindowId(1), "turn-1") == [path, str(work.path / "new.txt")]
+
+    run(test)
+
+
 def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_saves(run: Any):
     async def test(work: Work) -> None:
         work.rounds.turn_began(WindowId(1), ChatId(ViewId(7)), "Agent", "turn-1", "make it better")

@@ -32,7 +32,7 @@ def test_a_fence_of_two_marks_ends_no_code_block():
     assert "code-fence" not in scopes(lines, "prose")
 
 
-@pytest.mark.parametrize("pasted", ["⚠ x", "Plan", "◆ Qwen Code", "◐ Working …"])
+@pytest.mark.parametrize("pasted", ["⚠ x", "Plan", "◆ Qwen Code", "◐ Working…"])
 def test_pasted_lines_of_a_chat_before_an_open_fence_change_nothing_after_them(pasted: str):
     lines = read(Message("user", f"{pasted}\n```\nopen"))
     assert "meta.said-by-person" in scopes(lines, pasted)
@@ -59,5 +59,5 @@ def test_a_line_of_the_chat_without_a_text_is_no_part_of_a_message():
 
 def test_what_runs_has_a_scope_of_its_own():
     assert "markup.changed.running" in next(
-        line.scopes for line in grammar().read("Qwen Code\n\n◐\u00a0Working …\n") if "Working" in line.text
+        line.scopes for line in grammar().read("Qwen Code\n\n◐\u00a0Working…\n") if "Working" in line.text
     )

@@ -391,7 +391,7 @@ def test_escape_just_as_a_turn_ends_refuses_nothing_of_the_next_one(
             room.say("One")
             await asyncio.wait_for(ends.wait(), LIMIT)
             room.chats.cancel(CHAT)
-            await room.shows("Cancelling …")
+            await room.shows("Cancelling…")
             goes_on.set()
             room.say(json.dumps([str(path), "one\n", "two\n"]))
             diff = await room.diff()

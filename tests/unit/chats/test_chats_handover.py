@@ -284,7 +284,7 @@ def test_a_cancel_that_the_agent_does_not_heed_is_not_forgotten(
             there.room.say("slow")
             await there.room.shows("Begin slow.")
             there.room.chats.cancel(CHAT)
-            await there.room.shows("Cancelling …")
+            await there.room.shows("Cancelling…")
             await there.unload()
             monkeypatch.setattr("companion.backends.acp.cancellation.CANCEL_LIMIT", 0.1)
             there.load()

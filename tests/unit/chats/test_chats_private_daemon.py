@@ -45,7 +45,7 @@ def test_a_private_daemon_is_started_shown_and_ended_with_the_window(project: Pa
         await room.live()
         messages = [render.status.connection.message for render in room.editor.renders[1]]
         # A first render may come before the daemon is looked for.
-        assert next(filter(None, messages)) == "Starting `qwen serve` …"
+        assert next(filter(None, messages)) == "Starting `qwen serve`…"
         assert room.render.locality.is_private
         daemon = room.chats._registry[CHAT].connector.private.daemon
         assert daemon

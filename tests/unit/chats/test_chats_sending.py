@@ -98,7 +98,7 @@ def test_a_path_on_another_system_is_joined_as_it_does():
     ("draft", "why"),
     [
         (Draft("x", pictures=("missing.png",)), "missing.png can't be read: No such file or directory."),
-        (Draft("x", pictures=("notes.txt",)), "notes.txt is no picture that can be sent."),
+        (Draft("x", pictures=("notes.txt",)), "notes.txt is not a picture that can be sent."),
         (Draft("x", pictures=("large.webp",)), "large.webp is larger than 8 MB."),
         (Draft(" \n"), "There is nothing to send."),
         (Draft("x" * 200), "This has 0.0 MB, and the daemon takes at most 10. Send less at once."),
@@ -236,11 +236,11 @@ def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_it(pro
         room.chats.open(CHAT, WINDOW, room.folder)
         await room.state("waiting")
         room.chats.send(CHAT, Draft("mine"))
-        await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Waiting for the connection …" in room.editor.chats[1])
+        await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Waiting for the connection…" in room.editor.chats[1])
         del room.daemon.routes["GET /events"]
         room.chats.reconnect(CHAT)
         stream = await room.live()
-        await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Sent …" in room.editor.chats[1])
+        await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Sent…" in room.editor.chats[1])
         echo(stream, 1, "mine")
         await until(lambda: "Sent" not in room.editor.chats[1])
         assert room.editor.chats[1].count("❯\u00a0You\nmine\n") == 1

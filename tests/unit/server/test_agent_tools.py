@@ -292,9 +292,6 @@ class ModelOfCli(Cli):
 
     path = "/tools/Claude Code"
 
-    def send(self, method: str = "POST", path: str = "/mcp", body: object = None, **headers: str | None) -> Any:
-        return super().send(method, self.path if path == "/mcp" else path, body, **headers)
-
 
 def test_a_cli_reaches_the_tools_only_if_the_person_wants_it(running: Running, agent: Cli, file: str):
     running.editor.problems[file] = [row(0)]

@@ -10,9 +10,9 @@ from ..address import Address, Token
 from ..errors import DaemonEndedError
 from . import launch
 
-STARTING = "Starting `qwen serve` …"
-RESTARTING = "`qwen serve` has ended unexpectedly. Starting it again …"
-CONNECTING = "Connecting to `qwen serve` …"
+STARTING = "Starting `qwen serve`…"
+RESTARTING = "`qwen serve` has ended unexpectedly. Starting it again…"
+CONNECTING = "Connecting to `qwen serve`…"
 
 
 Plain = tuple[int, float, str, str, str]

@@ -40,7 +40,7 @@ def session_prompt(params):
             assert said(turn) == "Still here."
             told = " ".join(notices(turn))
             assert told.count("not of the protocol") == 1
-            for what in ("no object", "no known form", "not asked", "from_the_future", "tool call", "plan"):
+            for what in ("not an object", "no known form", "not asked", "from_the_future", "tool call", "plan"):
                 assert what in told
             assert "_vendor" not in told
 
@@ -219,7 +219,7 @@ def session_prompt(params):
     async def test():
         async with talking(scripted(script, tmp_path), str(project)) as talk:
             turn = await talk.done(await talk.ask("x"))
-            assert notices(turn) == ["Unsupported: a message that is no object, from Scripted Agent."]
+            assert notices(turn) == ["Unsupported: a message that is not an object, from Scripted Agent."]
 
     run(test())
 

@@ -136,7 +136,7 @@ def test_a_number_too_large_for_the_form_is_no_limit_and_no_default(schema: dict
 
 
 def test_a_number_that_is_too_large_is_said_to_be_wrong():
-    assert FormField("n", "number", "N").problem(HUGE) == "Write a number."
+    assert FormField("n", "number", "N").problem(HUGE) == "Enter a number."
 
 
 def test_a_plan_in_prose_is_part_of_the_answer_as_far_as_it_is_new(project: Path, tmp_path: Path):

@@ -167,7 +167,7 @@ def test_the_syntax_knows_every_line_of_the_chat_itself():
 
 OWN_LINES = (
     "❯ You", "◆ Qwen Code", "✓ Allowed once", "  ✓ Read a.py", "✗ Rejected", "— Cancelled —", "— Failed: x —", "⚠ x",
-    "◇ Plan", "? Qwen Code asks: x", "▸ Thought", "○ Read", "◐ Working …", "◌ Connecting …", "❯ ",
+    "◇ Plan", "? Qwen Code asks: x", "▸ Thought", "○ Read", "◐ Working…", "◌ Connecting…", "❯ ",
 )  # fmt: skip
 
 

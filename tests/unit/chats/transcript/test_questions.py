@@ -65,7 +65,7 @@ def test_an_argument_that_says_nothing_is_left_out():
 
 def test_a_command_is_shown_beside_the_diff_that_is_allowed_with_it():
     lines = question(kind="execute", rawInput={"command": "rm -rf ~"}, content=[EDIT])
-    assert lines[1:] == ["$ rm -rf ~", "orders.js +1 −1", "The diff is open beside."]
+    assert lines[1:] == ["$ rm -rf ~", "orders.js +1 −1", "The diff is open in another tab."]
 
 
 def test_what_a_diff_shows_is_not_said_again():
@@ -73,7 +73,7 @@ def test_what_a_diff_shows_is_not_said_again():
         "file_path": EDIT["path"], "old_string": "b = 2", "new_string": "b = 3", "edits": [{"newText": "b = 3"}],
     }  # fmt: skip
     assert question(kind="edit", title="orders.js", rawInput=arguments, content=[EDIT])[1:] == [
-        "The diff is open beside."
+        "The diff is open in another tab."
     ]
 
 
@@ -112,7 +112,7 @@ def test_what_a_diff_does_not_show_is_said(arguments: dict[str, Any]):
 )
 def test_the_usual_names_in_what_a_diff_shows_are_not_said(arguments: dict[str, Any]):
     lines = question(kind="edit", title="orders.js", rawInput=arguments, content=[EDIT])
-    assert lines[1:] == ["The diff is open beside."]
+    assert lines[1:] == ["The diff is open in another tab."]
 
 
 def test_a_text_belongs_to_the_diff_of_its_file():
@@ -132,7 +132,7 @@ def test_the_text_of_a_question_is_shown_once():
     both = question(kind="execute", rawInput={"command": "ls", "description": "List"}, content=[said("List")])
     assert both[1:] == ["$ ls", "description: List"]
     other = question(kind="execute", title="More", rawInput={"command": "ls"}, content=[said("More"), EDIT])
-    assert other[1:] == ["$ ls", "More", "orders.js +1 −1", "The diff is open beside."]
+    assert other[1:] == ["$ ls", "More", "orders.js +1 −1", "The diff is open in another tab."]
 
 
 def test_a_question_of_a_tool_leaves_out_what_it_asks_and_nothing_else():

@@ -111,11 +111,11 @@ def test_a_question_shows_what_would_be_done():
     made = shown(turn(tool(status="pending", permissions=(asked(diffs=(DIFF,)),), diffs=(DIFF,)), state="running"))
     assert made.text.split("\n")[8:10] == [
         "? Qwen Code asks: Writing to orders.js +2 −1",
-        "    The diff is open beside.",
+        "    The diff is open in another tab.",
     ]
     assert made.render
     assert [ask.permission.id for ask in made.render.asks] == ["p"]
-    assert made.text[: made.render.asks[0].at].endswith("open beside.")
+    assert made.text[: made.render.asks[0].at].endswith("open in another tab.")
 
 
 def test_a_title_that_is_a_file_alone_gets_a_verb():
@@ -165,7 +165,7 @@ def test_a_question_to_the_person_is_shown_with_its_answers():
         ({"chosen": PermissionOption("x", "Never", "reject_always")}, "✗ Rejected: Never"),
         ({"chosen": PermissionOption("x", "Plan", "newer")}, "✓ Answered: Plan"),
         ({"chosen": None}, "✓ Answered"),
-        ({"state": "cancelled"}, "✗ Cancelled before an answer"),
+        ({"state": "cancelled"}, "✗ Cancelled before it was answered"),
     ],
 )
 def test_an_answered_question_says_how_and_by_whom(answer: dict[str, Any], line: str):

@@ -255,8 +255,8 @@ def test_a_prompt_of_attachments_alone_is_shown():
 
 
 def test_a_turn_that_runs_without_a_word_says_that_it_does():
-    assert lines(Message("user", "Go"), state="running")[-2:] == ["◆ Qwen Code", "◐ Working …"]
-    assert lines(Message("user", "Go"), state="running", cancelling=True)[-1] == "— Cancelling … —"
+    assert lines(Message("user", "Go"), state="running")[-2:] == ["◆ Qwen Code", "◐ Working…"]
+    assert lines(Message("user", "Go"), state="running", cancelling=True)[-1] == "— Cancelling… —"
 
 
 def test_a_message_without_words_shows_nothing():
@@ -269,7 +269,7 @@ def test_a_message_without_words_shows_nothing():
         ({"state": "cancelled"}, "— Cancelled —"),
         ({"state": "failed", "error": "400 says\nno"}, "— Failed: 400 says ↵ no. —"),
         ({"state": "interrupted"}, "— Interrupted: the agent ended before this was through. —"),
-        ({"stop_reason": "max_tokens"}, "— Stopped: the answer has reached its longest. —"),
+        ({"stop_reason": "max_tokens"}, "— Stopped: the answer has reached its maximum length. —"),
         ({"stop_reason": "newer"}, "— Stopped: newer. —"),
     ],
 )
@@ -281,7 +281,7 @@ def test_a_thought_is_folded_and_quoted_from_its_beginning():
     made = shown(turn(Message("thought", "One\n\nTwo"), state="running"))
     assert made.render
     assert [made.text[fold.start : fold.end] for fold in made.render.folds] == ["\n> One\n> \n> Two"]
-    assert "▸ Thinking …\n" in made.text
+    assert "▸ Thinking…\n" in made.text
     key = made.render.folds[0].key
     render = made.update(view(turn(Message("thought", "One\n\nTwo"), Message("answer", "a"), state="running")))
     assert "▸ Thought\n" in made.text
@@ -319,7 +319,7 @@ def test_the_plan_is_above_the_prompt_until_it_is_through():
 @pytest.mark.parametrize(
     ("connection", "line"),
     [
-        (ConnectionStatus("connecting"), "◌ Connecting …"),
+        (ConnectionStatus("connecting"), "◌ Connecting…"),
         (ConnectionStatus("connecting", "It is slow"), "◌ It is slow."),
         (ConnectionStatus("waiting", "It is gone. Start it.", 5.0), "⚠ It is gone. Start it. The next try is in 5 s."),
         (ConnectionStatus("waiting"), "⚠ The connection is lost."),

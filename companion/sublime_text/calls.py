@@ -1,0 +1,42 @@
+"""How the parts on the screen call the companion, and each other, across threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Hashable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import sublime
+
+if TYPE_CHECKING:
+    from ..companion import Companion
+
+T = TypeVar("T")
+
+
+class Post(Protocol):
+    """Calls something on the companion thread, as `CompanionThread.post`."""
+
+    def __call__(self, call: Callable[[Companion], object], replaces: Hashable = None) -> None:
+        """Call it; until the companion has started, only the last of the calls that `replaces` names alike is kept."""
+        ...
+
+
+class AskLater(Protocol):
+    """Asks the companion something; the answer comes on the UI thread."""
+
+    def __call__(
+        self,
+        window: sublime.Window,
+        question: Callable[[Companion], Coroutine[Any, Any, T]],
+        answer: Callable[[T], object],
+    ) -> None:
+        """Ask."""
+        ...
+
+
+class OffThread(Protocol):
+    """Calls something that may block on another thread, and then what takes its result on the UI thread."""
+
+    def __call__(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
+        """Call `call` on another thread, then `done` with its result."""
+        ...

@@ -1,0 +1,197 @@
+"""What happens in the editor, as the listeners hear it: told to the parts on the screen and to the companion."""
+
+from __future__ import annotations
+
+import time
+
+import sublime
+
+from ..ids import ViewId, WindowId
+from .calls import Post
+from .changes.unsaved import UnsavedTexts
+from .changes.written import WrittenChanges
+from .chat import vim
+from .chat.chats import ChatViews
+from .check.scratch import ScratchWindow, close
+from .comments.panel import CommentPanel
+from .diff.diffs import Diffs
+from .follow.following import Following
+from .messenger import Messenger
+from .notices import OpenNotices
+from .settings import SettingsFile
+from .status.bar import StatusBar
+from .window_state import to_serve
+from .windows import OWN_SAVES, Focus, is_chat, is_code
+
+FOCUSED_SETTING = "qwen_companion.focused_at"
+"""On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
+MAX_LOADED = 1_000_000
+"""Characters of a file of which the changes are told what was loaded: what the person saves is compared with that."""
+
+
+class EditorEvents:
+    """Passes on what happens to views and windows. Lives on the UI thread."""
+
+    def __init__(
+        self,
+        post: Post,
+        focus: Focus,
+        settings: SettingsFile,
+        messenger: Messenger,
+        notices: OpenNotices,
+        status_bar: StatusBar,
+        scratch: ScratchWindow,
+        *,
+        diffs: Diffs,
+        written: WrittenChanges,
+        unsaved: UnsavedTexts,
+        comments: CommentPanel,
+        chats: ChatViews,
+        following: Following,
+    ) -> None:
+        self._post = post
+        self._focus = focus
+        self._settings = settings
+        self._messenger = messenger
+        self._notices = notices
+        self._status_bar = status_bar
+        self._scratch = scratch
+        self._diffs = diffs
+        self._written = written
+        self._unsaved = unsaved
+        self._comments = comments
+        self._chats = chats
+        self._following = following
+        self._saving: dict[int, int] = {}
+        """When the editor began to save a view, in nanoseconds of Unix time."""
+
+    def start(self) -> None:
+        """Tell the companion when each file had the focus last, and clear what an earlier session has left."""
+        for window in sublime.windows():
+            if self._scratch.is_scratch(window):  # an instance or an editor that ended during a check left it
+                close(window)
+                continue
+            self.restored(window)
+            for view in window.views():
+                at = view.settings().get(FOCUSED_SETTING)
+                if isinstance(at, int):
+                    self._tell_focus(window, view, at, is_active=False)
+            if view := window.active_view():
+                self._focus.activated(window, view)
+                self._tell_focus(window, view, _now(), is_active=True)
+
+    def activated(self, view: sublime.View) -> None:
+        """A view got the focus."""
+        window = view.window()
+        if window is None or self._scratch.is_scratch(window):
+            return
+        self._focus.activated(window, view)
+        self._settings.glance(window, view)
+        self.set_keys(view)
+        self._status_bar.activated(window, view)
+        self._chats.activated(window, view)
+        self._diffs.activated(window, view)
+        self._comments.activated(view)
+        self._following.activated(window, view)
+        self._written.activated(window, view)
+        identifier, number, now = WindowId(window.id()), ViewId(view.id()), _now()
+        if is_code(view):
+            view.settings().set(FOCUSED_SETTING, now)
+            self._post(lambda companion: companion.focused(identifier, number, now), ("focused", number))
+        else:
+            self._post(lambda companion: companion.window_focused(identifier), "window_focused")
+
+    def touched(self, view: sublime.View) -> None:
+        """The selection or the file of a view has changed."""
+        if (window := view.window()) and is_code(view) and not self._scratch.is_scratch(window):
+            identifier, number = WindowId(window.id()), ViewId(view.id())
+            self._post(lambda companion: companion.touched(identifier, number), ("touched", number))
+
+    def closed(self, view: sublime.View) -> None:
+        """A view was closed."""
+        self._diffs.view_closed(view)
+        self._written.closed(view)
+        self._unsaved.closed(view)
+        self._chats.closed(view)
+        self._comments.views.forget(view)
+        number = view.id()
+        self._post(lambda companion: companion.view_closed(ViewId(number)))
+
+    def saving(self, view: sublime.View) -> None:
+        """A view is about to be saved."""
+        self._saving[view.id()] = time.time_ns()
+
+    def saved(self, view: sublime.View) -> None:
+        """The person has saved a view."""
+        self._unsaved.settled(view, _loaded_text(view))
+        name, since = view.file_name(), self._saving.pop(view.id(), 0)
+        if name and is_code(view) and not OWN_SAVES.is_own(name):
+            until = time.time_ns()
+            self._post(lambda companion: companion.changes.saved(name, since, until))
+
+    def loaded(self, view: sublime.View) -> None:
+        """A file was loaded, or loaded again because it has changed on the disk."""
+        if (window := view.window()) and is_code(view):
+            identifier = WindowId(window.id())
+            text = _loaded_text(view)
+            self._written.loaded(view)
+            self._unsaved.settled(view, text)
+            self._comments.loaded(view)
+            if name := view.file_name():
+                self._post(lambda companion: companion.changes.loaded(identifier, name, text), ("loaded", name))
+
+    def window_opened(self, window: sublime.Window) -> None:
+        """A window was opened."""
+        if self._scratch.is_scratch(window):
+            return
+        self.restored(window)
+        opened = to_serve(window)
+        self._settings.look(window)
+        self._post(lambda companion: companion.window_opened(opened))
+
+    def restored(self, window: sublime.Window) -> None:
+        """Clear the diffs that a window was restored with, after a restart or when its project was opened again."""
+        if self._diffs.awaits_reviews:  # nobody knows yet which diffs are still waited for
+            return
+        for name in self._diffs.clear_leftovers(window):
+            what = f"“{name}” is a diff from before this session started."
+            self._messenger.say(
+                f"{what} No CLI waits for it any more. Your edits are kept in its tab.", WindowId(window.id())
+            )
+
+    def project_closed(self, window: sublime.Window) -> None:
+        """The project of a window is about to close."""
+        identifier = WindowId(window.id())
+        self._diffs.window_closing(window, elsewhere=False)
+        self._post(lambda companion: companion.reviews.reject_window(identifier))
+
+    def window_closed(self, window: sublime.Window) -> None:
+        """A window is about to close."""
+        self._diffs.window_closing(window, elsewhere=True)
+        self._written.window_closed(window)
+        self._focus.forget(window)
+        self._following.forget(window)
+        self._settings.forget(window)
+        self._status_bar.forget(window)
+        self._notices.forget(window)
+        self._chats.window_closed(window)
+        identifier = WindowId(window.id())
+        self._post(lambda companion: companion.window_closed(identifier))
+
+    def _tell_focus(self, window: sublime.Window, view: sublime.View, at: int, *, is_active: bool) -> None:
+        identifier, number = WindowId(window.id()), ViewId(view.id())
+        self._post(lambda companion: (companion.active if is_active else companion.seen)(identifier, number, at))
+
+    def set_keys(self, view: sublime.View) -> None:
+        """Give a chat the keys of Vim, or take them, as the settings say."""
+        if is_chat(view):
+            (vim.leave_on if self._settings.value("chat_vim_keys") else vim.turn_off)(view)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _loaded_text(view: sublime.View) -> str | None:
+    """The text that a view has in common with its file; None if it is too large."""
+    return view.substr(sublime.Region(0, view.size())) if view.size() <= MAX_LOADED else None

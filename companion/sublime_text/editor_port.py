@@ -1,0 +1,348 @@
+"""The editor's port on Sublime Text: what the companion asks of the editor, and has it show."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import sublime
+
+from ..ids import ViewId, WindowId
+from ..review.disk import Encodings, Stamp
+from ..visits import Visit
+from .bridge import LIMIT, UiBridge
+from .calls import AskLater, Post
+from .changes.unsaved import UnsavedTexts
+from .changes.written import WrittenChanges
+from .chat import files
+from .chat.chats import ChatViews
+from .chat.forms import ask_form
+from .comments.panel import CommentPanel
+from .diff.diffs import Diffs
+from .diff.left_views import abandon, keep_unwritten
+from .follow.following import Following
+from .libraries.libraries import Libraries
+from .messenger import Messenger
+from .problems import tabs
+from .problems.problems import EditorProblems
+from .problems.symbols import SymbolSearch
+from .settings import SettingsFile
+from .status.bar import StatusBar
+from .window_state import remember_port, selection_of, window_state
+from .windows import Focus, encodings_of, find_window, open_files
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ..changes.port import FileChanges, Listing
+    from ..changes.rows import ChangeRow
+    from ..chats.prompt import Draft
+    from ..chats.transcript.render import Render
+    from ..conversation.forms import Form, Values
+    from ..editor import WindowStatus
+    from ..ids import ChatId, ReviewId
+    from ..libraries.guard import Trouble
+    from ..problems.shown import ShownProblems
+    from ..review.changes import TextEdit
+    from ..review.marks import Marks
+    from ..review.review import Review
+    from ..server.port import ContextRequest, Selected, Selection, SymbolPlaces, SymbolQuestion, Tab, WindowState
+
+
+class EditorPort:
+    """Sublime Text as the companion sees it: `companion.editor.Editor`. Called on the companion thread."""
+
+    def __init__(
+        self,
+        bridge: UiBridge,
+        post: Post,
+        ask_later: AskLater,
+        restored: Callable[[sublime.Window], None],
+        focus: Focus,
+        settings: SettingsFile,
+        messenger: Messenger,
+        status_bar: StatusBar,
+        libraries: Libraries,
+        *,
+        diffs: Diffs,
+        written: WrittenChanges,
+        unsaved: UnsavedTexts,
+        comments: CommentPanel,
+        chats: ChatViews,
+        following: Following,
+        problems: EditorProblems,
+    ) -> None:
+        """`restored` clears what an earlier session has left in a window."""
+        self._bridge = bridge
+        self._post = post
+        self._ask_later = ask_later
+        self._restored = restored
+        self._focus = focus
+        self._settings = settings
+        self._messenger = messenger
+        self._status_bar = status_bar
+        self._libraries = libraries
+        self._diffs = diffs
+        self._written = written
+        self._unsaved = unsaved
+        self._comments = comments
+        self._chats = chats
+        self._following = following
+        self._problems = problems
+
+    def mention(self, message: str, window: WindowId) -> None:
+        """Show one sentence for a moment."""
+        self._messenger.mention(message, window)
+
+    def say(self, message: str, window: WindowId | None = None) -> None:
+        """Show a problem and keep it for the status report. Without a window, the one in front shows it."""
+        self._messenger.say(message, window)
+
+    def settle(self, message: str) -> None:
+        """The problem that `say` told is over."""
+        self._messenger.settle(message)
+
+    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
+        """Show text that would be lost in a new view, and say why."""
+        self._messenger.keep_text(window, title, text, why)
+
+    def listening(self, window: WindowId, port: int) -> None:
+        """A window is served on this port. It should have the same port after a reload or a restart."""
+        self._bridge.post(lambda: remember_port(window, port))
+
+    def libraries_wrong(self, trouble: Trouble) -> None:
+        """Tell the person what is wrong with the libraries, and offer the remedy."""
+        self._bridge.post(lambda: self._libraries.wrong(trouble))
+
+    def show_status(self, window: WindowId, status: WindowStatus) -> None:
+        """Show which CLIs are connected and how many diffs and questions wait. Called when that changes."""
+        self._bridge.post(lambda: self._show_status(window, status))
+
+    async def window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
+        """What a window shows."""
+        return await self._bridge.call(lambda: self._window_state(window, question))
+
+    async def selection(self, view: ViewId, limit: int) -> Selection | None:
+        """The caret and the selected text of a view; the first `limit` characters are enough."""
+        return await self._bridge.call(lambda: selection_of(sublime.View(view), limit))
+
+    async def shown_problems(self, window: WindowId, paths: Sequence[str] | None) -> ShownProblems | None:
+        """The problems of some files of a window, or of all."""
+        return await self._bridge.ask(lambda done: self._problems.read(window, paths, done), LIMIT)
+
+    async def tabs(self, window: WindowId) -> Sequence[Tab] | None:
+        """The tabs of a window that show files, in their order."""
+        return await self._bridge.call(lambda: tabs.tabs(window, self._focus), LIMIT)
+
+    async def selected(self, window: WindowId, limit: int) -> Selected | None:
+        """What the person has selected; `limit` is that of each text. None too if the tab has no file."""
+        return await self._bridge.call(lambda: tabs.selected(window, self._focus, limit), LIMIT)
+
+    async def find_symbols(self, window: WindowId, question: SymbolQuestion) -> SymbolPlaces | None:
+        """Where a symbol is defined or used."""
+        begun: list[SymbolSearch] = []
+
+        def begin(done: Callable[[SymbolPlaces | None], None]) -> None:
+            begun.append(SymbolSearch(window, question, done))
+            begun[0].begin()
+
+        try:
+            return await self._bridge.ask(begin, LIMIT)
+        finally:
+            for search in begun:
+                search.cancel()
+
+    async def show_place(self, window: WindowId, path: str, line: int) -> bool:
+        """Show a line of a file, from 1, without taking the focus. Returns whether the file is shown."""
+        return await self._bridge.call(lambda: tabs.show_place(window, self._focus, path, line), LIMIT)
+
+    async def show_review(self, review: Review, marks: Marks | None) -> None:
+        """Open the diff of a review without taking the focus; without marks if the texts can't be compared."""
+        await self._bridge.call(lambda: self._show_review(review, marks))
+
+    def show_visits(self, window: WindowId, visits: Sequence[Visit]) -> None:
+        """The agent of a chat reads or writes at these places, in this order."""
+        self._bridge.post(lambda: self._visited(window, visits))
+
+    def show_marks(self, review: Review, marks: Marks, version: int) -> None:
+        """Mark the changes of an edited proposal, if it is still at this version."""
+        self._bridge.post(lambda: self._diffs.show_marks(review, marks, version))
+
+    def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
+        """Answer `Reviews.edit`: make these edits, in order from the top, if the proposal is still at this version."""
+        self._bridge.post(lambda: self._diffs.apply(review, edits, version))
+
+    def show_changes(self, window: WindowId, listing: Listing) -> None:
+        """Show what waits in a window. Called when that changes."""
+        self._bridge.post(lambda: self._show_changes(window, listing))
+
+    async def open_files(self) -> dict[str, bool]:
+        """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
+        return await self._bridge.call(open_files)
+
+    async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
+        """Ask a question with a button for yes; True if the person clicks that."""
+        return await self._bridge.call(lambda: _confirm(question, yes, no))
+
+    def overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
+        """A save of the person has overwritten what agents had written in a file: the text that was lost there."""
+        self._bridge.post(lambda: self._overwritten(window, path, agents, text))
+
+    def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
+        """A turn is over, or a CLI has been quiet for a while, and this many files have changed in it."""
+        self._bridge.post(lambda: self._turn_changed(window, agent, files))
+
+    def written_below(self, window: WindowId, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
+        """Agents have written a file of which a tab has unsaved text. `path` is absolute."""
+        self._bridge.post(lambda: self._unsaved.written_below(path, agents, before, after))
+
+    async def buffer(self, path: str) -> str | None:
+        """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
+        return await self._bridge.call(lambda: files.buffer(path))
+
+    async def replace_buffer(self, path: str, text: str) -> Stamp:
+        """Replace the text of an open file as one step of undo, and save it.
+
+        Returns its stamp then; None if it isn't open.
+        """
+        return await self._bridge.call(lambda: files.replace(path, text))
+
+    async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
+        """Ask the person whether an agent may read or write a file that is outside the chat's folders."""
+        return await self._bridge.call(lambda: files.may_touch(agent, path, writes=writes))
+
+    async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        """Have the person fill in a form, or go to a page, while there is no conversation that could show it."""
+        import asyncio  # noqa: PLC0415 - it would stall the UI thread
+
+        answer: asyncio.Future[tuple[str | None, Values]] = asyncio.get_running_loop().create_future()
+
+        def answered(option: str | None, values: Values) -> None:
+            self._post(lambda _: answer.done() or answer.set_result((option, values)))
+
+        def ask() -> None:
+            ask_form(sublime.Window(window), agent, message, form, form.defaults, answered, lambda: answered(None, {}))
+
+        self._bridge.post(ask)
+        return await answer
+
+    async def encodings(self, path: str) -> Encodings:
+        """How the editor decodes a file."""
+        return await self._bridge.call(lambda: encodings_of(path))
+
+    def review_disk_changed(self, review: Review) -> None:
+        """`review.disk_state` has changed: the file differs from what the diff shows, or no longer does."""
+        self._bridge.post(lambda: self._diffs.update_header(review))
+
+    def reload_review(self, review: Review) -> None:
+        """Show the file again, which has been read again, and ask for the marks."""
+        self._bridge.post(lambda: self._diffs.reload(review))
+
+    async def review_text(self, review: Review) -> str | None:
+        """The current text of the proposal's view, with plain line feeds. A busy editor answers when it is idle."""
+        return await self._bridge.call(lambda: self._diffs.text(review))
+
+    async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+        """Go on with the diffs of reviews from before a reload, in their `views`, which show the proposal's text."""
+        return await self._bridge.call(lambda: self._take_up_reviews(reviews))
+
+    def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
+        """No instance of the package goes on with these reviews, which are plain data (`left_reviews.to_plain`)."""
+        sublime.set_timeout(lambda: abandon(left))  # the bridge is closed by now
+        # A disk that hangs must not hold up whoever waits for an answer.
+        threading.Thread(target=keep_unwritten, args=(left,), name="qwen-companion-kept", daemon=True).start()
+
+    def refuse_answer(self, review: Review) -> None:
+        """The person's answer can't be taken: the diff waits for another one."""
+        self._bridge.post(lambda: self._diffs.answer_refused(review))
+
+    def dismiss_review(self, review: Review) -> None:
+        """Close the diff's views; the review has its outcome."""
+        self._bridge.post(lambda: self._diffs.close(review))
+
+    def orphan_review(self, review: Review) -> None:
+        """Mark the diff as one that nobody waits for. Its views stay until the person closes them."""
+        self._bridge.post(lambda: self._diffs.update_header(review))
+
+    async def show_chat(self, chat: ChatId, render: Render) -> bool:
+        """Update the view of a chat, by the view's id. Returns False if there is none."""
+        return await self._bridge.call(lambda: self._chats.show(chat, render), LIMIT)
+
+    def take_up_chat(self, chat: ChatId) -> None:
+        """Somebody works for a chat of the instance before this one: connect it, even if its tab is hidden."""
+        self._bridge.post(lambda: self._chats.take_up(chat))
+
+    def return_draft(self, chat: ChatId, draft: Draft, why: str) -> None:
+        """Put a draft back into the chat's prompt, and say why."""
+        self._bridge.post(lambda: self._return_draft(chat, draft, why))
+
+    def _take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+        closed = self._diffs.take_up(reviews)
+        for window in sublime.windows():
+            self._restored(window)
+        return closed
+
+    def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
+        if chat := self._chats.take_back(number, draft):
+            self._comments.prompt_returned(chat.agent, draft.text)
+            self.say(why, WindowId(chat.window.id()))
+        else:
+            self._messenger.keep_text(None, "Prompt", draft.text, why)
+
+    def _show_review(self, review: Review, marks: Marks | None) -> None:
+        self._diffs.open(review, marks)
+        owner = review.owner
+        self._visited(owner.window, [Visit(review.file_path, None, owner.cli, "proposal")] if review.is_here else [])
+
+    def _visited(self, window: WindowId, visits: Sequence[Visit]) -> None:
+        if visits and (target := find_window(window)):
+            self._following.visited(target, visits)
+
+    def _follow_written(self, window: sublime.Window, listing: Listing) -> None:
+        """What a CLI has written is known from the files alone; a chat says where it writes."""
+        before = {(row.full_path, row.after) for row in self._written.listing(window).rows}
+        for row in listing.rows:
+            agents = set(row.agents) & set(self._status_bar.clis(window))
+            if agents and row.kind != "deleted" and (row.full_path, row.after) not in before:
+                self._ask_where(window, row, min(agents))
+
+    def _ask_where(self, window: sublime.Window, row: ChangeRow, agent: str) -> None:
+        def answer(changes: FileChanges | None) -> None:
+            line = changes.changes[-1][2] + 1 if changes and changes.changes else None
+            self._following.visited(window, [Visit(row.full_path, line, agent, "written")])
+
+        self._ask_later(window, lambda companion: companion.changes.file(row.root, row.path), answer)
+
+    def _show_changes(self, window: WindowId, listing: Listing) -> None:
+        if target := find_window(window):
+            self._follow_written(target, listing)
+            self._written.show(target, listing)
+
+    def _overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
+        if target := find_window(window) or sublime.active_window():
+            self._written.overwritten(target, path, agents, text)
+
+    def _turn_changed(self, window: WindowId, agent: str, files: int) -> None:
+        if target := find_window(window):
+            self._written.turn_changed(target, agent, files)
+
+    def _show_status(self, window: WindowId, status: WindowStatus) -> None:
+        if target := find_window(window):
+            self._status_bar.show(target, status)
+
+    def _window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
+        found = find_window(window)
+        if found is None:
+            return None
+        if question.is_whole or question.selected is None:
+            self._settings.look(found)
+        else:
+            self._settings.glance(found, sublime.View(question.selected))
+        return window_state(found, question)
+
+
+def _confirm(question: str, yes: str, no: str) -> bool:
+    if no:
+        return sublime.yes_no_cancel_dialog(question, yes, no) != sublime.DialogResult.NO
+    return sublime.ok_cancel_dialog(question, yes)
