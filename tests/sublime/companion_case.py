@@ -110,6 +110,15 @@ class CompanionCase(DeferrableTestCase):
         self.addCleanup(window.run_command, "close_window")
         return window
 
+    def open_terminal_panel(self) -> Generator[Any, Any, sublime.View]:
+        """A terminal in a panel, which has the focus."""
+        panel = self.window.create_output_panel("terminus_test")
+        panel.settings().set("terminus_view", True)
+        self.window.run_command("show_panel", {"panel": "output.terminus_test"})
+        self.window.focus_view(panel)
+        yield lambda: self.focused() == panel
+        return panel
+
     def connect(self) -> Cli:
         """One more CLI for the window in front."""
         self.clis.append(Cli())

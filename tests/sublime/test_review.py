@@ -193,11 +193,7 @@ class TestOwnWork(CompanionCase):
 
     def test_a_terminal_in_a_panel_keeps_the_focus(self) -> Steps:
         """coder/claudecode.nvim#84, manzaltu/claude-code-ide.el#60."""
-        panel = self.window.create_output_panel("terminus_test")
-        panel.settings().set("terminus_view", True)
-        self.window.run_command("show_panel", {"panel": "output.terminus_test"})
-        self.window.focus_view(panel)
-        yield lambda: self.focused() == panel
+        panel = yield from self.open_terminal_panel()
         yield from self.open_diff(PROPOSAL)
         yield 100
         self.assertEqual(self.focused(), panel)
