@@ -185,7 +185,7 @@ _WORDS: dict[type, tuple[str, ...]] = {
     int: ("a whole number from 0",),
     str: ("a text",),
     list: ("a list of strings",),
-    dict: ("settings in braces",),
+    dict: ("an object in braces",),
 }
 
 TABLE = (
@@ -375,4 +375,4 @@ def _shown(value: object) -> str:
         case list():
             return "a list"
         case _:
-            return "settings in braces"
+            return "an object in braces"

@@ -19,7 +19,8 @@ from .entries import LINK, TreeSnapshot
 from .files import WriteRefusedError
 from .git import Git, program
 from .port import ChangeViews, FileChanges
-from .round import Below, Round, Seen
+from .recent import Below
+from .round import Round, Seen
 from .rows import ChangeRow
 from .store import DamagedError, Store
 from .undo import RoundUndo, Write

@@ -20,12 +20,11 @@ from .files import WriteRefusedError
 from .hunks import Hunks
 from .own_index import own_attributes
 from .project import Head, Repository
+from .recent import Below, RecentLooks, Sighting
 from .rows import ChangeRow, Rows, is_comparable, is_text
 from .state import RoundState, Save, read_state
 from .store import DamagedError, Store
 
-CLOCK = 20_000_000
-"""Nanoseconds by which the time of a file may be too early: the system takes it from a clock that ticks."""
 FORMATTING = 2.0
 """Seconds after a save in which a change of the same file belongs to the save: a formatter has made it."""
 
@@ -44,28 +43,6 @@ class Seen:
     """The look before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Below:
-    """A file that was written while its buffer had unsaved edits."""
-
-    agents: tuple[str, ...]
-    before: bytes
-    after: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class _Before:
-    """A file as it was before a look that has found it to be changed."""
-
-    entry: Entry | None
-    agents: list[str]
-    """Who had changed it."""
-    loaded: str | None
-    """The text that the editor had loaded since the look before."""
-    written: int
-    """When it was written, in nanoseconds of Unix time."""
-
-
 class ConflictError(Exception):
     """A save and what it is merged into have changed the same lines."""
 
@@ -79,8 +56,7 @@ class Round:
         self.state = RoundState(store.root)
         self._excludes = excludes
         self._rows = Rows(store)
-        self._before_look: dict[str, _Before] = {}
-        """The files that the last look has found to be changed, as they were before it."""
+        self._recent = RecentLooks()
         self._below: dict[str, Below] = {}
         """The files whose buffers have unsaved edits and not what was written."""
         self._loaded: dict[str, str] = {}
@@ -173,7 +149,7 @@ class Round:
         if before == self.state.now:
             return Seen((), "", (), before)
         changed: list[str] = []
-        self._before_look = {}
+        self._recent.forget_old()
         for each in self.store.differences(before, self.state.now, renames=False):
             agent = (named or {}).get(each.path)
             if self._settling.get(each.path, 0) > time.monotonic() and not agent:
@@ -182,7 +158,9 @@ class Round:
             changed.append(each.path)
             known = self.state.agents.setdefault(each.path, [])
             at = found.written.get(each.path, 0)
-            self._before_look[each.path] = _Before(each.before, list(known), loaded.get(each.path), at)
+            text, below = loaded.get(each.path), self._below.get(each.path)
+            sighting = Sighting(each.before, each.after, list(known), text, below, at, bool(agent))
+            self._recent.add(each.path, sighting)
             known += [name for name in ([agent] if agent else at_work) if name not in known]
         self.save()
         moved_by, by_git = self._moved(head, [path for path in changed if path not in (named or {})], looked_at)
@@ -281,6 +259,8 @@ class Round:
         agents = self.state.agents.get(path)
         if not agents or entry is None or old is None or not (is_text(entry) and is_text(old)):
             return None
+        if not self._recent.has(path):  # the person has saved it since
+            return None
         data = self.store.read([old.blob, entry.blob])
         first = self._below.get(path)
         self._below[path] = Below(
@@ -297,20 +277,29 @@ class Round:
         if text is not None:
             self._loaded[path] = text
 
-    def saved(self, path: str, at_work: Sequence[str], since: int = 0) -> Below | None:
+    def saved(self, path: str, at_work: Sequence[str], since: int = 0, until: int = 0) -> Below | None:
         """The person has saved a file.
 
-        `since` is when the editor began to write it, in nanoseconds of Unix time. Returns what an agent had written
-        there, if the save has overwritten it.
+        `since` and `until` are when the editor began to write it and had written it, in nanoseconds of Unix time.
+        Returns what an agent had written there, if the save has overwritten it.
         """
-        if since and self._has_looked_since(path, since - CLOCK):
-            self._take_back_look(path)
+        if since:
+            limit = max(since, until) + int(FORMATTING * 1e9)
+            seen = self._recent.take(path, since, limit, self.store.written_at(path))
+            if seen and seen.last:  # an agent has written it since: that is no part of the save
+                edited = self._edited(seen.first.before, seen.last.after, seen.first.loaded)
+                self._follow(path, edited, seen.last.after)
+                self.save()
+                return None
+            if seen:
+                self._take_back(path, seen.first)
         before = self.store.entry(self.state.now, path)
         loaded = self._loaded.get(path)
         self._settling = {name: until for name, until in self._settling.items() if until > time.monotonic()}
         self._settling.pop(path, None)
         known = list(self.state.agents.get(path, []))
         self.look(at_work)
+        self._recent.forget(path)
         after = self.store.entry(self.state.now, path)
         edited = self._edited(before, after, loaded)
         if edited != before:  # somebody has written it after the last look, and the person had that before them
@@ -344,19 +333,17 @@ class Round:
             return before
         return Entry(before.mode, self.store.write(edited))
 
-    def _has_looked_since(self, path: str, since: int) -> bool:
-        """Whether a look has come between the editor's write of a file and the word of it."""
-        found = self._before_look.get(path)
-        return found is not None and found.written >= since and found.written == self.store.written_at(path)
-
-    def _take_back_look(self, path: str) -> None:
-        """Have the next look find again what the last one has found in a file."""
-        found = self._before_look.pop(path)
-        self.state.now = self.store.with_entries(self.state.now, {path: found.entry})
+    def _take_back(self, path: str, found: Sighting) -> None:
+        """Have the next look find again what the looks since a sighting have found in a file."""
+        self.state.now = self.store.with_entries(self.state.now, {path: found.before})
         if found.loaded is not None:
             self._loaded[path] = found.loaded
+        if found.below:
+            self._below[path] = found.below
+        else:
+            self._below.pop(path, None)
         if found.agents:
-            self.state.agents[path] = found.agents
+            self.state.agents[path] = list(found.agents)
         else:
             self.state.agents.pop(path, None)
 

@@ -206,15 +206,15 @@ class Rounds:
             async with folder.lock:
                 await folder.call(folder.undo.told, lines)
 
-    def saved(self, path: str, since: int = 0) -> None:
-        """The person has saved a file. `since` is when the editor began to write it, in nanoseconds of Unix time."""
-        self.roots.background(self._saved(path, since))
+    def saved(self, path: str, since: int = 0, until: int = 0) -> None:
+        """The person has saved a file: the editor has written it between two times, in nanoseconds of Unix time."""
+        self.roots.background(self._saved(path, since, until))
 
-    async def _saved(self, path: str, since: int) -> None:
+    async def _saved(self, path: str, since: int, until: int) -> None:
         folder, name = await self.roots.place_of(path)
         if folder:
             async with folder.lock:
-                below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), since)
+                below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), since, until)
                 await folder.call(folder.refresh)
             self.roots.publish_all(folder)
             if below and folder.windows:

@@ -218,6 +218,7 @@ class Store:
         if remove or add:
             self._tree = ""  # until the index is written as a whole
         unreadable = self._update(remove, add)
+        self._written |= {path: self.written_at(path) for path in add}  # it may have been written while it was read
         self._tree = self._tree or self._write_tree("index")
         beside |= unreadable
         for path in self._beside.keys() - beside.keys() - set(add):

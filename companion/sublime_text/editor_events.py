@@ -126,7 +126,8 @@ class EditorEvents:
         self._unsaved.settled(view, _loaded_text(view))
         name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not OWN_SAVES.is_own(name):
-            self._post(lambda companion: companion.changes.saved(name, since))
+            until = time.time_ns()
+            self._post(lambda companion: companion.changes.saved(name, since, until))
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""

@@ -22,7 +22,7 @@ from .test_status import Desk
 TERMINUS = Path(__file__).parent / "Terminus"
 NO_CLI = (
     "No CLI is installed: neither “qwen” nor “gemini” was found. "
-    "Install one, such as with: npm install -g @qwen-code/qwen-code"
+    "Install one, for example with: npm install -g @qwen-code/qwen-code"
 )
 NOT_FOUND = (
     "QwenCompanion: qwen was not found. Install it with: npm install -g @qwen-code/qwen-code - "

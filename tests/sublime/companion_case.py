@@ -118,6 +118,19 @@ class CompanionCase(DeferrableTestCase):
         self.proposal = fresh("proposal")[-1]
         self.original = fresh("original")[-1] if fresh("original") else self.proposal
 
+    def turned(self, times: int = 50) -> Steps:
+        """Let the UI thread turn so often. What it had begun to do in steps, each on a later turn, is done then."""
+        left = times
+
+        def turn() -> None:
+            nonlocal left
+            left -= 1
+            if left:
+                sublime.set_timeout(turn)
+
+        turn()
+        yield lambda: not left
+
     def set_limit(self, module: str, name: str, value: float) -> None:
         """Have another limit in a module of the package until the test is over."""
         patcher = patch.object(loaded(module), name, value)

@@ -294,7 +294,7 @@ class TestClicks(ChatCase):
         """A click does nothing and says why."""
         self.screen.messages.clear()
         self.click(permission)
-        self.assertTrue(self.screen.said("has only just come there"))
+        self.assertTrue(self.screen.said("has only just appeared there"))
         yield from self.on_companion(lambda _: None)
         self.assertEqual(self.chats.of("vote"), [])
 

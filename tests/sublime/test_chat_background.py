@@ -72,7 +72,7 @@ class TestBackground(ChatCase):
 
     def test_nothing_to_list_is_said(self) -> Steps:
         yield from self.list_tasks()
-        yield lambda: self.screen.said("Nothing was begun in the background")
+        yield lambda: self.screen.said("Nothing has run in the background")
         self.assertEqual(self.screen.panels, [])
 
     def test_a_task_is_stopped(self) -> Steps:

@@ -67,7 +67,7 @@ class TestForms(ChatCase):
         yield from self.panel(1)
         self.screen.pick("Count *: —")
         yield lambda: self.screen.inputs
-        for wrong, caption in (("many", "Count (Write a whole number):"), ("4", "Count (It must be at most 3):")):
+        for wrong, caption in (("many", "Count (Enter a whole number):"), ("4", "Count (It must be at most 3):")):
             self.screen.inputs[-1][2](wrong)
             yield lambda wrong=wrong: self.screen.inputs[-1][1] == wrong
             self.assertEqual(self.screen.inputs[-1][0], caption)

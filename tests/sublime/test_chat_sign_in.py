@@ -98,7 +98,7 @@ class TestSignIn(ChatCase):
     def test_that_there_is_no_provider_is_said(self) -> Steps:
         self.chats.answers["sign_in.providers"] = []
         self.window.run_command("qwen_companion_chat_sign_in")
-        yield lambda: self.screen.said("knows no provider at which one can sign in")
+        yield lambda: self.screen.said("knows no provider where you can sign in")
 
     def test_without_a_page_the_code_is_still_there(self) -> Steps:
         self.chats.answers["sign_in.begin"] = replace(self.begun, page="", expires=1.0)

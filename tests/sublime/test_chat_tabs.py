@@ -333,7 +333,7 @@ class TestMoving(TabsCase):
         [there] = [window for window in sublime.windows() if window.id() not in before]
         self.addCleanup(there.run_command, "close_window")
         self.adapter.chats.activated(there, self.second.view)
-        self.assertTrue(self.screen.said("works on for the window it came from"))
+        self.assertTrue(self.screen.said("goes on working for the window"))
         yield from self.on_companion(lambda _: None)
         self.assertEqual(self.chats.of("close"), [])
         self.show(self.message("Hello"), session="own", state="done")

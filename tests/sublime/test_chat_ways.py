@@ -32,6 +32,7 @@ class TestWays(ChatCase):
         self.lost = loaded("conversation.snapshot").ConnectionStatus("lost", "Sign in.", wants_sign_in=True)
 
     def ask_for_ways(self) -> Steps:
+        self.screen.panels.clear()
         self.window.run_command("qwen_companion_chat_sign_in")
         yield lambda: self.screen.panels
         self.items = self.screen.panels[-1][0]
@@ -70,9 +71,10 @@ class TestWays(ChatCase):
     def log_in(self) -> Steps:
         """Begin a login, and wait until it is in its terminal."""
         self.show(connection=self.lost)
+        before = len(self.terminus.views)
         yield from self.ask_for_ways()
         self.screen.pick("In a terminal")
-        yield lambda: self.terminus.views
+        yield lambda: len(self.terminus.views) > before
         self.terminal = self.terminus.views[-1]
 
     def test_the_chat_connects_again_once_the_login_has_ended(self) -> Steps:

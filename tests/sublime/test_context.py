@@ -10,6 +10,11 @@ from .companion_case import CompanionCase, Steps, loaded
 
 
 class TestContext(CompanionCase):
+    @property
+    def paths(self) -> list[str]:
+        """The files of the latest context, none before the first."""
+        return [file["path"] for file in self.cli.context.get("openFiles", [])]
+
     def test_the_first_context_names_the_active_file_and_its_cursor(self) -> Steps:
         yield lambda: self.cli.active
         self.assertEqual(self.cli.active["path"], str(self.file))
@@ -44,7 +49,7 @@ class TestContext(CompanionCase):
             yield lambda view=view: not view.is_loading()
         self.window.focus_view(self.view)
         order = [str(self.folder / name) for name in ("app.py", "c.py", "b.py")]
-        yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == order
+        yield lambda: self.paths == order
         times = [file["timestamp"] for file in self.cli.context["openFiles"]]
         self.assertEqual(times, sorted(times, reverse=True))
         self.assertEqual([file for file in self.cli.context["openFiles"][1:] if len(file) > 2], [])
@@ -65,7 +70,7 @@ class TestContext(CompanionCase):
 
         adapter.thread.post(forget)
         order = [str(self.folder / name) for name in ("app.py", "b.py", "d.py", "c.py")]
-        yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == order
+        yield lambda: self.paths == order
         self.assertEqual([file["timestamp"] for file in self.cli.context["openFiles"][2:]], [0, 0])
 
     def test_a_closed_file_is_no_longer_sent(self) -> Steps:
@@ -73,14 +78,14 @@ class TestContext(CompanionCase):
         view = self.window.open_file(str(self.folder / "b.py"))
         yield lambda: self.cli.active.get("path") == str(self.folder / "b.py")
         view.close()
-        yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == [str(self.file)]
+        yield lambda: self.paths == [str(self.file)]
 
     def test_a_file_that_is_saved_under_another_name_is_sent_with_that_name(self) -> Steps:
         """On rename; the old file still exists but is not open."""
         yield lambda: self.cli.active.get("path") == str(self.file)
         self.view.retarget(str(self.folder / "b.py"))
         self.view.run_command("save")
-        yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == [str(self.folder / "b.py")]
+        yield lambda: self.paths == [str(self.folder / "b.py")]
         self.assertEqual(self.cli.active["cursor"], {"line": 1, "character": 1})
         self.assertTrue(self.file.exists())
 
@@ -91,7 +96,7 @@ class TestContext(CompanionCase):
         self.file.rename(self.folder / "c.py")
         self.view.retarget(str(self.folder / "c.py"))
         names = ["b.py", "c.py"]
-        yield lambda: [file["path"] for file in self.cli.context["openFiles"]] == [str(self.folder / n) for n in names]
+        yield lambda: self.paths == [str(self.folder / n) for n in names]
 
     def test_a_view_without_a_file_leaves_the_last_file_active(self) -> Steps:
         yield lambda: self.cli.active

@@ -94,7 +94,7 @@ class TestDiffs(CompanionCase):
         yield from self.open_diff("other\n", cli=other)
         self.assertFalse(sublime_is_enabled(self.view))
         first.run_command("qwen_companion_accept_diff")
-        yield lambda: self.cli.outcomes
+        yield lambda: self.cli.outcomes and diff_views(self.window, "proposal") == [self.proposal]
         yield 200
         self.assertEqual(other.outcomes, [])
         self.assertEqual(diff_views(self.window, "proposal"), [self.proposal])

@@ -69,7 +69,7 @@ class TestLook(ChangesCase):
             yield lambda fillers=fillers: self.screen.phantoms(self.proposal, FILLERS) == fillers
             self.assertEqual(len(self.screen.annotations(self.proposal)), 2)
             self.command("toggle_diff_layout")
-            yield 100
+            yield from self.turned()
         self.screen.click(self.proposal, self.screen.links(self.proposal)[-1])
         yield from self.becomes(without(2))
 

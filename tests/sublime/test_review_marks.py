@@ -78,12 +78,12 @@ class TestMarks(ChangesCase):
         self.proposal.sel().add(self.proposal.text_point(50, 0))
         self.proposal.run_command("insert", {"characters": "one\ntwo\nthree\n"})
         yield lambda: len(self.rows()) == 4
-        yield 100
+        yield from self.turned()
         self._assert_level()
         self.put_caret(ROWS[2])
         self.command("revert_change")
         yield lambda: len(self.rows()) == 3
-        yield 100
+        yield from self.turned()
         self._assert_level()
 
     def test_scrolling_one_side_scrolls_the_other(self) -> Steps:
@@ -225,12 +225,10 @@ class TestInline(ChangesCase):
         self.command("toggle_diff_layout")
         yield lambda: diff_views(self.window, "original")
         [self.original] = diff_views(self.window, "original")
-        yield lambda: text_of(self.original) == FILE
-        yield 300
+        yield lambda: text_of(self.original) == FILE and len(self.original.get_regions(CHANGES)) == 2
         self.assertEqual(self.selected(), [self.original, mine])
         self.assertTrue(self.original.is_read_only())
         self.assertEqual(text_of(mine), PROPOSAL + "# mine\n")
-        self.assertEqual(len(self.original.get_regions(CHANGES)), 2)
         mine.run_command("undo")
         self.assertEqual(text_of(mine), PROPOSAL)
         self.assertEqual(self.cli.outcomes, [])

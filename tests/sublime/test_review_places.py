@@ -84,8 +84,7 @@ class TestPlaces(CompanionCase):
         yield lambda: self.focused() == self.proposal
         self.proposal.run_command("qwen_companion_accept_diff")
         yield from self.written()
-        yield 100
-        self.assertEqual((self.focused(), self.selected()), (panel, [self.view]))
+        yield lambda: (self.focused(), self.selected()) == (panel, [self.view])
 
     def test_a_panel_that_was_hidden_meanwhile_stays_hidden(self) -> Steps:
         """The focus can't return to what is no longer there."""
@@ -115,8 +114,7 @@ class TestPlaces(CompanionCase):
                 proposals[number].run_command("qwen_companion_reject_diff")
                 yield lambda proposal=proposals[number]: not proposal.is_valid()
             yield from self.closed()
-            yield 100
-            self.assertEqual((self.focused(), self.selected()), (panel, [self.view]))
+            yield lambda panel=panel: (self.focused(), self.selected()) == (panel, [self.view])
 
     def _open_panel(self) -> Steps:
         """A terminal in a panel that has the focus, and this is said to the companion."""

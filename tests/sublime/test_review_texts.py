@@ -241,7 +241,7 @@ class TestKinds(CompanionCase):
         path.write_text(original)
         yield from self.open_diff("".join([*lines[:10], *lines[-10:]]), path)
         yield {"condition": lambda: self.original.size() == len(original), "timeout": 60_000}
-        yield 500
+        yield {"condition": lambda: self.original.get_regions(CHANGES), "timeout": 60_000}
         [region] = self.original.get_regions(CHANGES)
         self.assertEqual((region.begin(), region.end()), (head, len(original) - head))
 

@@ -90,7 +90,7 @@ def test_the_defaults_have_no_problems():
         ("max_marked_lines", -1, "“max_marked_lines” must be a whole number from 0, not -1; the default is used."),
         ("max_marked_lines", 1.5, "“max_marked_lines” must be a whole number from 0, not 1.5; the default is used."),
         ("debug", [True], "“debug” must be true or false, not a list; the default is used."),
-        ("debug", {}, "“debug” must be true or false, not settings in braces; the default is used."),
+        ("debug", {}, "“debug” must be true or false, not an object in braces; the default is used."),
         ("debug", "x" * 99, f"“debug” must be true or false, not “{'x' * 39}…”; the default is used."),
     ],
 )

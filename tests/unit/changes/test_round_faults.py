@@ -146,7 +146,7 @@ def test_a_round_in_a_form_that_is_not_known_is_said_to_begin_anew(run: Any):
         again = Work(work.stores, work.folders)
         try:
             await again.begun()
-            assert any("begin anew" in said for said, _ in again.editor.said)
+            assert any("new ones are made" in said for said, _ in again.editor.said)
             (work.path / "a.py").write_text("agent\n")
             await again.until(lambda: "a.py" in again.rows)
         finally:

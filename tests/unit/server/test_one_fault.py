@@ -39,7 +39,7 @@ def selected(running: Running, text: str, file: Path) -> None:
 
 def halves(running: Running) -> list[int | None]:
     """The windows in which a text with half of a character was said."""
-    return [window for message, window in running.editor.said if "half of a character" in message]
+    return [window for message, window in running.editor.said if "half a character" in message]
 
 
 class TestHalfOfACharacter:

@@ -75,7 +75,7 @@ def test_a_machine_without_a_cli_is_told_how_to_install_one():
     assert only(found) == Finding(
         "no cli",
         "No CLI is installed: neither “qwen” nor “gemini” was found. "
-        "Install one, such as with: npm install -g @qwen-code/qwen-code",
+        "Install one, for example with: npm install -g @qwen-code/qwen-code",
     )
     assert "Nothing is wrong" not in report(found)
     assert findings(facts(cli(ports=frozenset({PORT})), has_cli=False)) == []
@@ -85,7 +85,7 @@ def test_a_machine_without_a_cli_is_told_how_to_install_one():
 def test_a_disk_without_room_is_named():
     assert only(facts(full=("/srv",))) == Finding(
         "disk",
-        "There is no room on the disk of /srv. What is accepted or kept there can't be written. Make room.",
+        "The disk of /srv is full. What is accepted or kept there can't be written. Free some space.",
     )
 
 

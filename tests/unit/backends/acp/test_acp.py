@@ -241,7 +241,7 @@ def test_what_the_agent_can_not_take_is_sent_as_text_or_refused(project: Path, t
         async with talking(scripted(script, tmp_path), str(project)) as talk:
             key = await talk.client.prompt(talk.session, [{"type": "text", "text": "Look: "}, excerpt])
             assert said(await talk.done(key)) == "You said: Look: file:///a.py:\n```\nx = 1\n```\n"
-            with pytest.raises(UnsendableError, match="plain takes no pictures"):
+            with pytest.raises(UnsendableError, match="plain doesn't take pictures"):
                 await talk.client.prompt(talk.session, [{"type": "image", "data": "", "mimeType": "image/png"}])
 
     run(test())

@@ -87,8 +87,8 @@ def test_a_form_is_asked_with_all_its_fields(project: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
-        ({"name": "A"}, "Name: Write at least 2 characters."),
-        ({"name": "Annie"}, "Name: Write at most 4 characters."),
+        ({"name": "A"}, "Name: Enter at least 2 characters."),
+        ({"name": "Annie"}, "Name: Enter at most 4 characters."),
         ({"name": ""}, "Name: It is required."),
         ({"count": 4}, "count: It must be at most 3."),
         ({"count": 1.5}, "count: Enter a whole number."),

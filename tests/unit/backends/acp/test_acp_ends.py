@@ -57,7 +57,7 @@ def test_an_agent_that_ends_at_once_is_told_with_its_last_words(project: Path, t
     script = 'print("\\x1b[31mNode.js is too old.\\x1b[0m", file=sys.stderr, flush=True); os._exit(1)'
 
     async def test():
-        with pytest.raises(AgentStartError, match=r"ended at its start: Node\.js is too old\."):
+        with pytest.raises(AgentStartError, match=r"ended as soon as it was started: Node\.js is too old\."):
             async with talking(scripted(script, tmp_path), str(project)):
                 pass
         with pytest.raises(AgentStartError, match="it has returned 3"):
@@ -294,10 +294,13 @@ HEADING = "Model Configuration Error:\nNo default model is configured.\n"
 @pytest.mark.parametrize(
     ("printed", "cause"),
     [
-        (NPM, "its start: npm error notarget No matching version found for @some/agent@9.9.9. "),
-        ("npm error code E404\nnpm error 404 Not Found - GET it\n", "its start: npm error 404 Not Found - GET it."),
-        ("npm error code EUSAGE\nnpm error A complete log of this run\n", "its start: npm error code EUSAGE."),
-        (HEADING, "its start: Model Configuration Error: No default model is configured. "),
+        (NPM, "it was started: npm error notarget No matching version found for @some/agent@9.9.9. "),
+        (
+            "npm error code E404\nnpm error 404 Not Found - GET it\n",
+            "it was started: npm error 404 Not Found - GET it.",
+        ),
+        ("npm error code EUSAGE\nnpm error A complete log of this run\n", "it was started: npm error code EUSAGE."),
+        (HEADING, "it was started: Model Configuration Error: No default model is configured. "),
     ],
 )
 def test_the_cause_is_what_went_wrong_and_not_what_is_said_around_it(

@@ -278,8 +278,8 @@ def test_what_is_no_readable_file_is_refused_in_a_sentence(project: Path, tmp_pa
         "": "is a folder",
         "file/x": "there is no file",
         "none": "there is no file",
-        "\ud800": "must be a name",
-        "a\0b": "must be a name",
+        "\ud800": "must be absolute",
+        "a\0b": "must be absolute",
         "x" * 5000: "too long",
     }
     if sys.platform != "win32":

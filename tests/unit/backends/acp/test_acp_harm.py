@@ -40,7 +40,7 @@ def session_prompt(params):
             assert said(turn) == "Still here."
             told = " ".join(notices(turn))
             assert told.count("not of the protocol") == 1
-            for what in ("no object", "no known form", "not asked", "from_the_future", "tool call", "plan"):
+            for what in ("not an object", "no known form", "not asked", "from_the_future", "tool call", "plan"):
                 assert what in told
             assert "_vendor" not in told
 

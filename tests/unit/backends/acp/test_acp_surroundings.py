@@ -117,9 +117,9 @@ def test_every_agent_gets_the_servers_of_the_person(project: Path, tmp_path: Pat
             web = {"type": "http", "name": "docs", "url": "https://docs.example/mcp", "headers": headers}
             assert params["mcpServers"] == ([process, web] if has_http else [process])
             left_out = " ".join(talk.editor.said)
-            for part in ("no program “no-such-program”", "no variable MISSING"):
+            for part in ("no program “no-such-program”", "no environment variable MISSING"):
                 assert part in left_out
-            assert ("takes none by HTTP" in left_out) is not has_http
+            assert ("takes none over HTTP" in left_out) is not has_http
             assert set(has(talk.client._process)._secrets) >= {"the-secret-one", "the-secret-two"}
 
     run(test())
@@ -139,7 +139,7 @@ def test_every_agent_gets_the_servers_of_the_person(project: Path, tmp_path: Pat
         ({"command": ["a"], "environment": {"GITHUB_TOKEN": "ghp_literal"}}, "has a secret in “GITHUB_TOKEN”"),
         ({"url": "https://a.example", "headers": {"Authorization": "Bearer literal"}}, "has a secret"),
         ({"url": "https://a.example", "headers": {"X-Auth": "literal"}}, "has a secret"),
-        ({"command": ["a"], "environment": {"A": 1}}, "values that are not texts"),
+        ({"command": ["a"], "environment": {"A": 1}}, "values that are not an object of strings"),
         ({"command": ["a"], "more": 1}, "unknown key “more”"),
     ],
 )

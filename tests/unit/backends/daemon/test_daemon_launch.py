@@ -141,8 +141,8 @@ def test_one_that_doesnt_end_by_itself_is_ended(qwen: Qwen, project: Path):
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("print('\\x1b[31mRefusing to start.\\x1b[0m\\n')", "ended at its start: Refusing to start\\."),
-        ("", "ended at its start\\."),
+        ("print('\\x1b[31mRefusing to start.\\x1b[0m\\n')", "ended as soon as it was started: Refusing to start\\."),
+        ("", "ended as soon as it was started\\."),
     ],
 )
 def test_one_that_ends_at_once_leaves_its_last_words(qwen: Qwen, project: Path, script: str, words: str):

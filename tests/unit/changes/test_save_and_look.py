@@ -1,0 +1,133 @@
+"""A save that a look sees before the word of it comes, and what others write beside it."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from .folders import AGENT, Folder
+from .work import LINES
+
+SECOND = 1_000_000_000
+MINE = LINES.replace("line 20\n", "mine\n")
+AGENTS = LINES.replace("line 3\n", "agent\n")
+BOTH = AGENTS.replace("line 20\n", "mine\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    made.write("a.py", LINES)
+    made.write("b.py", LINES)
+    made.round.begin()
+    return made
+
+
+def write_at(folder: Folder, path: str, text: str, at: int) -> None:
+    """Write a file as if that had been at a time in nanoseconds."""
+    folder.write(path, text)
+    os.utime(folder.path / path, ns=(at, at))
+
+
+def test_a_look_in_the_middle_of_a_save_makes_no_change_of_an_agent(folder: Folder):
+    """An editor empties the file first, and a busy machine may stop it there for a while."""
+    began = time.time_ns()
+    write_at(folder, "a.py", "", began)
+    folder.look()
+    write_at(folder, "a.py", MINE, began + SECOND)
+    folder.look()
+    folder.round.saved("a.py", [AGENT], began, began + SECOND)
+    folder.look()
+    assert folder.listed() == {}
+
+
+def test_a_look_in_the_middle_of_a_save_of_a_file_that_waits_keeps_what_waits(folder: Folder):
+    write_at(folder, "a.py", AGENTS, time.time_ns() - SECOND)
+    folder.look()
+    began = time.time_ns()
+    write_at(folder, "a.py", BOTH[:40], began)
+    folder.look()
+    write_at(folder, "a.py", BOTH, began + SECOND // 4)
+    folder.round.saved("a.py", [AGENT], began, began + SECOND // 4)
+    [row] = folder.round.rows()
+    assert (row.inserted, row.deleted, row.agents) == (1, 1, (AGENT,))
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == MINE
+
+
+def test_a_save_is_the_persons_also_if_later_looks_have_found_other_files(folder: Folder):
+    began = time.time_ns()
+    folder.write("a.py", MINE)
+    folder.look()
+    for number in range(3):
+        folder.write("b.py", f"{number}\n")
+        folder.look()
+    folder.round.saved("a.py", [AGENT], began, time.time_ns())
+    assert folder.listed() == {"b.py": "modified"}
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == MINE
+
+
+def test_what_an_agent_writes_long_after_a_save_is_its_own_if_looks_have_seen_both(folder: Folder):
+    """The word of the save comes last."""
+    began = time.time_ns() - 10 * SECOND
+    write_at(folder, "a.py", MINE, began)
+    folder.look()
+    write_at(folder, "a.py", BOTH, began + 8 * SECOND)
+    folder.look()
+    folder.round.saved("a.py", [AGENT], began, began)
+    [row] = folder.round.rows()
+    assert (row.path, row.inserted, row.deleted, row.agents) == ("a.py", 1, 1, (AGENT,))
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == MINE
+
+
+def test_what_an_agent_has_named_is_its_own_directly_after_a_save_too(folder: Folder):
+    began = time.time_ns()
+    folder.write("a.py", MINE)
+    folder.look()
+    folder.write("a.py", BOTH)
+    folder.round.look([AGENT], {"a.py": AGENT})
+    folder.round.saved("a.py", [AGENT], began, began)
+    [row] = folder.round.rows()
+    assert (row.inserted, row.deleted) == (1, 1)
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == MINE
+
+
+def test_a_save_while_a_look_reads_an_agents_write_is_the_persons(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    """The look has listed the file for what the agent has written; it reads what the person has saved."""
+    began = time.time_ns()
+    write_at(folder, "a.py", AGENTS, began - SECOND)
+    folder.round.loaded("a.py", AGENTS)
+    add = folder.store._add  # pyright: ignore[reportPrivateUsage]
+
+    def saved_first(paths: list[str]) -> list[str]:
+        write_at(folder, "a.py", BOTH, began)
+        return add(paths)
+
+    monkeypatch.setattr(folder.store, "_add", saved_first)
+    folder.look()
+    monkeypatch.undo()
+    folder.round.saved("a.py", [AGENT], began, began)
+    [row] = folder.round.rows()
+    assert (row.inserted, row.deleted, row.agents) == (1, 1, (AGENT,))
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == MINE
+
+
+def test_a_save_that_a_look_has_seen_half_has_overwritten_nothing(folder: Folder):
+    """The tab was still unsaved then, as below an agent's write."""
+    write_at(folder, "a.py", AGENTS, time.time_ns() - SECOND)
+    folder.look()
+    before, began = folder.round.state.now, time.time_ns()
+    write_at(folder, "a.py", BOTH[:40], began)
+    folder.look()
+    folder.round.written_below("a.py", before)
+    write_at(folder, "a.py", BOTH, began + SECOND // 4)
+    assert folder.round.saved("a.py", [AGENT], began, began + SECOND // 4) is None
+    assert folder.round.written_below("a.py", before) is None
+    assert folder.round.saved("a.py", [AGENT], time.time_ns()) is None
