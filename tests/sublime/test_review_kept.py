@@ -59,7 +59,7 @@ class TestKept(CompanionCase):
                 run(view, name, args)
 
         with patch.object(sublime.View, "run_command", without_package):
-            loaded("sublime_text.package").adapter().abandon_reviews(left)
+            loaded("sublime_text.package").adapter().port.abandon_reviews(left)
             yield lambda: self.screen.said("new.py", "is kept in a tab")
         kept = [(view.name(), text_of(view)) for view in self.window.views() if view != self.view]
         self.assertEqual(kept, [("new.py (your edits)", text)])

@@ -116,7 +116,7 @@ class QwenCompanionRejectWithCommentsCommand(sublime_plugin.TextCommand):
             return
         comments = adapter.comments.on_file(diff.review.file_path)
         diff.attention.entered()
-        adapter.diffs.reject(diff)
+        adapter.diffs.answers.reject(diff)
         if comments and diff.attention.is_answered:
             send_after_answer(adapter, window, [_asked(comment, diff.review.owner.cli) for comment in comments])
 
