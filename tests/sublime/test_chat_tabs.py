@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 from typing import Any
 
-import sublime
-
 from .chat_case import Steps, loaded, text_of
 from .test_chat_agents import OWN, AgentCase
 
@@ -309,14 +307,6 @@ class TestClosing(TabsCase):
 
 
 class TestMoving(TabsCase):
-    def another_window(self) -> Steps:
-        before = {window.id() for window in sublime.windows()}
-        self.window.run_command("new_window")
-        yield lambda: len(sublime.windows()) > len(before)
-        [there] = [window for window in sublime.windows() if window.id() not in before]
-        self.addCleanup(there.run_command, "close_window")
-        return there
-
     def comes_back_in(self, there: Any) -> Steps:
         """The second chat is one of another window, with its session and what was chosen."""
         yield lambda: self.chats.of("close") == [(self.second.id,)]
