@@ -82,7 +82,8 @@ class TestConnectElsewhere(CompanionCase):
     def test_it_says_what_is_wrong_if_none_comes(self) -> Steps:
         self.set_limit("sublime_text.terminal.elsewhere", "PATIENCE", 2)
         self.connect_elsewhere(place="ssh", host="me@buildbox", folders={str(self.folder): "/srv/app"})
-        yield lambda: "Nothing has reached this window yet. Does the connection with “-R” still run" in self.shown()
+        why = "Nothing has reached this window yet. Is the connection with “-R” still open, and did it say"
+        yield lambda: why in self.shown()
         said = [text for text in self.screen.messages if "Nothing has reached this window yet" in text]
         self.assertEqual(len(said), 1)
 
