@@ -125,7 +125,6 @@ class TestWritten(ChangesCase):
         self.code.run_command("insert", {"characters": "mine "})
         self.code.run_command("save")
         yield lambda: "mine" in self.path.read_text()
-        yield 500
         yield from self.waits(code=("modified", 2))
         self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
         yield from self.waits()
@@ -292,11 +291,7 @@ class TestWritten(ChangesCase):
             link.symlink_to(self.path)
         except OSError:
             self.skipTest("there are no links here")
-        before = {window.id() for window in sublime.windows()}
-        sublime.run_command("new_window")
-        yield lambda: {window.id() for window in sublime.windows()} - before
-        second = next(window for window in sublime.windows() if window.id() not in before)
-        self.addCleanup(lambda: second.run_command("close_window"))
+        second = yield from self.another_window()
         views = [second.open_file(str(self.path)), self.window.open_file(str(link))]
         yield lambda: not any(view.is_loading() for view in views)
         self.on_screen.overwritten(self.window, str(self.path), ["Qwen Code"], "theirs\n")
