@@ -79,10 +79,8 @@ class TestKept(CompanionCase):
         self.assertEqual(len(self.kept()), 1)
 
     def test_an_edited_proposal_of_a_window_that_closes_is_kept_in_another(self) -> Steps:
-        before = {window.id() for window in sublime.windows()}
         old = {view.id() for window in sublime.windows() for view in window.views()}
-        sublime.run_command("new_window")
-        yield lambda: {window.id() for window in sublime.windows()} - before
+        yield from self.another_window()
         try:
             yield from self.open_edited()
             self.window.run_command("close_window")
@@ -95,8 +93,6 @@ class TestKept(CompanionCase):
                     if view.id() not in old:
                         view.set_scratch(True)
                         view.close()
-                if window.id() not in before:
-                    window.run_command("close_window")
 
     def test_a_rejected_text_can_be_reopened(self) -> Steps:
         """A deliberate reject leaves no tab."""

@@ -130,7 +130,7 @@ class QwenCompanionGoToCommentCommand(sublime_plugin.TextCommand):
     """Go to the next comment, or to the previous one."""
 
     def run(self, edit: sublime.Edit, *, forward: bool = True) -> None:
-        """Behind the last one of the view comes the next file with comments, and then the first one again."""
+        """After the last one of the view comes the next file with comments, and in the end the first one again."""
         panel, window = _panel(), self.view.window()
         if panel is None or window is None:
             return
