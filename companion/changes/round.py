@@ -390,6 +390,8 @@ class Round:
             self.state.mixed.add(path)
         else:
             self.state.base = self.store.with_entries(self.state.base, {path: merged})
+            if before is None or after is None:
+                self._keep_modes([path])
 
     def merged(self, ours: Entry | None, before: Entry | None, after: Entry | None) -> Entry | None:
         """`ours` with the change from `before` to `after`. Raises ConflictError."""
@@ -414,7 +416,7 @@ class Round:
     def keep_file(self, path: str, after: str = "") -> None:
         """Take a file over into the baseline; `after` is that of its row, if the person has seen one."""
         found = self.wanted(path, after)
-        self._keep({each: self.store.entry(self.state.now, each) for each in found.paths})
+        self._keep({each: self.store.entry(self.state.now, each) for each in found.paths}, found.paths)
 
     def keep_change(self, path: str, key: str, lines: tuple[int, int] | None = None) -> None:
         """Take one change of a file over, or the part of it that some lines are."""
@@ -428,18 +430,25 @@ class Round:
             raise WriteRefusedError(f"{path} has changed since")
         is_all = content == data[found.after.blob]
         mode = found.after.mode if is_all else found.before.mode
-        self._keep({path: Entry(mode, self.store.write(content))})
+        self._keep({path: Entry(mode, self.store.write(content))}, [path] if is_all else [])
 
     def keep_all(self) -> int:
         """Take everything over. Returns the number of files."""
         found = self.waiting()
         self.state.base = self.state.now
+        self._keep_modes(path for each in found for path in each.paths)
         self.settle()
         return len(found)
 
-    def _keep(self, entries: Mapping[str, Entry | None]) -> None:
+    def _keep(self, entries: Mapping[str, Entry | None], whole: Iterable[str]) -> None:
+        """Have other entries in the baseline; `whole` are the files that are there as on the disk."""
         self.state.base = self.store.with_entries(self.state.base, entries)
+        self._keep_modes(whole)
         self.settle()
+
+    def _keep_modes(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self.store.modes.keep(self.root, path)
 
     def settle(self) -> None:
         """Forget who changed files of which nothing waits any more."""

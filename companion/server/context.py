@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,10 +124,10 @@ class Listed:
     """Whether a file that may not be told had the focus after all of these, so that none of them is active."""
 
 
-def listed(files: Sequence[OpenFile], told: Told, folders: Sequence[str]) -> Listed:
+def listed(files: Sequence[OpenFile], told: Told, folders: Sequence[str], hanging: Collection[str] = ()) -> Listed:
     """The files that exist on disk and are not excluded, without duplicates, at most MAX_FILES.
 
-    Reads from the disk, so this is not for an event loop.
+    Reads from the disk, so this is not for an event loop. `hanging` are paths that are not looked at, nor told.
     """
     found: dict[str, OpenFile] = {}
     hides_latest = False
@@ -136,7 +136,7 @@ def listed(files: Sequence[OpenFile], told: Told, folders: Sequence[str]) -> Lis
             break
         if file.path in found:
             continue
-        if told.is_excluded(file.path, folders):
+        if file.path in hanging or told.is_excluded(file.path, folders):
             hides_latest = hides_latest or not found
         elif is_encodable(file.path) and os.path.isfile(file.path):
             found[file.path] = file

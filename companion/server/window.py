@@ -37,6 +37,7 @@ from .new_problems import NewProblems
 from .path_maps import PathMaps
 from .port import ElsewhereOffer, ElsewhereState, WindowSource
 from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
+from .tab_looks import TabLooks
 from .tools import AskingBefore, Tools
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class WindowServer:
         self.endpoint = endpoint
         self.order = FocusOrder()
         self._shown = Shown(self.order)
+        self._tabs = TabLooks()
         self.settings = settings
         self._editor = editor
         self._reviews = reviews
@@ -310,7 +312,7 @@ class WindowServer:
             return None
         self._shown.answered(question, state)
         told = self.settings.told  # after the editor's answer: a change that it has found is here before that
-        known = await asyncio.to_thread(listed, self._shown.files(), told, state.folders)
+        known = await self._tabs.listed(listed, self._shown.files(), told, state.folders)
         folders = state.folders or tuple(dict.fromkeys(file.folder for file in known.files))
         if folders != self.endpoint.folders and not self._is_closing:
             self.endpoint.folders = folders

@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 from typing import Any
 
-import sublime
-
 from .chat_case import Steps, loaded, text_of
 from .test_chat_agents import OWN, AgentCase
 
@@ -312,11 +310,7 @@ class TestMoving(TabsCase):
     def test_a_tab_that_comes_into_another_window_is_a_chat_of_that_window(self) -> Steps:
         self.about(self.second)
         self.show(self.message("Hello"), session="own", chosen_mode="plan")
-        before = {window.id() for window in sublime.windows()}
-        self.window.run_command("new_window")
-        yield lambda: len(sublime.windows()) > len(before)
-        [there] = [window for window in sublime.windows() if window.id() not in before]
-        self.addCleanup(there.run_command, "close_window")
+        there = yield from self.another_window()
         self.adapter.chats.activated(there, self.second.view)
         yield lambda: self.chats.of("close") == [(self.second.id,)]
         opened = self.second.id, there.id(), str(self.folder), "own", "Own", {"session": "own", "mode": "plan"}
@@ -327,11 +321,7 @@ class TestMoving(TabsCase):
     def test_a_tab_that_comes_into_another_window_while_its_agent_works_moves_once_the_turn_is_over(self) -> Steps:
         self.about(self.second)
         self.show(self.message("Hello"), session="own", running="turn")
-        before = {window.id() for window in sublime.windows()}
-        self.window.run_command("new_window")
-        yield lambda: len(sublime.windows()) > len(before)
-        [there] = [window for window in sublime.windows() if window.id() not in before]
-        self.addCleanup(there.run_command, "close_window")
+        there = yield from self.another_window()
         self.adapter.chats.activated(there, self.second.view)
         self.assertTrue(self.screen.said("goes on working for the window"))
         yield from self.on_companion(lambda _: None)

@@ -19,10 +19,10 @@ from companion.backends.acp.errors import AnswerError
 from companion.backends.acp.process import STOP_LIMIT, AgentProcess
 from companion.backends.parts import Way
 from companion.conversation.failures import ChatError, MissingFeatureError, NotConnectedError
-from tests.agent_talk import is_alive, scripted, until
+from tests.agent_talk import is_alive, run, scripted, until
 
+from ...chats.agent_room import chatting
 from ...chats.chatting import CHAT, WINDOW
-from ...chats.test_chats_agents import chatting, run
 from ...chats.test_chats_handover import reloads
 
 OWN = AgentCommand("Own", ("own", "--acp"), {"KEY": "k"})

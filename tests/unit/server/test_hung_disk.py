@@ -1,0 +1,116 @@
+"""A network share that hangs: it costs its own files, and nothing else of the window."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.ids import WindowId
+from companion.server import tab_looks
+from companion.settings import Settings
+
+from ..conftest import Running, until
+
+SHARE = "/share-that-hangs/"
+
+
+class Share:
+    """Looks at its files hang while `answers` is not set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.answers = threading.Event()
+        self.looks = 0
+        for name in ("realpath", "isfile"):
+            monkeypatch.setattr(os.path, name, self._hanging(getattr(os.path, name)))
+
+    def _hanging(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def look(path: Any, *args: Any, **options: Any) -> Any:
+            if not os.fspath(path).startswith(SHARE):
+                return call(path, *args, **options)
+            self.looks += 1
+            self.answers.wait(600)
+            return path if call.__name__ == "realpath" else True
+
+        return look
+
+
+@pytest.fixture
+def share(monkeypatch: pytest.MonkeyPatch) -> Iterator[Share]:
+    monkeypatch.setattr(tab_looks, "LIMIT", 0.2)
+    found = Share(monkeypatch)
+    yield found
+    found.answers.set()
+
+
+def told(running: Running) -> list[tuple[str, bool]]:
+    """The files that the CLIs have been told, and whether each is active."""
+
+    def sent(companion: Any) -> list[tuple[str, bool]]:
+        server = companion._windows[WindowId(1)]
+        server._send_soon()  # an event would wait until there are no more for a moment
+        context = server._sent
+        return [(file.path, bool(file.is_active)) for file in context.workspace_state.open_files] if context else []
+
+    return running.do(sent)
+
+
+def test_a_share_that_hangs_silences_only_its_own_files(running: Running, share: Share, files: list[str]):
+    hung = SHARE + "a.txt"
+    running.focus(1, hung)
+    running.focus(2, files[0])
+    until(lambda: told(running) == [(files[0], True)])
+    running.focus(3, files[1])
+    until(lambda: told(running) == [(files[1], True), (files[0], False)])
+    share.answers.set()
+    until(lambda: told(running) == [(files[1], True), (files[0], False), (hung, False)])
+
+
+def test_nothing_counts_as_active_while_the_file_with_the_focus_hangs(running: Running, share: Share, files: list[str]):
+    """Whether it is excluded, nobody knows; the CLI must not take another one for what the person looks at."""
+    running.focus(1, files[0])
+    running.focus(2, SHARE + "a.txt")
+    until(lambda: told(running) == [(files[0], False)])
+    share.answers.set()
+    until(lambda: told(running) == [(SHARE + "a.txt", True), (files[0], False)])
+
+
+def test_looks_at_a_share_that_hangs_do_not_pile_up(running: Running, share: Share, files: list[str]):
+    running.focus(2, files[0])
+    for number in range(5):
+        running.focus(10 + number, f"{SHARE}{number}.txt")
+    until(lambda: told(running) == [(files[0], False)])
+    for number in range(20):
+        running.focus(30, files[1 + number % 2])
+        until(lambda number=number: (files[1 + number % 2], True) in told(running))
+    assert share.looks <= 12
+
+
+def test_the_whole_of_a_window_that_hangs_is_told_to_nobody(running: Running, share: Share, files: list[str]):
+    """A glob with a slash begins in the folders: whether one of them matches can't be known."""
+    running.open_window(WindowId(2), (SHARE + "project",))
+    running.do(lambda companion: companion.configure(Settings(context_exclude=("/secret.txt",))))
+    for number in range(30):
+        running.focus(2, files[number % 2], WindowId(2))
+    running.focus(1, files[2])
+    until(lambda: told(running) == [(files[2], True)])
+    assert "secret" not in json.dumps(told(running))
+
+
+def test_a_cli_connects_while_a_share_hangs(running: Running, share: Share, project: Path):
+    assert not share.answers.is_set()
+    (project / "a.txt").touch()
+    running.focus(1, SHARE + "b.txt")
+    running.focus(2, project / "a.txt")
+    stream = running.cli().connect().listen()
+    wanted = [str(project / "a.txt")]
+    seen: list[str] = []
+    while seen != wanted:
+        told(running)
+        update = stream.take("ide/contextUpdate")
+        seen = [file["path"] for file in update["workspaceState"].get("openFiles", [])]
