@@ -360,7 +360,8 @@ class Round:
         if (self._text(ours) if ours else None) == old:
             self.state.base = self.store.with_entries(self.state.base, {path: after})
         elif before is not None:
-            self._follow(path, Entry(after.mode, self.store.write(before.encode("utf-8", "surrogatepass"))), after)
+            shown = Entry(after.mode, self.store.write(before.encode("utf-8", "surrogatepass")))
+            self._merge_into_base(path, shown, after)  # no save of the person's: an agent has made it
         self.settle()
         return True
 
@@ -379,10 +380,12 @@ class Round:
         self.save()
 
     def _follow(self, path: str, before: Entry | None, after: Entry | None) -> None:
-        """Merge what the person has changed in a file into the baseline."""
-        if before == after:
-            return
-        self.state.saves.append(Save(path, before, after))
+        """Note what the person has changed in a file, and merge it into the baseline."""
+        if before != after:
+            self.state.saves.append(Save(path, before, after))
+            self._merge_into_base(path, before, after)
+
+    def _merge_into_base(self, path: str, before: Entry | None, after: Entry | None) -> None:
         ours = self.store.entry(self.state.base, path)
         try:
             merged = self.merged(ours, before, after)
