@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import sublime
 
+from ...chats.transcript.plain import flat
 from ...review.port import NOT_EDITABLE
 from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_window, is_visible, real_path
 from .actions import ChangeActions
@@ -226,7 +227,7 @@ class Diffs:
         """Accept every diff of a window, after a question if the person has not seen all of them."""
         diffs = self.in_window(window)
         if unseen := [diff for diff in diffs if not diff.attention.was_shown]:
-            names = "\n".join(diff.review.name for diff in unseen[:20])
+            names = "\n".join(flat(diff.review.name, 200) for diff in unseen[:20])
             question = f"Accept {len(diffs)} diff{'s' * (len(diffs) != 1)}, {len(unseen)} not viewed?\n\n{names}"
             if not sublime.ok_cancel_dialog(question, "Accept All"):
                 return
