@@ -180,24 +180,6 @@ def close_workspace(app: Editor, window: WindowState) -> None:
 
 
 @window_command
-def next_view(app: Editor, window: WindowState) -> None:
-    """Focus the tab to the right."""
-    _step_view(app, window, 1)
-
-
-@window_command
-def prev_view(app: Editor, window: WindowState) -> None:
-    """Focus the tab to the left."""
-    _step_view(app, window, -1)
-
-
-def _step_view(app: Editor, window: WindowState, step: int) -> None:
-    sheets, active = window.group.sheets, window.active_sheet
-    if active is not None:
-        app.tabs.focus(sheets[(sheets.index(active) + step) % len(sheets)])
-
-
-@window_command
 def chain(app: Editor, window: WindowState, commands: list[Any]) -> None:
     """Run several commands, each `[name, args]` or `{command, args}`."""
     for each in commands:

@@ -232,7 +232,3 @@ class Requests:
     def reload_package(self, name: str | None = None) -> None:
         """Reload the package's root modules."""
         self._app.loader.reload_package(name)
-
-    def disable_package(self, name: str) -> None:
-        """Unload a package, as when it is disabled."""
-        self._app.loader.remove(name)

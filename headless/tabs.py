@@ -33,16 +33,14 @@ class Tabs:
             path, 0, 0)  # fmt: skip
         path = os.path.abspath(path)
         number = window.group_number(group)
-        view = self._open_view(window, path, flags, number, group >= 0)
+        view = self._open_view(window, path, flags, number)
         if view is None:
             view = self._new_view_for(window, path, flags, number)
         if row:
             self._go_to(view, row, col)
         return view
 
-    def _open_view(
-        self, window: WindowState, path: str, flags: int, number: int, group_given: bool
-    ) -> ViewState | None:
+    def _open_view(self, window: WindowState, path: str, flags: int, number: int) -> ViewState | None:
         """Show an open tab of the file, if there is one that `flags` allow."""
         if flags & NewFileFlags.FORCE_CLONE:
             return None

@@ -118,13 +118,14 @@ class Checkpoints:
         base, _ = self._round.with_saves(point.base, point.saves, len(self._round.state.saves))
         writes: list[Write] = []
         left = [f"{path} has your edits in the same lines" for path in conflicts]
-        for each in self._store.differences(self._round.state.now, target, renames=False):
-            if each.path in conflicts:
-                continue
-            try:
-                writes.append(self._undo.write_of(each.path, each.after, each.before))
-            except WriteRefusedError as error:
-                left.append(str(error))
+        found = self._store.differences(self._round.state.now, target, renames=False)
+        found = [each for each in found if each.path not in conflicts]
+        with self._undo.reading((each.path, each.after) for each in found):
+            for each in found:
+                try:
+                    writes.append(self._undo.write_of(each.path, each.after, each.before))
+                except WriteRefusedError as error:
+                    left.append(str(error))
         entries: dict[str, Entry | None] = {
             each.path: each.after
             for each in self._store.differences(self._round.state.base, base, renames=False)

@@ -62,7 +62,7 @@ def is_still(root: str, path: str, entry: Entry | None) -> bool:
 
 
 def write(root: str, path: str, mode: str, data: bytes, full_mode: int | None = None) -> None:
-    """Write a file or a link; `full_mode` has its permissions if they are unusual. Raises WriteRefusedError."""
+    """Write a file or a link; `full_mode` has its permissions if they are known. Raises WriteRefusedError."""
     full = os.path.join(root, path)
     try:
         _inside(root, path)
@@ -77,14 +77,15 @@ def write(root: str, path: str, mode: str, data: bytes, full_mode: int | None = 
         raise WriteRefusedError(f"{path} can't be written: {error.strerror or error}") from error
 
 
-def set_mode(root: str, path: str, mode: str) -> None:
-    """Make a file a program, or no longer. Raises WriteRefusedError."""
+def set_mode(root: str, path: str, mode: str, full_mode: int | None = None) -> None:
+    """Make a file a program, or no longer, or give it these permissions. Raises WriteRefusedError."""
     full = os.path.join(root, path)
     try:
         _inside(root, path)
         found = os.lstat(full).st_mode
         readers = (found & 0o444) >> 2
-        os.chmod(full, (found | readers if mode == PROGRAM else found & ~0o111) & 0o7777)
+        wanted = (found | readers if mode == PROGRAM else found & ~0o111) & 0o7777
+        os.chmod(full, wanted if full_mode is None else full_mode)
     except WriteRefusedError:
         raise
     except OSError as error:
@@ -163,5 +164,7 @@ def _permissions(full: str, path: str, mode: str, full_mode: int | None) -> int 
         return full_mode
     if not found & 0o222 or not os.access(full, os.W_OK):
         raise WriteRefusedError(f"{path} is read-only")
+    if full_mode is not None:
+        return full_mode
     found = stat.S_IMODE(found)
     return found | (found & 0o444) >> 2 if mode == PROGRAM else found & ~0o111

@@ -360,7 +360,8 @@ class Round:
         if (self._text(ours) if ours else None) == old:
             self.state.base = self.store.with_entries(self.state.base, {path: after})
         elif before is not None:
-            self._follow(path, Entry(after.mode, self.store.write(before.encode("utf-8", "surrogatepass"))), after)
+            shown = Entry(after.mode, self.store.write(before.encode("utf-8", "surrogatepass")))
+            self._merge_into_base(path, shown, after)  # no save of the person's: an agent has made it
         self.settle()
         return True
 
@@ -379,10 +380,12 @@ class Round:
         self.save()
 
     def _follow(self, path: str, before: Entry | None, after: Entry | None) -> None:
-        """Merge what the person has changed in a file into the baseline."""
-        if before == after:
-            return
-        self.state.saves.append(Save(path, before, after))
+        """Note what the person has changed in a file, and merge it into the baseline."""
+        if before != after:
+            self.state.saves.append(Save(path, before, after))
+            self._merge_into_base(path, before, after)
+
+    def _merge_into_base(self, path: str, before: Entry | None, after: Entry | None) -> None:
         ours = self.store.entry(self.state.base, path)
         try:
             merged = self.merged(ours, before, after)
@@ -390,6 +393,8 @@ class Round:
             self.state.mixed.add(path)
         else:
             self.state.base = self.store.with_entries(self.state.base, {path: merged})
+            if before is None or after is None:
+                self._keep_modes([path])
 
     def merged(self, ours: Entry | None, before: Entry | None, after: Entry | None) -> Entry | None:
         """`ours` with the change from `before` to `after`. Raises ConflictError."""
@@ -414,7 +419,7 @@ class Round:
     def keep_file(self, path: str, after: str = "") -> None:
         """Take a file over into the baseline; `after` is that of its row, if the person has seen one."""
         found = self.wanted(path, after)
-        self._keep({each: self.store.entry(self.state.now, each) for each in found.paths})
+        self._keep({each: self.store.entry(self.state.now, each) for each in found.paths}, found.paths)
 
     def keep_change(self, path: str, key: str, lines: tuple[int, int] | None = None) -> None:
         """Take one change of a file over, or the part of it that some lines are."""
@@ -428,18 +433,25 @@ class Round:
             raise WriteRefusedError(f"{path} has changed since")
         is_all = content == data[found.after.blob]
         mode = found.after.mode if is_all else found.before.mode
-        self._keep({path: Entry(mode, self.store.write(content))})
+        self._keep({path: Entry(mode, self.store.write(content))}, [path] if is_all else [])
 
     def keep_all(self) -> int:
         """Take everything over. Returns the number of files."""
         found = self.waiting()
         self.state.base = self.state.now
+        self._keep_modes(path for each in found for path in each.paths)
         self.settle()
         return len(found)
 
-    def _keep(self, entries: Mapping[str, Entry | None]) -> None:
+    def _keep(self, entries: Mapping[str, Entry | None], whole: Iterable[str]) -> None:
+        """Have other entries in the baseline; `whole` are the files that are there as on the disk."""
         self.state.base = self.store.with_entries(self.state.base, entries)
+        self._keep_modes(whole)
         self.settle()
+
+    def _keep_modes(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self.store.modes.keep(self.root, path)
 
     def settle(self) -> None:
         """Forget who changed files of which nothing waits any more."""

@@ -10,11 +10,13 @@ from typing import Any
 
 from ..platforms.files import write_private
 from .entries import Entry, TreeSnapshot
+from .modes import Modes
 from .project import Head
 from .store import EMPTY_TREE
 
 _FILE = "round.json"
 _VERSION = 1
+_MODES = ("modes", "usual_modes", "left_modes")
 EMPTY = TreeSnapshot(EMPTY_TREE, {})
 
 
@@ -91,8 +93,7 @@ class RoundState:
     """What can be taken back, the latest last."""
     working: list[str] = field(default_factory=list[str])
     """Who was at work at the last look: what is written until the next instance looks is theirs."""
-    modes: dict[str, int] = field(default_factory=dict[str, int])
-    """The permissions of files that have unusual ones."""
+    modes: Modes = field(default_factory=Modes)
     new_since: int = 0
     """The number of the checkpoint after which changes are marked as new; 0 for none."""
 
@@ -118,7 +119,9 @@ class RoundState:
             "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
             "undone": [_operation_to(each) for each in self.undone],
             "working": self.working,
-            "modes": self.modes,
+            "modes": self.modes.own,
+            "usual_modes": self.modes.usual,
+            "left_modes": self.modes.left,
             "new_since": self.new_since,
         }
 
@@ -153,7 +156,7 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
         [_checkpoint_from(each) for each in plain["checkpoints"]],
         [_operation_from(each) for each in plain["undone"]],
         list(plain["working"]),
-        {path: int(mode) for path, mode in plain["modes"].items()},
+        Modes(*({path: int(mode) for path, mode in plain.get(name, {}).items()} for name in _MODES)),
         int(plain.get("new_since", 0)),
     )
 

@@ -19,6 +19,7 @@ from ..platforms.files import make_private_folders
 from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, TreeSnapshot
 from .git import Git, GitError, GitStoppedError
 from .merging import merged_by, without_conflict
+from .modes import Modes
 from .own_index import own_entries, written_index
 from .project import LinkedObjects, Repository, repository
 
@@ -26,7 +27,6 @@ MANY_FILES = 200_000
 MANY_BYTES = 5 * 1024**3
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -diff -merge\n"
-_USUAL = {0o644, 0o755, 0o664, 0o775, 0o666, 0o777}
 _RULES = "rules"
 _SCRATCH = "scratch.index"
 _IGNORED_DEPTH = 2
@@ -82,8 +82,7 @@ class Store:
         self._written: dict[str, int] = {}
         """When the files of the last look were written, in nanoseconds."""
         self._failed: dict[str, tuple[int, ...]] = {}
-        self.modes: dict[str, int] = {}
-        """The permissions of files that have unusual ones; git knows only whether a file is a program."""
+        self.modes = Modes()
 
     def open(self) -> None:
         """Make the store if there is none. Raises DamagedError if there is one that can't be read."""
@@ -167,14 +166,7 @@ class Store:
 
     def note_modes(self) -> None:
         """Find the permissions of all files of the last look, as those of a baseline."""
-        self.modes.clear()
-        for path in (*_names(self._git.run("ls-files", "-z", "-c")), *self._beside):
-            with contextlib.suppress(OSError):
-                self._note_mode(path, os.lstat(os.path.join(self.root, path)).st_mode)
-
-    def _note_mode(self, path: str, mode: int) -> None:
-        if stat.S_ISREG(mode) and stat.S_IMODE(mode) not in _USUAL:
-            self.modes[path] = stat.S_IMODE(mode)
+        self.modes.begin(self.root, (*_names(self._git.run("ls-files", "-z", "-c")), *self._beside))
 
     def drop_ignored(self, rules: bytes) -> None:
         """Forget the files that the rules leave out by now."""
@@ -262,7 +254,7 @@ class Store:
             self._written[path] = found.st_mtime_ns
             key = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode)
             if path in new:
-                self._note_mode(path, found.st_mode)
+                self.modes.seen(path, found.st_mode)
             mode = LINK if is_link else PROGRAM if found.st_mode & 0o100 else FILE
             if self.excludes(path):
                 beside[path], stats[path] = Entry(mode, f"{found.st_size}-{found.st_mtime_ns}", "excluded"), key

@@ -6,9 +6,10 @@ editor is written there; the bytes on the disk are looked at afterwards in any c
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -38,6 +39,7 @@ class Write:
     data: bytes | None
     expected: Entry | None
     full_mode: int | None = None
+    """The permissions, if they are known."""
 
 
 class RoundUndo:
@@ -48,6 +50,8 @@ class RoundUndo:
         self._store = round_.store
         self._known: dict[str, bytes] = {}
         """Contents that were read together."""
+        self._base: dict[str, Entry] = {}
+        """Entries of the baseline that were read together."""
 
     @property
     def _state(self) -> RoundState:
@@ -62,8 +66,9 @@ class RoundUndo:
             content = hunks.undone(data[found.before.blob], data[found.after.blob], key, lines)
             if content is None:
                 raise WriteRefusedError(f"{path} has changed since")
-            mode = found.before.mode if content == data[found.before.blob] else found.after.mode
-            return [Write(path, mode, content, found.after)]
+            if content == data[found.before.blob]:
+                return [Write(path, found.before.mode, content, found.after, self._mode_of(path, found.before))]
+            return [Write(path, found.after.mode, content, found.after)]
         return self._plan(found)
 
     def plan_all(self) -> tuple[list[Write], list[str]]:
@@ -71,15 +76,25 @@ class RoundUndo:
         writes: list[Write] = []
         refused: list[str] = []
         found = self._round.waiting()
-        self._known = self._store.read(each.before.blob for each in found if each.before)
-        for each in found:
-            try:
-                writes += self._plan(each)
-            except WriteRefusedError as error:
-                refused.append(str(error))
-        self._known = {}
+        with self.reading((each.renamed_from or each.path, each.before) for each in found):
+            for each in found:
+                try:
+                    writes += self._plan(each)
+                except WriteRefusedError as error:
+                    refused.append(str(error))
         # What was created goes first: a folder may be in the place of a file.
         return sorted(writes, key=lambda write: write.data is not None), refused
+
+    @contextlib.contextmanager
+    def reading(self, targets: Iterable[tuple[str, Entry | None]]) -> Generator[None]:
+        """Read what is known of files and of what they are to be with few processes, for as long as this lasts."""
+        listed = [(path, entry) for path, entry in targets if entry]
+        self._known = self._store.read(entry.blob for _, entry in listed)
+        self._base = self._store.entries(self._state.base, [path for path, _ in listed])
+        try:
+            yield
+        finally:
+            self._known, self._base = {}, {}
 
     def _plan(self, found: Difference) -> list[Write]:
         now = found.renamed_from or found.path
@@ -99,7 +114,11 @@ class RoundUndo:
         data = self._store.read([target.blob]).get(target.blob) if data is None else data
         if data is None:
             raise WriteRefusedError(f"what {path} was before is lost: it is over 10 MB and not in git")
-        return Write(path, target.mode, data, expected, self._store.modes.get(path))
+        return Write(path, target.mode, data, expected, self._mode_of(path, target))
+
+    def _mode_of(self, path: str, target: Entry) -> int | None:
+        base = self._base.get(path) or self._store.entry(self._state.base, path)
+        return self._store.modes.of(path, target, base)
 
     def check(self, write: Write) -> None:
         """Raise WriteRefusedError unless the disk still is what was compared. Copies what the store lacks."""
@@ -107,6 +126,7 @@ class RoundUndo:
             raise WriteRefusedError(f"{write.path} has changed since")
         if write.expected and write.expected.why == "large":
             self._store.write_file(write.path)
+        self._store.modes.leave(self._round.root, write.path)
 
     def write(self, write: Write) -> None:
         """Write a file that is not open in the editor. Raises WriteRefusedError."""
@@ -116,7 +136,7 @@ class RoundUndo:
             return
         found = files.current(self._round.root, write.path)
         if found and found[1] == write.data and LINK not in {write.mode, found[0]}:
-            files.set_mode(self._round.root, write.path, write.mode)
+            files.set_mode(self._round.root, write.path, write.mode, write.full_mode)
         else:
             files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)
 
@@ -135,6 +155,8 @@ class RoundUndo:
             if saved and stamp(os.path.join(self._round.root, write.path)) != saved:
                 raise WriteRefusedError(f"{write.path} has changed since")
             files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)
+        elif write.full_mode is not None:
+            files.set_mode(self._round.root, write.path, write.mode, write.full_mode)
 
     def notes(self, path: str = "", key: str = "", lines: tuple[int, int] | None = None) -> dict[str, list[str]]:
         """For each file that is going to be undone, or for one of them, the lines for the agents that changed it."""
@@ -199,8 +221,9 @@ class RoundUndo:
             if operation.at in without:
                 continue
             try:
-                pairs = operation.disk.items()
-                writes = [self.write_of(path, before, after) for path, (before, after) in pairs if before != after]
+                pairs = [(path, *pair) for path, pair in operation.disk.items() if pair[0] != pair[1]]
+                with self.reading((path, before) for path, before, _ in pairs):
+                    writes = [self.write_of(*each) for each in pairs]
                 changed = self._changed_since(writes)
             except WriteRefusedError as error:
                 passed.append(str(error))

@@ -11,7 +11,7 @@ import sublime
 T = TypeVar("T")
 
 LIMIT = 5.0
-"""Seconds that something waits for the UI thread that can do without its answer."""
+"""Seconds to wait for the UI thread where its answer isn't necessary."""
 
 
 class UiBridge:

@@ -151,7 +151,7 @@ class EditorEvents:
 
     def restored(self, window: sublime.Window) -> None:
         """Clear the diffs that a window was restored with, after a restart or when its project was opened again."""
-        if self._diffs.awaits_reviews:  # nobody knows yet which diffs are still waited for
+        if self._diffs.awaited:  # nobody knows yet which diffs are still waited for
             return
         for name in self._diffs.clear_leftovers(window):
             what = f"“{name}” is a diff from before this session started."

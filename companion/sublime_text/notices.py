@@ -81,7 +81,7 @@ class OpenNotices:
         self._open: list[Notice] = []
 
     def add(self, text: str, window: sublime.Window | None) -> None:
-        """Tell the person, and keep it. The same message again takes the place of the first."""
+        """Tell the person, and keep it. The same message again replaces the first."""
         notice = self._log.add(text, window, needs_action=True)
         same = (notice.text, notice.window)
         self._open = [*(one for one in self._open if (one.text, one.window) != same), notice]

@@ -77,9 +77,9 @@ class SettingsFile:
             self._call()
 
     def glance(self, window: sublime.Window, view: sublime.View) -> None:
-        """`look`, if a view of the window has other settings from the project than the last time.
+        """`look`, if the project's settings have changed in a view of the window since the last time.
 
-        `Window.project_data` makes objects of the whole project, this of one key.
+        `Window.project_data` makes objects of the whole project, this one of a single key.
         """
         glanced = view.settings().get(PROJECT_KEY)
         if window.id() not in self._glanced or self._glanced[window.id()] != glanced:

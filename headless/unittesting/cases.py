@@ -181,10 +181,6 @@ class _ViewMixin:
         """Type a text at the carets."""
         self.view.run_command("insert", {"characters": text})
 
-    def addText(self, text: str) -> None:
-        """Add to the view's text."""
-        self.view.run_command("append", {"characters": text})
-
     def addCaretAt(self, row: int, col: int) -> None:
         """Put one more caret somewhere."""
         self.view.sel().add(self.textPoint(row, col))

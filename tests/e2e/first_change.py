@@ -18,10 +18,10 @@ from headless import jsonc
 
 from . import qwen
 from .chatting import write_settings
-from .cli import CONNECTED, ESCAPE, START, STEP, Cli
+from .cli import CONNECTED, ESCAPE, START, STEP
 from .editor import SETTLED, Editor, Told
 from .model import Call, Model
-from .qwen import PROJECT, Home, Qwen, pinned_command
+from .qwen import PROJECT, Home, StartedQwen, pinned_command
 from .terminal import Terminal
 
 TERMINUS = Path(__file__).parent / "Terminus"
@@ -40,13 +40,6 @@ ROWS = 11
 
 Show = Callable[[str, float, str], object]
 """Called at each step: a sentence on it, the seconds that a reader needs, and the name of its picture if it has one."""
-
-
-class StartedQwen(Qwen):
-    """Qwen Code in a terminal that is already running."""
-
-    def __init__(self, model: Model, terminal: Terminal) -> None:
-        Cli.__init__(self, model, terminal)
 
 
 class FirstChange:

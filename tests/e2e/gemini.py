@@ -85,3 +85,10 @@ class Gemini(Cli):
         """Have the model replace a piece of a file."""
         arguments = {"file_path": str(path), "old_string": old, "new_string": new, "instruction": "Replace it."}
         return self.ask(f"Edit {path.name}", [Call("replace", arguments)])
+
+
+class StartedGemini(Gemini):
+    """Gemini CLI in a terminal that is already running."""
+
+    def __init__(self, model: Model, terminal: Terminal) -> None:
+        Cli.__init__(self, model, terminal)

@@ -221,3 +221,10 @@ class Qwen(Cli):
         """Have the model read a file and replace a piece of it."""
         edit = Call("edit", {"file_path": str(path), "old_string": old, "new_string": new})
         return self.ask(words or f"Edit {path.name}", [Call("read_file", {"file_path": str(path)})], [edit])
+
+
+class StartedQwen(Qwen):
+    """Qwen Code in a terminal that is already running."""
+
+    def __init__(self, model: Model, terminal: Terminal) -> None:
+        Cli.__init__(self, model, terminal)

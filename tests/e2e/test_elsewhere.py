@@ -25,12 +25,12 @@ from typing import Any
 import pytest
 
 from . import gemini, qwen
-from .cli import START, Cli
+from .cli import START
 from .clis import NOT_IN_A_CONTAINER, pinned
 from .editor import Editor
-from .gemini import Gemini
+from .gemini import StartedGemini
 from .model import Model
-from .qwen import Home, Qwen, pinned_command
+from .qwen import Home, StartedQwen, pinned_command
 from .session import GREET, GREET_BETTER
 from .terminal import Terminal
 
@@ -71,20 +71,6 @@ def has_namespaces() -> bool:
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or not has_namespaces(), reason="needs namespaces of Linux, and to be root"
 )
-
-
-class StartedQwen(Qwen):
-    """Qwen Code in a terminal that is already running."""
-
-    def __init__(self, model: Model, terminal: Terminal) -> None:
-        Cli.__init__(self, model, terminal)
-
-
-class StartedGemini(Gemini):
-    """Gemini CLI in a terminal that is already running."""
-
-    def __init__(self, model: Model, terminal: Terminal) -> None:
-        Cli.__init__(self, model, terminal)
 
 
 Started = StartedQwen | StartedGemini

@@ -15,12 +15,11 @@ import pytest
 from companion.comments.message import visible
 
 from . import gemini, qwen
-from .cli import Cli
 from .clis import NOT_IN_A_CONTAINER, pinned
 from .editor import Editor
-from .gemini import Gemini
+from .gemini import StartedGemini
 from .model import Model
-from .qwen import Home, Qwen, pinned_command
+from .qwen import Home, StartedQwen, pinned_command
 from .session import GREET, GREET_BETTER
 from .terminal import Terminal
 
@@ -30,20 +29,6 @@ PASTE = "\x1b[200~{}\x1b[201~"
 NOTES = "".join(f"note {number}\n" for number in range(1, 11))
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a login shell with start-up files")
-
-
-class StartedQwen(Qwen):
-    """Qwen Code in a terminal that is already running."""
-
-    def __init__(self, model: Model, terminal: Terminal) -> None:
-        Cli.__init__(self, model, terminal)
-
-
-class StartedGemini(Gemini):
-    """Gemini CLI in a terminal that is already running."""
-
-    def __init__(self, model: Model, terminal: Terminal) -> None:
-        Cli.__init__(self, model, terminal)
 
 
 class TerminusEditor:

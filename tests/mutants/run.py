@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -83,7 +84,8 @@ def gone(mutants: list[Mutant]) -> Iterator[str]:
             yield f"{mutant.what}: {error}"
         for test in mutant.tests:
             path, _, name = test.partition("::")
-            if not (ROOT / path).is_file() or name.rpartition("::")[2] not in (ROOT / path).read_text("utf-8"):
+            named = rf"(?:def|class) \w*{re.escape(name.rpartition('::')[2])}" if name else ""
+            if not (ROOT / path).is_file() or not re.search(named, (ROOT / path).read_text("utf-8")):
                 yield f"{mutant.what}: there is no {test}"
 
 

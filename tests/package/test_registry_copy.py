@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from companion.registry.entries import read_entries
+from companion.registry.entries import read_day, read_entries
 from scripts import registry_copy
 
 DAY = "2026-02-03"
@@ -56,6 +59,21 @@ def test_a_folder_and_a_file_make_the_same_list(tmp_path: Path):
     assert [each["id"] for each in from_folder["agents"]] == ["one", "two"]
     assert from_folder == made(tmp_path, str(tmp_path / "given.json"), DAY)
     assert [each.id for each in read_entries(json.dumps(from_folder).encode())] == ["one", "two"]
+
+
+def test_the_command_puts_a_file_of_the_registry_into_the_package(root: Path, tmp_path: Path):
+    """As a maintainer runs it, in a copy of what it needs."""
+    shutil.copytree(root / "companion", tmp_path / "companion", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(root / "scripts" / "registry_copy.py", tmp_path / "scripts")
+    write(tmp_path / "given.json", {"version": "1.0.0", "agents": [agent("two"), agent("one")], "extensions": []})
+    command = [sys.executable, "-m", "scripts.registry_copy", "given.json", DAY]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, encoding="utf-8")
+    assert done.stdout == "2 agents\n"
+    written = (tmp_path / "companion" / "registry" / "registry.json").read_bytes()
+    assert [each.id for each in read_entries(written)] == ["one", "two"]
+    assert read_day(written) == DAY
+    assert '-m scripts.registry_copy "$@"' in (root / "scripts" / "registry").read_text("utf-8")
 
 
 def test_it_says_where_it_is_from_and_of_which_day(tmp_path: Path):

@@ -221,3 +221,17 @@ class ChatCase(CompanionCase):
     def listener(self) -> Any:
         """What hears of the chats' views."""
         return loaded("sublime_text.chat.listener").QwenCompanionChatListener()
+
+
+class AnswersCase(ChatCase):
+    """A question of the agent, and its answers."""
+
+    def panel(self, count: int) -> Steps:
+        """Wait for a panel: self.items."""
+        yield lambda: len(self.screen.panels) == count
+        self.items = [(item.trigger, item.details) for item in self.screen.panels[-1][0]]
+
+    def voted(self, *expected: Any) -> Steps:
+        """Wait until the one question was answered so."""
+        yield from self.told("vote")
+        self.assertEqual(self.chats.of("vote"), [(self.chat.id, "p1", *expected)])

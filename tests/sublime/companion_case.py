@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
@@ -54,6 +54,16 @@ def writes_forgotten() -> Future[None]:
     return ended
 
 
+def new_window() -> Generator[Any, Any, sublime.Window]:
+    """Open a window, and wait until it is there."""
+    before = {window.id() for window in sublime.windows()}
+    sublime.run_command("new_window")
+    fresh = lambda: [window for window in sublime.windows() if window.id() not in before]  # noqa: E731
+    yield fresh
+    [window] = fresh()
+    return window
+
+
 class CompanionCase(DeferrableTestCase):
     """A window on a folder with `app.py`, and a CLI that is connected to it."""
 
@@ -63,10 +73,7 @@ class CompanionCase(DeferrableTestCase):
         self.folder = Path(tempfile.mkdtemp(prefix="companion-")).resolve()
         self.file = self.folder / "app.py"
         self.file.write_bytes(b'def greet(name):\n    print("hi")\n')
-        before = {window.id() for window in sublime.windows()}
-        sublime.run_command("new_window")
-        yield lambda: {window.id() for window in sublime.windows()} - before
-        self.window = next(window for window in sublime.windows() if window.id() not in before)
+        self.window = yield from new_window()
         for view in self.window.views():  # the untitled tab of a new window
             view.close()
         self.window.set_project_data({"folders": [{"path": str(self.folder)}]})
@@ -96,6 +103,21 @@ class CompanionCase(DeferrableTestCase):
             self.window.run_command("close_window")
         yield lambda: not self.window.is_valid()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def another_window(self) -> Generator[Any, Any, sublime.Window]:
+        """Open a window in front of the test's own. It closes when the test is over."""
+        window = yield from new_window()
+        self.addCleanup(window.run_command, "close_window")
+        return window
+
+    def open_terminal_panel(self) -> Generator[Any, Any, sublime.View]:
+        """A terminal in a panel, which has the focus."""
+        panel = self.window.create_output_panel("terminus_test")
+        panel.settings().set("terminus_view", True)
+        self.window.run_command("show_panel", {"panel": "output.terminus_test"})
+        self.window.focus_view(panel)
+        yield lambda: self.focused() == panel
+        return panel
 
     def connect(self) -> Cli:
         """One more CLI for the window in front."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Generator
 from typing import Any
 from unittest import TestCase
 from unittest.mock import patch
@@ -14,6 +15,7 @@ from .companion_case import CompanionCase, Steps, loaded
 
 ON_WINDOWS = os.name == "nt"
 SETTINGS = "Terminus.sublime-settings"
+EMPTY_PROMPT = "> Type your message or @path/to/file\n"
 
 
 class Terminus:
@@ -43,6 +45,19 @@ class Terminus:
         """Open a terminal as the person does, by Terminus's own command."""
         self._open(window, {"title": title, "show_in_panel": False})
         return self.views[-1]
+
+    def run_cli(
+        self, window: sublime.Window, cli: str = "qwen", *, shows: str = "", **args: Any
+    ) -> Generator[Any, Any, sublime.View]:
+        """Run a CLI in a window, whose terminal then shows a text."""
+        before = len(self.views)
+        window.run_command("qwen_companion_run", {"cli": cli, **args})
+        yield lambda: len(self.views) > before
+        terminal = self.views[-1]
+        if shows:
+            yield lambda: terminal.settings().has("qwen_companion.terminal")
+            terminal.run_command("append", {"characters": shows})
+        return terminal
 
     def _played(self, window: sublime.Window, command: str, args: dict[str, Any] | None) -> None:
         if command == "terminus_open":
@@ -81,12 +96,9 @@ class TerminalCase(CompanionCase):
             patcher.start()
             self.addCleanup(patcher.stop)
 
-    def run_cli(self, cli: str = "qwen", **args: Any) -> Steps:
-        """Run a CLI and wait for its terminal: self.terminal."""
-        before = len(self.terminus.views)
-        self.window.run_command("qwen_companion_run", {"cli": cli, **args})
-        yield lambda: len(self.terminus.views) > before
-        self.terminal = self.terminus.views[-1]
+    def run_cli(self, cli: str = "qwen", *, shows: str = "", **args: Any) -> Steps:
+        """Run a CLI and wait for its terminal, which then shows a text: self.terminal."""
+        self.terminal = yield from self.terminus.run_cli(self.window, cli, shows=shows, **args)
 
     def pick(self, caption: str) -> Steps:
         """Wait for a quick panel with that item, and pick it."""

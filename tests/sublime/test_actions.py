@@ -9,9 +9,7 @@ import sublime
 
 from .chat_case import ChatCase
 from .companion_case import Steps, loaded
-from .terminal_case import TerminalCase
-
-PROMPT = "> Type your message or @path/to/file\n"
+from .terminal_case import EMPTY_PROMPT, TerminalCase
 
 
 class TestActionsInATerminal(TerminalCase):
@@ -19,9 +17,7 @@ class TestActionsInATerminal(TerminalCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        yield from self.run_cli()
-        yield lambda: self.terminal.settings().has("qwen_companion.terminal")
-        self.terminal.run_command("append", {"characters": PROMPT})
+        yield from self.run_cli(shows=EMPTY_PROMPT)
         self.window.focus_view(self.view)
         self.view.sel().clear()
         self.view.sel().add(sublime.Region(0, self.view.size()))

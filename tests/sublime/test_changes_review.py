@@ -292,11 +292,7 @@ class TestWritten(ChangesCase):
             link.symlink_to(self.path)
         except OSError:
             self.skipTest("there are no links here")
-        before = {window.id() for window in sublime.windows()}
-        sublime.run_command("new_window")
-        yield lambda: {window.id() for window in sublime.windows()} - before
-        second = next(window for window in sublime.windows() if window.id() not in before)
-        self.addCleanup(lambda: second.run_command("close_window"))
+        second = yield from self.another_window()
         views = [second.open_file(str(self.path)), self.window.open_file(str(link))]
         yield lambda: not any(view.is_loading() for view in views)
         self.on_screen.overwritten(self.window, str(self.path), ["Qwen Code"], "theirs\n")

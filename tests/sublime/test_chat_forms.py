@@ -8,12 +8,12 @@ from unittest.mock import patch
 
 import sublime
 
-from .chat_case import ChatCase, Steps, loaded
+from .chat_case import AnswersCase, Steps, loaded
 
 ASKS = "qwen_companion.chat_asks"
 
 
-class TestForms(ChatCase):
+class TestForms(AnswersCase):
     def field(self, name: str, kind: str, **more: Any) -> Any:
         """A field whose title is its name."""
         return loaded("conversation.forms").FormField(name, kind, name.title(), **more)
@@ -21,15 +21,6 @@ class TestForms(ChatCase):
     def ask_form(self, *fields: Any, page: str = "") -> None:
         """Show a form that waits."""
         self.ask("allow_once", "reject_once", form=loaded("conversation.forms").Form(fields, page))
-
-    def panel(self, count: int) -> Steps:
-        """Wait for a panel: self.items."""
-        yield lambda: len(self.screen.panels) == count
-        self.items = [(item.trigger, item.details) for item in self.screen.panels[-1][0]]
-
-    def voted(self, *expected: Any) -> Steps:
-        yield from self.told("vote")
-        self.assertEqual(self.chats.of("vote"), [(self.chat.id, "p1", *expected)])
 
     def test_a_form_is_one_panel_with_a_row_for_each_field(self) -> Steps:
         choice = loaded("conversation.forms").FormChoice

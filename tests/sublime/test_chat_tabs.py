@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 from typing import Any
 
-import sublime
-
 from .chat_case import Steps, loaded, text_of
 from .test_chat_agents import OWN, AgentCase
 
@@ -309,37 +307,73 @@ class TestClosing(TabsCase):
 
 
 class TestMoving(TabsCase):
-    def test_a_tab_that_comes_into_another_window_is_a_chat_of_that_window(self) -> Steps:
-        self.about(self.second)
-        self.show(self.message("Hello"), session="own", chosen_mode="plan")
-        before = {window.id() for window in sublime.windows()}
-        self.window.run_command("new_window")
-        yield lambda: len(sublime.windows()) > len(before)
-        [there] = [window for window in sublime.windows() if window.id() not in before]
-        self.addCleanup(there.run_command, "close_window")
-        self.adapter.chats.activated(there, self.second.view)
+    def comes_back_in(self, there: Any) -> Steps:
+        """The second chat is one of another window, with its session and what was chosen."""
         yield lambda: self.chats.of("close") == [(self.second.id,)]
         opened = self.second.id, there.id(), str(self.folder), "own", "Own", {"session": "own", "mode": "plan"}
         yield lambda: self.chats.of("open")[-1] == opened
         self.assertEqual(self.adapter.chats.within(self.window), [self.first])
         self.assertEqual([chat.id for chat in self.adapter.chats.within(there)], [self.second.id])
 
+    def test_a_tab_that_comes_into_another_window_is_a_chat_of_that_window(self) -> Steps:
+        self.about(self.second)
+        self.show(self.message("Hello"), session="own", chosen_mode="plan")
+        there = yield from self.another_window()
+        self.adapter.chats.activated(there, self.second.view)
+        yield from self.comes_back_in(there)
+
     def test_a_tab_that_comes_into_another_window_while_its_agent_works_moves_once_the_turn_is_over(self) -> Steps:
         self.about(self.second)
-        self.show(self.message("Hello"), session="own", running="turn")
-        before = {window.id() for window in sublime.windows()}
-        self.window.run_command("new_window")
-        yield lambda: len(sublime.windows()) > len(before)
-        [there] = [window for window in sublime.windows() if window.id() not in before]
-        self.addCleanup(there.run_command, "close_window")
+        self.show(self.message("Hello"), session="own", running="turn", chosen_mode="plan")
+        there = yield from self.another_window()
         self.adapter.chats.activated(there, self.second.view)
-        self.assertTrue(self.screen.said("goes on working for the window"))
+        self.assertTrue(self.screen.said("goes on working for the window that the chat came from"))
+        self.type("a draft")
+        self.show(self.message("Hello"), session="own", running="turn", chosen_mode="plan")
         yield from self.on_companion(lambda _: None)
         self.assertEqual(self.chats.of("close"), [])
-        self.show(self.message("Hello"), session="own", state="done")
+        self.show(self.message("Hello"), session="own", state="done", chosen_mode="plan")
+        yield from self.comes_back_in(there)
+        self.take(self.adapter.chats.find(self.second.view))
+        self.assertEqual(self.prompt, "a draft")
+
+    def test_a_question_is_answered_in_the_window_that_its_tab_has_come_to(self) -> Steps:
+        self.about(self.second)
+        self.ask("allow_once", "reject_once")
+        there = yield from self.another_window()
         self.adapter.chats.activated(there, self.second.view)
+        self.assertTrue(self.screen.said("goes on working for the window that the chat came from"))
+        self.assertEqual(self.adapter.chats.of(there), self.second)
+        self.assertEqual(self.adapter.chats.within(self.window), [self.first])
+        self.assertEqual(self.second.window, there)  # where its panels open
+        self.wait(1.1)
+        self.screen.click(self.view, "vote:0:p1")
+        yield from self.told("vote")
+        self.assertEqual(self.chats.of("vote"), [(self.second.id, "p1", "id0", None)])
+        self.assertEqual(self.chats.of("close"), [])
+
+    def test_a_tab_that_is_taken_back_in_the_middle_of_a_turn_stays_with_its_agent(self) -> Steps:
+        self.about(self.second)
+        self.show(self.message("Hello"), session="own", running="turn")
+        there = yield from self.another_window()
+        for window in (there, self.window):
+            self.adapter.chats.activated(window, self.second.view)
+        self.show(self.message("Hello"), session="own", state="done")
+        yield from self.on_companion(lambda _: None)
+        yield from self.settled()
+        self.assertEqual(self.chats.of("close"), [])
+        self.assertIs(self.adapter.chats.find(self.second.view), self.second)
+
+    def test_a_tab_goes_on_in_its_window_if_the_one_that_it_came_from_closes_in_the_middle_of_a_turn(self) -> Steps:
+        self.about(self.second)
+        self.show(self.message("Hello"), session="own", running="turn", chosen_mode="plan")
+        there = yield from self.another_window()
+        self.adapter.chats.activated(there, self.second.view)
+        self.adapter.chats.window_closed(self.window)
         yield lambda: self.chats.of("close") == [(self.second.id,)]
-        yield lambda: [chat.id for chat in self.adapter.chats.within(there)] == [self.second.id]
+        opened = self.second.id, there.id(), str(self.folder), "own", "Own", {"session": "own", "mode": "plan"}
+        yield lambda: self.chats.of("open")[-1] == opened
+        self.assertEqual([chat.id for chat in self.adapter.chats.within(there)], [self.second.id])
 
 
 class TestReload(TabsCase):

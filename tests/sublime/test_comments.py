@@ -12,7 +12,7 @@ import sublime
 
 from .chat_case import ChatCase
 from .companion_case import CompanionCase, Steps, loaded, text_of
-from .terminal_case import Terminus
+from .terminal_case import EMPTY_PROMPT, Terminus
 from .test_review_reload import ReloadCase
 
 WORDS = "use the helper in money.py"
@@ -172,11 +172,7 @@ class TestComments(CompanionCase):
     def test_comments_go_into_the_empty_prompt_of_the_cli_as_one_text(self) -> Steps:
         terminus = Terminus(self)
         self.comment()
-        self.window.run_command("qwen_companion_run", {"cli": "qwen"})
-        yield lambda: terminus.views
-        terminal = terminus.views[0]
-        yield lambda: terminal.settings().has("qwen_companion.terminal")
-        terminal.run_command("append", {"characters": "> Type your message or @path/to/file\n"})
+        terminal = yield from terminus.run_cli(self.window, shows=EMPTY_PROMPT)
         self.window.run_command("qwen_companion_send_comments")
         yield lambda: terminus.sent
         [sent] = terminus.sent
@@ -191,10 +187,7 @@ class TestComments(CompanionCase):
     def test_nothing_is_typed_into_a_question_and_the_comments_wait_in_the_clipboard(self) -> Steps:
         terminus = Terminus(self)
         self.comment()
-        self.window.run_command("qwen_companion_run", {"cli": "qwen"})
-        yield lambda: terminus.views
-        yield lambda: terminus.views[0].settings().has("qwen_companion.terminal")
-        terminus.views[0].run_command("append", {"characters": "Apply this change?\n  1. Yes\n"})
+        yield from terminus.run_cli(self.window, shows="Apply this change?\n  1. Yes\n")
         sublime.set_clipboard("")
         self.window.run_command("qwen_companion_send_comments")
         yield lambda: WORDS in sublime.get_clipboard()
@@ -204,13 +197,10 @@ class TestComments(CompanionCase):
     def test_a_prompt_in_the_text_above_a_question_is_no_empty_prompt(self) -> Steps:
         terminus = Terminus(self)
         self.comment()
-        self.window.run_command("qwen_companion_run", {"cli": "qwen"})
-        yield lambda: terminus.views
-        yield lambda: terminus.views[0].settings().has("qwen_companion.terminal")
         above = (
             "│ >   Type your message or @path/to/file │\n╰──╯\nApply this change?\n│ ● 1. Yes, allow once │\n  2. No\n"
         )
-        terminus.views[0].run_command("append", {"characters": above})
+        yield from terminus.run_cli(self.window, shows=above)
         sublime.set_clipboard("")
         self.window.run_command("qwen_companion_send_comments")
         yield lambda: WORDS in sublime.get_clipboard()
@@ -221,11 +211,7 @@ class TestComments(CompanionCase):
         yield from self.open_diff("def greet(name):\n    return name\n")
         self.comment("here", self.proposal)
         for _ in range(2):
-            before = len(terminus.views)
-            self.window.run_command("qwen_companion_run", {"cli": "qwen", "dirs": [str(self.folder)]})
-            yield lambda before=before: len(terminus.views) > before
-            yield lambda: terminus.views[-1].settings().has("qwen_companion.terminal")
-            terminus.views[-1].run_command("append", {"characters": "> Type your message or @path/to/file\n"})
+            yield from terminus.run_cli(self.window, shows=EMPTY_PROMPT, dirs=[str(self.folder)])
         self.window.run_command("qwen_companion_send_comments")
         yield lambda: self.screen.panels
         items, pick = self.screen.panels.pop()
@@ -258,7 +244,7 @@ class TestComments(CompanionCase):
         self.proposal.run_command("qwen_companion_reject_with_comments")
         yield from self.closed()
         self.window.focus_view(self.view)
-        terminus.views[0].run_command("append", {"characters": "> Type your message or @path/to/file\n"})
+        terminus.views[0].run_command("append", {"characters": EMPTY_PROMPT})
         yield lambda: terminus.sent
         self.assertIn("not so", terminus.sent[0]["string"])
         self.assertEqual(self.window.active_view(), self.view)

@@ -195,16 +195,10 @@ class TestDiffs(CompanionCase):
         self.assertEqual(self.cli.outcomes, [("ide/diffRejected", {"filePath": str(self.file)})])
 
     def test_a_diff_opens_in_the_window_of_its_cli(self) -> Steps:
-        before = {window.id() for window in sublime.windows()}
-        sublime.run_command("new_window")
-        yield lambda: {window.id() for window in sublime.windows()} - before
-        other = sublime.active_window()
-        try:
-            yield from self.open_diff(PROPOSAL)
-            self.assertEqual(self.proposal.window(), self.window)
-            self.assertEqual(diff_views(other, "proposal"), [])
-        finally:
-            other.run_command("close_window")
+        other = yield from self.another_window()
+        yield from self.open_diff(PROPOSAL)
+        self.assertEqual(self.proposal.window(), self.window)
+        self.assertEqual(diff_views(other, "proposal"), [])
 
 
 def sublime_is_enabled(view: sublime.View) -> bool:

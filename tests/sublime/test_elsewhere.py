@@ -15,10 +15,7 @@ class TestElsewhere(CompanionCase):
     def test_the_window_in_front_says_so_and_f8_goes_there(self) -> Steps:
         """And once it is answered, nothing is said any more."""
         yield from self.open_diff("new\n", self.folder / "a.py")
-        before = {window.id() for window in sublime.windows()}
-        sublime.run_command("new_window")
-        [front] = [window for window in sublime.windows() if window.id() not in before]
-        self.addCleanup(front.run_command, "close_window")
+        front = yield from self.another_window()
         view = front.new_file()
         front.focus_view(view)
         front.bring_to_front()

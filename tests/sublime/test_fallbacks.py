@@ -48,10 +48,7 @@ class TestFocus(CompanionCase):
         yield lambda: self.focused() == self.view
 
     def test_the_focus_moves_in_a_window_behind_only_if_that_raises_none(self) -> Steps:
-        sublime.run_command("new_window")
-        front = sublime.active_window()
-        self.addCleanup(front.run_command, "close_window")
-        self.assertNotEqual(front, self.window)
+        yield from self.another_window()
         asked: list[sublime.View] = []
         self.replaced("focus_view", lambda _, view: asked.append(view))
         self.focus.give(self.window, self.view)

@@ -17,18 +17,11 @@ class TestWindowBehind(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        before = set(sublime.windows())
-        sublime.run_command("new_window")
-        yield lambda: set(sublime.windows()) - before
-        [self.front] = set(sublime.windows()) - before
+        self.front = yield from self.another_window()
         self.front.bring_to_front()
         yield lambda: sublime.active_window() == self.front
         for name in ("focus_view", "focus_sheet"):
             self._raise_on(name)
-
-    def tearDown(self) -> Steps:
-        self.front.run_command("close_window")
-        yield from super().tearDown()
 
     def _raise_on(self, name: str) -> None:
         original: Any = getattr(sublime.Window, name)

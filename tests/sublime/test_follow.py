@@ -172,14 +172,9 @@ class TestFollowing(ChatCase):
 class TestWithoutAnAgent(ChatCase):
     def test_both_commands_are_hidden_while_nobody_is_there(self) -> Steps:
         commands = loaded("sublime_text.follow.commands")
-        sublime.run_command("new_window")
-        window = sublime.active_window()
-        self.assertNotEqual(window, self.window)
+        window = yield from self.another_window()
         for name in ("QwenCompanionFollowCommand", "QwenCompanionRecentFilesCommand"):
             self.assertFalse(getattr(commands, name)(window).is_visible())
-        window.run_command("close_window")
-        self.window.bring_to_front()
-        yield 0
 
 
 class TestFollowingACli(WrittenCase):

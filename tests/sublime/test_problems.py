@@ -12,9 +12,7 @@ from unittest.mock import patch
 import sublime
 
 from .companion_case import CompanionCase, Steps, loaded
-from .terminal_case import TerminalCase
-
-PROMPT = "> Type your message or @path/to/file\n"
+from .terminal_case import EMPTY_PROMPT, TerminalCase
 
 
 def problem(line: int, message: str) -> dict[str, Any]:
@@ -68,9 +66,7 @@ class TestSendProblems(TerminalCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        yield from self.run_cli()
-        yield lambda: self.terminal.settings().has("qwen_companion.terminal")
-        self.terminal.run_command("append", {"characters": PROMPT})
+        yield from self.run_cli(shows=EMPTY_PROMPT)
         self.window.focus_view(self.view)
         found = {str(self.file): [problem(0, "one\x1b[201~"), problem(1, "two")]}
         patcher = linter(found)

@@ -133,23 +133,17 @@ class TestOwnWork(CompanionCase):
     def test_a_buffer_that_is_dirty_in_another_window_is_warned_of_too(self) -> Steps:
         """The header warns when the file is open with unsaved edits."""
         self.view.close()
-        before = {window.id() for window in sublime.windows()}
-        sublime.run_command("new_window")
-        yield lambda: {window.id() for window in sublime.windows()} - before
-        other = sublime.active_window()
+        other = yield from self.another_window()
         view = other.open_file(str(self.file))
-        try:
-            yield lambda: not view.is_loading()
-            view.run_command("append", {"characters": "# unsaved\n"})
-            yield from self.open_diff(PROPOSAL)
-            yield lambda: "unsaved" in self.screen.header(self.original)
-            view.run_command("undo")
-            yield lambda: "unsaved" not in self.screen.header(self.original)
-            view.run_command("append", {"characters": "# unsaved\n"})
-            yield lambda: "unsaved" in self.screen.header(self.original)
-        finally:
-            view.set_scratch(True)
-            other.run_command("close_window")
+        self.addCleanup(view.set_scratch, True)
+        yield lambda: not view.is_loading()
+        view.run_command("append", {"characters": "# unsaved\n"})
+        yield from self.open_diff(PROPOSAL)
+        yield lambda: "unsaved" in self.screen.header(self.original)
+        view.run_command("undo")
+        yield lambda: "unsaved" not in self.screen.header(self.original)
+        view.run_command("append", {"characters": "# unsaved\n"})
+        yield lambda: "unsaved" in self.screen.header(self.original)
 
     def test_a_clean_buffer_is_not_warned_of(self) -> Steps:
         """A warning that is always there is none."""
@@ -172,23 +166,17 @@ class TestOwnWork(CompanionCase):
 
     def test_a_diff_of_another_window_leaves_the_one_in_front_alone(self) -> Steps:
         """google-gemini/gemini-cli#7354, manzaltu/claude-code-ide.el#151."""
-        before = {window.id() for window in sublime.windows()}
-        sublime.run_command("new_window")
-        yield lambda: {window.id() for window in sublime.windows()} - before
-        other = sublime.active_window()
-        try:
-            view = other.new_file()
-            views = other.views()
-            yield from self.open_diff(PROPOSAL)
-            yield 100
-            self.assertEqual(sublime.active_window(), other)
-            self.assertEqual((other.views(), other.active_view()), (views, view))
-            self.assertEqual(self.proposal.window(), self.window)
-            view.run_command("qwen_companion_accept_diff")
-            yield 100
-            self.assertEqual(self.cli.outcomes, [])
-        finally:
-            other.run_command("close_window")
+        other = yield from self.another_window()
+        view = other.new_file()
+        views = other.views()
+        yield from self.open_diff(PROPOSAL)
+        yield 100
+        self.assertEqual(sublime.active_window(), other)
+        self.assertEqual((other.views(), other.active_view()), (views, view))
+        self.assertEqual(self.proposal.window(), self.window)
+        view.run_command("qwen_companion_accept_diff")
+        yield 100
+        self.assertEqual(self.cli.outcomes, [])
 
     def test_an_input_panel_keeps_the_focus(self) -> Steps:
         """coder/claudecode.nvim#84, keystrokes that are meant for something else."""
@@ -205,11 +193,7 @@ class TestOwnWork(CompanionCase):
 
     def test_a_terminal_in_a_panel_keeps_the_focus(self) -> Steps:
         """coder/claudecode.nvim#84, manzaltu/claude-code-ide.el#60."""
-        panel = self.window.create_output_panel("terminus_test")
-        panel.settings().set("terminus_view", True)
-        self.window.run_command("show_panel", {"panel": "output.terminus_test"})
-        self.window.focus_view(panel)
-        yield lambda: self.focused() == panel
+        panel = yield from self.open_terminal_panel()
         yield from self.open_diff(PROPOSAL)
         yield 100
         self.assertEqual(self.focused(), panel)

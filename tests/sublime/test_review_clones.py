@@ -114,11 +114,7 @@ class TestAnotherWindow(CompanionCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         yield from self.open_diff(PROPOSAL)
-        before = {window.id() for window in sublime.windows()}
-        sublime.run_command("new_window")
-        yield lambda: {window.id() for window in sublime.windows()} - before
-        [self.there] = [window for window in sublime.windows() if window.id() not in before]
-        self.addCleanup(self.there.run_command, "close_window")
+        self.there = yield from self.another_window()
 
     def drag(self) -> None:
         """Have the proposal in the other window, with the focus, as far as a package can notice it.

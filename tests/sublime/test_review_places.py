@@ -40,13 +40,18 @@ class TestPlaces(CompanionCase):
         self.assertEqual((self.selected(0), self.selected(1)), ([self.view], right))
         self.assertEqual((self.window.layout(), self.window.active_view()), (TWO_GROUPS, self.view))
 
-    def test_a_diff_opens_beside_the_code_and_not_over_the_terminal(self) -> Steps:
-        """The terminal in another group stays visible and focused."""
+    def open_terminal(self) -> sublime.View:
+        """A terminal in a second group."""
         self.window.set_layout(TWO_GROUPS)
         terminal = self.window.new_file()
         terminal.settings().set("terminus_view", True)
         terminal.set_scratch(True)
         self.window.set_view_index(terminal, 1, 0)
+        return terminal
+
+    def test_a_diff_opens_beside_the_code_and_not_over_the_terminal(self) -> Steps:
+        """The terminal in another group stays visible and focused."""
+        terminal = self.open_terminal()
         self.window.focus_view(terminal)
         yield lambda: self.focused() == terminal
         yield from self.open_diff(PROPOSAL)
@@ -60,11 +65,7 @@ class TestPlaces(CompanionCase):
 
     def test_the_focus_returns_to_the_terminal_from_which_the_person_moved_into_the_diff(self) -> Steps:
         """The window's previous focus returns; in another group the terminal had it."""
-        self.window.set_layout(TWO_GROUPS)
-        terminal = self.window.new_file()
-        terminal.settings().set("terminus_view", True)
-        terminal.set_scratch(True)
-        self.window.set_view_index(terminal, 1, 0)
+        terminal = self.open_terminal()
         for side in ("original", "proposal"):
             self.window.focus_view(terminal)
             yield lambda: self.focused() == terminal
@@ -78,7 +79,7 @@ class TestPlaces(CompanionCase):
 
     def test_the_focus_returns_to_a_panel_from_which_the_person_moved_into_the_diff(self) -> Steps:
         """The window's previous focus returns; a terminal in a panel had it."""
-        panel = yield from self._open_panel()
+        panel = yield from self.open_terminal_panel()
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         yield lambda: self.focused() == self.proposal
@@ -88,7 +89,7 @@ class TestPlaces(CompanionCase):
 
     def test_a_panel_that_was_hidden_meanwhile_stays_hidden(self) -> Steps:
         """The focus can't return to what is no longer there."""
-        panel = yield from self._open_panel()
+        panel = yield from self.open_terminal_panel()
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         yield lambda: self.focused() == self.proposal
@@ -102,7 +103,7 @@ class TestPlaces(CompanionCase):
     def test_the_focus_returns_to_the_terminal_after_the_last_of_several_diffs(self) -> Steps:
         """In whichever order they are answered, and from wherever the later one was opened."""
         for order in ([0, 1], [1, 0]):
-            panel = yield from self._open_panel()
+            panel = yield from self.open_terminal_panel()
             proposals = []
             for name in ("first.py", "second.py"):
                 yield from self.open_diff("x = 1\n", self.folder / name)
@@ -115,15 +116,6 @@ class TestPlaces(CompanionCase):
                 yield lambda proposal=proposals[number]: not proposal.is_valid()
             yield from self.closed()
             yield lambda panel=panel: (self.focused(), self.selected()) == (panel, [self.view])
-
-    def _open_panel(self) -> Steps:
-        """A terminal in a panel that has the focus, and this is said to the companion."""
-        panel = self.window.create_output_panel("terminus_test")
-        panel.settings().set("terminus_view", True)
-        self.window.run_command("show_panel", {"panel": "output.terminus_test"})
-        self.window.focus_view(panel)
-        yield lambda: self.focused() == panel
-        return panel
 
     def test_a_tab_that_the_person_has_chosen_meanwhile_stays(self) -> Steps:
         """Nothing of the person's own is moved."""

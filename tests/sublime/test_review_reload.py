@@ -36,7 +36,7 @@ class ReloadCase(CompanionCase):
         """Wait until the instance that is loaded has taken up its diffs."""
         adapter = loaded("sublime_text.package").adapter()
         yield {"condition": lambda: not adapter.thread.is_starting, "timeout": 60_000}
-        yield {"condition": lambda: not adapter.diffs.awaits_reviews, "timeout": 60_000}
+        yield {"condition": lambda: not adapter.diffs.awaited, "timeout": 60_000}
 
     def diffs(self) -> Any:
         return loaded("sublime_text.package").adapter().diffs
@@ -158,7 +158,7 @@ class TestReload(ReloadCase):
             yield from self.open_diff(f"{name}\n", self.folder / name)
         self.window.run_command("qwen_companion_go_to_diff")
         yield from self.shown_list(["a.py", "b.py", "c.py"])
-        self.diffs().reject(self.diffs().in_window(self.window)[0])
+        self.diffs().answers.reject(self.diffs().in_window(self.window)[0])
         panel = yield from self.shown_list(["b.py", "c.py", "a.py"])
         self.window.focus_view(panel)
         yield lambda: self.diffs()._focus.last(self.window) == panel

@@ -161,18 +161,12 @@ class TestTabs(CompanionCase):
     def test_the_indentation_of_a_file_that_another_window_shows_is_that_of_its_view(self) -> Steps:
         """Tab settings taken from the file."""
         self.view.close()
-        before = {window.id() for window in sublime.windows()}
-        sublime.run_command("new_window")
-        yield lambda: {window.id() for window in sublime.windows()} - before
-        other = sublime.active_window()
-        try:
-            view = other.open_file(str(self.file))
-            yield lambda: not view.is_loading()
-            view.settings().set("tab_size", 3)
-            yield from self.open_diff("x = 1\n")
-            self.assertEqual(self.proposal.settings().get("tab_size"), 3)
-        finally:
-            other.run_command("close_window")
+        other = yield from self.another_window()
+        view = other.open_file(str(self.file))
+        yield lambda: not view.is_loading()
+        view.settings().set("tab_size", 3)
+        yield from self.open_diff("x = 1\n")
+        self.assertEqual(self.proposal.settings().get("tab_size"), 3)
 
     def test_the_syntax_of_a_file_that_is_not_open_is_that_of_its_name(self) -> Steps:
         """Syntax taken from the file."""

@@ -173,29 +173,24 @@ class TestUnseen(CompanionCase):
 
     def test_a_window_behind_is_not_raised_and_has_its_focus_when_it_comes_to_the_front(self) -> Steps:
         """`focus_view` raises the window (sublimehq/sublime_text#4407)."""
-        before = {window.id() for window in sublime.windows()}
-        sublime.run_command("new_window")
-        yield lambda: {window.id() for window in sublime.windows()} - before
-        other = sublime.active_window()
-        try:
-            focused: list[sublime.Window] = []
-            names = ("focus_view", "focus_sheet", "focus_group")
-            originals = {name: getattr(sublime.Window, name) for name in names}
+        other = yield from self.another_window()
+        focused: list[sublime.Window] = []
+        names = ("focus_view", "focus_sheet", "focus_group")
+        originals = {name: getattr(sublime.Window, name) for name in names}
 
-            def spy(name: str) -> Any:
-                return lambda window, *args: (focused.append(window), originals[name](window, *args))[1]
+        def spy(name: str) -> Any:
+            return lambda window, *args: (focused.append(window), originals[name](window, *args))[1]
 
-            spies: dict[str, Any] = {name: spy(name) for name in names}
-            with patch.multiple(sublime.Window, **spies):
-                yield from self.open_diff(PROPOSAL)
-                self.proposal.run_command("qwen_companion_reject_diff")
-                yield from self.closed()
-                yield from self.open_diff(PROPOSAL)
-                yield 100
-            self.assertNotIn(self.window, focused)
-            self.assertEqual(sublime.active_window(), other)
-        finally:
-            other.run_command("close_window")
+        spies: dict[str, Any] = {name: spy(name) for name in names}
+        with patch.multiple(sublime.Window, **spies):
+            yield from self.open_diff(PROPOSAL)
+            self.proposal.run_command("qwen_companion_reject_diff")
+            yield from self.closed()
+            yield from self.open_diff(PROPOSAL)
+            yield 100
+        self.assertNotIn(self.window, focused)
+        self.assertEqual(sublime.active_window(), other)
+        other.run_command("close_window")
         self.window.bring_to_front()
         yield lambda: self.window.active_view() == self.view
         yield lambda: self.focused() == self.view

@@ -70,10 +70,7 @@ class TestStatusBar(CompanionCase):
     def test_a_window_that_has_closed_is_counted_no_more_even_if_its_status_comes_late(self) -> Steps:
         status = loaded("editor").WindowStatus
         bar = loaded("sublime_text.status.bar").StatusBar("always", lambda _: 0, lambda _: 0)
-        before = {window.id() for window in sublime.windows()}
-        sublime.run_command("new_window")
-        yield lambda: {window.id() for window in sublime.windows()} - before
-        [other] = [window for window in sublime.windows() if window.id() not in before]
+        other = yield from self.another_window()
         bar.show(other, status((), 1))
         self.assertIn("1 diff in another window", self.status())
         other.run_command("close_window")
@@ -145,10 +142,7 @@ class TestMessages(CompanionCase):
         yield lambda: self.status() == "Qwen Code"
 
     def test_a_message_for_another_window_is_not_shown_in_this_one(self) -> Steps:
-        sublime.run_command("new_window")
-        yield lambda: sublime.active_window() != self.window
-        other = sublime.active_window()
-        self.addCleanup(other.run_command, "close_window")
+        other = yield from self.another_window()
         self.adapter.messenger.say("Do something.", other.id())
         yield lambda: self.screen.said("Do something.")
         self.assertNotIn("message", self.status())

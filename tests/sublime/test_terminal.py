@@ -259,10 +259,7 @@ class TestRunAgain(TerminalCase):
 
     def test_one_of_another_window_is_not_running_in_this_one(self) -> Steps:
         yield from self.run_cli()
-        sublime.run_command("new_window")
-        yield lambda: sublime.active_window() != self.window
-        other = sublime.active_window()
-        self.addCleanup(other.run_command, "close_window")
+        other = yield from self.another_window()
         running = loaded("sublime_text.terminal.terminals").running
         self.assertEqual((len(running(self.window)), running(other)), (1, []))
 

@@ -92,12 +92,14 @@ class AgentClient:
         self._stream = EventQueue()
         self._peer = Peer(command.name, self._write, self._requested, self._notified, self._junk)
         self._requests = Requests(command, self._peer)
-        self._prompts = Prompts(self._stream, self._ask, self._turn_over)
         self._publisher = Publisher(self._stream, lambda: self._prompts.running)
+        self._prompts = Prompts(self._stream, self._ask, self._turn_over, self._publisher.has_begun)
         self._cancellation = Cancellation(self._requests, self._peer, self._prompts, self._stream, self._end)
         self._sessions = AgentSessions(self._requests)
         self._plans = Plans()
-        self.options = AgentOptions(self._requests, self._publisher.publish)
+        self.options = AgentOptions(
+            self._requests, self._publisher.publish, lambda sentence: editor.say(sentence, window)
+        )
         self._session = OpenSession(
             self._requests,
             self._peer,

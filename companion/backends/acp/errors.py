@@ -67,6 +67,13 @@ class UnansweredError(SilentError):
     may_have_arrived = True
 
 
+class LostMessageError(AgentError):
+    """The agent has ended while a message was on its way, which it may have taken."""
+
+    remedy = "Look whether it has arrived before you send it again."
+    may_have_arrived = True
+
+
 class VersionError(AgentError):
     """The agent speaks another version of the protocol."""
 
@@ -84,10 +91,19 @@ class SignInError(AgentError):
 
     def __init__(self, agent: str, methods: Sequence[str], words: str = "") -> None:
         """`words` are the agent's own."""
+        self.agent = agent
         words = _REQUIRED.sub("", words).strip().rstrip(".")
         why = f": {words}" if words else ""
         how = f" It offers: {', '.join(methods)}." if methods else ""
         super().__init__(f"{agent} wants you to sign in{why}.{how}")
+
+
+class PartlyDoneError(AgentError):
+    """The agent wants a sign-in in the middle of a turn."""
+
+    def __init__(self, agent: str) -> None:
+        part = "This is not sent again by itself, since a part of it is done."
+        super().__init__(f"{part} Sign in, then ask {agent} to go on.")
 
 
 class AnswerError(AgentError):

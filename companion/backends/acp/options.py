@@ -13,15 +13,16 @@ from .requests import Requests
 
 
 class AgentOptions:
-    """Switches what a session can switch. `publish` tells the chat of it."""
+    """Switches what a session can switch. `publish` tells the chat of it, `say` shows a sentence."""
 
     model_is_default = False
     forgets = True
 
-    def __init__(self, requests: Requests, publish: Callable[[Event], object]) -> None:
+    def __init__(self, requests: Requests, publish: Callable[[Event], object], say: Callable[[str], object]) -> None:
         self.settings = schema.SessionSettings(schema.Opened())
         self._requests = requests
         self._publish = publish
+        self._say = say
 
     async def switch_model(self, session: AgentSession, model: str) -> None:
         """Switch the model."""
@@ -60,6 +61,8 @@ class AgentOptions:
         answer = read(schema.OptionsUpdate, await self._requests.call("session/set_config_option", params))
         if answer and answer.options:
             self.settings.update(answer.options)
+        elif unsure := self.settings.accepted(option, value):
+            self._say(f"{self._requests.name} has accepted {unsure}, but doesn't say what holds now.")
         self._tell()
 
     async def choices(self, session: AgentSession) -> Choices:

@@ -80,6 +80,11 @@ class Peer:
         self._taken_back: deque[int] = deque(maxlen=MAX_REQUESTS)
         """The calls whose answer nobody waits for any more."""
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed: every call fails."""
+        return self._end is not None
+
     async def call(self, method: str, params: Params, limit: float | None) -> Mapping[str, Any]:
         """Send a request and wait for its answer, at most `limit` seconds. An answer that is no object is empty.
 

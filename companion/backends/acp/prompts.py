@@ -15,7 +15,7 @@ from ...conversation.failures import ChatError
 from ...conversation.snapshot import Queued
 from ..backend import Block
 from ..updates import decode_update
-from .errors import EndedError, SignInError, SilentError
+from .errors import EndedError, PartlyDoneError, SignInError, SilentError
 from .stream import EventQueue
 
 logger = logging.getLogger(__name__)
@@ -35,6 +35,7 @@ class Prompts:
         stream: gets what happens to them.
         ask: sends a prompt's blocks and returns why the turn has stopped, or raises a ChatError.
         on_end: called when a turn is over, before that is told.
+        has_begun: whether the agent has said or done something in a prompt's turn, by the prompt's id.
     """
 
     def __init__(
@@ -42,12 +43,16 @@ class Prompts:
         stream: EventQueue,
         ask: Callable[[Sequence[Block]], Awaitable[str]],
         on_end: Callable[[], Awaitable[object]],
+        has_begun: Callable[[str], bool],
     ) -> None:
         self.takes_messages = False
         """Whether the agent asks for messages in the middle of a turn."""
         self._stream = stream
         self._ask = ask
         self._on_end = on_end
+        self._has_begun = has_begun
+        self._is_signed_out = False
+        """Whether a turn has ended because the agent wants a sign-in."""
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
         self._waiting: dict[str, _Waiting] = {}
@@ -187,6 +192,10 @@ class Prompts:
                     return await self._ask(blocks)
             except SignInError as error:
                 refused = str(error)
+                if self._has_begun(key):  # sent again, it would do once more what is done
+                    self._is_signed_out = True
+                    self._stream.publish(events.SignInRequired(refused), key)
+                    raise PartlyDoneError(error.agent) from None
             if not await self._hold(key, blocks, refused):
                 return "cancelled"
             refused = ""
@@ -207,6 +216,9 @@ class Prompts:
     def signed_in(self) -> None:
         """The person has signed in, it seems: a prompt that waits for that is sent again."""
         self._end_wait(goes_on=True)
+        if self._is_signed_out:
+            self._is_signed_out = False
+            self._stream.publish(events.SignInRequired())
 
     def give_up(self) -> bool:
         """End the turn of a prompt that waits for a sign-in. Returns False if none does."""

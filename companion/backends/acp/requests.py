@@ -30,6 +30,11 @@ class Requests:
         """What the agent calls itself; what the person calls it until it has said that."""
         return self.agent.info.title or self.agent.info.name or self.command.name
 
+    @property
+    def are_over(self) -> bool:
+        """Whether the agent has ended, so that nothing is sent any more."""
+        return self._peer.is_closed
+
     def has(self, feature: str) -> bool:
         """Whether the agent has a feature: load, list, delete, fork, folders, image, embedded, http, logout."""
         abilities = self.agent.abilities

@@ -265,6 +265,19 @@ class SessionSettings:
         if (option := self.option("mode")) and isinstance(option.current, str):
             self.mode = option.current or self.mode
 
+    def accepted(self, option: str, value: str | bool) -> str:
+        """The agent has accepted a value of an option and has not told its options: that value counts.
+
+        Returns both in words; nothing if the agent had told of it already.
+        """
+        before = next((each for each in self.options if each.id == option), None)
+        if before is None or before.current == value:
+            return ""
+        now = before.model_copy(update={"current": value})
+        self.update(tuple(now if each is before else each for each in self.options))
+        shown = _other(now)
+        return f"“{shown.shown}” for “{shown.name}”"
+
     def option(self, category: str) -> ConfigOption | None:
         """The option of a category that has values to choose from."""
         return next((each for each in self.options if each.category == category and each.values), None)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ...conversation.snapshot import Queued
 from ..sessions import AgentSession
 from . import extensions
-from .errors import AnswerError, SilentError, UnansweredError
+from .errors import AnswerError, EndedError, LostMessageError, SilentError, UnansweredError
 from .prompts import Prompts
 from .requests import Requests
 
@@ -26,10 +26,11 @@ class AgentSteering:
 
         Raises:
             UnansweredError: the agent may have taken it, and doesn't say so.
+            LostMessageError: it may have taken it, and has ended.
             AgentError: see Peer.
         """
         running = self._prompts.running
-        if running is None or not extensions.can_steer(self._requests.agent):
+        if running is None or self._requests.are_over or not extensions.can_steer(self._requests.agent):
             return self._prompts.inject(message)
         try:
             answer = await self._requests.call(extensions.STEERING, extensions.steering(self._session(), message))
@@ -38,6 +39,8 @@ class AgentSteering:
             return None
         except SilentError as error:
             raise UnansweredError(self._requests.name, error.seconds) from None
+        except EndedError as error:
+            raise LostMessageError(error.sentence) from None
         return self._prompts.injected(message, running) if answer.get("outcome") == "injected" else None
 
     async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:

@@ -106,7 +106,7 @@ class _Sending:
         self._values = values
 
     def begin(self) -> None:
-        """Find the target, or ask which one, or have one."""
+        """Find the target, ask which one, or offer to start one."""
         found = recipients(self._adapter.chats, self._window)
         match self._action.target:
             case "cli":

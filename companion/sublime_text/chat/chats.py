@@ -36,8 +36,7 @@ SETTLED = 300
 
 NOT_LOOKED_AT = "connects when its tab is shown"
 MOVES_LATER = (
-    "{agent} goes on working for the window that the chat came from. After the turn, the chat moves here when you go "
-    "to it."
+    "{agent} goes on working for the window that the chat came from. The chat moves here once the turn is over."
 )
 STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
 
@@ -90,6 +89,8 @@ class ChatViews:
             return False
         known = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
         chat.show(render, is_seen=self.is_seen(chat))
+        if chat.home != chat.window and not chat.is_at_work:
+            sublime.set_timeout(lambda: self._move_home(chat))
         if ended := chat.take_ended():
             say(chat.window, ended)
             self._notify(ended)
@@ -203,10 +204,12 @@ class ChatViews:
         if not is_chat(view):
             return
         chat = self.find(view)
-        if chat and chat.window != window and not chat.is_at_work:
+        if chat:
+            chat.window = window  # where panels open from now on
+        if chat and chat.home != window and not chat.is_at_work:
             self._end(chat)
             chat = None
-        elif chat and chat.window != window:
+        elif chat and chat.home != window:
             # To begin anew here would end the agent in the middle of its turn.
             say(window, MOVES_LATER.format(agent=chat.agent))
         if chat is None and self._may_adopt(view):
@@ -231,9 +234,14 @@ class ChatViews:
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close. The companion notices that by itself."""
-        for chat in self.within(window):
-            del self._chats[chat.id]
-            chat.close()
+        for chat in list(self._chats.values()):
+            if chat.window == chat.home == window:
+                del self._chats[chat.id]
+                chat.close()
+            elif chat.window == window:
+                self._end(chat)
+            elif chat.home == window:
+                self._begin_anew(chat)
 
     def close_all(self) -> None:
         """The package is unloaded. The views stay for the next instance."""
@@ -363,6 +371,16 @@ class ChatViews:
             silent=lambda: say(window, NO_ANSWER),
         )
         return chat
+
+    def _move_home(self, chat: ChatView) -> None:
+        """Nothing runs any more in a chat whose tab has come into another window: it is that window's from now on."""
+        if self._chats.get(chat.id) is chat and chat.home != chat.window and not chat.is_at_work:
+            self._begin_anew(chat)
+
+    def _begin_anew(self, chat: ChatView) -> None:
+        self._end(chat)
+        if chat.view.is_valid() and self._may_adopt(chat.view):
+            self._begin(chat.view, chat.window)
 
     def _may_adopt(self, view: sublime.View) -> bool:
         """Whether a view from before may be a chat again; a clone of it may not."""

@@ -96,6 +96,9 @@ class ChatView:
         self.id = chat_id_of(view)
         """Names the chat as long as the editor runs, over reloads, too."""
         self.window = window
+        """Where its tab is, as far as is known."""
+        self.home = window
+        """The window that the companion runs it for."""
         self._icon = f"[{letter}]"
         self.render: Render | None = None
         self.folds_before_click = 0
@@ -129,8 +132,10 @@ class ChatView:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether a turn runs, or a prompt waits to be sent."""
-        return self.render is not None and (self.render.status.running is not None or bool(self.render.unsent))
+        """Whether a turn runs, the agent asks something, or a prompt waits to be sent or for its turn."""
+        if (render := self.render) is None:
+            return False
+        return bool(render.status.running or render.asks or render.status.queue or render.unsent)
 
     @property
     def folder(self) -> str:

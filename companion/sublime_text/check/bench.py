@@ -88,7 +88,7 @@ class Bench:
         return view.substr(sublime.Region(0, view.size()))
 
     def heard(self, view: sublime.View, *names: str) -> list[str]:
-        """Those of some events that came for a view, in order."""
+        """Those of the named events that came for a view, in order."""
         return [name for name, number, _ in self.events if number == view.id() and name in names]
 
     def told(self, name: str, view: sublime.View | None, command: str = "") -> None:

@@ -56,14 +56,12 @@ def inline_diff_shown(bench: Bench) -> Steps:
 
 
 def reference_compared(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("a\nX\nc\n")
     row = yield from _first_change(view, "a\nb\nc\n")
     return ProbeResult(row == 1, f"the first change is in row {row} instead of 1")
 
 
 def reference_over_reload(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.file("reference.txt", "a\nX\nc\n")
     yield lambda: not view.is_loading()
     yield from _first_change(view, "a\nb\nc\n")
@@ -76,7 +74,6 @@ def reference_over_reload(bench: Bench) -> Steps:
 
 
 def reference_reset(bench: Bench) -> Steps:
-    """See assumptions."""
     view = bench.view("a\nX\nc\n")
     yield from _first_change(view, "a\nb\nc\n")
     view.reset_reference_document()
@@ -85,7 +82,7 @@ def reference_reset(bench: Bench) -> Steps:
 
 
 def _first_change(view: sublime.View, reference: str | None = None) -> Generator[Wait, None, int]:
-    """The row of the first change that the editor's gutter shows; 0 for none. `reference` is compared with."""
+    """The row of the first change that the editor's gutter shows; 0 for none. The text is compared with `reference`."""
     view.settings().set("mini_diff", True)
     if reference is not None:
         view.set_reference_document(reference)

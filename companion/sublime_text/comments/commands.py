@@ -116,7 +116,7 @@ class QwenCompanionRejectWithCommentsCommand(sublime_plugin.TextCommand):
             return
         comments = adapter.comments.on_file(diff.review.file_path)
         diff.attention.entered()
-        adapter.diffs.reject(diff)
+        adapter.diffs.answers.reject(diff)
         if comments and diff.attention.is_answered:
             send_after_answer(adapter, window, [_asked(comment, diff.review.owner.cli) for comment in comments])
 
@@ -130,7 +130,7 @@ class QwenCompanionGoToCommentCommand(sublime_plugin.TextCommand):
     """Go to the next comment, or to the previous one."""
 
     def run(self, edit: sublime.Edit, *, forward: bool = True) -> None:
-        """Behind the last one of the view comes the next file with comments, and then the first one again."""
+        """After the last one of the view comes the next file with comments, and in the end the first one again."""
         panel, window = _panel(), self.view.window()
         if panel is None or window is None:
             return

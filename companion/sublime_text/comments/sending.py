@@ -30,7 +30,7 @@ NOBODY = f"There is no CLI or chat to take the comments. {IN_CLIPBOARD}"
 LOOKS_AFTER_ANSWER = 100
 """Looks at a terminal or a chat, ten in a second, until it has left its question after an answer."""
 _AFTER = 100
-"""Milliseconds between two looks whether a chat still asks."""
+"""Milliseconds between two looks at a chat that may still ask."""
 
 
 def send(adapter: Adapter, window: sublime.Window, comments: Sequence[Comment]) -> None:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
+from ...review.port import NOT_EDITABLE
 from ...review.targets import Action, Target
 
 if TYPE_CHECKING:
     from ...review.changes import TextEdit
+    from ...review.reviews import Reviews
     from .view import DiffView
 
 TARGETS = "qwen_companion.targets"
@@ -21,11 +23,11 @@ TRIES = 5
 
 
 class ChangeActions:
-    """The commands on the changes of one diff. `ask` sends a target, the text and its version to the companion."""
+    """The commands on the changes of one diff. `tell` runs a function with the reviews on the companion thread."""
 
-    def __init__(self, diff: DiffView, ask: Callable[[Target, str, int], object]) -> None:
+    def __init__(self, diff: DiffView, tell: Callable[[Callable[[Reviews], object]], None]) -> None:
         self._diff = diff
-        self._ask = ask
+        self._tell = tell
         self._queue: deque[Callable[[], None]] = deque()
         self._waiting: Callable[[], Target] | None = None
         self._carets: list[sublime.Region] = []
@@ -36,12 +38,32 @@ class ChangeActions:
         self._add(lambda: self._diff.go(step))
 
     def edit(self, action: Action, view: sublime.View) -> None:
-        """Revert or restore the changes at the carets of one of the two views."""
-        self._add(lambda: self._begin_at_carets(action, view))
+        """Revert or restore the changes at the carets of the view that a command was run on."""
+        diff = self._diff
+        if diff.review.is_editable:
+            of_diff = view if diff.has(view) else diff.proposal
+            self._add(lambda: self._begin_at_carets(action, of_diff))
+        else:
+            why = NOT_EDITABLE.format(cli=diff.review.owner.cli, name=diff.review.name)
+            diff.window.status_message(f"QwenCompanion: {why}")
 
     def follow(self, action: Action, fingerprint: str) -> None:
         """Revert or restore the change that a link names."""
         self._add(lambda: self._begin(lambda: Target(action, fingerprint=fingerprint)))
+
+    def compare(self) -> None:
+        """Have the companion compare the texts as they are now, for the marks."""
+        if (text := self._diff.text()) is not None:
+            number, version = self._diff.review.number, self._diff.proposal.change_count()
+            self._tell(lambda reviews: reviews.compare(number, text, version))
+
+    def read_again(self) -> None:
+        """Compare with the file as it is on the disk now."""
+        self._tell(lambda reviews: reviews.reload(self._diff.review.number))
+
+    def keep_endings(self, *, keeps: bool) -> None:
+        """Use the line endings and the byte order mark of the file on disk, or those of the proposal."""
+        self._tell(lambda reviews: reviews.keep_endings(self._diff.review.number, keeps=keeps))
 
     def answered(self, edits: Sequence[TextEdit], version: int) -> None:
         """The edits for the current command have arrived, perhaps none."""
@@ -84,7 +106,8 @@ class ChangeActions:
         text = self._diff.text()
         if self._waiting and text is not None:
             self._tries += 1
-            self._ask(self._waiting(), text, self._diff.proposal.change_count())
+            target, version = self._waiting(), self._diff.proposal.change_count()
+            self._tell(lambda reviews: reviews.edit(self._diff.review.number, target, text, version))
 
 
 def _lines(view: sublime.View, regions: Sequence[sublime.Region]) -> tuple[tuple[int, int], ...]:

@@ -22,7 +22,7 @@ class _DiffCommand(sublime_plugin.TextCommand):
         adapter = package.adapter()
         if adapter is None:
             return False
-        return adapter.diffs.is_awaited(self.view) or adapter.diffs.meant(self.view) is not None
+        return adapter.diffs.awaited.has(self.view) or adapter.diffs.meant(self.view) is not None
 
     def is_visible(self) -> bool:
         """Whether it can do something: a menu has no entry otherwise."""
@@ -31,9 +31,9 @@ class _DiffCommand(sublime_plugin.TextCommand):
     def run(self, edit: sublime.Edit, *, by_key: bool = False) -> None:
         """Run the command on the diff. `by_key` says that a key or a save did it, perhaps by accident."""
         adapter = package.adapter()
-        if adapter and adapter.diffs.is_awaited(self.view):
+        if adapter and adapter.diffs.awaited.has(self.view):
             args = {"by_key": True} if by_key else {}
-            adapter.diffs.later(lambda: self.view.run_command(self.name(), args))
+            adapter.diffs.awaited.later(lambda: self.view.run_command(self.name(), args))
             return
         if (adapter := package.adapter()) and (diff := adapter.diffs.meant(self.view)):
             if not by_key:
@@ -50,7 +50,7 @@ class QwenCompanionAcceptDiffCommand(_DiffCommand):
 
     def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Tell the CLI, which writes the file."""
-        diffs.accept(diff, by_key=by_key)
+        diffs.answers.accept(diff, by_key=by_key)
 
 
 class QwenCompanionRejectDiffCommand(_DiffCommand):
@@ -58,7 +58,7 @@ class QwenCompanionRejectDiffCommand(_DiffCommand):
 
     def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Tell the CLI, which leaves the file as it is."""
-        diffs.reject(diff, by_key=by_key)
+        diffs.answers.reject(diff, by_key=by_key)
 
 
 class QwenCompanionNextChangeCommand(_DiffCommand):
@@ -66,7 +66,7 @@ class QwenCompanionNextChangeCommand(_DiffCommand):
 
     def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Move the proposal's caret."""
-        diffs.move(diff, 1)
+        diffs.actions(diff).move(1)
 
 
 class QwenCompanionPreviousChangeCommand(_DiffCommand):
@@ -74,7 +74,7 @@ class QwenCompanionPreviousChangeCommand(_DiffCommand):
 
     def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Move the proposal's caret."""
-        diffs.move(diff, -1)
+        diffs.actions(diff).move(-1)
 
 
 class QwenCompanionRevertChangeCommand(_DiffCommand):
@@ -82,7 +82,7 @@ class QwenCompanionRevertChangeCommand(_DiffCommand):
 
     def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Use the lines of the file on disk."""
-        diffs.edit(diff, "revert", self.view)
+        diffs.actions(diff).edit("revert", self.view)
 
 
 class QwenCompanionRestoreChangeCommand(_DiffCommand):
@@ -90,7 +90,7 @@ class QwenCompanionRestoreChangeCommand(_DiffCommand):
 
     def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Use the lines that the CLI proposed."""
-        diffs.edit(diff, "restore", self.view)
+        diffs.actions(diff).edit("restore", self.view)
 
 
 class QwenCompanionReloadDiffCommand(_DiffCommand):
@@ -104,7 +104,7 @@ class QwenCompanionReloadDiffCommand(_DiffCommand):
 
     def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """The proposal keeps its text."""
-        diffs.read_again(diff)
+        diffs.actions(diff).read_again()
 
 
 class QwenCompanionDiffWarningsCommand(_DiffCommand):
@@ -132,7 +132,7 @@ class QwenCompanionToggleLineEndingsCommand(_DiffCommand):
 
     def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """Use those of the file on disk, or those of the proposal."""
-        diffs.keep_endings(diff, keeps=not diff.review.keeps_endings)
+        diffs.actions(diff).keep_endings(keeps=not diff.review.keeps_endings)
 
 
 class QwenCompanionToggleDiffLayoutCommand(_DiffCommand):
@@ -174,12 +174,12 @@ class QwenCompanionReopenRejectedCommand(sublime_plugin.WindowCommand):
     def is_enabled(self) -> bool:
         """Whether there is one."""
         adapter = package.adapter()
-        return adapter is not None and bool(adapter.diffs.rejected)
+        return adapter is not None and bool(adapter.diffs.answers.rejected)
 
     def run(self) -> None:
         """Open the only one, or choose from a list."""
         if adapter := package.adapter():
-            adapter.diffs.rejected.reopen(self.window)
+            adapter.diffs.answers.rejected.reopen(self.window)
 
 
 class _WindowDiffsCommand(sublime_plugin.WindowCommand):
@@ -200,7 +200,7 @@ class QwenCompanionAcceptAllCommand(_WindowDiffsCommand):
     def run(self) -> None:
         """Accept each with its current text. Ask first if some have not been on the screen."""
         if adapter := package.adapter():
-            adapter.diffs.accept_all(self.window)
+            adapter.diffs.answers.accept_all(self.window)
 
 
 class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
@@ -209,7 +209,7 @@ class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
     def run(self) -> None:
         """Reject each."""
         if adapter := package.adapter():
-            adapter.diffs.reject_all(self.window)
+            adapter.diffs.answers.reject_all(self.window)
 
 
 class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import sublime
 
-from ...chats.transcript.plain import flat
-from ...review.port import NOT_EDITABLE
 from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_window, is_visible, real_path
 from .actions import ChangeActions
-from .kept import RejectedTexts, open_kept
+from .answers import Answers, keep_edits
+from .awaited import AwaitedDiffs
 from .left_views import LeftViews
 from .leftovers import clear
+from .links import follow
 from .listing import SETTING as LIST_SETTING
 from .listing import Commented, DiffLists, Written
-from .marks import ANY_GENERATION
 from .view import NUMBER_SETTING, DiffView
 
 if TYPE_CHECKING:
@@ -27,13 +26,10 @@ if TYPE_CHECKING:
     from ...review.marks import Marks
     from ...review.review import Review
     from ...review.reviews import Reviews
-    from ...review.targets import Action, Target
     from .left_views import Layout
 
 logger = logging.getLogger(__name__)
 
-GO_KEY = "F8"
-"""The key of Go to Diff."""
 QUIET = 150
 """Milliseconds without an edit before the changes are marked again."""
 
@@ -68,13 +64,12 @@ class Diffs:
         self._actions: dict[int, ChangeActions] = {}
         self._by_file: dict[str, list[DiffView]] = {}
         """The diffs of each file, by its real path."""
-        commented = Commented(comments, open_comment)
-        self.lists = DiffLists(self.in_window, written, commented, self._open_number, self.accept_all, self.reject_all)
-        self._accepted = accepted
-        self.rejected = RejectedTexts()
-        self._is_reload = is_reload
-        self._has_taken_up = False
-        self._later: list[Callable[[], object]] = []
+        self.awaited = AwaitedDiffs(is_reload)
+        self.answers = Answers(tell, self.in_window, self.show, accepted)
+        answer_all = self.answers.accept_all, self.answers.reject_all
+        self.lists = DiffLists(
+            self.in_window, written, Commented(comments, open_comment), self._open_number, *answer_all
+        )
 
     def open(self, review: Review, marks: Marks | None) -> None:
         """Show a review in its session's window.
@@ -122,7 +117,7 @@ class Diffs:
     def apply(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
         """The companion has computed the edits of a command on changes."""
         if diff := self._open.get(review.number):
-            self._actions[diff.review.number].answered(edits, version)
+            self.actions(diff).answered(edits, version)
 
     def close(self, review: Review) -> None:
         """A review has its outcome: close its views and restore the focus, or go on to the next diff."""
@@ -183,7 +178,7 @@ class Diffs:
         """The file on disk was read again."""
         if diff := self._open.get(review.number):
             diff.reload()
-            self._compare_now(diff)
+            self.actions(diff).compare()
 
     def find(self, view: sublime.View) -> DiffView | None:
         """The diff that a view belongs to."""
@@ -193,6 +188,10 @@ class Diffs:
         diff = self._open.get(number) if isinstance(number, int) else None
         # A tab that was restored may have the number of another run; a clone has the same buffer.
         return diff if diff and diff.has(view) else None
+
+    def actions(self, diff: DiffView) -> ChangeActions:
+        """The commands on the changes of an open diff."""
+        return self._actions[diff.review.number]
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
         """The diffs of a window, in the order of their opening."""
@@ -211,34 +210,6 @@ class Diffs:
             return found
         in_window = self.in_window(view.window())
         return in_window[0] if len(in_window) == 1 else None
-
-    def accept(self, diff: DiffView, *, by_key: bool = False) -> None:
-        """The person accepts."""
-        text = diff.text()
-        if text is not None and self._may_answer(diff, by_key=by_key):
-            self._accept(diff, text)
-
-    def reject(self, diff: DiffView, *, by_key: bool = False) -> None:
-        """The person rejects."""
-        if self._may_answer(diff, by_key=by_key):
-            self._reject_deliberately(diff)
-
-    def accept_all(self, window: sublime.Window) -> None:
-        """Accept every diff of a window, after a question if the person has not seen all of them."""
-        diffs = self.in_window(window)
-        if unseen := [diff for diff in diffs if not diff.attention.was_shown]:
-            names = "\n".join(flat(diff.review.name, 200) for diff in unseen[:20])
-            question = f"Accept {len(diffs)} diff{'s' * (len(diffs) != 1)}, {len(unseen)} not viewed?\n\n{names}"
-            if not sublime.ok_cancel_dialog(question, "Accept All"):
-                return
-        for diff in diffs:
-            if (text := diff.text()) is not None:
-                self._accept(diff, text)
-
-    def reject_all(self, window: sublime.Window) -> None:
-        """Reject every diff of a window."""
-        for diff in self.in_window(window):
-            self._reject_deliberately(diff)
 
     def show(self, diff: DiffView) -> None:
         """Go to a diff: show it and focus its proposal."""
@@ -299,41 +270,34 @@ class Diffs:
         if self._open and (diff := self.find(view)) and view == diff.proposal:
             diff.caret_moved()
 
-    def move(self, diff: DiffView, step: Literal[1, -1]) -> None:
-        """Go to the next or the previous change, after the commands that still wait."""
-        self._actions[diff.review.number].move(step)
-
-    def edit(self, diff: DiffView, action: Action, view: sublime.View) -> None:
-        """Revert or restore the changes at the carets of the view that a command was run on."""
-        if diff.review.is_editable:
-            self._actions[diff.review.number].edit(action, view if diff.has(view) else diff.proposal)
-        else:
-            self._say_not_editable(diff)
-
     def edited(self, view: sublime.View) -> None:
         """A view was edited. The marks of a proposal are updated after a short pause."""
         diff = self.find(view) if self._open else None
         if diff and view.buffer_id() == diff.proposal.buffer_id():
             version = view.change_count()
-            sublime.set_timeout(lambda: self._compare(diff, version), QUIET)
+            sublime.set_timeout(lambda: self._edited(diff, version), QUIET)
         elif self._by_file and (name := view.file_name()):
             for other in self._by_file.get(real_path(name), ()):
                 other.file_edited(view)
+
+    def _edited(self, diff: DiffView, version: int) -> None:
+        if diff.needs_marks(version) and diff.review.number in self._actions:
+            self.actions(diff).compare()
 
     def view_closing(self, view: sublime.View) -> None:
         """A view is about to close. Closing the proposal rejects it, and keeps what the person has edited."""
         diff = self.find(view)
         if diff and view == diff.proposal and diff.is_edited and not diff.clones:
-            self._keep(diff, diff.window)
+            keep_edits(diff, diff.window)
 
     def view_closed(self, view: sublime.View) -> None:
         """A view was closed. Without its original, a diff is inline."""
         for diff in list(self._open.values()):
             if view == diff.proposal and (clones := diff.clones):
                 diff.go_on_in(clones[0])
-                self._compare_now(diff)
+                self.actions(diff).compare()
             elif view == diff.proposal:
-                self._reject(diff)
+                self.answers.closed(diff)
             elif view == diff.original:
                 diff.go_inline()
 
@@ -345,10 +309,10 @@ class Diffs:
             if not diff.is_edited:
                 continue
             if diff.window != window and diff.review.owner.window == window.id():  # it was moved out of its window
-                self._keep(diff, diff.window)
+                keep_edits(diff, diff.window)
             elif diff.window == window:
                 others = [other for other in sublime.windows() if other != window] if elsewhere else [window]
-                self._keep(diff, others[0] if others else window)
+                keep_edits(diff, others[0] if others else window)
 
     def clear_leftovers(self, window: sublime.Window) -> list[str]:
         """Sublime has restored a window's views. Close those of old diffs; the result names the tabs that were kept."""
@@ -362,7 +326,7 @@ class Diffs:
         Returns what it needs for the rest, as plain data, for `inherit`.
         """
         focused = {window.id(): self._focus.last(window) for window in sublime.windows()}
-        left = {"rejected": self.rejected.left(), "lists": self.lists.left(focused)}
+        left = {"rejected": self.answers.rejected.left(), "lists": self.lists.left(focused)}
         for diff in self._open.values():
             try:
                 diff.review.views = diff.leave()
@@ -377,21 +341,8 @@ class Diffs:
 
     def inherit(self, left: Mapping[str, Any]) -> None:
         """Keep what the previous instance has left besides the diffs, which come with `take_up`."""
-        self.rejected.take_up(left.get("rejected", ()))
+        self.answers.rejected.take_up(left.get("rejected", ()))
         self.lists.inherit(left.get("lists", {}))
-
-    @property
-    def awaits_reviews(self) -> bool:
-        """Whether the reviews from before a reload are not known yet."""
-        return self._is_reload() and not self._has_taken_up
-
-    def later(self, command: Callable[[], object]) -> None:
-        """Give a command as soon as the reviews from before a reload are known."""
-        self._later.append(command)
-
-    def is_awaited(self, view: sublime.View) -> bool:
-        """Whether a view is that of a diff from before a reload, which is about to go on."""
-        return self.awaits_reviews and view.settings().get(DIFF_SETTING) is not None
 
     def take_up(self, reviews: Sequence[Review]) -> list[ReviewId]:
         """Go on with diffs that the previous instance has left. Returns those whose views were closed meanwhile."""
@@ -410,10 +361,7 @@ class Diffs:
                 if window := view.window():
                     self._focus.give(window, view)
         finally:  # whatever happens, other diffs are answered
-            self._has_taken_up = True
-            commands, self._later = self._later, []
-            for command in commands:
-                sublime.set_timeout(command)
+            self.awaited.known()
         return closed
 
     def _take_up(self, review: Review) -> bool:
@@ -440,7 +388,7 @@ class Diffs:
         left: LeftViews | None = None,
     ) -> DiffView:
         diff = DiffView(window, group, review, layout, before, lambda href: self._clicked(diff, href), left)
-        self._actions[review.number] = ChangeActions(diff, lambda *args: self._ask_edits(diff, *args))
+        self._actions[review.number] = ChangeActions(diff, self._tell)
         if not left and not self.in_window(window):
             self.lists.begin(window)
         self._open[review.number] = diff
@@ -448,111 +396,13 @@ class Diffs:
         if review.is_here:
             self._by_file.setdefault(real_path(review.file_path), []).append(diff)
         if left:
-            self._compare_now(diff)
+            self.actions(diff).compare()
         return diff
 
-    def _compare(self, diff: DiffView, version: int) -> None:
-        if diff.needs_marks(version) and (text := diff.text()) is not None:
-            self._tell(lambda reviews: reviews.compare(diff.review.number, text, version))
-
-    def _compare_now(self, diff: DiffView) -> None:
-        if (text := diff.text()) is not None:
-            version = diff.proposal.change_count()
-            self._tell(lambda reviews: reviews.compare(diff.review.number, text, version))
-
-    def _keep(self, diff: DiffView, window: sublime.Window) -> None:
-        """Keep the text of a diff that closes without an answer."""
-        text, name, syntax = diff.text(), diff.review.name, diff.proposal.syntax()
-        if text is None or diff.is_kept:
-            return
-        diff.is_kept = True
-
-        def keep() -> None:
-            target = window
-            if not target.is_valid():  # the last one has closed
-                sublime.run_command("new_window")
-                target = sublime.active_window()
-            open_kept(target, name, text, syntax)
-            why = f"The diff of {name} was closed without an answer. Your edits are kept in a tab."
-            target.status_message(f"QwenCompanion: {why}")
-
-        sublime.set_timeout(keep)
-
-    def _ask_edits(self, diff: DiffView, target: Target, text: str, version: int) -> None:
-        self._tell(lambda reviews: reviews.edit(diff.review.number, target, text, version))
-
-    def _may_answer(self, diff: DiffView, *, by_key: bool) -> bool:
-        """Whether the diff may be answered now. If not, the person hears why."""
-        attention = diff.attention
-        if not attention.was_shown:
-            self.show(diff)
-            why = f"Look at the diff of {diff.review.name} before you answer."
-        elif by_key and not attention.is_entered:
-            why = f"The diff of {diff.review.name} has opened by itself. Press {GO_KEY} to go to it first."
-        elif by_key and not attention.is_settled:
-            why = f"The diff of {diff.review.name} has only just appeared. Try again in a second."
-        else:
-            return True
-        diff.window.status_message(f"QwenCompanion: {why}")
-        return False
-
-    def _accept(self, diff: DiffView, text: str) -> None:
-        diff.attention.is_answered = True
-        self._accepted(diff)
-        self._tell(lambda reviews: reviews.accept(diff.review.number, text))
-
-    def _reject_deliberately(self, diff: DiffView) -> None:
-        diff.attention.is_answered = True
-        if (text := diff.text()) is not None:
-            self.rejected.add(diff.review.name, text, diff.proposal.syntax())
-            diff.is_kept = True
-        self._reject(diff)
-
-    def _reject(self, diff: DiffView) -> None:
-        self._tell(lambda reviews: reviews.reject(diff.review.number))
-
-    def _say_not_editable(self, diff: DiffView) -> None:
-        why = NOT_EDITABLE.format(cli=diff.review.owner.cli, name=diff.review.name)
-        diff.window.status_message(f"QwenCompanion: {why}")
-
     def _clicked(self, diff: DiffView, href: str) -> None:
-        what, _, of = href.partition(":")
         diff.attention.is_entered = True
-        match what:
-            case "accept":
-                self.accept(diff, by_key=True)
-            case "reject":
-                self.reject(diff, by_key=True)
-            case "next":
-                self.move(diff, 1)
-            case "previous":
-                self.move(diff, -1)
-            case "revert" | "restore":
-                generation, _, fingerprint = of.partition(":")
-                if generation in (str(diff.generation), ANY_GENERATION):
-                    self._actions[diff.review.number].follow(what, fingerprint)
-                else:
-                    diff.window.status_message("QwenCompanion: This link is out of date.")
-            case "endings":
-                self.keep_endings(diff, keeps=of == "revert")
-            case "warnings":
-                diff.say_warnings()
-            case "reload":
-                self.read_again(diff)
-            case _:
-                pass
-
-    def read_again(self, diff: DiffView) -> None:
-        """Compare with the file as it is on the disk now."""
-        self._tell(lambda reviews: reviews.reload(diff.review.number))
-
-    def keep_endings(self, diff: DiffView, *, keeps: bool) -> None:
-        """Use the line endings and the byte order mark of the file on disk, or those of the proposal."""
-
-        def keep(reviews: Reviews) -> None:
-            reviews.keep_endings(diff.review.number, keeps=keeps)
-
-        self._tell(keep)
+        if actions := self._actions.get(diff.review.number):
+            follow(href, diff, self.answers, actions)
 
 
 def _is_of_diff(view: sublime.View) -> bool:

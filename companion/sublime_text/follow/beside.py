@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..windows import Focus
 
 _LOAD = 20
-"""Milliseconds between two looks whether a file is loaded."""
+"""Milliseconds between two checks whether a file is loaded."""
 _LOADS = 250
 
 
@@ -44,7 +44,7 @@ def show_beside(
 
 
 def _group(window: sublime.Window, view: sublime.View | None, beside: sublime.Sheet | None) -> int:
-    """The group of a view that is open; else one that has not the focus, the last of them."""
+    """The group of a view that is open; else the last one without the focus."""
     if view is not None:
         return max(window.get_view_index(view)[0], 0)
     focused = beside.group() if beside is not None else None

@@ -22,7 +22,7 @@ MARK = "qwen_companion.followed"
 QUIET = 300
 """Milliseconds between two places that are shown."""
 LOOK = 400
-"""Milliseconds between two looks whether the person has scrolled."""
+"""Milliseconds between two checks whether the person has scrolled."""
 STARTED = "You follow {who} until you type or scroll in the file that is shown."
 STOPPED = "You no longer follow the agent."
 _FLAGS = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
@@ -90,7 +90,7 @@ class Following:
         self._off_thread(lambda: is_file(visit.path), looked)
 
     def visited(self, window: sublime.Window, visits: Sequence[Visit]) -> None:
-        """Agents were at places, in this order. One on another computer is none to go to."""
+        """Agents visited these places, in this order. A place on another computer can't be shown."""
         folders = window.folders()
         visits = [each for each in visits if not is_elsewhere(each.path, folders)]
         self._recent.setdefault(window.id(), RecentFiles()).add(visits)

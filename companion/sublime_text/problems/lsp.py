@@ -1,7 +1,7 @@
 """The package LSP, by what it offers to other packages in `LSP.plugin` (sublimelsp/LSP, plugin/__init__.py).
 
-Its sessions live on the editor's worker thread, where they are asked: `sublime.set_timeout_async`. Whatever it does not
-have any more, or answers with an error, is as if it were not installed.
+Its sessions live on the editor's worker thread, where they are asked: `sublime.set_timeout_async`. If it lacks
+something or answers with an error, it counts as not installed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _buffer(module: Any, session: Any, path: str) -> Any | None:
 def _is_latest(session: Any, buffer: Any | None) -> bool:
     """Whether a server that is asked for problems (`textDocument/diagnostic`) has looked at the text as it is.
 
-    It may answer that they are unchanged, which leaves the list as it is. Of a server that is not asked, LSP would say
+    It may answer that they are unchanged, which leaves the list as it is. For a server that is not asked, LSP would say
     the same at any time.
     """
     try:
@@ -111,7 +111,7 @@ def _of_server(server: str, path: str, row: Any, lines: Any) -> Any:
 class LspRequest:
     """A request to each server of a window that has a capability. `done` gets their answers, on the worker thread.
 
-    `params` is made for each session anew: LSP writes tokens into it.
+    `params` is called for each session, since LSP writes tokens into the result.
     """
 
     def __init__(

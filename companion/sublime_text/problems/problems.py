@@ -17,7 +17,7 @@ from . import lsp, sources
 MAX_TEXT = 5 * 1024 * 1024
 """Characters of a file; in a longer one both ways of counting are taken for the same."""
 AGAIN = 0.5
-"""Seconds after which the problems of a file that is being edited are remembered anew."""
+"""Seconds after which the problems of a file that is being edited are remembered again."""
 Done = Callable[[ShownProblems | None], object]
 
 
@@ -29,7 +29,7 @@ class EditorProblems:
         """Whether anybody asks for problems right after a change."""
         self._seen: dict[str, float] = {}
         self._edited: dict[str, tuple[float, Sequence[FileProblems]]] = {}
-        """When a file was changed whose problems nobody has published anew, and those from before."""
+        """When a file was changed whose problems nobody has published since, and the problems from before."""
 
     def has_provider(self, window: sublime.Window) -> bool:
         """Whether anything could know problems of a window's files. To be called on the UI thread."""
@@ -90,7 +90,7 @@ class EditorProblems:
         return _Read(provider, problems, self._awaited(problems or [], paths), dict(self._seen))
 
     def _awaited(self, problems: Sequence[FileProblems], paths: Sequence[str] | None) -> list[str]:
-        """The files that were changed and of which nothing new is known yet."""
+        """The files that were changed, if nothing new is known of them yet."""
         by_path: dict[str, list[FileProblems]] = {}
         for each in problems:
             by_path.setdefault(each.path, []).append(each)

@@ -19,7 +19,7 @@ BUILD_PANEL = "exec"
 
 
 def linter_errors() -> Mapping[str, Sequence[Any]] | None:
-    """What SublimeLinter has found, by the file; None if it is not loaded.
+    """What SublimeLinter has found, by file; None if it is not loaded.
 
     `SublimeLinter.lint.persist` is part of what that package offers to others (SublimeLinter/lint/__init__.py).
     """
@@ -52,7 +52,7 @@ def linter_problems(window: sublime.Window, paths: Sequence[str] | None) -> list
 
 
 def lint(view: sublime.View) -> None:
-    """Have SublimeLinter look at a view that was loaded again, of which it doesn't hear."""
+    """Have SublimeLinter look at a view that was loaded again, which it doesn't notice."""
     module: Any = sys.modules.get("SublimeLinter.lint")
     assigned = getattr(getattr(module, "persist", None), "assigned_linters", None)
     if isinstance(assigned, Mapping) and assigned.get(view.buffer_id()):  # without one it would say so each time

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .lsp import LspRequest
 
 MOST = 2000
-"""Places that are looked at."""
+"""The most places that are examined."""
 NOT_OPEN = "findReferences: {path} is not open, and no language server can say what is there. Give the symbol's name."
 NO_WORD = "findReferences: there is no symbol at {path}:{line}:{character}."
 # SymbolKind of LSP 3.17, in its order.

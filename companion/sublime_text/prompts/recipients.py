@@ -61,7 +61,7 @@ def recipients(chats: ChatViews, window: sublime.Window, *, waits: bool = False)
 
 
 def meant(found: Sequence[Recipient], agent: str = "") -> list[Recipient]:
-    """Who is meant among all: those of an agent, else the one used last; several if that isn't clear."""
+    """Which of all is meant: those of an agent, else the one used last; several if that isn't clear."""
     own = [one for one in found if agent and one.agent == agent]
     if own:
         return own

@@ -37,7 +37,7 @@ OWN_MODE = (
     "What it writes is listed for a review."
 )
 INSTALL_STEP = 500
-"""Milliseconds between two looks whether Package Control has installed Terminus."""
+"""Milliseconds between two checks whether Package Control has installed Terminus."""
 INSTALL_LOOKS = 600
 LOADING = 1500
 """Milliseconds that the editor gets to load it."""

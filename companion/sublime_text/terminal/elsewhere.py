@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from ...server.port import ElsewhereOffer, ElsewhereState
 
 PANEL = "QwenCompanion Elsewhere"
-"""An output panel: the editor writes the text of a tab to the disk with its session, and here are tokens."""
+"""An output panel, since it shows tokens: the editor writes the text of a tab to the disk with its session."""
 STEP = 1000
-"""Milliseconds between two looks whether the CLI has come."""
+"""Milliseconds between two checks whether the CLI has come."""
 PATIENCE = 60
-"""Looks until something is said of a CLI that has not come."""
+"""How many checks find no CLI before the person is told."""
 LOOKS = 900
 NO_FOLDER = "Open a folder first: a CLI connects to the window whose folder it runs in."
 START = "Then start the CLI there: qwen --approval-mode default, or gemini. Type /ide enable if it doesn't connect."
@@ -84,7 +84,7 @@ class QwenCompanionConnectElsewhereCommand(sublime_plugin.WindowCommand):
             self.run("ssh", text, folders)
 
     def _ask_folders(self, where: Elsewhere, left: list[str], named: dict[str, str], given: Mapping[str, str]) -> None:
-        """Ask for one folder after the other what it is called there."""
+        """Ask what each folder is called there, one after the other."""
         while left and left[0] in given:
             left = left[1:]
         if not left:

@@ -178,6 +178,24 @@ def test_an_accepted_proposal_beside_changes_that_wait_leaves_them(folder: Folde
     assert folder.read("a.py").decode() == LINES.replace("line 25\n", "accepted\n")
 
 
+def test_accepted_proposals_are_changes_of_the_turn_however_late_the_first_one_is_on_the_disk(folder: Folder):
+    """An agent that writes by itself does so after the answer."""
+    number = folder.checkpoints.add(AGENT, "change two lines", "turn-1")
+    first = LINES.replace("line 3\n", "first\n")
+    assert not folder.round.reviewed("a.py", LINES, first)
+    folder.write("a.py", first)
+    second = first.replace("line 25\n", "second\n")
+    folder.write("a.py", second)
+    folder.look()
+    assert folder.round.reviewed("a.py", first, second)
+    folder.checkpoints.end("turn-1")
+    changed = folder.checkpoints.of_turn("turn-1")
+    assert [(row.path, old.decode(), new.decode()) for row, old, new in changed or ()] == [("a.py", LINES, second)]
+    writes, _, left = folder.checkpoints.plan(number)
+    assert [(write.path, write.data) for write in writes] == [("a.py", LINES.encode())]
+    assert left == []
+
+
 def test_a_change_while_nobody_is_at_work_names_no_agent(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "outside\n"))
     folder.round.look([])

@@ -16,8 +16,8 @@ from companion.conversation.failures import ChatError
 from tests.agent_talk import run, scripted
 
 from ..fake_daemon import FEATURES, TOKEN, until
+from .agent_room import chatting
 from .chatting import CHAT, WINDOW, Room, attached, real
-from .test_chats_agents import chatting
 
 # What the person does
 

@@ -3,142 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import psutil
 import pytest
 
 from companion.agents import AgentCommand
-from companion.backends.acp.client import AgentClient
 from companion.backends.acp.files import Files
 from companion.chats.prompt import Draft
-from companion.chats.transcript.render import Render
-from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import UNTOLD
 from companion.ids import WindowId
-from companion.settings import DaemonSettings
-from tests.agent_talk import LIMIT, scripted, until
+from tests.agent_talk import LIMIT, run, scripted, until
 
-from ..memory_editor import Diff, MemoryEditor
-from ..review.reviewing import reviews_in
-from .chatting import CHAT, WINDOW, chats_in
-
-EDIT = """
-OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
-OPTIONS += [{"optionId": "no", "name": "No", "kind": "reject_once"}]
-def session_prompt(params):
-    text = params["prompt"][-1]["text"]
-    if not text.startswith("["):
-        say("You said: " + "".join(block.get("text", "") for block in params["prompt"]))
-        return {"stopReason": "end_turn"}
-    path, old, new = json.loads(text)
-    call = {"toolCallId": "t", "title": "Edit", "kind": "edit", "status": "pending"}
-    call["content"] = [{"type": "diff", "path": path, "oldText": old, "newText": new}]
-    answer = ask("session/request_permission", toolCall=call, options=OPTIONS)
-    if answer["outcome"].get("optionId") == "yes":
-        ask("fs/write_text_file", path=path, content=new)
-    say("Done.")
-    return {"stopReason": "end_turn"}
-def session_load(params):
-    say("before", "user_message_chunk"); say("as before")
-    return {}
-"""
-
-
-async def _own_environment(_: LoginEnvironment) -> dict[str, str]:
-    return without_editors(os.environ)
-
-
-class Room:
-    """Window 1 with a chat of a scripted agent."""
-
-    def __init__(self, folder: str, *agents: AgentCommand) -> None:
-        self.editor = MemoryEditor(windows={1: (folder,)})
-        self.folder = folder
-        self.tasks: set[asyncio.Task[Any]] = set()
-        self.reviews = reviews_in(self.editor, self.background)
-        self.chats = chats_in(self.editor, self.reviews)
-        self.configure(*agents)
-
-    def configure(self, *agents: AgentCommand) -> None:
-        """Set the agents."""
-        self.chats.configure(DaemonSettings(agents=agents))
-
-    @property
-    def agent_pid(self) -> int:
-        """The number of the agent's process."""
-        connection = self.chats._registry[CHAT].connection
-        client = connection._unsigned or connection.connected[0]
-        assert isinstance(client, AgentClient)
-        process = client._process
-        assert process
-        return process.pid
-
-    @property
-    def command(self) -> str:
-        """What the agent was started with."""
-        client, _ = self.chats._registry[CHAT].connection.connected
-        assert isinstance(client, AgentClient)
-        return " ".join(client._command.command)
-
-    def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
-        task = asyncio.get_running_loop().create_task(work)
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-        return task
-
-    @property
-    def render(self) -> Render:
-        return self.editor.renders[1][-1]
-
-    @property
-    def text(self) -> str:
-        return self.editor.chats.get(1, "")
-
-    async def state(self, state: str) -> str:
-        """Wait until the connection is in a state, and return what it says."""
-        await until(lambda: self.editor.renders.get(1) and self.render.status.connection.state == state)
-        return self.render.status.connection.message
-
-    async def shows(self, text: str) -> None:
-        await until(lambda: text in self.text)
-
-    async def diff(self) -> Diff:
-        await until(lambda: self.editor.diffs)
-        [diff] = self.editor.diffs.values()
-        return diff
-
-    def say(self, words: str) -> None:
-        self.chats.send(CHAT, Draft(words))
-
-
-@contextlib.asynccontextmanager
-async def chatting(folder: Path, *agents: AgentCommand, opens: bool = True) -> AsyncGenerator[Room]:
-    room = Room(str(folder), *agents)
-    before = asyncio.all_tasks()
-    try:
-        with patch.object(LoginEnvironment, "get", _own_environment):
-            if opens:
-                room.chats.open(CHAT, WINDOW, str(folder), agent=agents[0].name)
-                await room.state("live")
-            yield room
-    finally:
-        await room.chats.stop(hand_over=False)
-        await until(lambda: not (asyncio.all_tasks() - before - room.tasks))
-
-
-def run(test: Coroutine[Any, Any, None]) -> None:
-    async def limited() -> None:
-        async with asyncio.timeout(3 * LIMIT):
-            await test
-
-    asyncio.run(limited())
+from .agent_room import EDIT, Room, chatting
+from .chatting import CHAT, WINDOW
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from companion.agents import AgentCommand
 from companion.chats.chosen import Chosen, UndecidedError, option_kind
 from companion.chats.prompt import Draft
 from companion.conversation.snapshot import SessionOption, Status
-from tests.agent_talk import scripted, until
+from tests.agent_talk import run, scripted, until
 
+from .agent_room import Room, chatting
 from .chatting import CHAT, WINDOW
-from .test_chats_agents import Room, chatting, run
 
 SCRIPT = """
 gone = os.path.exists(sys.argv[1] + ".gone")

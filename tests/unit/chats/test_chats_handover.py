@@ -27,10 +27,10 @@ from companion.conversation.conversation import Conversation
 from companion.conversation.plain import plain, restored
 from companion.ids import WindowId
 from companion.review.left_reviews import Unclaimed
-from tests.agent_talk import scripted, until
+from tests.agent_talk import run, scripted, until
 
+from .agent_room import Room, own_environment
 from .chatting import CHAT, WINDOW
-from .test_chats_agents import Room, _own_environment, run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pipe belongs to the loop that has read from it")
 SCRIPT = """
@@ -131,7 +131,7 @@ class Reloads:
 
 @contextlib.asynccontextmanager
 async def reloads(project: Path, tmp_path: Path, script: str = SCRIPT) -> AsyncGenerator[Reloads]:
-    with patch.object(LoginEnvironment, "get", _own_environment):
+    with patch.object(LoginEnvironment, "get", own_environment):
         there = Reloads(project, tmp_path, script)
         there.open()
         try:

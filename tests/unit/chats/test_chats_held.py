@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_talk import until
+from tests.agent_talk import run, until
 
 from . import test_chats_handover as handover
 from .chatting import CHAT
-from .test_chats_agents import run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pipe belongs to the loop that has read from it")
 SCRIPT = """

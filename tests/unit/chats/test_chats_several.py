@@ -17,13 +17,12 @@ from companion.backends.daemon.process import launch
 from companion.chats.prompt import Draft
 from companion.ids import ChatId, ViewId, WindowId
 from companion.settings import DaemonSettings
-from tests.agent_talk import scripted
+from tests.agent_talk import run, scripted
 
 from ..fake_daemon import FakeDaemon, Request, Stream, faked, until
+from .agent_room import EDIT
+from .agent_room import chatting as chatting_with_agents
 from .chatting import WINDOW, Room, ask, chatting, real
-from .test_chats_agents import EDIT
-from .test_chats_agents import chatting as chatting_with_agents
-from .test_chats_agents import run as run_with_agents
 from .test_chats_private_daemon import LISTENS
 
 FIRST, SECOND = ChatId(ViewId(11)), ChatId(ViewId(12))
@@ -347,7 +346,7 @@ def test_two_agents_have_a_process_each_which_ends_with_its_tab(
             room.chats.window_closed(WINDOW)
             await until(lambda: not processes(one))
 
-    run_with_agents(test())
+    run(test())
 
 
 def test_a_chat_with_an_agent_and_one_with_the_daemon_do_not_disturb_each_other(

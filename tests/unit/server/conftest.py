@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from companion.server import tools
+
+from ..wire import LIMIT
 
 
 @pytest.fixture
@@ -14,3 +20,18 @@ def files(project: Path) -> list[str]:
     for path in paths:
         path.touch()
     return [str(path) for path in paths]
+
+
+@pytest.fixture
+def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
+    """Each openDiff waits for a file system that hangs: set when one has come; to be set when it goes on."""
+    asked, go_on, plain = threading.Event(), threading.Event(), tools.refusal
+
+    def refusal(path: str) -> str | None:
+        asked.set()
+        go_on.wait(LIMIT)
+        return plain(path)
+
+    monkeypatch.setattr(tools, "refusal", refusal)
+    yield asked, go_on
+    go_on.set()

@@ -48,7 +48,9 @@ def test_a_foreign_host_is_403_before_anything_else(cli: Cli, method: str, path:
         "evil.example",
         f"evil.example:{cli.port}",
         "127.0.0.1",
+        "127.0.0.1:1",
         "localhost:1",
+        f"127.0.0.1:{cli.port}.evil.example",
         f"127.0.0.1.evil.example:{cli.port}",
         f"[::2]:{cli.port}",
     ]
@@ -72,7 +74,8 @@ def test_our_own_host_names_are_accepted(cli: Cli, name: str):
 @pytest.mark.parametrize(("method", "path"), REQUESTS)
 def test_a_foreign_origin_is_403_before_the_token_is_checked(cli: Cli, method: str, path: str):
     """No web page reaches us."""
-    origins = ["http://evil.example", "null", "", f"https://127.0.0.1:{cli.port}", f"http://localhost:{cli.port}", "*"]
+    origins = ["http://evil.example", "null", "", "http://127.0.0.1:1", f"https://127.0.0.1:{cli.port}", "*"]
+    origins.append(f"http://localhost:{cli.port}")
     for origin in origins:
         assert cli.send(method, path, origin=origin).status_code == 403
         assert cli.send(method, path, origin=origin, authorization=None).status_code == 403
@@ -106,6 +109,7 @@ def test_a_missing_malformed_or_wrong_token_is_401(cli: Cli, method: str, path: 
         answer = cli.send(method, path, authorization=authorization)
         assert answer.status_code == 401, authorization
         assert answer.headers["www-authenticate"] == "Bearer"
+        assert cli.token not in answer.text
 
 
 @pytest.mark.parametrize("token", [b"\xff\xfe\xe9", b" ", b"\t", b""])
@@ -189,7 +193,11 @@ def test_broken_json_is_a_parse_error(cli: Cli, content: bytes):
     assert cli.tools()
 
 
-@pytest.mark.parametrize("body", [[], [1], 7, "x", {}, {"jsonrpc": "1.0", "id": 1, "method": "tools/list"}], ids=str)
+@pytest.mark.parametrize(
+    "body",
+    [[], [1], 7, "x", {}, {"jsonrpc": "1.0", "id": 1, "method": "tools/list"}, {"jsonrpc": "2.0", "id": 1}],
+    ids=str,
+)
 def test_json_that_is_not_a_message_is_an_error(cli: Cli, body: object):
     cli.connect()
     answer = cli.send(body=body)

@@ -272,21 +272,6 @@ def call(cli: Cli, name: str, path: str, **more: str) -> bytes:
     return request(usual(cli), json.dumps(message).encode())
 
 
-@pytest.fixture
-def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
-    """Each openDiff waits for a file system that hangs: set when one has come; to be set when it goes on."""
-    asked, go_on, plain = threading.Event(), threading.Event(), tools.refusal
-
-    def refusal(path: str) -> str | None:
-        asked.set()
-        go_on.wait(LIMIT)
-        return plain(path)
-
-    monkeypatch.setattr(tools, "refusal", refusal)
-    yield asked, go_on
-    go_on.set()
-
-
 def test_what_comes_while_a_diff_is_asked_for_is_answered_afterwards(
     running: Running,
     cli: Cli,

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from companion.ids import WindowId
-from companion.server import sessions, tools
+from companion.server import sessions
 from companion.server.http import calls
 from companion.server.tools import Tools
 
@@ -138,18 +138,11 @@ class TestEnd:
 
     @pytest.mark.fast_path  # the SDK answers with an error of its own then
     def test_a_diff_does_not_open_for_a_session_that_ends_in_the_middle_of_the_call(
-        self, running: Running, files: list[str], monkeypatch: pytest.MonkeyPatch
+        self, running: Running, files: list[str], held_up: tuple[threading.Event, threading.Event]
     ):
         """Nobody would get its outcome."""
         cli, _ = running.listening()
-        asked, go_on, plain = threading.Event(), threading.Event(), tools.refusal
-
-        def refusal(path: str) -> str | None:
-            asked.set()
-            go_on.wait(LIMIT)
-            return plain(path)
-
-        monkeypatch.setattr(tools, "refusal", refusal)
+        asked, go_on = held_up
         with ThreadPoolExecutor(1) as pool:
             answer = pool.submit(cli.tool, "openDiff", filePath=files[0], newContent="x")
             assert asked.wait(LIMIT)

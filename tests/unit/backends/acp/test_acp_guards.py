@@ -12,7 +12,7 @@ import pytest
 
 from companion.backends.acp import decoder, requests
 from companion.backends.acp.decoder import Printed
-from companion.backends.acp.errors import UnansweredError
+from companion.backends.acp.errors import LostMessageError, UnansweredError
 from companion.backends.acp.files import Edited, Files
 from companion.backends.acp.outputs import Outputs
 from companion.backends.acp.proposals import Replacement, place
@@ -182,6 +182,32 @@ def _session_steering(params):
             assert caught.value.may_have_arrived
             assert "before you send it again" in str(caught.value)
             await talk.done(key)
+
+    run(test())
+
+
+def test_a_message_into_the_turn_of_an_agent_that_dies_may_have_arrived(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    script = """
+def session_prompt(params):
+    say("Begun.")
+    while True: time.sleep(1)
+def _session_steering(params):
+    os._exit(3)
+"""
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            key = await talk.ask("x")
+            await until(lambda: (turn := talk.turn(key)) and said(turn))
+            monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)
+            with pytest.raises(LostMessageError, match="has ended unexpectedly") as caught:
+                await talk.client.steering.inject(talk.session, "and this")
+            assert caught.value.may_have_arrived
+            assert "before you send it again" in str(caught.value)
+            # What is sent once it has ended can't have arrived.
+            assert await talk.client.steering.inject(talk.session, "too late") is None
 
     run(test())
 

@@ -79,6 +79,35 @@ def test_other_options_are_shown_and_set(project: Path, tmp_path: Path):
     run(test())
 
 
+@pytest.mark.parametrize("answer", ["{}", "{'configOptions': []}", "None"])
+def test_a_value_that_is_accepted_without_a_word_counts_and_that_is_said(project: Path, tmp_path: Path, answer: str):
+    script = (
+        SCRIPT
+        + f"""
+def session_set_config_option(params):
+    if params["configId"] == "style":
+        now["style"] = params["value"]
+        update(sessionUpdate="config_option_update", configOptions=options())
+    return {answer}
+"""
+    )
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            values = lambda: [option.shown for option in talk.conversation.status.options]  # noqa: E731
+            await talk.client.options.set_option(talk.session, "style", "long")
+            await until(lambda: values() == ["off", "long"])
+            assert talk.editor.said == []  # it has told its options by itself
+            await talk.client.options.set_option(talk.session, "fast", True)
+            await until(lambda: values() == ["on", "long"])
+            told = "has accepted “on” for “Fast Mode”, but doesn't say what holds now."
+            assert talk.editor.said == [f"{talk.client.name} {told}"]
+            await talk.done(await talk.ask("x"))  # the agent says what holds: it had not set that at all
+            assert values() == ["off", "long"]
+
+    run(test())
+
+
 def test_an_option_that_the_agent_changes_is_shown(project: Path, tmp_path: Path):
     async def test():
         async with talking(scripted(SCRIPT, tmp_path), str(project)) as talk:

@@ -19,10 +19,10 @@ from companion.backends.acp.errors import AnswerError
 from companion.backends.acp.process import STOP_LIMIT, AgentProcess
 from companion.backends.parts import Way
 from companion.conversation.failures import ChatError, MissingFeatureError, NotConnectedError
-from tests.agent_talk import is_alive, scripted, until
+from tests.agent_talk import is_alive, run, scripted, until
 
+from ...chats.agent_room import chatting
 from ...chats.chatting import CHAT, WINDOW
-from ...chats.test_chats_agents import chatting, run
 from ...chats.test_chats_handover import reloads
 
 OWN = AgentCommand("Own", ("own", "--acp"), {"KEY": "k"})
@@ -201,6 +201,39 @@ def test_a_prompt_that_is_refused_waits_for_the_sign_in_and_goes_on(project: Pat
             await room.shows(f"Hello of {pid}")
             await until(lambda: not room.render.status.connection.wants_sign_in)
             assert room.text.count("Hello") == 2  # the prompt and the answer
+
+    run(test())
+
+
+def test_a_turn_whose_sign_in_expires_in_the_middle_is_not_done_twice(project: Path, tmp_path: Path):
+    script = (
+        SCRIPT
+        + """
+def session_prompt(params):
+    text = params["prompt"][0]["text"]
+    if text == "half":
+        update(sessionUpdate="tool_call", toolCallId="t", title="Pay", status="completed")
+        pathlib.Path(sys.argv[1] + ".in").unlink()
+    if not is_in(): raise Failure(-32000, "Authentication required")
+    say(text + " is answer " + str(sum(each.get("method") == "session/prompt" for each in seen)))
+    return {"stopReason": "end_turn"}
+"""
+    )
+
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
+        async with chatting(project, agent) as room:
+            room.say("half")
+            await room.shows("A wants you to sign in.")
+            await until(lambda: room.render.status.last == "failed")
+            await room.shows("since a part of it is done. Sign in, then ask A to go on.")
+            assert room.render.status.connection.wants_sign_in
+            await room.chats.sign_in.authenticate(CHAT, "g")
+            await until(lambda: not room.render.status.connection.wants_sign_in)
+            room.say("go on")
+            await room.shows("go on is answer 2")
+            assert room.text.count("Pay") == 1
 
     run(test())
 

@@ -1,0 +1,114 @@
+"""The person's answers to diffs: whether one counts, and what is told the companion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import sublime
+
+from ...chats.transcript.plain import flat
+from .kept import RejectedTexts, open_kept
+
+if TYPE_CHECKING:
+    from ...review.reviews import Reviews
+    from .view import DiffView
+
+GO_KEY = "F8"
+"""The key of Go to Diff."""
+
+
+class Answers:
+    """Accepts and rejects diffs. `tell` runs a function with the reviews on the companion thread."""
+
+    def __init__(
+        self,
+        tell: Callable[[Callable[[Reviews], object]], None],
+        in_window: Callable[[sublime.Window], Sequence[DiffView]],
+        show: Callable[[DiffView], object],
+        accepted: Callable[[DiffView], object],
+    ) -> None:
+        """`in_window` gives the diffs of a window, `show` goes to one, `accepted` hears of each acceptance."""
+        self._tell = tell
+        self._in_window = in_window
+        self._show = show
+        self._accepted = accepted
+        self.rejected = RejectedTexts()
+
+    def accept(self, diff: DiffView, *, by_key: bool = False) -> None:
+        """The person accepts."""
+        text = diff.text()
+        if text is not None and self._may_answer(diff, by_key=by_key):
+            self._accept(diff, text)
+
+    def reject(self, diff: DiffView, *, by_key: bool = False) -> None:
+        """The person rejects."""
+        if self._may_answer(diff, by_key=by_key):
+            self._reject(diff)
+
+    def accept_all(self, window: sublime.Window) -> None:
+        """Accept every diff of a window, after a question if the person has not seen all of them."""
+        diffs = self._in_window(window)
+        if unseen := [diff for diff in diffs if not diff.attention.was_shown]:
+            names = "\n".join(flat(diff.review.name, 200) for diff in unseen[:20])
+            question = f"Accept {len(diffs)} diff{'s' * (len(diffs) != 1)}, {len(unseen)} not viewed?\n\n{names}"
+            if not sublime.ok_cancel_dialog(question, "Accept All"):
+                return
+        for diff in diffs:
+            if (text := diff.text()) is not None:
+                self._accept(diff, text)
+
+    def reject_all(self, window: sublime.Window) -> None:
+        """Reject every diff of a window."""
+        for diff in self._in_window(window):
+            self._reject(diff)
+
+    def closed(self, diff: DiffView) -> None:
+        """The person has closed the proposal, which rejects it."""
+        self._tell(lambda reviews: reviews.reject(diff.review.number))
+
+    def _may_answer(self, diff: DiffView, *, by_key: bool) -> bool:
+        """Whether the diff may be answered now. If not, the person hears why."""
+        attention = diff.attention
+        if not attention.was_shown:
+            self._show(diff)
+            why = f"Look at the diff of {diff.review.name} before you answer."
+        elif by_key and not attention.is_entered:
+            why = f"The diff of {diff.review.name} has opened by itself. Press {GO_KEY} to go to it first."
+        elif by_key and not attention.is_settled:
+            why = f"The diff of {diff.review.name} has only just appeared. Try again in a second."
+        else:
+            return True
+        diff.window.status_message(f"QwenCompanion: {why}")
+        return False
+
+    def _accept(self, diff: DiffView, text: str) -> None:
+        diff.attention.is_answered = True
+        self._accepted(diff)
+        self._tell(lambda reviews: reviews.accept(diff.review.number, text))
+
+    def _reject(self, diff: DiffView) -> None:
+        diff.attention.is_answered = True
+        if (text := diff.text()) is not None:
+            self.rejected.add(diff.review.name, text, diff.proposal.syntax())
+            diff.is_kept = True
+        self.closed(diff)
+
+
+def keep_edits(diff: DiffView, window: sublime.Window) -> None:
+    """Keep the text of a diff that closes without an answer, in a tab of this window or of a new one."""
+    text, name, syntax = diff.text(), diff.review.name, diff.proposal.syntax()
+    if text is None or diff.is_kept:
+        return
+    diff.is_kept = True
+
+    def keep() -> None:
+        target = window
+        if not target.is_valid():  # the last one has closed
+            sublime.run_command("new_window")
+            target = sublime.active_window()
+        open_kept(target, name, text, syntax)
+        why = f"The diff of {name} was closed without an answer. Your edits are kept in a tab."
+        target.status_message(f"QwenCompanion: {why}")
+
+    sublime.set_timeout(keep)

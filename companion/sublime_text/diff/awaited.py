@@ -1,0 +1,38 @@
+"""The time after a reload in which nobody knows yet which diffs go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sublime
+
+from ..windows import DIFF_SETTING
+
+
+class AwaitedDiffs:
+    """The diffs from before a reload until they are known, and the commands that wait for them."""
+
+    def __init__(self, is_reload: Callable[[], bool]) -> None:
+        """`is_reload` says whether there was an instance before this one, so that there may be such diffs."""
+        self._is_reload = is_reload
+        self._are_known = False
+        self._later: list[Callable[[], object]] = []
+
+    def __bool__(self) -> bool:
+        """Whether they are not known yet."""
+        return self._is_reload() and not self._are_known
+
+    def has(self, view: sublime.View) -> bool:
+        """Whether a view is that of such a diff."""
+        return bool(self) and view.settings().get(DIFF_SETTING) is not None
+
+    def later(self, command: Callable[[], object]) -> None:
+        """Give a command as soon as they are known."""
+        self._later.append(command)
+
+    def known(self) -> None:
+        """They are known from now on."""
+        self._are_known = True
+        commands, self._later = self._later, []
+        for command in commands:
+            sublime.set_timeout(command)

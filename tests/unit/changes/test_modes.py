@@ -1,0 +1,123 @@
+"""The permissions of files come back with what was in them, whatever has become of both."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from .folders import Folder, tree
+from .work import LINES
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="files have no permissions there")
+AGENTS = LINES.replace("line 3\n", "agent\n").replace("line 20\n", "agent\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    for path, mode in (("a.py", 0o644), ("b.py", 0o644), ("secret", 0o600), ("run", 0o755), ("own", 0o700)):
+        made.write(path, LINES)
+        (made.path / path).chmod(mode)
+    made.round.begin()
+    return made
+
+
+def permissions(folder: Folder, path: str) -> int:
+    return stat.S_IMODE((folder.path / path).stat().st_mode)
+
+
+def replaced(folder: Folder, path: str, mode: int, text: str = AGENTS) -> None:
+    """Write a file as a program does that puts a new one in its place."""
+    (folder.path / path).unlink()
+    folder.write(path, text)
+    (folder.path / path).chmod(mode)
+
+
+@pytest.mark.parametrize(("path", "mode"), [("secret", 0o644), ("a.py", 0o600), ("run", 0o700), ("own", 0o755)])
+def test_a_file_that_an_agent_has_replaced_has_the_permissions_of_its_round_again(folder: Folder, path: str, mode: int):
+    before = tree(folder.path)
+    replaced(folder, path, mode)
+    folder.look()
+    agents = tree(folder.path)
+    folder.reopen()
+    assert folder.undo_all() == []
+    assert tree(folder.path) == before
+    folder.reopen()
+    folder.redo()
+    assert tree(folder.path) == agents
+    assert folder.undo(path) == []
+    assert tree(folder.path) == before
+
+
+def test_the_last_change_of_a_file_takes_the_permissions_back(folder: Folder):
+    """Those before leave them as they are."""
+    replaced(folder, "secret", 0o644)
+    folder.look()
+    first, second = folder.keys("secret")
+    assert folder.undo("secret", second) == []
+    assert permissions(folder, "secret") == 0o644
+    assert folder.undo("secret", first) == []
+    assert permissions(folder, "secret") == 0o600
+
+
+def test_a_deleted_file_comes_back_with_its_permissions_whatever_was_in_its_place(folder: Folder):
+    before = tree(folder.path)
+    for path in ("secret", "own"):
+        (folder.path / path).unlink()
+        folder.look()
+        folder.write(path, "another\n")
+        (folder.path / path).chmod(0o640)
+        folder.look()
+        (folder.path / path).unlink()
+        folder.look()
+    assert folder.undo_all() == []
+    assert tree(folder.path) == before
+
+
+def test_what_was_kept_has_its_own_permissions(folder: Folder):
+    for path in ("a.py", "b.py"):
+        replaced(folder, path, 0o600)
+    folder.look()
+    folder.round.keep_file("a.py")
+    folder.round.keep_all()
+    before = tree(folder.path)
+    replaced(folder, "a.py", 0o644, "another\n")
+    (folder.path / "b.py").unlink()
+    folder.look()
+    assert folder.undo_all() == []
+    assert tree(folder.path) == before
+
+
+def test_a_created_file_comes_back_with_the_permissions_that_it_had(folder: Folder):
+    for path, mode in (("new", 0o600), ("tool", 0o700), ("plain", 0o644)):
+        folder.write(path, "new\n")
+        (folder.path / path).chmod(mode)
+    folder.look()
+    agents = tree(folder.path)
+    assert folder.undo_all() == []
+    folder.redo()
+    assert tree(folder.path) == agents
+
+
+def test_a_program_that_is_none_any_more_is_one_again_for_the_same_users(folder: Folder):
+    (folder.path / "own").chmod(0o600)
+    (folder.path / "secret").chmod(0o755)
+    folder.look()
+    assert folder.listed() == {"own": "mode", "secret": "mode"}
+    assert folder.undo_all() == []
+    assert (permissions(folder, "own"), permissions(folder, "secret")) == (0o700, 0o600)
+
+
+def test_a_checkpoint_brings_permissions_back(folder: Folder):
+    before = tree(folder.path)
+    number = folder.checkpoints.add("Qwen Code", "")
+    replaced(folder, "secret", 0o644)
+    folder.look()
+    writes, base, left = folder.checkpoints.plan(number)
+    for write in writes:
+        folder.undoing.write(write)
+    assert (folder.checkpoints.finish_restore(writes, base), left) == ([], [])
+    assert tree(folder.path) == before
