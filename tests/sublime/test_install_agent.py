@@ -213,7 +213,7 @@ class TestInstalling(InstallCase):
         entry = {"name": "Evil", "version": "1", "command": ["evil"], "folder": ""}
         mine = {"QwenCompanion": {"installed": {"evil": entry}}}
         self.window.set_project_data({"folders": [{"path": str(self.folder)}], "settings": mine})
-        yield lambda: self.screen.said("“installed” is no setting")
+        yield lambda: self.screen.said("“installed” is not a setting")
         self.assertIsNone(self.adapter.consent.find("Evil"))
 
     def test_the_person_s_own_setting_comes_before_what_is_installed(self) -> Steps:
