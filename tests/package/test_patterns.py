@@ -61,8 +61,8 @@ def _written_out() -> Iterator[tuple[str, re.Pattern[str], frozenset[str]]]:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _is_of_re(call, "compile"):
                     uses = re.findall(rf"(?<![\w.]){name}\.(\w+)\b", source)
-                    if ".sublime_text" in module:
-                        yield f"{module}.{name}", _literal(call), frozenset(uses)
+                    if ".sublime_text" in module and (found := _literal(call)):
+                        yield f"{module}.{name}", found, frozenset(uses)
                 case ast.Call(func=ast.Attribute(attr=use)) if _is_of_re(node, *USES) and (found := _literal(node)):
                     yield f"{module}: {found.pattern}", found, frozenset({use})
                 case _:
@@ -82,7 +82,7 @@ def _literal(call: ast.Call) -> re.Pattern[str] | None:
     parts = call.args[0].values if isinstance(call.args[0], ast.JoinedStr) else call.args[:1]
     if isinstance(call.args[0], ast.Name):
         return None
-    pattern = "".join(part.value if isinstance(part, ast.Constant) else "word" for part in parts)
+    pattern = "".join(str(part.value) if isinstance(part, ast.Constant) else "word" for part in parts)
     flags = [
         getattr(re, each.attr)
         for each in (*call.args[1:], *(word.value for word in call.keywords))
