@@ -90,7 +90,7 @@ class DaemonSettings:
     """Whether to start a private `qwen serve` if neither the settings nor the environment give an address."""
     url: str = ""
     token: str = field(default="", repr=False)
-    """Never to be shown or logged (F7)."""
+    """Never to be shown or logged."""
     command: str | tuple[str, ...] = ("qwen",)
     """The command that runs Qwen Code."""
     agents: tuple[AgentCommand, ...] = PRESETS

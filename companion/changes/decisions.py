@@ -165,6 +165,7 @@ class Decisions:
         outcome: str,
     ) -> None:
         known = self._roots.window(window)
+        await self._roots.heard()
         async with folder.lock:
             before = {each.path: each for each in folder.rows}
             try:

@@ -12,6 +12,9 @@ from .folder import Folder
 from .port import ChangeViews, Listing, Work
 from .window import WindowChanges
 
+HEARD = 10.0
+"""Seconds that a decision waits for what the editor has told before: the disk that a file is on may hang."""
+
 
 class Roots:
     """Knows the folders of all windows, and who is at work in them. `stores` is None for the user's own."""
@@ -32,6 +35,8 @@ class Roots:
         self._is_closed = False
         self._told: set[str] = set()
         """What was said, so that it is said once."""
+        self._hearing: dict[str, asyncio.Task[object]] = {}
+        """What the editor has told of each file last, while that is being noted."""
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object] | None:
         """Do something in the background, unless the companion ends."""
@@ -97,6 +102,30 @@ class Roots:
         if folder is None or not folder.has_round:
             return None, ""
         return folder, relative(real, folder.root)
+
+    def hear(self, path: str, note: Callable[[Folder, str], Coroutine[Any, Any, object]]) -> None:
+        """The editor has told something of a file. `note` is called after what was told of it before.
+
+        It gets the folder with a baseline that the file is in, if there is one, and the file's path in it.
+        """
+        if task := self.background(self._hear(path, note, self._hearing.get(path))):
+            self._hearing[path] = task
+            task.add_done_callback(lambda _: self._hearing.pop(path) if self._hearing.get(path) is task else None)
+
+    async def _hear(
+        self, path: str, note: Callable[[Folder, str], Coroutine[Any, Any, object]], before: asyncio.Task[object] | None
+    ) -> None:
+        if before:
+            await asyncio.wait({before})
+        folder, name = await self.place_of(path)
+        if folder:
+            await note(folder, name)
+
+    async def heard(self) -> None:
+        """Wait until what the editor has told so far is noted: a decision comes after what was saved before it."""
+        if self._hearing:
+            _, late = await asyncio.wait(set(self._hearing.values()), timeout=HEARD)
+            self._hearing = {path: task for path, task in self._hearing.items() if task not in late}
 
     def publish_all(self, folder: Folder) -> None:
         """Show what waits in each window that has a folder."""

@@ -15,6 +15,7 @@ from ..ids import ChatId, WindowId
 from ..review.changes import changes
 from ..review.review import Review
 from . import places
+from .folder import Folder
 from .looking import Looks
 from .merging import merge
 from .port import ChangeViews, FileChanges, Listing, Work
@@ -114,6 +115,7 @@ class Rounds:
         """
         written: list[str] = []
         left: list[str] = []
+        await self.roots.heard()
         for folder in self.roots.opened(window):
             async with folder.lock:
                 at_work = self.roots.at_work(folder)
@@ -208,27 +210,24 @@ class Rounds:
 
     def saved(self, path: str, since: int = 0, until: int = 0) -> None:
         """The person has saved a file: the editor has written it between two times, in nanoseconds of Unix time."""
-        self.roots.background(self._saved(path, since, until))
+        self.roots.hear(path, lambda folder, name: self._saved(folder, name, since, until))
 
-    async def _saved(self, path: str, since: int, until: int) -> None:
-        folder, name = await self.roots.place_of(path)
-        if folder:
-            async with folder.lock:
-                below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), since, until)
-                await folder.call(folder.refresh)
-            self.roots.publish_all(folder)
-            if below and folder.windows:
-                await folder.tell_overwritten(min(folder.windows), name, below)
+    async def _saved(self, folder: Folder, name: str, since: int, until: int) -> None:
+        async with folder.lock:
+            below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), since, until)
+            await folder.call(folder.refresh)
+        self.roots.publish_all(folder)
+        if below and folder.windows:
+            await folder.tell_overwritten(min(folder.windows), name, below)
 
     def loaded(self, window: WindowId, path: str, text: str | None = None) -> None:
         """The editor has loaded a file, again perhaps. `text` is what it shows, if that is told."""
         if self.roots.opened(window):
-            self.roots.background(self._loaded(window, path, text))
+            self.roots.hear(path, lambda folder, name: folder.call(folder.round.loaded, name, text))
+            self.roots.background(self._look_then(window))
 
-    async def _loaded(self, window: WindowId, path: str, text: str | None) -> None:
-        folder, name = await self.roots.place_of(path)
-        if folder:
-            await folder.call(folder.round.loaded, name, text)
+    async def _look_then(self, window: WindowId) -> None:
+        await self.roots.heard()
         await self._looks.look(window)
 
     async def merged(self, baseline: str, disk: str, mine: str) -> str | None:
@@ -245,15 +244,13 @@ class Rounds:
     def written(self, review: Review, text: str) -> None:
         """A proposal that the person has accepted is on the disk: it counts as reviewed."""
         before = review.disk.source.source if review.disk.exists else None
-        self.roots.background(self._reviewed(review.file_path, before, text))
+        self.roots.hear(review.file_path, lambda folder, name: self._reviewed(folder, name, before, text))
 
-    async def _reviewed(self, path: str, before: str | None, text: str) -> None:
-        folder, name = await self.roots.place_of(path)
-        if folder:
-            async with folder.lock:
-                await folder.call(folder.round.reviewed, name, before, text)
-                await folder.call(folder.refresh)
-            self.roots.publish_all(folder)
+    async def _reviewed(self, folder: Folder, name: str, before: str | None, text: str) -> None:
+        async with folder.lock:
+            await folder.call(folder.round.reviewed, name, before, text)
+            await folder.call(folder.refresh)
+        self.roots.publish_all(folder)
 
     async def file(self, root: str, path: str) -> FileChanges | None:
         """The changes of a file that waits, for its view."""

@@ -19,15 +19,13 @@ from ..ids import ReviewId, WindowId
 from ..platforms.reasons import reason_of
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
-from .changes import TextEdit
 from .disk import DiskFile, has_bytes, read_file, stamp
 from .disk_looks import DiskLooks
 from .left_reviews import Unclaimed, from_plain, to_plain
-from .marks import Marks, marks
-from .port import NOT_EDITABLE, ReviewViews
+from .port import ReviewViews
 from .review import Outcome, Owner, Request, Review
-from .source_text import SourceText, endings_change
-from .targets import Target, edits_of
+from .source_text import SourceText
+from .texts import ReviewTexts
 from .writes import Writes
 
 logger = logging.getLogger(__name__)
@@ -74,6 +72,7 @@ class Reviews:
         self._restoring: dict[Review, str] = {}
         """The texts of accepted reviews whose line endings are being restored. Their owners have not heard yet."""
         self._is_leaving = False
+        self.texts = ReviewTexts(editor, background, settings_of, self.find)
         self._looks = DiskLooks(editor, lambda review: self.find(review.number) is review, self._done_on_disk)
 
     def __iter__(self) -> Iterator[Review]:
@@ -261,19 +260,6 @@ class Reviews:
                 review.orphaned = True
                 self._editor.orphan_review(review)
 
-    def compare(self, number: ReviewId, text: str, version: int) -> None:
-        """The proposal has been edited: mark its changes again."""
-        if (review := self.find(number)) and self._is_comparable(review, text):
-            self._background(self._compare(review, text, version))
-
-    def edit(self, number: ReviewId, target: Target, text: str, version: int) -> None:
-        """Revert or restore changes of a proposal whose text is `text` at this version of its view.
-
-        The answer is `edit_review`, whatever happens.
-        """
-        if review := self._editable(number):
-            self._background(self._edit(review, target, text, version))
-
     async def look(self) -> None:
         """Check whether the files of open reviews have changed on disk.
 
@@ -281,28 +267,6 @@ class Reviews:
         diffs nevertheless, and wait for them (google-gemini/gemini-cli#11823).
         """
         await self._looks.look(self)
-
-    def reload(self, number: ReviewId) -> None:
-        """The person wants to see the file as it is now."""
-        if review := self._editable(number):
-            self._background(self._reload(review))
-
-    async def _reload(self, review: Review) -> None:
-        try:
-            disk = await asyncio.to_thread(read_file, review.file_path, review.encodings)
-        except OSError as error:
-            self._editor.say(f"{review.name} can't be read: {reason_of(error)}.", review.owner.window)
-            return
-        if self.find(review.number) is review:
-            review.disk, review.disk_state, review.seen = disk, "same", disk.stamp
-            review.endings = await self._endings(review)
-            self._editor.reload_review(review)
-
-    def keep_endings(self, number: ReviewId, *, keeps: bool) -> None:
-        """Revert or restore the change of line endings and of the byte order mark."""
-        if review := self._editable(number):
-            review.keeps_endings = keeps
-            self._editor.review_disk_changed(review)
 
     async def _show(self, review: Review) -> None:
         try:
@@ -319,8 +283,8 @@ class Reviews:
                 return
             review.seen = review.disk.stamp
             if review.disk.exists and review.disk.is_text and review.request is None:
-                review.endings = await self._endings(review)
-            found = await self._marks(review, review.shown)
+                review.endings = await self.texts.endings(review)
+            found = await self.texts.marks(review, review.shown)
             if self.find(review.number) is review:
                 review.is_shown = True
                 await self._editor.show_review(review, found)
@@ -343,43 +307,6 @@ class Reviews:
             return await asyncio.to_thread(read_file, review.file_path, review.encodings)
         seen = await asyncio.to_thread(stamp, review.file_path) if review.is_here else None
         return DiskFile(SourceText(review.request.old), exists=bool(review.request.old or seen), stamp=seen)
-
-    def _editable(self, number: ReviewId) -> Review | None:
-        """The open review with this number. None, and a message, if it can't be edited."""
-        review = self.find(number)
-        if review and not review.is_editable:
-            self._editor.mention(NOT_EDITABLE.format(cli=review.owner.cli, name=review.name), review.owner.window)
-            return None
-        return review
-
-    async def _marks(self, review: Review, text: str) -> Marks | None:
-        return await asyncio.to_thread(marks, review.original, text) if self._is_comparable(review, text) else None
-
-    async def _endings(self, review: Review) -> str:
-        counts = self._is_comparable(review, review.shown)
-        return await asyncio.to_thread(_endings_of, review.disk.source, review.proposed, counts=counts)
-
-    async def _compare(self, review: Review, text: str, version: int) -> None:
-        found = await asyncio.to_thread(marks, review.original, text, review.shown)
-        self._editor.show_marks(review, found, version)
-
-    async def _edit(self, review: Review, target: Target, text: str, version: int) -> None:
-        edits: list[TextEdit] = []
-        try:
-            edits = await asyncio.to_thread(_edits_of, target, review, text)
-            if not edits:
-                nothing = "This link is out of date." if target.fingerprint else "There is no change at the caret."
-                self._editor.mention(nothing, review.owner.window)
-        finally:
-            self._editor.edit_review(review, edits, version)
-
-    def _is_comparable(self, review: Review, text: str) -> bool:
-        limits = self.settings_of(review.owner.window)
-        # The limits apply to the file. Its proposal may be longer.
-        return review.disk.is_text and all(
-            len(side) <= times * limits.max_marked_characters and side.count("\n") <= times * limits.max_marked_lines
-            for side, times in ((review.original, 1), (text, 2))
-        )
 
     async def _done_on_disk(self, review: Review) -> None:
         """The file already matches the proposal: accept, and keep what the person has edited."""
@@ -445,16 +372,6 @@ def _refusal(review: Review, text: str) -> str:
     if not text and review.shown and not review.restored(text):
         return EMPTY_REFUSED.format(cli=review.owner.cli)
     return f"{review.owner.cli} has disconnected and can't write {review.name}." if review.orphaned else ""
-
-
-def _edits_of(target: Target, review: Review, text: str) -> list[TextEdit]:
-    with no_collection():
-        return edits_of(target, review.original, review.shown, text)
-
-
-def _endings_of(old: SourceText, new: SourceText, *, counts: bool) -> str:
-    with no_collection():
-        return endings_change(old, new, counts=counts)
 
 
 def _restored(review: Review, text: str) -> str:

@@ -125,7 +125,6 @@ class TestWritten(ChangesCase):
         self.code.run_command("insert", {"characters": "mine "})
         self.code.run_command("save")
         yield lambda: "mine" in self.path.read_text()
-        yield 500
         yield from self.waits(code=("modified", 2))
         self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
         yield from self.waits()

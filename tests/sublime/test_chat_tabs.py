@@ -81,7 +81,7 @@ class TestOpening(TabsCase):
     def test_the_same_agent_can_have_two(self) -> Steps:
         third = yield from self.open_with("Own")
         self.assertNotIn(third, (self.first, self.second))
-        self.assertEqual(self.chats.of("open")[-1], (third.id, self.window.id(), str(self.folder), "", "Own"))
+        yield lambda: self.chats.of("open")[-1] == (third.id, self.window.id(), str(self.folder), "", "Own")
         self.assertEqual(len(self.adapter.chats.within(self.window)), 3)
 
     def test_new_chat_begins_anew_in_the_tab_that_is_there(self) -> Steps:

@@ -207,13 +207,13 @@ class TestInstalling(InstallCase):
     def test_a_registry_that_can_not_be_reached_is_one_sentence_and_the_copy_is_shown(self) -> Steps:
         yield from self.panel()
         self.assertIn("Claude Agent", self.items)
-        yield lambda: self.screen.said("it answers 404", "the one that came with the package of 20")
+        yield lambda: self.screen.said("it answers 404", ", the one that came with the package")
 
     def test_a_project_can_install_nothing(self) -> Steps:
         entry = {"name": "Evil", "version": "1", "command": ["evil"], "folder": ""}
         mine = {"QwenCompanion": {"installed": {"evil": entry}}}
         self.window.set_project_data({"folders": [{"path": str(self.folder)}], "settings": mine})
-        yield lambda: self.screen.said("“installed” is no setting")
+        yield lambda: self.screen.said("“installed” is not a setting")
         self.assertIsNone(self.adapter.consent.find("Evil"))
 
     def test_the_person_s_own_setting_comes_before_what_is_installed(self) -> Steps:

@@ -179,6 +179,7 @@ class TestReverting(ChangesCase):
             self.command("next_change")
             self.command("revert_change")
             yield lambda before=before: len(self.rows()) < before
+            yield from self.turned()
         self.assertEqual(text_of(self.proposal), FILE)
         yield from self.accepted()
         self.assertEqual(self.content.encode(), FILE.encode())

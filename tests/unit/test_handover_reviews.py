@@ -100,7 +100,7 @@ def test_everything_that_is_known_of_a_review_goes_on(start: Start, project: Pat
     cli, _ = running.listening()
     cli.open_diff(str(path), "a\nB\n")
     number = running.diff(str(path)).review.number
-    running.do(lambda it: it.reviews.keep_endings(number, keeps=True))
+    running.do(lambda it: it.reviews.texts.keep_endings(number, keeps=True))
     before = running.do(lambda it: it.reviews.find(number))
     running = reload(running, start)
     after = running.do(lambda it: it.reviews.find(number))

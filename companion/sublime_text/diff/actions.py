@@ -55,15 +55,15 @@ class ChangeActions:
         """Have the companion compare the texts as they are now, for the marks."""
         if (text := self._diff.text()) is not None:
             number, version = self._diff.review.number, self._diff.proposal.change_count()
-            self._tell(lambda reviews: reviews.compare(number, text, version))
+            self._tell(lambda reviews: reviews.texts.compare(number, text, version))
 
     def read_again(self) -> None:
         """Compare with the file as it is on the disk now."""
-        self._tell(lambda reviews: reviews.reload(self._diff.review.number))
+        self._tell(lambda reviews: reviews.texts.reload(self._diff.review.number))
 
     def keep_endings(self, *, keeps: bool) -> None:
         """Use the line endings and the byte order mark of the file on disk, or those of the proposal."""
-        self._tell(lambda reviews: reviews.keep_endings(self._diff.review.number, keeps=keeps))
+        self._tell(lambda reviews: reviews.texts.keep_endings(self._diff.review.number, keeps=keeps))
 
     def answered(self, edits: Sequence[TextEdit], version: int) -> None:
         """The edits for the current command have arrived, perhaps none."""
@@ -107,7 +107,7 @@ class ChangeActions:
         if self._waiting and text is not None:
             self._tries += 1
             target, version = self._waiting(), self._diff.proposal.change_count()
-            self._tell(lambda reviews: reviews.edit(self._diff.review.number, target, text, version))
+            self._tell(lambda reviews: reviews.texts.edit(self._diff.review.number, target, text, version))
 
 
 def _lines(view: sublime.View, regions: Sequence[sublime.Region]) -> tuple[tuple[int, int], ...]:

@@ -24,7 +24,7 @@ EVERY = 20
 """Turns from one fault to the next."""
 PIECES = 8
 """Pieces of an answer."""
-LAST_FRAME = 10.0
+LAST_FRAME = 60.0
 """Seconds until the screen has the end."""
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from companion.conversation.snapshot import Locality
 from companion.ids import ReviewId
-from companion.review import disk_looks
+from companion.review import disk_looks, texts
 from companion.review import reviews as review_module
 from companion.review.targets import Target
 from companion.settings import Settings
@@ -258,6 +258,7 @@ def test_for_another_machine_no_file_is_read(asked: Asked, project: Path, monkey
         chat.connector._where = replace(Locality(), folder="/there", is_local=False)
         for module in (review_module, disk_looks):
             monkeypatch.setattr(module, "stamp", lambda _: pytest.fail("it looks at the disk"))
+        for module in (review_module, disk_looks, texts):
             monkeypatch.setattr(module, "read_file", lambda *_: pytest.fail("it reads the disk"))
         ask(stream, 1, (str(path), "theirs\n", "new\n"))
         [diff] = await room.diff()
@@ -277,11 +278,11 @@ def test_the_changes_of_a_request_cant_be_undone_one_by_one(asked: Asked, projec
         [diff] = await room.diff()
         number = diff.review.number
         for action in ("revert", "restore"):
-            room.reviews.edit(number, Target(action, ((0, 0),)), "new\n", 0)
+            room.reviews.texts.edit(number, Target(action, ((0, 0),)), "new\n", 0)
         why = "Qwen Code writes a.py exactly as proposed. Accept or reject the whole change."
         assert room.editor.mentioned == [(why, 1)] * 2
         assert diff.text == "new\n"
-        room.reviews.edit(ReviewId(0), Target("revert", ((0, 0),)), "new\n", 0)
+        room.reviews.texts.edit(ReviewId(0), Target("revert", ((0, 0),)), "new\n", 0)
 
     asked(test)
 

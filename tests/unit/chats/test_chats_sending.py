@@ -391,7 +391,7 @@ def test_a_draft_waits_only_so_long(project: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(chat_module, "SEND_LIMIT", 0.01)
 
     async def test(room: Room) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             room.daemon.routes["GET /events"] = 429, {"error": "busy", "code": "subscriber_limit_exceeded"}
             room.chats.open(CHAT, WINDOW, room.folder)
             room.chats.send(CHAT, Draft("mine"))

@@ -321,15 +321,17 @@ class TestChanges:
         """By the line that the caret is in."""
         diff = running.diff(path)
         running.do(
-            lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), diff.text, diff.version)
+            lambda companion: companion.reviews.texts.edit(number, Target("revert", ((0, 0),)), diff.text, diff.version)
         )
         until(lambda: diff.text == "a\nb\nc\nD\n")
         running.do(
-            lambda companion: companion.reviews.edit(number, Target("revert", ((3, 3),)), diff.text, diff.version)
+            lambda companion: companion.reviews.texts.edit(number, Target("revert", ((3, 3),)), diff.text, diff.version)
         )
         until(lambda: diff.text == self.OLD)
         running.do(
-            lambda companion: companion.reviews.edit(number, Target("restore", ((3, 3),)), diff.text, diff.version)
+            lambda companion: companion.reviews.texts.edit(
+                number, Target("restore", ((3, 3),)), diff.text, diff.version
+            )
         )
         until(lambda: diff.text == "a\nb\nc\nD\n")
         running.accept(path)
@@ -338,7 +340,7 @@ class TestChanges:
     def test_where_nothing_has_changed_nothing_is_reverted(self, running: Running, number: ReviewId, path: str):
         diff = running.diff(path)
         running.do(
-            lambda companion: companion.reviews.edit(number, Target("revert", ((1, 1),)), diff.text, diff.version)
+            lambda companion: companion.reviews.texts.edit(number, Target("revert", ((1, 1),)), diff.text, diff.version)
         )
         until(lambda: ("There is no change at the caret.", 1) in running.editor.mentioned)
         assert diff.text == "A\nb\nc\nD\n"
@@ -347,8 +349,8 @@ class TestChanges:
         """The edit was meant for another text."""
         diff = running.diff(path)
         diff.version += 1
-        running.do(lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), diff.text, 0))
-        running.do(lambda companion: companion.reviews.edit(number, Target("revert", ((3, 3),)), diff.text, 1))
+        running.do(lambda companion: companion.reviews.texts.edit(number, Target("revert", ((0, 0),)), diff.text, 0))
+        running.do(lambda companion: companion.reviews.texts.edit(number, Target("revert", ((3, 3),)), diff.text, 1))
         until(lambda: diff.text == "A\nb\nc\nd\n")
 
     def test_while_a_change_is_looked_for_nothing_is_collected(
@@ -365,11 +367,13 @@ class TestChanges:
         monkeypatch.setattr(targets_module, "changes", watched)
         diff = running.diff(path)
         running.do(
-            lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), diff.text, diff.version)
+            lambda companion: companion.reviews.texts.edit(number, Target("revert", ((0, 0),)), diff.text, diff.version)
         )
         until(lambda: diff.text == "a\nb\nc\nD\n")
         running.do(
-            lambda companion: companion.reviews.edit(number, Target("restore", ((0, 0),)), diff.text, diff.version)
+            lambda companion: companion.reviews.texts.edit(
+                number, Target("restore", ((0, 0),)), diff.text, diff.version
+            )
         )
         until(lambda: diff.text == "A\nb\nc\nD\n")
         assert collects == [False, False]
@@ -380,15 +384,15 @@ class TestChanges:
         assert diff.marks
         assert diff.marks.tally.changes == 2
         diff.version = 3
-        running.do(lambda companion: companion.reviews.compare(number, self.OLD, 3))
+        running.do(lambda companion: companion.reviews.texts.compare(number, self.OLD, 3))
         until(lambda: diff.marks and diff.marks.tally.changes == 0)
 
     def test_a_diff_that_is_closed_has_no_more_changes(self, running: Running, number: ReviewId, path: str):
         """Late news of its view."""
         running.reject(path)
-        running.do(lambda companion: companion.reviews.compare(number, "", 0))
-        running.do(lambda companion: companion.reviews.edit(number, Target("revert", ((0, 0),)), "", 0))
-        running.do(lambda companion: companion.reviews.edit(number, Target("restore", ((0, 0),)), "", 0))
+        running.do(lambda companion: companion.reviews.texts.compare(number, "", 0))
+        running.do(lambda companion: companion.reviews.texts.edit(number, Target("revert", ((0, 0),)), "", 0))
+        running.do(lambda companion: companion.reviews.texts.edit(number, Target("restore", ((0, 0),)), "", 0))
         assert running.editor.diffs == {}
 
     @pytest.mark.parametrize("settings", [Settings(max_marked_characters=5), Settings(max_marked_lines=2)])

@@ -63,7 +63,7 @@ class TestWritten:
 
 
 def keep_endings(number: ReviewId, keeps: bool, companion: Companion) -> None:
-    companion.reviews.keep_endings(number, keeps=keeps)
+    companion.reviews.texts.keep_endings(number, keeps=keeps)
 
 
 class TestOnDisk:
@@ -128,7 +128,7 @@ class TestOnDisk:
         diff = running.diff(path)
         Path(path).write_text("other\n")
         until(lambda: diff.disk_states == ["changed"])
-        running.do(lambda companion: companion.reviews.reload(diff.review.number))
+        running.do(lambda companion: companion.reviews.texts.reload(diff.review.number))
         until(lambda: diff.original == "other\n")
         assert diff.review.disk_state == "same"
 

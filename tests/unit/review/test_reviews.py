@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from companion.ids import WindowId
 from companion.protocol import ContextUpdate, DiffAccepted, Notification
-from companion.review import disk_looks, writes
+from companion.review import disk_looks, texts, writes
 from companion.review import reviews as review_module
 from companion.review.disk import Encodings
 from companion.review.review import Review
@@ -230,13 +230,13 @@ def test_texts_are_not_compared_after_the_diff_is_closed(monkeypatch: pytest.Mon
         tasks: list[asyncio.Task[object]] = []
         reviews = reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
         loop = asyncio.get_running_loop()
-        marks = review_module.marks
+        marks = texts.marks
 
         def slow(original: str, proposal: str) -> Any:
             asyncio.run_coroutine_threadsafe(reviews.close(owner, "/none/a"), loop).result(10)
             return marks(original, proposal)
 
-        monkeypatch.setattr(review_module, "marks", slow)
+        monkeypatch.setattr(texts, "marks", slow)
         reviews.open(owner, "/none/a", "new\n")
         await asyncio.gather(*tasks)
 
@@ -298,7 +298,7 @@ def test_a_file_that_stays_the_same_is_read_once(tmp_path: Path, monkeypatch: py
     """A look costs one stamp."""
     reads: list[str] = []
     read_file = review_module.read_file
-    for module in (review_module, disk_looks):
+    for module in (review_module, disk_looks, texts):
         monkeypatch.setattr(module, "read_file", lambda path, *more: (reads.append(path), read_file(path, *more))[1])
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:

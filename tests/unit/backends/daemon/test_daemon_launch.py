@@ -162,7 +162,7 @@ def test_one_that_doesnt_listen_is_ended(qwen: Qwen, project: Path):
     before = time.monotonic()
     with pytest.raises(errors.NotListeningError):
         run(launch.start(qwen("import time; time.sleep(60)"), str(project), ENVIRONMENT, limit=0.2))
-    assert time.monotonic() - before < 10
+    assert time.monotonic() - before < 30
     assert [child for child in psutil.Process().children() if is_fake(child)] == []
 
 
@@ -185,11 +185,15 @@ def test_an_old_node_is_named(tmp_path: Path, project: Path, version: str, kind:
             run(launch.start(command, str(project), environment))
 
 
-@pytest.mark.parametrize("script", ["print('Unknown arguments: hostname'); sys.exit(1)", "time.sleep(60)"])
-def test_a_qwen_without_serve_is_named_with_the_command_that_updates_it(qwen: Qwen, project: Path, script: str):
+@pytest.mark.parametrize(
+    ("script", "limit"), [("print('Unknown arguments: hostname'); sys.exit(1)", 60), ("time.sleep(60)", 0.2)]
+)
+def test_a_qwen_without_serve_is_named_with_the_command_that_updates_it(
+    qwen: Qwen, project: Path, script: str, limit: float
+):
     old = f"import sys, time\nif '--version' in sys.argv: sys.exit(print('0.15.10'))\n{script}"
     with pytest.raises(errors.QwenTooOldError, match=r"0\.15\.10 .* 0\.21\.2 .*npm install -g @qwen-code/qwen-code"):
-        run(launch.start(qwen(old), str(project), ENVIRONMENT, limit=2))
+        run(launch.start(qwen(old), str(project), ENVIRONMENT, limit=limit))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the program is a shell script")

@@ -1,0 +1,120 @@
+"""What is computed of the texts of open reviews, away from the loop: marks, edits, and the file read again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from ..garbage import no_collection
+from ..ids import ReviewId, WindowId
+from ..platforms.reasons import reason_of
+from ..settings import Settings
+from .changes import TextEdit
+from .disk import read_file
+from .marks import Marks, marks
+from .port import NOT_EDITABLE, ReviewViews
+from .review import Review
+from .source_text import SourceText, endings_change
+from .targets import Target, edits_of
+
+
+class ReviewTexts:
+    """Compares and edits the texts of reviews, and has the editor show the outcome."""
+
+    def __init__(
+        self,
+        editor: ReviewViews,
+        background: Callable[[Coroutine[Any, Any, object]], object],
+        settings_of: Callable[[WindowId], Settings],
+        find: Callable[[ReviewId], Review | None],
+    ) -> None:
+        """`settings_of` gives the settings of a window, `find` the open review with a number."""
+        self._editor = editor
+        self._background = background
+        self._settings_of = settings_of
+        self._find = find
+
+    def compare(self, number: ReviewId, text: str, version: int) -> None:
+        """The proposal has been edited: mark its changes again."""
+        if (review := self._find(number)) and self._is_comparable(review, text):
+            self._background(self._compare(review, text, version))
+
+    def edit(self, number: ReviewId, target: Target, text: str, version: int) -> None:
+        """Revert or restore changes of a proposal whose text is `text` at this version of its view.
+
+        The answer is `edit_review`, whatever happens.
+        """
+        if review := self._editable(number):
+            self._background(self._edit(review, target, text, version))
+
+    def reload(self, number: ReviewId) -> None:
+        """The person wants to see the file as it is now."""
+        if review := self._editable(number):
+            self._background(self._reload(review))
+
+    def keep_endings(self, number: ReviewId, *, keeps: bool) -> None:
+        """Revert or restore the change of line endings and of the byte order mark."""
+        if review := self._editable(number):
+            review.keeps_endings = keeps
+            self._editor.review_disk_changed(review)
+
+    async def marks(self, review: Review, text: str) -> Marks | None:
+        """What is marked in a text of a review; None if the texts are too large."""
+        return await asyncio.to_thread(marks, review.original, text) if self._is_comparable(review, text) else None
+
+    async def endings(self, review: Review) -> str:
+        """The change of line endings and of the byte order mark, in words; empty for none."""
+        counts = self._is_comparable(review, review.shown)
+        return await asyncio.to_thread(_endings_of, review.disk.source, review.proposed, counts=counts)
+
+    async def _compare(self, review: Review, text: str, version: int) -> None:
+        found = await asyncio.to_thread(marks, review.original, text, review.shown)
+        self._editor.show_marks(review, found, version)
+
+    async def _edit(self, review: Review, target: Target, text: str, version: int) -> None:
+        edits: list[TextEdit] = []
+        try:
+            edits = await asyncio.to_thread(_edits_of, target, review, text)
+            if not edits:
+                nothing = "This link is out of date." if target.fingerprint else "There is no change at the caret."
+                self._editor.mention(nothing, review.owner.window)
+        finally:
+            self._editor.edit_review(review, edits, version)
+
+    async def _reload(self, review: Review) -> None:
+        try:
+            disk = await asyncio.to_thread(read_file, review.file_path, review.encodings)
+        except OSError as error:
+            self._editor.say(f"{review.name} can't be read: {reason_of(error)}.", review.owner.window)
+            return
+        if self._find(review.number) is review:
+            review.disk, review.disk_state, review.seen = disk, "same", disk.stamp
+            review.endings = await self.endings(review)
+            self._editor.reload_review(review)
+
+    def _editable(self, number: ReviewId) -> Review | None:
+        """The open review with this number. None, and a message, if it can't be edited."""
+        review = self._find(number)
+        if review and not review.is_editable:
+            self._editor.mention(NOT_EDITABLE.format(cli=review.owner.cli, name=review.name), review.owner.window)
+            return None
+        return review
+
+    def _is_comparable(self, review: Review, text: str) -> bool:
+        limits = self._settings_of(review.owner.window)
+        # The limits apply to the file. Its proposal may be longer.
+        return review.disk.is_text and all(
+            len(side) <= times * limits.max_marked_characters and side.count("\n") <= times * limits.max_marked_lines
+            for side, times in ((review.original, 1), (text, 2))
+        )
+
+
+def _edits_of(target: Target, review: Review, text: str) -> list[TextEdit]:
+    with no_collection():
+        return edits_of(target, review.original, review.shown, text)
+
+
+def _endings_of(old: SourceText, new: SourceText, *, counts: bool) -> str:
+    with no_collection():
+        return endings_change(old, new, counts=counts)

@@ -1,0 +1,83 @@
+"""What the person does is done in the order in which it was done, however long it takes to find a file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from companion.changes import roots
+from companion.ids import WindowId
+
+from .work import LINES, Work
+
+AGENTS = LINES.replace("line 3\n", "agent\n")
+BOTH = AGENTS.replace("line 20\n", "mine\n")
+DECISIONS: dict[str, Callable[[Work], None]] = {
+    "undo a file": lambda work: work.decisions.undo_file(WindowId(1), work.rows["a.py"]),
+    "undo all": lambda work: work.decisions.undo_all(WindowId(1)),
+}
+
+
+@contextmanager
+def slow_disk(path: Path) -> Iterator[threading.Event]:
+    """Nobody learns where a file really is until the event is set."""
+    go_on, real = threading.Event(), os.path.realpath
+
+    def late(name: Any, **options: Any) -> Any:
+        if name == str(path):
+            go_on.wait(60)
+        return real(name, **options)
+
+    with patch.object(os.path, "realpath", late):
+        try:
+            yield go_on
+        finally:
+            go_on.set()
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_an_edit_that_was_saved_before_stays(run: Any, decision: str):
+    async def test(work: Work) -> None:
+        await work.begun()
+        path = work.path / "a.py"
+        path.write_text(AGENTS)
+        await work.until(lambda: "a.py" in work.rows)
+        with slow_disk(path) as go_on:
+            began = time.time_ns()
+            path.write_text(BOTH)
+            work.rounds.saved(str(path), began)
+            DECISIONS[decision](work)
+            await asyncio.sleep(0.5)
+            go_on.set()
+            await work.until(lambda: not work.rows)
+        assert path.read_text() == LINES.replace("line 20\n", "mine\n")
+
+    run(test)
+
+
+def test_a_disk_that_hangs_holds_up_no_decision_on_another_one(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(roots, "HEARD", 0.05)
+
+    async def test(work: Work) -> None:
+        await work.begun()
+        (work.path / "a.py").write_text(AGENTS)
+        await work.until(lambda: "a.py" in work.rows)
+        elsewhere = tmp_path / "elsewhere.py"
+        with slow_disk(elsewhere):
+            work.rounds.saved(str(elsewhere))
+            work.decisions.undo_all(WindowId(1))
+            await work.until(lambda: not work.rows)
+        assert (work.path / "a.py").read_text() == LINES
+
+    run(test)
