@@ -89,6 +89,8 @@ class Companion:
         self._servers: dict[WindowServer, asyncio.Task[None]] = {}
         """Every server that has not ended; a window may have a new one before its old one has."""
         self._is_ending = False
+        self._is_over = False
+        """Everything is cancelled, and so is what is begun from now on."""
         self._may_tell = asyncio.Event()
         """Set when the settings are known."""
         self._tick: asyncio.Task[object] | None = None
@@ -191,6 +193,7 @@ class Companion:
         for ended in await asyncio.gather(*self._servers.values(), return_exceptions=True):
             if isinstance(ended, BaseException):
                 logger.error("A server did not end well", exc_info=ended)
+        self._is_over = True
         for task in self._tasks:
             task.cancel()
 
@@ -476,6 +479,8 @@ class Companion:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        if self._is_over:
+            task.cancel()
         return task
 
     def _done(self, task: asyncio.Task[object]) -> None:

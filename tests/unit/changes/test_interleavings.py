@@ -1,7 +1,7 @@
-"""Any order of an agent's writes, the person's saves, looks, keeps, undos and restarts, against a simple model.
+"""Any order of an agent's writes, the person's saves, looks, keeps, undos, restarts and kills, against a simple model.
 
-The model has the content of each file on the disk and in the baseline. Agent and person write different files, or
-different halves of one: then it is known exactly what must come out.
+The model has the content of each file on the disk and in the baseline, and the permissions in the baseline. Agent and
+person write different files, or different halves of one: then it is known exactly what must come out.
 """
 
 from __future__ import annotations
@@ -9,19 +9,29 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import tempfile
+import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from companion.changes import round as rounds_of_one
+from companion.changes.git import GitStoppedError
 
-from .folders import Folder, committed, git, tree
+from .folders import AGENT, Folder, committed, git, tree
 
-NAMES = ("a.txt", "deep/b.bin", "ü \udcff.txt", "-c", "sub/d.txt")
+NAMES = ("a.txt", "deep/b.bin", "ü \udcff.txt", "-c", "sub/d.txt", "\n\t\"'\\ .txt")
 OWN = ("mine.txt", "deep/mine.txt")
+SHARED = "shared.txt"
+"""The agent writes its upper half, the person the lower one."""
+NESTED = "lib"
+"""A repository of its own."""
 CONTENTS = (
     b"",
     b"one\n",
@@ -34,6 +44,15 @@ CONTENTS = (
     b"one\nTWO\nthree\nfour\nfive\nsix\nSEVEN\n",
 )
 names, own, contents = st.sampled_from(NAMES), st.sampled_from(OWN), st.sampled_from(CONTENTS)
+halves = st.integers(0, 3)
+permissions = st.sampled_from((0o600, 0o644, 0o640, 0o700, 0o755))
+
+
+def shared(upper: int, lower: int) -> str:
+    """The text of the file that both write."""
+    return "".join(f"line {number}\n" if number != 3 else f"agent {upper}\n" for number in range(1, 13)) + "".join(
+        f"line {number}\n" if number != 20 else f"person {lower}\n" for number in range(13, 26)
+    )
 
 
 class Interleavings(RuleBasedStateMachine):
@@ -45,18 +64,45 @@ class Interleavings(RuleBasedStateMachine):
 
     @initialize(start=st.dictionaries(names, contents), is_committed=st.booleans())
     def begin(self, start: dict[str, bytes], is_committed: bool) -> None:
-        rounds_of_one.FORMATTING = 0.0
+        self.formatting = patch.object(rounds_of_one, "FORMATTING", 0.0)
+        self.formatting.start()
         self.folder = Folder(self.base)
         for name, content in start.items():
             self.folder.write(name, content)
+        self.upper = self.lower = 0
+        self.folder.write(SHARED, shared(0, 0))
+        self.folder.write(f"{NESTED}/inside.txt", "one\n")
+        committed(self.folder.path / NESTED)
         if is_committed:
             committed(self.folder.path)
         else:
             git(self.folder.path, "init", "-q")
-        self.kept = self.by_git()
+        self.own_git = self.by_git()
         self.folder.round.begin()
         self.baseline: dict[str, tuple[int, bytes]] = self.files()
         self.disk = dict(self.baseline)
+        self.modes = {name: self.mode_of(name) for name in self.baseline}
+
+    def mode_of(self, name: str) -> int:
+        """The permissions of a file; 0 for a link."""
+        mode = (self.folder.path / name).lstat().st_mode
+        return stat.S_IMODE(mode) if stat.S_ISREG(mode) else 0
+
+    def kept(self, paths: Iterable[str]) -> None:
+        """Some files are in the baseline as on the disk."""
+        for path in paths:
+            self.baseline.pop(path, None)
+            self.modes.pop(path, None)
+            if path in self.disk:
+                self.baseline[path], self.modes[path] = self.disk[path], self.mode_of(path)
+
+    def undone(self, paths: Iterable[str]) -> None:
+        """Some files are on the disk as in the baseline."""
+        for path in paths:
+            self.disk.pop(path, None)
+            if path in self.baseline:
+                self.disk[path] = self.baseline[path]
+                assert self.mode_of(path) == self.modes[path]
 
     def files(self) -> dict[str, tuple[int, bytes]]:
         """The files on the disk, with links as 0 and programs as 1."""
@@ -72,6 +118,118 @@ class Interleavings(RuleBasedStateMachine):
         path = self.folder.path
         listing = sorted(os.listdir(path / ".git"))
         return git(path, "ls-files", "-s", "-z"), git(path, "for-each-ref"), listing
+
+    @rule(name=names, content=contents, mode=permissions)
+    def agent_replaces(self, name: str, content: bytes, mode: int) -> None:
+        """As a program that writes a new file and moves it over the old one."""
+        (self.folder.path / name).unlink(missing_ok=True)
+        self.folder.write(name, content)
+        (self.folder.path / name).chmod(mode)
+        self.disk = self.files()
+
+    @rule(content=contents)
+    def agent_writes_into_the_nested_repository(self, content: bytes) -> None:
+        """It has a round of its own: this one neither lists nor touches it."""
+        self.folder.write(f"{NESTED}/inside.txt", content)
+        self.disk = self.files()
+        self.kept([f"{NESTED}/inside.txt"])
+
+    @rule(upper=halves)
+    def agent_writes_its_half(self, upper: int) -> None:
+        self.upper = upper
+        self.folder.write(SHARED, shared(upper, self.lower))
+        self.disk = self.files()
+
+    @rule(lower=halves, is_loaded=st.booleans())
+    def person_saves_their_half(self, lower: int, is_loaded: bool) -> None:
+        """Their tab has what is on the disk; a look may have come since it was loaded."""
+        text = shared(self.upper, self.lower)
+        if is_loaded:
+            self.folder.round.loaded(SHARED, text)
+        else:
+            self.folder.look()
+        self.lower = lower
+        self.folder.save(SHARED, shared(self.upper, lower))
+        self.disk = self.files()
+        reviewed = next(upper for upper in range(4) if b"agent %d" % upper in self.baseline[SHARED][1])
+        assert self.in_store(SHARED)[1].decode() == shared(reviewed, lower)
+        self.baseline = self.baseline | {SHARED: self.in_store(SHARED)}
+
+    @rule(upper=halves, lower=halves)
+    def person_saves_unsaved_text_over_what_an_agent_wrote(self, upper: int, lower: int) -> None:
+        """What is not on the disk any more was given back by the save."""
+        self.folder.look()
+        mine, theirs = shared(self.upper, lower), shared(upper, self.lower)
+        before = self.folder.round.state.now
+        self.folder.write(SHARED, theirs)
+        self.folder.look()
+        if upper != self.upper:
+            self.folder.round.written_below(SHARED, before)
+        self.folder.write(SHARED, mine)
+        below = self.folder.round.saved(SHARED, [AGENT])
+        if upper != self.upper:
+            assert below
+            assert below.after.decode() == theirs
+        self.lower = lower
+        self.disk = self.files()
+        self.folder.round.keep_all()
+        self.kept({*self.baseline, *self.disk})
+
+    @rule(name=own, content=contents, formatted=contents, is_late=st.booleans())
+    def person_saves_and_a_formatter_writes(self, name: str, content: bytes, formatted: bytes, is_late: bool) -> None:
+        """The formatter runs before or after a look has seen the save; the word of the save comes last, or first."""
+        with patch.object(rounds_of_one, "FORMATTING", 60.0):
+            began = time.time_ns()
+            self.folder.write(name, content)
+            if is_late:
+                self.folder.look()
+                self.folder.write(name, formatted)
+                self.folder.round.saved(name, [AGENT], began, time.time_ns())
+            else:
+                self.folder.round.saved(name, [AGENT])
+                self.folder.write(name, formatted)
+                self.folder.look()
+        self.folder.round.settled(name)
+        self.disk = self.files()
+        self.kept([name])
+
+    @rule(name=own, content=contents, at=st.integers(0, 12))
+    def a_look_comes_in_the_middle_of_a_save(self, name: str, content: bytes, at: int) -> None:
+        began = time.time_ns()
+        self.folder.write(name, content[:at])
+        self.folder.look()
+        self.folder.write(name, content)
+        self.folder.round.saved(name, [AGENT], began, time.time_ns())
+        self.disk = self.files()
+        self.kept([name])
+
+    @rule(runs=st.integers(0, 5), is_after=st.booleans())
+    def git_is_killed_in_a_look(self, runs: int, is_after: bool) -> None:
+        """At one of its runs, before or after it has done its work. The next look finds everything."""
+        git_of_store = self.folder.store._git  # pyright: ignore[reportPrivateUsage]
+        run, left = git_of_store.run, [runs]
+
+        def killed(*arguments: str, **named: Any) -> bytes:
+            left[0] -= 1
+            if left[0] >= 0:
+                return run(*arguments, **named)
+            if is_after:
+                run(*arguments, **named)
+            raise GitStoppedError("killed")
+
+        with patch.object(git_of_store, "run", killed), contextlib.suppress(GitStoppedError):
+            self.folder.look()
+
+    @rule(writes=st.integers(0, 3))
+    def the_editor_is_killed_in_an_undo(self, writes: int) -> None:
+        """Some files are written and nobody has noted it: the rest waits as before."""
+        self.folder.look()
+        planned, refused = self.folder.undoing.plan_all()
+        assert refused == []
+        for write in planned[:writes]:
+            self.folder.undoing.write(write)
+        self.folder.reopen()
+        self.disk = self.files()
 
     @rule(name=names, content=contents)
     def agent_writes(self, name: str, content: bytes) -> None:
@@ -110,7 +268,7 @@ class Interleavings(RuleBasedStateMachine):
     def person_saves(self, name: str, content: bytes) -> None:
         self.folder.save(name, content)
         self.disk = self.files()
-        self.baseline[name] = self.disk[name]
+        self.kept([name])
 
     @rule()
     def look(self) -> None:
@@ -122,10 +280,7 @@ class Interleavings(RuleBasedStateMachine):
         found = self.folder.round.find(name)
         if found:
             self.folder.round.keep_file(name)
-            for path in found.paths:
-                self.baseline.pop(path, None)
-                if path in self.disk:
-                    self.baseline[path] = self.disk[path]
+            self.kept(found.paths)
 
     @rule(name=names)
     def undo_file(self, name: str) -> None:
@@ -133,10 +288,7 @@ class Interleavings(RuleBasedStateMachine):
         found = self.folder.round.find(name)
         if found:
             assert self.folder.undo(name) == []
-            for path in found.paths:
-                self.disk.pop(path, None)
-                if path in self.baseline:
-                    self.disk[path] = self.baseline[path]
+            self.undone(found.paths)
 
     @rule(name=names, number=st.integers(0, 3), keeps=st.booleans())
     def decide_one_change(self, name: str, number: int, keeps: bool) -> None:
@@ -151,11 +303,13 @@ class Interleavings(RuleBasedStateMachine):
             self.baseline = self.baseline | {name: self.in_store(name)}
             if len(keys) == 1:
                 assert self.baseline[name] == self.disk[name]
+                self.kept([name])
         else:
             assert self.folder.undo(name, keys[number]) == []
             self.disk = self.disk | {name: self.files()[name]}
             if len(keys) == 1:
                 assert self.disk[name] == self.baseline[name]
+                self.undone([name])
         assert len(self.folder.keys(name)) == len(keys) - 1
 
     def in_store(self, name: str) -> tuple[int, bytes]:
@@ -181,15 +335,18 @@ class Interleavings(RuleBasedStateMachine):
     @rule()
     def keep_all(self) -> None:
         self.folder.look()
+        paths = [path for each in self.folder.round.waiting() for path in each.paths]
         self.folder.round.keep_all()
-        self.baseline = dict(self.disk)
+        self.kept(paths)
+        assert self.baseline == self.disk
         assert self.folder.listed() == {}
 
     @rule()
     def undo_all(self) -> None:
         self.folder.look()
+        paths = [path for each in self.folder.round.waiting() for path in each.paths]
         assert self.folder.undo_all() == []
-        self.disk = dict(self.baseline)
+        self.undone(paths)
         assert self.files() == self.baseline
         assert self.folder.listed() == {}
 
@@ -197,10 +354,12 @@ class Interleavings(RuleBasedStateMachine):
     def nothing_else_has_changed(self) -> None:
         if hasattr(self, "folder"):
             assert self.files() == self.disk
-            assert self.by_git() == self.kept
-            assert not set(OWN) & set(self.folder.listed())
+            assert self.by_git() == self.own_git
+            assert not {*OWN, f"{NESTED}/inside.txt"} & set(self.folder.listed())
 
     def teardown(self) -> None:
+        if hasattr(self, "formatting"):
+            self.formatting.stop()
         shutil.rmtree(self.base, ignore_errors=True)
 
 
