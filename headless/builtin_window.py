@@ -206,12 +206,6 @@ def open_url(app: Editor, url: str) -> None:
 
 
 @application_command
-def open_dir(app: Editor, dir: str, file: str = "") -> None:
-    """Record that the file manager would have been opened."""
-    app.message("open_dir", os.path.join(dir, file))
-
-
-@application_command
 def edit_settings(app: Editor, base_file: str, user_file: str = "", default: str = "") -> None:
     """Open the user's version of a settings file; a new one begins with `default`."""
     window = app.active_window()

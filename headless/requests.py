@@ -119,13 +119,6 @@ class Requests:
         if target.buffer.dirty or target.buffer.file_name is None:
             raise ValueError(f"view {target.id} has not been saved")
 
-    def scroll(self, view: int, x: float | None = None, y: float | None = None) -> list[float]:
-        """Scroll a view, as far as its layout reaches."""
-        target = self._view(view)
-        left, top = target.scroll
-        self._app.metrics.scroll_to(target, left if x is None else x, top if y is None else y)
-        return list(target.scroll)
-
     # -- windows -------------------------------------------------------------------------------
 
     def new_window(self, folders: list[str] | None = None) -> dict[str, Any]:

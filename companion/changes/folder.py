@@ -260,22 +260,24 @@ class Folder:
     async def _write(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
         """What was written, and a sentence for each file that was not."""
         opened = await self._editor.open_files()
-        done: list[Write] = []
-        refused: list[str] = []
-        for write in writes:
-            full = os.path.normcase(os.path.join(self.root, *write.path.split("/")))
+        unsaved = {write.path for write in writes if opened.get(self._full(write))}
+        shown = [write for write in writes if self._full(write) in opened and write.data is not None]
+        shown = [write for write in shown if write.mode != LINK and write.path not in unsaved]
+        closed = [write for write in writes if write.path not in unsaved and write not in shown]
+        # All at once: on a busy machine each way to the other thread and back takes longer than the write.
+        done, refused = await self.call(self.undo.write_all, closed) if closed else ([], [])
+        for write in shown:
             try:
-                if opened.get(full):
-                    raise WriteRefusedError(f"{write.path} has unsaved edits: save it, then undo")
-                if full in opened and write.data is not None and write.mode != LINK:
-                    await self._apply_in_editor(full, write)
-                else:
-                    await self.call(self.undo.write, write)
+                await self._apply_in_editor(self._full(write), write)
             except OSError as error:
                 refused.append(str(error))
             else:
                 done.append(write)
+        refused += [f"{write.path} has unsaved edits: save it, then undo" for write in writes if write.path in unsaved]
         return done, refused
+
+    def _full(self, write: Write) -> str:
+        return os.path.normcase(os.path.join(self.root, *write.path.split("/")))
 
     async def _apply_in_editor(self, full: str, write: Write) -> None:
         await self.call(self.undo.check, write)

@@ -79,7 +79,7 @@ def program(folders: Sequence[str] = (), search: str | None = None) -> str:
                 continue
             if os.path.isfile(path) and os.access(path, os.X_OK):
                 return path
-    raise GitMissingError("there is no git program, so what agents write can't be reviewed afterwards")
+    raise GitMissingError("Git is not installed")
 
 
 def is_below(path: str, folder: str) -> bool:

@@ -59,7 +59,9 @@ class RoundStarts:
                 self._roots.editor.say(said, window)
             during = await self._first_look(window, folder, before, anew=anew)
         except GitMissingError as error:
-            self._roots.say_once(f"What agents write can't be reviewed: {error}.", window)
+            self._roots.say_once(
+                f"What agents write can't be reviewed: {error}. Install it, or set “review” to “off”.", window
+            )
             return
         except TooLargeError:
             return  # the person was asked

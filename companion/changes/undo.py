@@ -140,6 +140,22 @@ class RoundUndo:
         else:
             files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)
 
+    def write_all(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
+        """Write files that are not open in the editor, in this order.
+
+        Returns what was written, and a sentence for each that was not.
+        """
+        done: list[Write] = []
+        refused: list[str] = []
+        for write in writes:
+            try:
+                self.write(write)
+            except OSError as error:
+                refused.append(str(error))
+            else:
+                done.append(write)
+        return done, refused
+
     def is_written(self, write: Write) -> bool:
         """Whether the disk has the very bytes."""
         found = files.current(self._round.root, write.path)

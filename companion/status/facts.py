@@ -153,6 +153,8 @@ class Facts:
     """Folders on whose disk there is no room."""
     has_cli: bool = True
     """Whether a CLI is installed, as far as can be told."""
+    lacks_git: bool = False
+    """Whether what agents write is to be reviewed, and there is no Git for it."""
     libraries: tuple[tuple[str, str], ...] = ()
     settings: tuple[str, ...] = ()
     """The problems in the settings."""

@@ -32,6 +32,7 @@ Kind = Literal[
     "ide mode",
     "no cli",
     "no folder",
+    "no git",
     "not connected",
     "not served",
     "remote",
@@ -89,6 +90,9 @@ def _of_machine(facts: Facts) -> Iterator[Finding]:
         programs = " nor ".join(f"“{family.launch.key}”" for family in FAMILIES)
         text = f"No CLI is installed: neither {programs} was found."
         yield Finding("no cli", f"{text} Install one, for example with: {INSTALL}")
+    if facts.lacks_git:
+        text = "Git is not installed, so what agents write without a diff can't be reviewed."
+        yield Finding("no git", f"{text} Install it, or set “review” to “off”.")
 
 
 def _of_window(window: ShownWindow, facts: Facts) -> Iterator[Finding]:

@@ -37,7 +37,7 @@ async def complete(
         asyncio.to_thread(_look, endpoints, ports, commands, environment),
         asyncio.gather(*(_answers(servers[number]) for number in endpoints)),
     )
-    windows, clis, full, has_cli, libraries, remote = looked
+    windows, clis, full, has_cli, has_git, libraries, remote = looked
     served = dict(facts.served)
     for number, sessions in zip(endpoints, answers, strict=True):
         folders, files, rivals = windows[number]
@@ -51,6 +51,7 @@ async def complete(
         clis=clis,
         full=full,
         has_cli=has_cli,
+        lacks_git=not has_git and any(server.settings.review != "off" for server in servers.values()),
         libraries=libraries,
         remote=remote,
     )
@@ -83,6 +84,7 @@ Looked = tuple[
     tuple[Cli, ...],
     tuple[str, ...],
     bool,
+    bool,
     tuple[tuple[str, str], ...],
     tuple[Remote, ...],
 ]
@@ -108,6 +110,7 @@ def _look(
         survey.clis(),
         survey.full_disks(folders),
         survey.has_cli(commands, environment),
+        survey.has_git(),
         survey.library_versions(),
         survey.remote_programs(),
     )

@@ -100,6 +100,11 @@ def has_cli(commands: Sequence[Command], environment: Mapping[str, str]) -> bool
     return False
 
 
+def has_git() -> bool:
+    """Whether Git is on the editor's PATH, where the snapshots look for it."""
+    return bool(programs.find("git", os.environ))
+
+
 def remote_programs() -> tuple[Remote, ...]:
     """The person's programs that lead to another machine or a container."""
     return tuple(

@@ -36,7 +36,7 @@ def copy_to(folder: Path) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
+        elif (ROOT / name).is_file():  # what npm installs may be missing
             shutil.copy(ROOT / name, folder / name)
 
 

@@ -207,7 +207,7 @@ class TestInstalling(InstallCase):
     def test_a_registry_that_can_not_be_reached_is_one_sentence_and_the_copy_is_shown(self) -> Steps:
         yield from self.panel()
         self.assertIn("Claude Agent", self.items)
-        yield lambda: self.screen.said("it answers 404", "the one that came with the package of 20")
+        yield lambda: self.screen.said("it answers 404", ", the one that came with the package")
 
     def test_a_project_can_install_nothing(self) -> Steps:
         entry = {"name": "Evil", "version": "1", "command": ["evil"], "folder": ""}

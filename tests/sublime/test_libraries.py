@@ -115,6 +115,18 @@ class TestLibraries(CompanionCase):
         self.assertEqual(self.said, ["The libraries are in order."])
         self.assertEqual(self.forgotten, [])
 
+    def test_package_control_is_asked_for_only_if_a_library_is_wrong(self) -> Steps:
+        with patch.object(loaded("sublime_text.libraries.package_control"), "is_there", lambda: False):
+            self.troubles = [[]]
+            yield from self.repair()
+            yield lambda: not self.libraries._repair.is_alive()
+            self.assertEqual(self.said, ["The libraries are in order."])
+            self.said.clear()
+            self.troubles = [[self.trouble()]]
+            yield from self.repair()
+            self.assertIn("Package Control installs the libraries; install Package Control from", self.said[0])
+        self.assertEqual(self.forgotten, [])
+
     def test_one_repair_runs_at_a_time(self) -> Steps:
         self.troubles = [[self.trouble()]]
         with patch.object(loaded("sublime_text.libraries.libraries"), "QUIET", 600.0):

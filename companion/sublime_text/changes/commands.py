@@ -9,6 +9,7 @@ import sublime_plugin
 
 from ...ids import WindowId
 from .. import package
+from ..panels import say
 
 if TYPE_CHECKING:
     from ...changes.rows import ChangeRow
@@ -170,9 +171,12 @@ class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
         """Ask first if something waits."""
         if not (adapter := package.adapter()):
             return
+        if not self.window.folders():
+            say(self.window, "Open a folder first: what is reviewed is in the folders of the window.")
+            return
         files = len(adapter.written.listing(self.window).rows)
         question = f"{files} file{'s' * (files != 1)} wait{'s' * (files == 1)} for a review. Begin a new round anyway?"
-        if not files or sublime.ok_cancel_dialog(question, "Begin Anew"):
+        if not files or sublime.ok_cancel_dialog(question, "Begin a New Round"):
             number = WindowId(self.window.id())
             adapter.thread.post(lambda companion: companion.changes.begin(number))
             adapter.comments.forget_sent(self.window)

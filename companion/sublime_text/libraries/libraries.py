@@ -75,9 +75,12 @@ class Libraries:
         """Reinstall the libraries with problems. Ask about the repository again if it is unknown."""
         if self._repair and self._repair.is_alive():
             self._say("The libraries are being installed already.")
-        elif not package_control.is_there():
-            self._say(f"Package Control installs the libraries; {GET_PACKAGE_CONTROL}.")
-        elif self._is_missing() and self._is_repository_new() and not package_control.may_know(PACKAGE):
+        elif (
+            package_control.is_there()
+            and self._is_missing()
+            and self._is_repository_new()
+            and not package_control.may_know(PACKAGE)
+        ):
             self._ask(window)
         else:
             self._begin()
@@ -129,6 +132,9 @@ class Libraries:
         if not troubles and known is not None and known.kind == "damaged":
             troubles = [known]  # an import failed although all files exist
         if wrong := [trouble for trouble in troubles if trouble.kind != "loaded"]:
+            if not package_control.is_there():
+                self._say(f"Package Control installs the libraries; {GET_PACKAGE_CONTROL}.")
+                return
             names = {name for trouble in wrong for name in trouble.libraries}
             busy, kept = repair.forget(names)
             if kept:

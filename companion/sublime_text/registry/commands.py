@@ -103,7 +103,8 @@ class AgentList:
 
     def _from(self) -> str:
         if not self._listing.at:
-            return " of ".join(filter(None, ("the one that came with the package", self._listing.day)))
+            day = f"of {self._listing.day}, " if self._listing.day else ""
+            return f"{day}the one that came with the package"
         return time.strftime("of %Y-%m-%d %H:%M", time.localtime(self._listing.at))
 
     def _age(self) -> str:

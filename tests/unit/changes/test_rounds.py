@@ -289,7 +289,7 @@ def test_without_git_one_sentence_says_so(run: Any, monkeypatch: pytest.MonkeyPa
         work.rounds.clis(WindowId(1), (AGENT,))
         await asyncio.sleep(0.3)
         assert len(work.editor.said) == 1
-        assert "git" in work.editor.said[0][0]
+        assert "Git is not installed" in work.editor.said[0][0]
 
     run(test)
 

@@ -82,6 +82,16 @@ def test_a_machine_without_a_cli_is_told_how_to_install_one():
     assert findings(replace(found, clis=None)) == []
 
 
+def test_a_machine_without_git_is_told_what_it_is_needed_for():
+    found = facts(lacks_git=True)
+    assert only(found) == Finding(
+        "no git",
+        "Git is not installed, so what agents write without a diff can't be reviewed. "
+        "Install it, or set “review” to “off”.",
+    )
+    assert "Nothing is wrong" not in report(found)
+
+
 def test_a_disk_without_room_is_named():
     assert only(facts(full=("/srv",))) == Finding(
         "disk",
