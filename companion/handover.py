@@ -42,8 +42,13 @@ NOT_LOADED = (
     "QwenCompanion is not loaded in Sublime Text: it was disabled, or its update or its libraries could not be loaded. "
     "Sublime's console says why (View → Show Console)."
 )
-_REQUEST_LIMIT = 1.0
-"""Seconds that a client has for a request that is only refused."""
+_REQUEST_LIMIT = 3.0
+"""Seconds that an answer may take to be read: on a machine as busy as at an upgrade, clients are slow as well. Whoever
+says nothing holds nobody up, however long that takes."""
+_CLOSE_LIMIT = 1.0
+"""Seconds in which a client that has its answer closes the connection. After that it may be reset."""
+_MOST_SILENT = 128
+"""Connections of a window that wait for a request. Windows can look at 512 at the same time."""
 _LOOK = 0.1
 """Seconds between two checks whether an instance has received the data."""
 
@@ -138,6 +143,15 @@ class Holder(ModuleType):
         """The connections that wait for a request."""
         with self._lock:
             return [one for window in self._windows.values() for one in window["connections"]]
+
+    def keep(self, listener: socket.socket, connection: socket.socket) -> bool:
+        """Keep a new connection until its request comes, also for the next instance. Returns whether that is done."""
+        with self._lock:
+            for window in self._windows.values():
+                if window["listener"] is listener and len(window["connections"]) < _MOST_SILENT:
+                    window["connections"].append((connection, b""))
+                    return True
+        return False
 
     def drop(self, connection: socket.socket) -> bool:
         """Take one of these connections. Returns False if an instance has it already."""
@@ -259,11 +273,15 @@ def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) ->
 
 
 def _answer_one(key: selectors.SelectorKey, holder: Holder, selector: selectors.BaseSelector) -> None:
-    """Answer one request, of a new connection or of one that was open."""
+    """Accept a connection, or answer the request that has come on one."""
     found: Any = key.fileobj
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):  # as of a `select` that has too many
         if key.data is None:
-            _answer(found.accept()[0], holder)
+            connection = found.accept()[0]
+            if holder.keep(found, connection):
+                selector.register(connection, selectors.EVENT_READ, b"")
+            else:
+                _answer(connection, holder)
         else:
             selector.unregister(found)
             if holder.drop(found):
@@ -278,6 +296,7 @@ def _answer(connection: socket.socket, holder: Holder, head: bytes = b"") -> Non
         events = _events(head, holder)
         connection.sendall(events or _refusal())
         connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(_CLOSE_LIMIT)
         while connection.recv(65536):  # what is left of the request; a close before would be a reset
             pass
 

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from ..conversation import events
 from ..conversation.snapshot import Command, ContextWindow, Diff, Location, PermissionOption, Question, Step
+from .content import ContentBlock, OtherBlock, decode_content, plain_content
 from .wire import MOST, Count, Line, Object, Text, Wire, as_object, read, shallow, shallow_object
 
 logger = logging.getLogger(__name__)
@@ -27,63 +28,11 @@ _MARKERS = {"background_notification_turn_started"}
 """Messages of their own that hold nothing but an id."""
 
 
-# Content
-
-
-class _Text(Wire):
-    text: str
-
-
-class _Link(Wire):
-    uri: str
-    name: str = ""
-
-
-class _Named(Wire):
-    uri: str
-
-
-class _Resource(Wire):
-    resource: _Named
-
-
-class _Other(Wire):
-    type: Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else "something")] = "something"
-
-
-def _content_kind(value: Any) -> str:
-    fields = as_object(value)
-    kind, held = fields.get("type"), as_object(fields.get("resource"))
-    needed = {"text": fields.get("text"), "resource_link": fields.get("uri"), "resource": held.get("uri")}
-    return kind if isinstance(kind, str) and isinstance(needed.get(kind), str) else "other"
-
-
-_Content = Annotated[
-    Annotated[_Text, Tag("text")]
-    | Annotated[_Link, Tag("resource_link")]
-    | Annotated[_Resource, Tag("resource")]
-    | Annotated[_Other, Tag("other")],
-    Discriminator(_content_kind),
-]
-
-
-def _content(content: _Content) -> events.Content:
-    match content:
-        case _Text(text=text):
-            return events.TextContent(text)
-        case _Link(uri=uri, name=name):
-            return events.ResourceLink(uri, name or uri.rpartition("/")[2])
-        case _Resource(resource=resource):
-            return events.EmbeddedResource(resource.uri)
-        case _Other(type=kind):
-            return events.OtherContent(kind)
-
-
 # Tool calls
 
 
 class _ToolText(Wire):
-    content: _Content
+    content: ContentBlock
 
 
 class _ToolDiff(Wire):
@@ -104,7 +53,7 @@ def _tool_content_kind(value: Any) -> str:
 
 
 _ToolContent = Annotated[
-    Annotated[_ToolText, Tag("content")] | Annotated[_ToolDiff, Tag("diff")] | Annotated[_Other, Tag("other")],
+    Annotated[_ToolText, Tag("content")] | Annotated[_ToolDiff, Tag("diff")] | Annotated[OtherBlock, Tag("other")],
     Discriminator(_tool_content_kind),
 ]
 
@@ -175,20 +124,10 @@ def _shown(content: tuple[_ToolContent, ...]) -> events.ToolCallContent:
             case _ToolDiff(path=path, old_text=old, new_text=new, is_part=is_part):
                 diffs.append(Diff(path, old, new, is_part))
             case _ToolText(content=said):
-                texts.append(_plain(said))
-            case _Other(type=kind):
+                texts.append(plain_content(said))
+            case OtherBlock(type=kind):
                 texts.append(f"Unsupported: {kind}.")
     return events.ToolCallContent("\n".join(texts), tuple(diffs))
-
-
-def _plain(content: _Content) -> str:
-    match content:
-        case _Text(text=text):
-            return text
-        case _Link(uri=uri) | _Resource(resource=_Named(uri=uri)):
-            return uri
-        case _Other(type=kind):
-            return f"Unsupported: {kind}."
 
 
 # Messages
@@ -207,14 +146,14 @@ class _ChunkMeta(Wire):
 
 
 class _Chunk(Wire):
-    content: _Content
+    content: ContentBlock
     message_id: Text = ""
     meta: Annotated[_ChunkMeta, BeforeValidator(as_object), Field(alias="_meta")] = _ChunkMeta()
 
 
 def _message(kind: type[events.MessageChunk], chunk: _Chunk) -> events.MessageChunk:
     meta = chunk.meta
-    content = _content(chunk.content)
+    content = decode_content(chunk.content)
     aside = usage = None
     if used := meta.usage:
         usage = events.Usage(decode_count(used.get("inputTokens")), decode_count(used.get("outputTokens")))

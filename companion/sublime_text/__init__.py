@@ -1,9 +1,10 @@
 """The adapter: the companion's port to the editor on Sublime Text's API, with its listeners and commands.
 
 Only this room and plugin.py import `sublime`. It may import everything else, at run time only what needs the standard
-library alone. Start with `adapter`, the one object that is made when the package is loaded; `package` holds it, and
-`bridge` takes calls from the companion thread to the UI thread. Each subfolder has the views, commands and listeners of
-one room: `diff`, `chat`, `terminal`, `status`, `libraries`.
+library alone. Start with `adapter`, the one object that is made when the package is loaded, and makes the parts;
+`package` holds it. What the companion calls is `editor_port`, what the listeners call is `editor_events`; `calls` says
+how a part calls the companion, and `bridge` takes calls from the companion thread to the UI thread. Each subfolder has
+the views, commands and listeners of one room, such as `diff`, `chat` or `terminal`.
 
 A project's settings apply at once: each call looks whether they have changed, so a project that becomes stricter holds
 for the next context. All text of others goes into minihtml through `minihtml.safe`; a test finds every place.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import sublime
 
+from ..chats.transcript.plain import flat
 from ..ids import ViewId, WindowId
 from ..review.disk import Encodings, Stamp
 from ..visits import Visit
@@ -343,6 +344,7 @@ class EditorPort:
 
 
 def _confirm(question: str, yes: str, no: str) -> bool:
+    question = flat(question, 1_000)  # it may name a folder
     if no:
         return sublime.yes_no_cancel_dialog(question, yes, no) != sublime.DialogResult.NO
     return sublime.ok_cancel_dialog(question, yes)

@@ -6,7 +6,9 @@ import html
 import re
 import unicodedata
 
-_NEVER_SHOWN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_NEVER_SHOWN = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 """Control characters, those that reverse the direction of what follows, and halves of surrogate pairs."""
 
 

@@ -52,13 +52,10 @@ def choose(
     window.show_quick_panel(items, chosen, flags=flags, selected_index=selected, placeholder=placeholder)
 
 
-def changed_file(
-    name: str, path: str, *about: str, counts: tuple[int, int] | None = None, state: str = ""
-) -> sublime.QuickPanelItem:
-    """A file in a list of changed ones; `counts` are the lines that were inserted and deleted."""
-    annotation = " · ".join(filter(None, (f"+{counts[0]} −{counts[1]}" if counts else "", state)))
+def changed_file(name: str, path: str, inserted: int, deleted: int) -> sublime.QuickPanelItem:
+    """A file in a list of changed ones, with the numbers of its lines that were inserted and deleted."""
     kind = (sublime.KindId.COLOR_GREENISH, "D", "Diff")
-    return sublime.QuickPanelItem(name, [safe(path), *map(safe, about)], annotation, kind)
+    return sublime.QuickPanelItem(name, [safe(path)], f"+{inserted} −{deleted}", kind)
 
 
 def say(window: sublime.Window, message: str) -> None:

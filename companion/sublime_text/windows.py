@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import time
 from collections.abc import Generator
-from functools import lru_cache
 
 import sublime
 
+from ..platforms.real_paths import RealPaths
 from ..review.disk import Encodings
 from .editor_facts import EDITOR
 
@@ -25,6 +23,7 @@ CODES_KEPT = 20
 """How many of the person's tabs that had the focus are remembered; when one closes, the editor focuses another."""
 PANEL_DELAY = 100
 """Milliseconds after which a view in a panel must have got the focus that it was given."""
+_REAL_PATHS = RealPaths()
 
 
 def find_window(identifier: int) -> sublime.Window | None:
@@ -68,14 +67,9 @@ def views_of_file(path: str, *, is_exact: bool = False) -> list[sublime.View]:
 
     Links lead where they led at most a second ago, or where they lead now with `is_exact`.
     """
-    resolve = _resolved if is_exact else real_path
-    real = resolve(path)
-    return [
-        view
-        for window in sublime.windows()
-        for view in window.views()
-        if (name := view.file_name()) and resolve(name) == real
-    ]
+    named = [(view, name) for window in sublime.windows() for view in window.views() if (name := view.file_name())]
+    real = _REAL_PATHS.of([path, *(name for _, name in named)], is_exact=is_exact)
+    return [view for view, name in named if real[name] == real[path]]
 
 
 def encodings_of(path: str) -> Encodings:
@@ -88,26 +82,17 @@ def encodings_of(path: str) -> Encodings:
 
 def real_path(path: str) -> str:
     """The path without links, in the spelling of the file system, as it was at most a second ago: asked at each key."""
-    return _remembered(path, int(time.monotonic()))
-
-
-@lru_cache(maxsize=4096)
-def _remembered(path: str, second: int) -> str:  # noqa: ARG001 - the next second it is another key
-    return _resolved(path)
-
-
-def _resolved(path: str) -> str:
-    return os.path.normcase(os.path.realpath(path))
+    return _REAL_PATHS.of([path])[path]
 
 
 def open_files() -> dict[str, bool]:
     """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
+    views = [view for window in sublime.windows() for view in window.views() if not view.is_loading()]
+    named = [(view, name) for view in views if (name := view.file_name())]
+    real = _REAL_PATHS.of(name for _, name in named)
     found: dict[str, bool] = {}
-    for window in sublime.windows():
-        for view in window.views():
-            if (name := view.file_name()) and not view.is_loading():
-                real = real_path(name)
-                found[real] = found.get(real, False) or view.is_dirty()
+    for view, name in named:
+        found[real[name]] = found.get(real[name], False) or view.is_dirty()
     return found
 
 

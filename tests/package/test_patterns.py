@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib
+import operator
 import pkgutil
 import re
 import sys
@@ -21,15 +24,18 @@ from companion.chats.transcript.wording import checklist
 
 PIECES = (
     *'+a./-|>`~([{",@$%=*9\t\n\x1bé— ', "a ", "a.", "a/", "a@", "1. ", "- ", " —", "`/ a",
-    "(a", "\x1b]", "http://", "\\|", "/*", "x.py", "node ", "a\n", "\r\r", '\\"', "[ ] ",
+    "(a", "\x1b]", "http://", "\\|", "/*", "x.py", "node ", "<", "<a ", "<div ", "a\n", "\r\r", '\\"', "[ ] ",
 )  # fmt: skip
 BOUNDED = {
     "companion.chats.mentions._END": "a path of at most MAX_PATH characters",
     "companion.small_files._JSON_WITH_COMMENTS": "a settings file of another editor, of at most SETTINGS bytes",
+    r"""companion.conversation.reducer: \s*[(\[“\"'`#]*word[)\]”\"'`]*""": "a message of LONGEST_NOTICE characters",
     "companion.exclusion._CLASS": "one part of a pattern of the person's own settings",
 }
 """What the other patterns read at most."""
-FRAMES = (("a", "b"), ("- ", "\0"), ("— Failed", "a"))
+USES = ("match", "fullmatch", "search", "sub", "split", "findall", "finditer")
+ROOT = Path(companion.__file__).parent
+FRAMES = (("a", "b"), ("/", " b"), ("- ", "\0"), ("— Failed", "a"))
 SIZE = 1_000
 
 
@@ -46,6 +52,45 @@ def _patterns() -> Iterator[tuple[str, re.Pattern[str], frozenset[str]]]:
                 yield f"{found.name}.{name}", _of_text(cast("re.Pattern[str] | re.Pattern[bytes]", value)), uses
 
 
+def _written_out() -> Iterator[tuple[str, re.Pattern[str], frozenset[str]]]:
+    """Each pattern that is compiled where it is used, and each one of the side of the editor, which needs an editor."""
+    for path in sorted(ROOT.rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
+        for node in ast.walk(ast.parse(source)):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _is_of_re(call, "compile"):
+                    uses = re.findall(rf"(?<![\w.]){name}\.(\w+)\b", source)
+                    if ".sublime_text" in module and (found := _literal(call)):
+                        yield f"{module}.{name}", found, frozenset(uses)
+                case ast.Call(func=ast.Attribute(attr=use)) if _is_of_re(node, *USES) and (found := _literal(node)):
+                    yield f"{module}: {found.pattern}", found, frozenset({use})
+                case _:
+                    pass
+
+
+def _is_of_re(call: ast.Call, *names: str) -> bool:
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="re"), attr=name):
+            return name in names
+        case _:
+            return False
+
+
+def _literal(call: ast.Call) -> re.Pattern[str] | None:
+    """The pattern of a call; None if it is a variable. What is put into it counts as a word."""
+    parts = call.args[0].values if isinstance(call.args[0], ast.JoinedStr) else call.args[:1]
+    if isinstance(call.args[0], ast.Name):
+        return None
+    pattern = "".join(str(part.value) if isinstance(part, ast.Constant) else "word" for part in parts)
+    flags = [
+        getattr(re, each.attr)
+        for each in (*call.args[1:], *(word.value for word in call.keywords))
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "re"
+    ]
+    return re.compile(pattern, functools.reduce(operator.or_, flags, 0))
+
+
 def _of_text(pattern: re.Pattern[str] | re.Pattern[bytes]) -> re.Pattern[str]:
     """The same pattern for texts."""
     if isinstance(pattern.pattern, str):
@@ -53,7 +98,7 @@ def _of_text(pattern: re.Pattern[str] | re.Pattern[bytes]) -> re.Pattern[str]:
     return re.compile(pattern.pattern.decode("latin-1"), pattern.flags | re.ASCII)
 
 
-PATTERNS = {name: (pattern, uses) for name, pattern, uses in _patterns()}
+PATTERNS = {name: (pattern, uses) for name, pattern, uses in chain(_patterns(), _written_out())}
 
 
 def _uses(pattern: re.Pattern[str], names: frozenset[str]) -> Iterator[Callable[[str], object]]:
@@ -87,6 +132,12 @@ def _grows_too_fast(use: Callable[[str], object], text: Callable[[int], str]) ->
         if min(_time(lambda: use(long)) for _ in range(3)) <= 10 * before:
             return False
     return True
+
+
+def test_the_patterns_of_all_rooms_are_there():
+    rooms = {name.split(".")[1].partition(":")[0] for name in PATTERNS}
+    assert {"chats", "clis", "conversation", "server", "sublime_text"} <= rooms
+    assert len([name for name in PATTERNS if ".sublime_text" in name]) >= 9
 
 
 def test_a_clock_that_is_too_coarse_shows_nothing(monkeypatch: pytest.MonkeyPatch):

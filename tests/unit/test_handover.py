@@ -506,3 +506,24 @@ def test_windows_that_close_during_a_reload_are_given_up(start: Callable[[], Run
     for window in (2, 3):
         until(lambda window=window: is_refused(ports[window]))
     assert running.editor.ports[1] == ports[1]
+
+
+def test_a_client_that_says_nothing_holds_nobody_up_while_the_package_is_not_loaded(
+    start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "GRACE", 0.1)
+    monkeypatch.setattr(handover, "_REQUEST_LIMIT", 600.0)
+    running = start()
+    cli, _ = running.listening()
+    assert running.thread.stop(LIMIT, hand_over=True)
+    until(sys.modules[HOLDER].left.is_set)
+    silent = [socket.create_connection(("127.0.0.1", cli.port), LIMIT) for _ in range(3)]
+    try:
+        with Cli({"port": cli.port, "authToken": cli.token}) as other:
+            assert other.ask("tools/list").status_code == 503
+        silent[0].sendall(b"GET /mcp HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert silent[0].recv(12) == b"HTTP/1.1 503"
+    finally:
+        for connection in silent:
+            connection.close()
+    assert start().lock()["port"] == cli.port

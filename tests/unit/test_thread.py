@@ -309,6 +309,25 @@ def test_a_companion_may_be_stopped_at_any_moment(start: Callable[..., Running],
         assert not os.environ.keys() & set(VARIABLES)
 
 
+def test_what_begins_after_the_end_is_cancelled_too(start: Callable[..., Running]):
+    """As a stream that opens while everything ends. A task that nobody ends is an error in the log."""
+    running = start()
+    kept: list[asyncio.Task[None]] = []
+    begun: list[asyncio.Task[object]] = []
+
+    async def wait(companion: Companion) -> None:
+        """As a library's task, which ends with the loop."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            begun.append(companion._background(asyncio.Event().wait()))
+
+    running.do(lambda companion: kept.append(asyncio.get_running_loop().create_task(wait(companion))))
+    assert running.thread.stop(LIMIT)
+    [one] = begun
+    assert one.cancelled()
+
+
 def test_a_stop_that_takes_too_long_leaves_no_files(
     stormy: pytest.LogCaptureFixture, running: Running, lock_folder: Path, published_folder: Path
 ):

@@ -65,7 +65,7 @@ def find(folder: str, pattern: str, limit: int) -> list[str]:
 @lru_cache(64)
 def _translated(pattern: str) -> re.Pattern[str]:
     words: list[str] = []
-    for part in re.finditer(r"(\*\*/)|(\*)|\[([^\]]+)\]|\\(.)|(.)", pattern, re.DOTALL):
+    for part in re.finditer(r"(\*\*/)|(\*)|\[([^\]]{1,200})\]|\\(.)|(.)", pattern, re.DOTALL):
         folders, star, characters, escaped, other = part.groups()
         if folders:
             words.append(r"(?:[^/]+/)*")

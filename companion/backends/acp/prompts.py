@@ -35,7 +35,7 @@ class Prompts:
         stream: gets what happens to them.
         ask: sends a prompt's blocks and returns why the turn has stopped, or raises a ChatError.
         on_end: called when a turn is over, before that is told.
-        has_begun: whether the agent has said or done something in a prompt's turn, by the prompt's id.
+        has_begun: whether the agent has used a tool in a prompt's turn, by the prompt's id.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class Publisher:
         return self._history is not None
 
     def has_begun(self, prompt: str) -> bool:
-        """Whether the agent has said or done something in the turn of a prompt, the last one that has run."""
+        """Whether the agent has used a tool in the turn of a prompt, the last one that has run."""
         return prompt == self._begun
 
     def begin_history(self, session: str) -> None:
@@ -47,7 +47,7 @@ class Publisher:
             self._past = None
             if isinstance(event, events.UserMessageChunk):
                 return  # an echo: the prompt is there already
-            if isinstance(event, events.AgentMessageChunk | events.ToolCallUpdate):
+            if isinstance(event, events.ToolCallUpdate):
                 self._begun = running
             self._stream.publish(event, running)
             return

@@ -14,7 +14,7 @@ SIGNS = {"pending": "○", "in_progress": "◐", "completed": "✓", "failed": "
 _OWN = re.compile(rf"^([ \t]*[❯◆▸○◐✓✗?⚠◌◇—]){GAP}", re.MULTILINE)
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Including those that change the direction of the text."""
 _BREAK = re.compile(r"[\n\v\f\x1c-\x1e\x85\u2028\u2029]")
 _READ = 4

@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -256,8 +256,7 @@ class App:
         if host not in self._hosts:
             self._endpoint.refusals["host"] = time.time()
             return PlainTextResponse("Forbidden: unknown Host", 403)
-        origin = headers.get("origin")
-        if origin is not None and origin.lower() != f"http://{host}":
+        if any(origin.lower() != f"http://{host}" for origin in _all(headers, "origin")):
             return PlainTextResponse("Forbidden: foreign Origin", 403)
         scheme, _, token = headers.get("authorization", "").partition(" ")
         caller = self._endpoint.caller(token.strip())
@@ -407,6 +406,13 @@ class App:
                         await send({"type": "http.response.body", "body": b"", "more_body": False})
             stream.end()
             self._sessions.stream_closed(session, stream)
+
+
+def _all(headers: Mapping[str, str], name: str) -> Sequence[str]:
+    """Every value of a header, which a request may have more than once."""
+    if isinstance(headers, Headers):
+        return headers.getlist(name)
+    return [headers[name]] if name in headers else []
 
 
 async def _answered(session: Session) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ...chats.transcript.plain import flat
 from ...ids import WindowId
 from ..calls import AskLater, Post
 from ..panels import PanelItem, choose
@@ -50,8 +51,8 @@ class CheckpointPicker:
             window.status_message("QwenCompanion: Nothing has changed since then.")
             return
         count = len(preview.paths)
-        names = "\n".join(preview.paths[:_NAMES]) + ("\n…" if count > _NAMES else "")
-        left = "\n".join(preview.left[:_NAMES])
+        names = "\n".join(flat(path, 200) for path in preview.paths[:_NAMES]) + ("\n…" if count > _NAMES else "")
+        left = "\n".join(flat(path, 200) for path in preview.left[:_NAMES])
         question = f"Restore {count} file{'s' * (count != 1)}? What you have saved yourself stays.\n\n{names}"
         question += f"\n\nLeft alone:\n{left}" if left else ""
         if sublime.ok_cancel_dialog(question, "Restore"):

@@ -12,6 +12,7 @@ import sublime
 
 from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
+from ...chats.transcript.plain import flat
 from ...ids import WindowId
 from ..calls import AskLater
 from ..diff.listing import WrittenRows
@@ -398,7 +399,7 @@ class WrittenChanges:
             return
         files, changes = len(listing.rows), listing.changes
         counted = f"{changes} change{'s' * (changes != 1)} in {files} file{'s' * (files != 1)}"
-        names = "\n".join(row.path for row in listing.rows[:20]) + ("\n…" if files > 20 else "")
+        names = "\n".join(flat(row.path, 200) for row in listing.rows[:20]) + ("\n…" if files > 20 else "")
         question = f"Undo {counted}? Redo Change brings them back.\n\n{names}"
         if sublime.ok_cancel_dialog(question, "Undo All"):
             self._tell(lambda companion: companion.decisions.undo_all(number))

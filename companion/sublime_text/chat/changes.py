@@ -41,10 +41,7 @@ class QwenCompanionChatChangesCommand(_ChatCommand):
 
 def _list(chat: ChatView, found: Sequence[TurnChanges], at: int) -> None:
     turn = found[at]
-    items = [
-        changed_file(file.name.rpartition("/")[2], file.path, counts=(file.inserted, file.deleted))
-        for file in turn.files
-    ]
+    items = [changed_file(file.name.rpartition("/")[2], file.path, file.inserted, file.deleted) for file in turn.files]
     total = f"{'1 file' if len(turn.files) == 1 else f'{len(turn.files)} files'}, +{turn.inserted} −{turn.deleted}"
     told = MORE if turn.is_untold else BY_TOOLS if turn.by_tools else ""
     items.append(sublime.QuickPanelItem("All of them", told, total))

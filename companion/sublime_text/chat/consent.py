@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import sublime
 
 from ...agents import DAEMON_AGENT
+from ...chats.transcript.plain import flat, spelled
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
@@ -60,11 +61,10 @@ class Consent:
         if self.allows(agent.name):
             return True
         words = self._words
-        servers = (
-            "Like every agent, it gets these MCP servers:\n\n    {}\n\n".format("\n    ".join(words)) if words else ""
-        )
+        listed = "\n    ".join(map(spelled, words))
+        servers = f"Like every agent, it gets these MCP servers:\n\n    {listed}\n\n" if words else ""
         question = (
-            f"Start {agent.name} for this chat?\n\n    {shlex.join(agent.command)}\n\n{servers}"
+            f"Start {flat(agent.name, 80)} for this chat?\n\n    {spelled(shlex.join(agent.command))}\n\n{servers}"
             "It runs on this computer with your rights, in the folder of the chat, and ends with the chat. "
             "What you allow it to change is written by the editor."
         )

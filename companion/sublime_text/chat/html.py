@@ -180,11 +180,11 @@ class LinkItem(NamedTuple):
 def link_items(content: str) -> list[LinkItem]:
     """The links of a phantom's minihtml, in order."""
     found: list[LinkItem] = []
-    for line in re.split(r"<br>|<div[^>]*>", content.partition("</style>")[2]):
-        words = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", line)).split())
+    for line in re.split(r"<br>|<div[^<>]*>", content.partition("</style>")[2]):
+        words = " ".join(html.unescape(re.sub(r"<[^<>]+>", " ", line)).split())
         found += [
             LinkItem(html.unescape(caption), words, html.unescape(href))
-            for href, caption in re.findall(r'<a [^>]*href="([^"]*)">([^<]*)</a>', line)
+            for href, caption in re.findall(r'<a [^<>]*href="([^"]*)">([^<]*)</a>', line)
         ]
     return found
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
+from ...chats.transcript.plain import flat
 from ..buffers import write_all
 from ..panels import PanelItem, choose, say
 from .commands import _ChatCommand
@@ -169,7 +170,9 @@ class _Actions:
         self._ask(lambda chats: chats.sessions.archive(self._chat_id, self._session.id, is_archived=archives), done)
 
     def _delete(self) -> None:
-        question = f"Delete the conversation “{_title(self._session)}” and its history? It can't be brought back."
+        question = (
+            f"Delete the conversation “{flat(_title(self._session), 80)}” and its history? It can't be brought back."
+        )
         if sublime.ok_cancel_dialog(question, "Delete", "Qwen Companion"):
             self._ask(lambda chats: chats.sessions.delete(self._chat_id, self._session.id), "Deleted.")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ...chats.transcript.plain import flat
 from ..page import Page
 from ..panels import PanelItem, choose, say
 from . import html
@@ -63,7 +64,7 @@ class QwenCompanionChatSignOutCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask, since it counts beyond this chat."""
-        if sublime.ok_cancel_dialog(SIGN_OUT.format(agent=chat.agent), "Sign Out", "Qwen Companion"):
+        if sublime.ok_cancel_dialog(SIGN_OUT.format(agent=flat(chat.agent, 80)), "Sign Out", "Qwen Companion"):
             chat_id = chat.id
             adapter.ask_later(
                 chat.window,

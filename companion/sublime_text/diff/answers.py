@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ...chats.transcript.plain import flat
 from .kept import RejectedTexts, open_kept
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Answers:
         """Accept every diff of a window, after a question if the person has not seen all of them."""
         diffs = self._in_window(window)
         if unseen := [diff for diff in diffs if not diff.attention.was_shown]:
-            names = "\n".join(diff.review.name for diff in unseen[:20])
+            names = "\n".join(flat(diff.review.name, 200) for diff in unseen[:20])
             question = f"Accept {len(diffs)} diff{'s' * (len(diffs) != 1)}, {len(unseen)} not viewed?\n\n{names}"
             if not sublime.ok_cancel_dialog(question, "Accept All"):
                 return

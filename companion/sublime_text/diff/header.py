@@ -25,7 +25,7 @@ div {{ padding: 0.3rem 0.6rem; background-color: var(--tint); font-family: syste
 _MOVES = '<a href="previous">‹</a><a href="next">›</a>'
 ANSWERS = f'<a class="accept" href="accept">✓ Accept</a> <a class="reject" href="reject">✗ Reject</a> {_MOVES}'
 GLYPHS = f'<a class="accept" href="accept">✓</a><a class="reject" href="reject">✗</a>{_MOVES}'
-_TAG = re.compile(r"<[^>]+>")
+_TAG = re.compile(r"<[^<>]+>")
 _LINK_PADDING = 2
 """Columns of the paddings of a link, and of the header."""
 

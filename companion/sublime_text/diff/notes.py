@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ..windows import real_path
 from .marks import are_few
 
 if TYPE_CHECKING:
@@ -57,4 +58,4 @@ def place(lines: Sequence[Points], caret: int) -> str:
 
 
 def _is_below(path: str, folder: str) -> bool:
-    return any(Path(spell(path)).is_relative_to(spell(folder)) for spell in (os.path.normcase, os.path.realpath))
+    return any(Path(spell(path)).is_relative_to(spell(folder)) for spell in (os.path.normcase, real_path))

@@ -64,7 +64,8 @@ class Interleavings(RuleBasedStateMachine):
 
     @initialize(start=st.dictionaries(names, contents), is_committed=st.booleans())
     def begin(self, start: dict[str, bytes], is_committed: bool) -> None:
-        rounds_of_one.FORMATTING = 0.0
+        self.formatting = patch.object(rounds_of_one, "FORMATTING", 0.0)
+        self.formatting.start()
         self.folder = Folder(self.base)
         for name, content in start.items():
             self.folder.write(name, content)
@@ -357,6 +358,8 @@ class Interleavings(RuleBasedStateMachine):
             assert not {*OWN, f"{NESTED}/inside.txt"} & set(self.folder.listed())
 
     def teardown(self) -> None:
+        if hasattr(self, "formatting"):
+            self.formatting.stop()
         shutil.rmtree(self.base, ignore_errors=True)
 
 

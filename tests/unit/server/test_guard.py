@@ -81,6 +81,13 @@ def test_a_foreign_origin_is_403_before_the_token_is_checked(cli: Cli, method: s
         assert cli.send(method, path, origin=origin, authorization=None).status_code == 403
 
 
+def test_a_foreign_origin_beside_our_own_is_403(cli: Cli):
+    own = f"http://127.0.0.1:{cli.port}"
+    for origins in ((own, "http://evil.example"), ("http://evil.example", own)):
+        headers = [*cli.headers().items(), *(("origin", origin) for origin in origins)]
+        assert cli.http.request("POST", "/mcp", headers=headers).status_code == 403
+
+
 def test_our_own_origin_is_accepted(cli: Cli):
     """The MCP inspector's way of asking."""
     assert cli.send(path="/none", origin=f"http://127.0.0.1:{cli.port}").status_code == 404

@@ -238,6 +238,34 @@ def session_prompt(params):
     run(test())
 
 
+def test_an_agent_that_also_says_that_it_wants_a_sign_in_gets_the_prompt_again(project: Path, tmp_path: Path):
+    script = (
+        SCRIPT
+        + """
+def session_prompt(params):
+    if not is_in():
+        say("Please run /login.")
+        raise Failure(-32000, "Authentication required")
+    say("Answered.")
+    return {"stopReason": "end_turn"}
+"""
+    )
+
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
+        async with chatting(project, agent) as room:
+            (tmp_path / "script.py.in").unlink()
+            room.say("Hello")
+            await room.shows("Please run /login.")
+            await room.shows("A wants you to sign in.")
+            assert room.render.status.running is not None
+            await room.chats.sign_in.authenticate(CHAT, "g")
+            await room.shows("Answered.")
+
+    run(test())
+
+
 def test_an_authenticate_that_changes_nothing_is_no_success(project: Path, tmp_path: Path):
     script = SCRIPT.replace('pathlib.Path(sys.argv[1] + ".in").touch()\n    return', "return")
 
