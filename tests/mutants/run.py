@@ -21,6 +21,7 @@ from mutant import ROOT, GoneError, Mutant, read
 NEEDED = (
     "companion",
     "headless",
+    "docs",
     "tests/unit",
     "tests/sublime",
     "tests/npm/agents/claude-agent-acp/node_modules/@agentclientprotocol/sdk/schema",
