@@ -95,7 +95,7 @@ class TestVim(ChatCase):
         self.window.focus_view(self.view)
         yield lambda: self.window.active_panel() == "console"
         self.view.show_popup("a popup", sublime.PopupFlags.COOPERATE_WITH_AUTO_COMPLETE)
-        yield lambda: self.view.is_popup_visible()
+        yield self.view.is_popup_visible
         self.assertEqual(self.escape(), ("noop", {}))
         yield lambda: not self.view.is_popup_visible()
         self.assertEqual(self.window.active_panel(), "console")
