@@ -106,6 +106,19 @@ class TestOnward(ChangesCase):
         opened = lambda: self.window.find_open_file(str(self.other))  # noqa: E731
         yield {"condition": lambda: opened() and self.window.active_view() == opened(), "timeout": LIMIT}
 
+    def test_the_next_file_is_not_opened_in_a_window_that_was_left(self) -> Steps:
+        """It could come to the front with that (sublimehq/sublime_text#4407)."""
+        front = yield from self.another_window()
+        self.window.bring_to_front()
+        yield {"condition": lambda: sublime.active_window() == self.window, "timeout": LIMIT}
+        self.code.run_command("select_all")
+        self.code.run_command("qwen_companion_keep_change")
+        front.bring_to_front()
+        yield from self.waits(other=("modified", 1))
+        yield {"condition": lambda: self.screen.said("code.txt is reviewed."), "timeout": LIMIT}
+        self.assertEqual(sublime.active_window(), front)
+        self.assertIsNone(self.window.find_open_file(str(self.other)))
+
     def test_a_caret_that_was_moved_meanwhile_stays(self) -> Steps:
         """The change is kept all the same."""
         self.put_caret(self.code, 3)

@@ -18,7 +18,7 @@ from ..calls import AskLater
 from ..diff.listing import WrittenRows
 from ..notices import NOTICES
 from ..style import COLOURS
-from ..windows import Focus, is_code, real_path, views_of_file
+from ..windows import Focus, is_code, is_in_front, real_path, views_of_file
 from .onward import Decision, Onward, behind
 from .sides import Lines, Sides
 from .view import WrittenView
@@ -348,7 +348,7 @@ class WrittenChanges:
         if done is None or not window.is_valid():
             return
         said = f"{done.path} is reviewed. {_counted(listing)}"
-        if listing.rows and onward.stays(self._focus.last(window)):
+        if listing.rows and is_in_front(window) and onward.stays(self._focus.last(window)):
             self._open_at(window, listing.rows, behind(listing.rows, done), 1, said)
         else:
             window.status_message(f"QwenCompanion: {said}")
