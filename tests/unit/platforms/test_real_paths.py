@@ -137,6 +137,17 @@ def test_a_link_that_may_have_moved_is_not_followed_where_that_matters(disk: Dis
     assert paths.of(["/share/a"], is_exact=True) == {"/share/a": os.path.normcase(os.path.normpath("/share/a"))}
 
 
+def test_what_a_path_leads_to_is_not_known_while_its_disk_hangs(disk: Disk, monkeypatch: pytest.MonkeyPatch):
+    disk.answers.set()
+    paths = RealPaths(disk.resolve)
+    assert paths.known(["/share/a", "/b"]) == {"/share/a": "/real/share/a", "/b": "/real/b"}
+    disk.answers.clear()
+    monkeypatch.setattr(real_paths, "LIMIT", 0.1)
+    paths.of(["/share/a"], is_exact=True)
+    monkeypatch.setattr(real_paths, "LIMIT", 600.0)
+    assert paths.known(["/share/a", "/b"]) == {"/b": "/real/b"}
+
+
 def test_what_no_path_can_be_is_left_as_it_is(tmp_path: Path):
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
