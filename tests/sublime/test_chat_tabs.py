@@ -375,7 +375,6 @@ class TestMoving(TabsCase):
         yield lambda: self.chats.of("open")[-1] == opened
         self.assertEqual([chat.id for chat in self.adapter.chats.within(there)], [self.second.id])
 
-
     def test_a_tab_whose_agent_ends_with_the_window_that_it_came_from_says_so(self) -> Steps:
         self.about(self.second)
         self.show(self.message("Hello"), session="own", running="turn")
