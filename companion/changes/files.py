@@ -85,7 +85,7 @@ def set_mode(root: str, path: str, mode: str, full_mode: int | None = None) -> N
         found = os.lstat(full).st_mode
         readers = (found & 0o444) >> 2
         wanted = (found | readers if mode == PROGRAM else found & ~0o111) & 0o7777
-        os.chmod(full, wanted if full_mode is None else full_mode)
+        _chmod(full, wanted if full_mode is None else full_mode)
     except WriteRefusedError:
         raise
     except OSError as error:
@@ -146,12 +146,21 @@ def _file(full: str, path: str, mode: str, data: bytes, full_mode: int | None) -
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
         if permissions is not None:
-            os.chmod(temporary, permissions)
+            _chmod(temporary, permissions)
         rename(temporary, full)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _chmod(full: str, permissions: int) -> None:
+    """Set the permissions if they are others: whoever may write a file may not always do that, nor has every disk them.
+
+    Raises OSError.
+    """
+    if stat.S_IMODE(os.lstat(full).st_mode) != permissions:
+        os.chmod(full, permissions)
 
 
 def _permissions(full: str, path: str, mode: str, full_mode: int | None) -> int | None:

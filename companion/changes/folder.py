@@ -266,7 +266,12 @@ class Folder:
         closed = [write for write in writes if write.path not in unsaved and write not in shown]
         # All at once: on a busy machine each way to the other thread and back takes longer than the write.
         done, refused = await self.call(self.undo.write_all, closed) if closed else ([], [])
+        if closed and shown:  # that took a while
+            opened = await self._editor.open_files()
+            unsaved |= {write.path for write in shown if opened.get(self._full(write))}
         for write in shown:
+            if write.path in unsaved:
+                continue
             try:
                 await self._apply_in_editor(self._full(write), write)
             except OSError as error:

@@ -88,8 +88,9 @@ class RecentLooks:
         if not found:
             return None
         own = found[:1]
-        for each in found[1:]:
+        for at, each in enumerate(found[1:], 1):
             if each.is_named or each.written > until:
+                self._found[path] = found[at:]
                 return SavedPart(found[0], own[-1])
             own.append(each)
         is_last = now in (0, own[-1].written) or now <= until

@@ -17,6 +17,7 @@ from ..review.disk import Stamp, stamp
 from . import files, hunks
 from .entries import LINK, Difference, Entry
 from .files import WriteRefusedError
+from .modes import on_disk
 from .notes import MAX_NOTES, limited, undone_notes
 from .round import Round
 from .rows import is_comparable
@@ -40,6 +41,8 @@ class Write:
     expected: Entry | None
     full_mode: int | None = None
     """The permissions, if they are known."""
+    is_baseline: bool = False
+    """Whether `expected` is what the baseline has."""
 
 
 class RoundUndo:
@@ -50,7 +53,7 @@ class RoundUndo:
         self._store = round_.store
         self._known: dict[str, bytes] = {}
         """Contents that were read together."""
-        self._base: dict[str, Entry] = {}
+        self._base: dict[str, Entry | None] = {}
         """Entries of the baseline that were read together."""
 
     @property
@@ -67,7 +70,8 @@ class RoundUndo:
             if content is None:
                 raise WriteRefusedError(f"{path} has changed since")
             if content == data[found.before.blob]:
-                return [Write(path, found.before.mode, content, found.after, self._mode_of(path, found.before))]
+                full_mode = self._store.modes.of(path, found.before, found.before)
+                return [Write(path, found.before.mode, content, found.after, full_mode)]
             return [Write(path, found.after.mode, content, found.after)]
         return self._plan(found)
 
@@ -90,7 +94,8 @@ class RoundUndo:
         """Read what is known of files and of what they are to be with few processes, for as long as this lasts."""
         listed = [(path, entry) for path, entry in targets if entry]
         self._known = self._store.read(entry.blob for _, entry in listed)
-        self._base = self._store.entries(self._state.base, [path for path, _ in listed])
+        paths = [path for path, _ in listed]
+        self._base = dict.fromkeys(paths) | self._store.entries(self._state.base, paths)
         try:
             yield
         finally:
@@ -114,11 +119,9 @@ class RoundUndo:
         data = self._store.read([target.blob]).get(target.blob) if data is None else data
         if data is None:
             raise WriteRefusedError(f"what {path} was before is lost: it is over 10 MB and not in git")
-        return Write(path, target.mode, data, expected, self._mode_of(path, target))
-
-    def _mode_of(self, path: str, target: Entry) -> int | None:
-        base = self._base.get(path) or self._store.entry(self._state.base, path)
-        return self._store.modes.of(path, target, base)
+        base = self._base[path] if path in self._base else self._store.entry(self._state.base, path)
+        full_mode = self._store.modes.of(path, target, base)
+        return Write(path, target.mode, data, expected, full_mode, expected is not None and expected == base)
 
     def check(self, write: Write) -> None:
         """Raise WriteRefusedError unless the disk still is what was compared. Copies what the store lacks."""
@@ -126,7 +129,16 @@ class RoundUndo:
             raise WriteRefusedError(f"{write.path} has changed since")
         if write.expected and write.expected.why == "large":
             self._store.write_file(write.path)
-        self._store.modes.leave(self._round.root, write.path)
+        if not write.is_baseline:
+            self._store.modes.leave(self._round.root, write.path)
+        elif write.expected and write.full_mode and write.full_mode & 0o200:
+            self._make_writable(write.path, write.expected)
+
+    def _make_writable(self, path: str, base: Entry) -> None:
+        """An undo has made a file read-only, as its baseline is: that is no wish to keep it from being taken back."""
+        found = on_disk(self._round.root, path)
+        if found is not None and not found & 0o222 and found == self._store.modes.of(path, base, base):
+            files.set_mode(self._round.root, path, base.mode, found | 0o200)
 
     def write(self, write: Write) -> None:
         """Write a file that is not open in the editor. Raises WriteRefusedError."""
@@ -172,7 +184,8 @@ class RoundUndo:
                 raise WriteRefusedError(f"{write.path} has changed since")
             files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)
         elif write.full_mode is not None:
-            files.set_mode(self._round.root, write.path, write.mode, write.full_mode)
+            with contextlib.suppress(WriteRefusedError):  # the text is there, and `finish` tells what isn't
+                files.set_mode(self._round.root, write.path, write.mode, write.full_mode)
 
     def notes(self, path: str = "", key: str = "", lines: tuple[int, int] | None = None) -> dict[str, list[str]]:
         """For each file that is going to be undone, or for one of them, the lines for the agents that changed it."""
@@ -193,17 +206,33 @@ class RoundUndo:
 
         `notes` has the lines for the agents, by path.
         """
-        before = self._store.entries(self._state.now, [write.path for write in writes])
-        failed = [write.path for write in writes if not self.is_written(write)]
-        self._look_at_own([write.path for write in writes], at_work)
-        after = self._store.entries(self._state.now, [write.path for write in writes])
-        done = {write.path: (before.get(write.path), after.get(write.path)) for write in writes}
+        paths = [write.path for write in writes]
+        before = self._store.entries(self._state.now, paths)
+        failed = [write.path for write in writes if not self._is_as_it_should_be(write)]
+        after = {write.path: Entry(write.mode, files.blob_id(write.data)) for write in writes if write.data is not None}
+        try:
+            self._look_at_own(paths, at_work)
+            after = self._store.entries(self._state.now, paths)
+        finally:  # whatever the look has met, it can be taken back
+            self._remember(what, {path: (before.get(path), after.get(path)) for path in paths}, failed, notes)
+        self._round.save()
+        return failed
+
+    def _is_as_it_should_be(self, write: Write) -> bool:
+        mode = on_disk(self._round.root, write.path) if write.full_mode is not None else None
+        return self.is_written(write) and mode == write.full_mode
+
+    def _remember(
+        self,
+        what: str,
+        done: dict[str, tuple[Entry | None, Entry | None]],
+        failed: Sequence[str],
+        notes: Mapping[str, Sequence[str]],
+    ) -> None:
         agents = {path: self._state.agents[path] for path in done if path in self._state.agents}
         told = [line for path in done if path not in failed for line in notes.get(path, ())]
         operation = Operation(what, done, agents, time.time(), notes=limited(told))
         self._state.undone = [*self._state.undone, operation][-OPERATIONS_KEPT:]
-        self._round.save()
-        return failed
 
     def _look_at_own(self, paths: Iterable[str], at_work: Sequence[str]) -> None:
         """Look at what was written here, which is nobody's change."""

@@ -38,7 +38,7 @@ from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.reports import StatusReports
 from .window_state import windows_to_serve
-from .windows import OWN_SAVES, Focus, encodings_of
+from .windows import Focus, encodings_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -66,7 +66,6 @@ class Adapter:
     def __init__(self) -> None:
         self._bridge = UiBridge()
         self.focus = Focus()
-        self.own_saves = OWN_SAVES
         self.scratch = ScratchWindow()
         self.check: EditorCheck | None = None
         """The check of the editor while it runs."""

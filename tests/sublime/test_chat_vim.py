@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sublime
+
 from .chat_case import ChatCase, Steps
 
 ALL = ("allow_once", "allow_always", "reject_once")
@@ -79,6 +81,36 @@ class TestVim(ChatCase):
         self.set_setting("chat_vim_keys", True)
         yield lambda: not self.view.settings().has("__vi_external_disable")
         self.assertIsNone(self.listener().on_text_command(self.view, "exit_insert_mode", None))
+
+    def test_escape_of_vintage_ends_what_the_editor_shows_before_it_cancels_a_turn(self) -> Steps:
+        """A popup, then a panel, then all carets but one: the conditions of our own key, which it is in place of."""
+        self.set_setting("chat_vim_keys", False)
+        yield lambda: self.view.settings().get("__vi_external_disable") is True
+        self.show(self.message("Hello"), running="turn")
+        self.type("one two")
+        yield from self.settled()
+        start = self.view.size() - len("one two")
+        self.view.sel().add(sublime.Region(start + 3))
+        self.window.run_command("show_panel", {"panel": "console"})
+        self.window.focus_view(self.view)
+        yield lambda: self.window.active_panel() == "console"
+        self.view.show_popup("a popup", sublime.PopupFlags.COOPERATE_WITH_AUTO_COMPLETE)
+        yield self.view.is_popup_visible
+        self.assertEqual(self.escape(), ("noop", {}))
+        yield lambda: not self.view.is_popup_visible()
+        self.assertEqual(self.window.active_panel(), "console")
+        self.assertEqual(self.escape(), ("noop", {}))
+        yield lambda: self.window.active_panel() is None
+        self.assertEqual(len(self.view.sel()), 2)
+        self.assertEqual(self.escape(), ("single_selection", {}))
+        self.view.run_command("single_selection")
+        self.assertEqual(self.chats.of("cancel"), [])
+        self.assertEqual(self.escape(), ("noop", {}))
+        yield from self.told("cancel")
+
+    def escape(self) -> object:
+        """What becomes of Escape of Vintage."""
+        return self.listener().on_text_command(self.view, "exit_insert_mode", None)
 
     def test_enter_of_vintage_opens_what_the_transcript_names(self) -> Steps:
         enter = {"motion": "move", "motion_args": {"by": "lines", "forward": True, "extend": True}}

@@ -119,7 +119,7 @@ class TestTold(CompanionCase):
         )
 
     def paths(self) -> list[str]:
-        return [file["path"] for file in self.cli.context["openFiles"]]
+        return [file["path"] for file in self.cli.context.get("openFiles", [])]
 
     def set_project(self, settings: dict[str, Any]) -> None:
         folders = [{"path": str(self.folder)}]

@@ -175,9 +175,19 @@ def _of_vim(chat: ChatView, command: str, args: Args) -> tuple[str, Args] | None
     """What our own key does, where the keymap of Vintage goes before it."""
     if is_enter(command, args) and not chat.text.is_in_prompt:
         return "qwen_companion_chat_follow", {}
-    if not is_needless_escape(chat.view, command):
-        return None
-    if _CONTEXTS[f"{CHAT_SETTING}_running"](chat) and (adapter := package.adapter()):
+    return _escape(chat) if is_needless_escape(chat.view, command) else None
+
+
+def _escape(chat: ChatView) -> tuple[str, Args]:
+    """What Escape does without Vintage, in the order of the editor's keymap, which ours follows."""
+    view, window = chat.view, chat.view.window()
+    if view.is_popup_visible():
+        view.hide_popup()
+    elif window and window.active_panel():
+        window.run_command("hide_panel", {"cancel": True})
+    elif len(view.sel()) > 1:
+        return "single_selection", {}
+    elif _CONTEXTS[f"{CHAT_SETTING}_running"](chat) and (adapter := package.adapter()):
         adapter.chats.cancel(chat)
     return "noop", {}
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 import sys
 from pathlib import Path
 
 import pytest
+
+from companion.changes.files import WriteRefusedError
 
 from .folders import Folder, tree
 from .work import LINES
@@ -27,6 +31,10 @@ def folder(tmp_path: Path) -> Folder:
 
 def permissions(folder: Folder, path: str) -> int:
     return stat.S_IMODE((folder.path / path).stat().st_mode)
+
+
+def refused(*_: object) -> None:
+    raise PermissionError(errno.EPERM, "Operation not permitted")
 
 
 def replaced(folder: Folder, path: str, mode: int, text: str = AGENTS) -> None:
@@ -109,6 +117,78 @@ def test_a_program_that_is_none_any_more_is_one_again_for_the_same_users(folder:
     assert folder.listed() == {"own": "mode", "secret": "mode"}
     assert folder.undo_all() == []
     assert (permissions(folder, "own"), permissions(folder, "secret")) == (0o700, 0o600)
+
+
+def test_what_was_undone_in_a_read_only_file_comes_back(folder: Folder):
+    """An agent has made it writable first, and undo makes it read-only again."""
+    (folder.path / "a.py").chmod(0o444)
+    folder.round.begin()
+    before = tree(folder.path)
+    replaced(folder, "a.py", 0o644)
+    folder.look()
+    agents = tree(folder.path)
+    assert folder.undo_all() == []
+    assert tree(folder.path) == before
+    folder.redo()
+    assert tree(folder.path) == agents
+
+
+def test_a_file_that_is_made_read_only_after_an_undo_is_left_alone(folder: Folder):
+    folder.write("a.py", AGENTS)
+    folder.look()
+    assert folder.undo_all() == []
+    (folder.path / "a.py").chmod(0o444)
+    with pytest.raises(WriteRefusedError, match="read-only"):
+        folder.redo()
+    assert folder.read("a.py").decode() == LINES
+
+
+def test_a_second_try_to_take_an_undo_back_has_the_permissions_too(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    replaced(folder, "a.py", 0o600)
+    folder.look()
+    agents = tree(folder.path)
+    assert folder.undo_all() == []
+    with monkeypatch.context() as patched:
+        patched.setattr("companion.changes.files.rename", refused)
+        with pytest.raises(WriteRefusedError, match="can't be written"):
+            folder.redo()
+    folder.redo()
+    assert tree(folder.path) == agents
+
+
+def test_permissions_that_are_right_are_not_set_again(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    """A file of another user, or one on a disk without permissions, can be written and refuses that."""
+    folder.write("a.py", AGENTS)
+    (folder.path / "b.py").unlink()
+    folder.look()
+    writes, _ = folder.undoing.plan_all()
+    folder.write("a.py", LINES)  # as the editor saves it
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "chmod", refused)
+        for write in writes:
+            if write.path == "a.py":
+                folder.undoing.force(write)
+            else:
+                folder.undoing.write(write)
+    assert folder.undoing.finish("Undo", writes) == []
+    assert folder.listed() == {}
+
+
+def test_permissions_that_can_not_be_set_are_told_and_the_text_can_come_back(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    """The editor has saved the file by then."""
+    replaced(folder, "secret", 0o644)
+    folder.look()
+    writes, _ = folder.undoing.plan_all()
+    folder.write("secret", LINES)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "chmod", refused)
+        for write in writes:
+            folder.undoing.force(write)
+    assert folder.undoing.finish("Undo", writes) == ["secret"]
+    folder.redo()
+    assert folder.read("secret").decode() == AGENTS
 
 
 def test_a_checkpoint_brings_permissions_back(folder: Folder):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from companion.changes import places
+from companion.changes.git import GitError
+from companion.changes.store import Store
+from companion.changes.undo import RoundUndo, Write
 from companion.ids import WindowId
 from companion.platforms import files as replacing
 
@@ -52,6 +56,61 @@ def test_a_disk_that_is_full_in_the_middle_of_undo_all_leaves_the_rest_listed(
         work.decisions.undo_all(WINDOW)
         await work.until(lambda: not work.rows)
         assert tree(work.path) == before
+
+    run(test)
+
+
+def test_an_undo_that_can_not_be_looked_at_afterwards_can_be_taken_back(run: Any, monkeypatch: pytest.MonkeyPatch):
+    """The disk may be full by then, also for the snapshots."""
+
+    async def test(work: Work) -> None:
+        await work.begun()
+        (work.path / "a.py").write_text("agent\n")
+        (work.path / "new.txt").write_text("")
+        await work.until(lambda: len(work.rows) == 2)
+        look = Store.look
+
+        def full(store: Store, *args: Any, **kwargs: Any) -> Any:
+            if not (work.path / "new.txt").exists():
+                raise GitError("No space left on device")
+            return look(store, *args, **kwargs)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "look", full)
+            work.decisions.undo_all(WINDOW)
+            await work.until(lambda: any("No space left" in said for said, _ in work.editor.said))
+        await work.until(lambda: not work.rows)
+        assert (work.path / "a.py").read_text() == LINES
+        work.decisions.redo(WINDOW)
+        await work.until(lambda: len(work.rows) == 2)
+        assert (work.path / "a.py").read_text() == "agent\n"
+        assert (work.path / "new.txt").read_text() == ""
+
+    run(test)
+
+
+def test_what_is_typed_while_other_files_are_undone_is_not_replaced(run: Any, monkeypatch: pytest.MonkeyPatch):
+    async def test(work: Work) -> None:
+        (work.path / "other.txt").write_text(LINES)
+        await work.begun()
+        for name in ("a.py", "other.txt"):
+            (work.path / name).write_text("agent\n")
+        await work.until(lambda: len(work.rows) == 2)
+        path = str(work.path / "a.py")
+        work.editor.buffers[path] = "agent\n"
+        write_all = RoundUndo.write_all
+
+        def typed(undo: RoundUndo, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
+            work.editor.buffers[path] = "agent\ntyped\n"
+            work.editor.unsaved.add(path)
+            return write_all(undo, writes)
+
+        monkeypatch.setattr(RoundUndo, "write_all", typed)
+        work.decisions.undo_all(WINDOW)
+        await work.until(lambda: any("a.py has unsaved edits" in said for said, _ in work.editor.said))
+        assert work.editor.buffers[path] == "agent\ntyped\n"
+        assert (work.path / "a.py").read_text() == "agent\n"
+        await work.until(lambda: set(work.rows) == {"a.py"})
 
     run(test)
 

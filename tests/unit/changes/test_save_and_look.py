@@ -98,6 +98,20 @@ def test_what_an_agent_has_named_is_its_own_directly_after_a_save_too(folder: Fo
     assert folder.read("a.py").decode() == MINE
 
 
+def test_what_an_agent_writes_after_a_save_below_new_edits_is_still_told(folder: Folder):
+    """The word of the save comes after both looks, and the person has typed again by then."""
+    began = time.time_ns() - 10 * SECOND
+    write_at(folder, "a.py", MINE, began)
+    folder.look()
+    before = folder.round.state.now
+    write_at(folder, "a.py", BOTH, began + 8 * SECOND)
+    folder.look()
+    folder.round.saved("a.py", [AGENT], began, began)
+    below = folder.round.written_below("a.py", before)
+    assert below
+    assert (below.before.decode(), below.after.decode()) == (MINE, BOTH)
+
+
 def test_a_save_while_a_look_reads_an_agents_write_is_the_persons(folder: Folder, monkeypatch: pytest.MonkeyPatch):
     """The look has listed the file for what the agent has written; it reads what the person has saved."""
     began = time.time_ns()
