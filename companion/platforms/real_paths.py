@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 LIMIT = 1.0
-"""Seconds that the first question about a folder waits for its disk. While it hangs, there is no second one."""
+"""Seconds that a question waits for disks at most. A folder whose disk hangs is not asked about a second time."""
 FRESH = 1.0
 """Seconds for which an answer counts."""
 MOST = 4096
@@ -51,22 +51,41 @@ class RealPaths:
         return {path: found[path] if path in found else _plain(path) for path in paths}
 
     def _ask(self, paths: Sequence[str]) -> None:
+        """Look at all of them on one thread; if that hangs, at the others at once, on one thread for each folder."""
+        left = self._wait(self._begin(paths), LIMIT / 2)
+        by_folder: dict[str, list[str]] = {}
+        for path in left:
+            by_folder.setdefault(os.path.dirname(path), []).append(path)
+        looks = [self._begin(each) for each in by_folder.values()]
+        end = time.monotonic() + LIMIT / 2
+        for look in looks:
+            self._wait(look, max(0.0, end - time.monotonic()))
+
+    def _begin(self, paths: Sequence[str]) -> _Look:
         look = _Look(paths)
         threading.Thread(target=self._look, args=(look,), name="qwen-companion-links", daemon=True).start()
-        if not look.over.wait(LIMIT):
-            with self._lock:
-                if look.over.is_set():
-                    return
-                look.hangs_in = os.path.dirname(look.at)
-                self._hanging[look.hangs_in] = self._hanging.get(look.hangs_in, 0) + 1
+        return look
+
+    def _wait(self, look: _Look, seconds: float) -> Sequence[str]:
+        """Wait for a look; returns the paths in other folders that it does not come to because it hangs."""
+        if look.over.wait(seconds):
+            return ()
+        with self._lock:
+            if look.over.is_set():
+                return ()
+            at = look.at
+            look.hangs_in = os.path.dirname(look.paths[at])
+            self._hanging[look.hangs_in] = self._hanging.get(look.hangs_in, 0) + 1
+        return [path for path in look.paths[at + 1 :] if os.path.dirname(path) != look.hangs_in]
 
     def _look(self, look: _Look) -> None:
-        for path in look.paths:
-            look.at = path
+        for number, path in enumerate(look.paths):
+            look.at = number
+            at = time.monotonic()
             try:
-                found, at = self._resolve(path), time.monotonic()
+                found = self._resolve(path)
             except (OSError, ValueError):  # a loop of links, a character that no path has
-                found, at = _plain(path), time.monotonic()
+                found = _plain(path)
             with self._lock:
                 self._known[path] = found, at
                 if look.hangs_in is not None:
@@ -84,7 +103,8 @@ class _Look:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
-        self.at = paths[0]
+        self.at = 0
+        """Which of them it looks at."""
         self.over = threading.Event()
         self.hangs_in: str | None = None
         """The folder that it was waiting for when nobody waited for it any more."""
