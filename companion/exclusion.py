@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
 from glob import escape
 from typing import Literal, cast
 
+Resolve = Callable[[str], str]
+"""Gives a path without links."""
 Level = Literal["all", "files", "off"]
 LEVELS: tuple[Level, ...] = ("all", "files", "off")
 """From the one that tells most: names, cursor and selected text; names and cursor; nothing."""
@@ -55,17 +57,25 @@ class Told:
         but = ", ".join(map(_short, self.exclude[:SHOWN])) + (", …" if len(self.exclude) > SHOWN else "")
         return f"{what[self.level]}; never {but}" if but else what[self.level]
 
-    def is_excluded(self, path: str, folders: Sequence[str] = (), *, windows: bool = os.name == "nt") -> bool:
+    def is_excluded(
+        self,
+        path: str,
+        folders: Sequence[str] = (),
+        *,
+        real: Resolve | None = None,
+        windows: bool = os.name == "nt",
+    ) -> bool:
         """Whether a file or folder is never named, by its own path or by the one that its links lead to.
 
         `folders` are those that a glob with a leading slash begins in. Upper and lower case are the same, since they
-        are on many disks. Reads links from the disk, so this is not for an event loop.
+        are on many disks. Reads links from the disk, so this is not for an event loop, unless `real` gives what each of
+        these paths, made normal, leads to.
         """
         if not self.exclude:
             return False
         globs = list(map(_parsed, self.exclude))
-        roots = [_names(each) for folder in folders for each in _spellings(folder)] if _needs_roots(globs) else []
-        paths = [names for each in _spellings(path) for names in (_names(each), _without_disguise(_names(each)))]
+        roots = [_names(each) for folder in folders for each in _spellings(folder, real)] if _needs_roots(globs) else []
+        paths = [names for each in _spellings(path, real) for names in (_names(each), _without_disguise(_names(each)))]
         if windows and any(_SHORT.fullmatch(name) for names in paths for name in names):
             return True  # nobody can tell which file it is: `realpath` gives the long name of one that exists
         return any(_matches(glob, names, roots) for glob in globs for names in paths)
@@ -82,9 +92,9 @@ class Told:
         roots = [_names(each) for each in folders] if _needs_roots(globs) else []
         return any(_matches(glob, names, roots) for glob in globs)
 
-    def refusal(self, paths: Sequence[str], folders: Sequence[str] = ()) -> str | None:
-        """A sentence about the first excluded one of these paths; None if all may go."""
-        excluded = next((path for path in paths if self.is_excluded(path, folders)), None)
+    def refusal(self, paths: Sequence[str], folders: Sequence[str] = (), *, real: Resolve | None = None) -> str | None:
+        """A sentence about the first excluded one of these paths; None if all may go. `real`: as for `is_excluded`."""
+        excluded = next((path for path in paths if self.is_excluded(path, folders, real=real)), None)
         if excluded is None:
             return None
         name = next((name for name in reversed(_names(excluded)) if name), excluded)
@@ -159,11 +169,11 @@ def _short(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def _spellings(path: str) -> set[str]:
+def _spellings(path: str, real: Resolve | None) -> set[str]:
     """A path as it is given, and without symbolic links."""
     plain = os.path.normpath(path)
     try:
-        return {plain, os.path.realpath(plain)}
+        return {plain, (real or os.path.realpath)(plain)}
     except (OSError, ValueError):  # a loop of links, a character that no path has
         return {plain}
 

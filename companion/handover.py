@@ -46,7 +46,10 @@ _REQUEST_LIMIT = 3.0
 """Seconds that an answer may take to be read: on a machine as busy as at an upgrade, clients are slow as well. Whoever
 says nothing holds nobody up, however long that takes."""
 _CLOSE_LIMIT = 1.0
-"""Seconds in which a client that has its answer closes the connection. After that it may be reset."""
+"""Seconds for which a client that has its answer may send nothing before it closes the connection. After that it may be
+reset."""
+_DRAIN_LIMIT = 5.0
+"""Seconds that the rest of a request may take which has its answer, however often some of it comes."""
 _MOST_SILENT = 128
 """Connections of a window that wait for a request. Windows can look at 512 at the same time."""
 _LOOK = 0.1
@@ -144,14 +147,19 @@ class Holder(ModuleType):
         with self._lock:
             return [one for window in self._windows.values() for one in window["connections"]]
 
-    def keep(self, listener: socket.socket, connection: socket.socket) -> bool:
-        """Keep a new connection until its request comes, also for the next instance. Returns whether that is done."""
-        with self._lock:
+    def accept(self, listener: socket.socket) -> tuple[socket.socket, bool] | None:
+        """Accept a connection, and keep it until its request comes, also for the next instance.
+
+        Returns it and whether it is kept; None if an instance has the listener already. Raises OSError.
+        """
+        with self._lock:  # an instance that takes over now finds the client in the kernel's queue or here
             for window in self._windows.values():
-                if window["listener"] is listener and len(window["connections"]) < _MOST_SILENT:
-                    window["connections"].append((connection, b""))
-                    return True
-        return False
+                if window["listener"] is listener:
+                    connection, _ = listener.accept()
+                    if is_kept := len(window["connections"]) < _MOST_SILENT:
+                        window["connections"].append((connection, b""))
+                    return connection, is_kept
+        return None
 
     def drop(self, connection: socket.socket) -> bool:
         """Take one of these connections. Returns False if an instance has it already."""
@@ -277,8 +285,10 @@ def _answer_one(key: selectors.SelectorKey, holder: Holder, selector: selectors.
     found: Any = key.fileobj
     with contextlib.suppress(OSError, ValueError):  # as of a `select` that has too many
         if key.data is None:
-            connection = found.accept()[0]
-            if holder.keep(found, connection):
+            if (accepted := holder.accept(found)) is None:
+                return
+            connection, is_kept = accepted
+            if is_kept:
                 selector.register(connection, selectors.EVENT_READ, b"")
             else:
                 _answer(connection, holder)
@@ -297,7 +307,9 @@ def _answer(connection: socket.socket, holder: Holder, head: bytes = b"") -> Non
         connection.sendall(events or _refusal())
         connection.shutdown(socket.SHUT_WR)
         connection.settimeout(_CLOSE_LIMIT)
-        while connection.recv(65536):  # what is left of the request; a close before would be a reset
+        end = time.monotonic() + _DRAIN_LIMIT
+        # What is left of the request; a close before would be a reset.
+        while connection.recv(65536) and time.monotonic() < end:
             pass
 
 

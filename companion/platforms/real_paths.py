@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 LIMIT = 1.0
-"""Seconds that the first question about a folder waits for its disk. While it hangs, there is no second one."""
+"""Seconds that a question waits for disks at most. A folder whose disk hangs is not asked about a second time."""
 FRESH = 1.0
 """Seconds for which an answer counts."""
 MOST = 4096
@@ -36,7 +36,18 @@ class RealPaths:
 
         While the disk hangs, it is the path itself, or without `is_exact` what that has led to before.
         """
-        paths = dict.fromkeys(paths)
+        paths = tuple(dict.fromkeys(paths))
+        known = self._look_up(paths, is_exact=is_exact)
+        found = {path: real for path, (real, is_new) in known.items() if not is_exact or is_new}
+        return {path: found[path] if path in found else _plain(path) for path in paths}
+
+    def known(self, paths: Iterable[str]) -> Mapping[str, str]:
+        """What each path leads to now, without those whose disk hangs."""
+        found = self._look_up(tuple(dict.fromkeys(paths)), is_exact=True)
+        return {path: real for path, (real, is_new) in found.items() if is_new}
+
+    def _look_up(self, paths: Sequence[str], *, is_exact: bool) -> Mapping[str, tuple[str, bool]]:
+        """What is known of each path, and whether it is as new as it has to be."""
         oldest = time.monotonic() - (0.0 if is_exact else FRESH)
         with self._lock:
             asked = [path for path in paths if self._known.get(path, ("", oldest))[1] <= oldest]
@@ -47,44 +58,69 @@ class RealPaths:
             if len(self._known) > MOST:
                 self._known = {path: self._known[path] for path in paths if path in self._known}
             known = {path: self._known[path] for path in paths if path in self._known}
-        found = {path: real for path, (real, at) in known.items() if not is_exact or at >= oldest}
-        return {path: found[path] if path in found else _plain(path) for path in paths}
+        return {path: (real, at >= oldest) for path, (real, at) in known.items()}
 
     def _ask(self, paths: Sequence[str]) -> None:
+        """Look at all of them on one thread; if that takes long, on a thread for each other folder as well."""
+        end = time.monotonic() + LIMIT
+        looks = [self._begin(paths)]
+        if not looks[0].over.wait(LIMIT / 2):
+            looks += map(self._begin, self._others(looks[0]))
+        for look in looks:
+            if not look.over.wait(max(0.0, end - time.monotonic())):
+                self._give_up(look)
+
+    def _begin(self, paths: Sequence[str]) -> _Look:
         look = _Look(paths)
         threading.Thread(target=self._look, args=(look,), name="qwen-companion-links", daemon=True).start()
-        if not look.over.wait(LIMIT):
-            with self._lock:
-                if look.over.is_set():
-                    return
+        return look
+
+    def _others(self, look: _Look) -> Collection[Sequence[str]]:
+        """Take the paths from a look that are in other folders than where it is; returns them, by folder."""
+        with self._lock:
+            here = os.path.dirname(look.at)
+            by_folder: dict[str, list[str]] = {here: []}
+            for path in look.left:
+                by_folder.setdefault(os.path.dirname(path), []).append(path)
+            look.left = by_folder.pop(here)
+        return by_folder.values()
+
+    def _give_up(self, look: _Look) -> None:
+        with self._lock:
+            if not look.over.is_set():
                 look.hangs_in = os.path.dirname(look.at)
                 self._hanging[look.hangs_in] = self._hanging.get(look.hangs_in, 0) + 1
 
     def _look(self, look: _Look) -> None:
-        for path in look.paths:
-            look.at = path
+        while (path := self._next(look)) is not None:
+            at = time.monotonic()
             try:
-                found, at = self._resolve(path), time.monotonic()
+                found = self._resolve(path)
             except (OSError, ValueError):  # a loop of links, a character that no path has
-                found, at = _plain(path), time.monotonic()
+                found = _plain(path)
             with self._lock:
                 self._known[path] = found, at
-                if look.hangs_in is not None:
-                    break
+
+    def _next(self, look: _Look) -> str | None:
         with self._lock:
+            if look.left and look.hangs_in is None:
+                look.at = look.left.pop(0)
+                return look.at
             look.over.set()
             if look.hangs_in is not None:
                 self._hanging[look.hangs_in] -= 1
                 if not self._hanging[look.hangs_in]:
                     del self._hanging[look.hangs_in]
+        return None
 
 
 class _Look:
     """What a thread is to resolve."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        self.paths = paths
+        self.left = list(paths)
         self.at = paths[0]
+        """What it resolves now."""
         self.over = threading.Event()
         self.hangs_in: str | None = None
         """The folder that it was waiting for when nobody waited for it any more."""

@@ -38,7 +38,7 @@ from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.reports import StatusReports
 from .window_state import windows_to_serve
-from .windows import Focus, encodings_of
+from .windows import Focus, encodings_of, refusal
 
 if TYPE_CHECKING:
     import asyncio
@@ -217,7 +217,7 @@ class Adapter:
 
     def refusal(self, window: sublime.Window, paths: Sequence[str]) -> str | None:
         """A sentence about the first path that no CLI and no chat may be told of; None if all may be named."""
-        return self.settings.told(window).refusal(paths, window.folders())
+        return refusal(self.settings.told(window), paths, window.folders())
 
     def _wrong_setting(self, problem: Problem, window: WindowId | None) -> None:
         self.messenger.tell(str(problem), window)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
+import os
+from collections.abc import Generator, Mapping, Sequence
 
 import sublime
 
+from ..exclusion import Told
 from ..platforms.real_paths import RealPaths
 from ..review.disk import Encodings
 from .editor_facts import EDITOR
@@ -23,6 +25,7 @@ CODES_KEPT = 20
 """How many of the person's tabs that had the focus are remembered; when one closes, the editor focuses another."""
 PANEL_DELAY = 100
 """Milliseconds after which a view in a panel must have got the focus that it was given."""
+HANGS = "Nothing was sent: a disk does not answer, so nobody knows what the setting “context_exclude” excludes."
 _REAL_PATHS = RealPaths()
 
 
@@ -78,6 +81,29 @@ def encodings_of(path: str) -> Encodings:
     fallback = sublime.load_settings("Preferences.sublime-settings").get("fallback_encoding")
     default = Encodings()
     return Encodings(own[0] if own else "", fallback if isinstance(fallback, str) else default.fallback)
+
+
+def is_excluded(told: Told, path: str, folders: Sequence[str]) -> bool:
+    """Whether a file is never named: as `Told.is_excluded`, on the editor's thread.
+
+    While a disk hangs that this depends on, nobody knows, and so the file is excluded.
+    """
+    try:
+        return told.is_excluded(path, folders, real=_known([path, *folders]).__getitem__)
+    except KeyError:
+        return True
+
+
+def refusal(told: Told, paths: Sequence[str], folders: Sequence[str]) -> str | None:
+    """As `Told.refusal`, on the editor's thread."""
+    try:
+        return told.refusal(paths, folders, real=_known([*paths, *folders]).__getitem__)
+    except KeyError:
+        return HANGS
+
+
+def _known(paths: Sequence[str]) -> Mapping[str, str]:
+    return _REAL_PATHS.known(map(os.path.normpath, paths))
 
 
 def real_path(path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -79,6 +80,31 @@ class TestContext(ChatCase):
         view.set_name("new.pem")
         self.adapter.chats.look_at_context(self.window)
         yield lambda: self.chat.context is None
+
+    def test_a_disk_that_hangs_does_not_hold_up_the_editor_and_nothing_of_it_goes(self) -> Steps:
+        self.assertTrue(self.chat.context)
+        answers, resolve = threading.Event(), os.path.realpath
+
+        def hanging(path: Any, *args: Any, **options: Any) -> Any:
+            if str(path) == str(self.folder / "app.py"):
+                answers.wait(600)
+            return resolve(path, *args, **options)
+
+        try:
+            with patch("os.path.realpath", hanging):
+                self.adapter.chats.look_at_context(self.window)
+                self.assertIsNone(self.chat.context)
+                self.assertIn(
+                    "disk does not answer", self.adapter.refusal(self.window, [str(self.folder / "app.py")]) or ""
+                )
+                answers.set()
+                yield self.looked
+        finally:
+            answers.set()
+
+    def looked(self) -> bool:
+        self.adapter.chats.look_at_context(self.window)
+        return self.chat.context is not None
 
     def test_one_key_leaves_it_out_until_another_file_is_active(self) -> Steps:
         self.chat.text.to_prompt()

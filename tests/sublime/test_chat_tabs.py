@@ -375,6 +375,42 @@ class TestMoving(TabsCase):
         yield lambda: self.chats.of("open")[-1] == opened
         self.assertEqual([chat.id for chat in self.adapter.chats.within(there)], [self.second.id])
 
+    def test_a_tab_whose_agent_ends_with_the_window_that_it_came_from_says_so(self) -> Steps:
+        self.about(self.second)
+        self.show(self.message("Hello"), session="own", running="turn")
+        there = yield from self.another_window()
+        self.adapter.chats.activated(there, self.second.view)
+        self.adapter.chats.window_closed(self.window)
+        self.assertTrue(self.screen.said("Own was ended before it was done"))
+
+    def test_a_prompt_that_is_sent_as_the_turn_ends_goes_before_the_move(self) -> Steps:
+        """The frame of the turn's end knows nothing of it yet; to begin anew then would end its turn."""
+        self.about(self.second)
+        self.show(self.message("Hello"), session="own", running="turn", chosen_mode="plan")
+        there = yield from self.another_window()
+        self.adapter.chats.activated(there, self.second.view)
+        self.adapter.chats.send(self.second, "And now")
+        self.show(self.message("Hello"), session="own", state="done", chosen_mode="plan")
+        yield from self.told("send")
+        yield lambda: self.second._unshown == "taken"
+        yield from self.on_companion(lambda _: None)
+        self.assertEqual(self.chats.of("close"), [])
+        self.show(self.message("Hello"), session="own", running="next", chosen_mode="plan")
+        self.show(self.message("Hello"), session="own", state="done", chosen_mode="plan")
+        yield from self.comes_back_in(there)
+
+    def test_a_tab_that_is_moved_right_after_a_prompt_was_sent_waits_for_its_turn(self) -> Steps:
+        self.about(self.second)
+        self.show(self.message("Hello"), session="own")
+        there = yield from self.another_window()
+        self.adapter.chats.send(self.second, "Begin")
+        self.adapter.chats.activated(there, self.second.view)
+        yield from self.told("send")
+        yield lambda: self.second._unshown == "taken"
+        yield from self.on_companion(lambda _: None)
+        self.assertEqual(self.chats.of("close"), [])
+        self.assertIs(self.adapter.chats.find(self.second.view), self.second)
+
 
 class TestReload(TabsCase):
     """A reload, or a restart as far as it can be had here: the views are there, the package comes anew."""

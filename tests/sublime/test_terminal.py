@@ -349,6 +349,23 @@ class TestWithoutTerminus(CompanionCase):
             yield lambda: terminus.opened
         self.assertIn("qwen", " ".join(terminus.opened[0]["cmd"]))
 
+    def test_each_cli_runs_once_if_the_person_has_terminus_installed_several_times(self) -> Steps:
+        """Nothing is to be seen yet, so they ask again, and for another CLI, too."""
+        for limit, value in (("INSTALL_STEP", 1), ("LOADING", 0)):
+            self.set_limit("sublime_text.terminal.commands", limit, value)
+        terminus = Terminus(self)
+        terminus.is_there = False
+        with patch.object(sublime, "ok_cancel_dialog", lambda *_: True):
+            for cli in ("qwen", "qwen", "gemini"):
+                self.window.run_command("qwen_companion_run", {"cli": cli})
+                self.screen.pick("Install Terminus…")
+            yield lambda: len(self.installed) == 3
+            terminus.is_there = True
+            yield lambda: len(terminus.opened) > 1
+            yield 300  # for a third one, which there must not be
+        self.assertEqual({each["title"] for each in terminus.opened}, {"Qwen Code", "Gemini CLI"})
+        self.assertEqual(len(terminus.opened), 2)
+
     def test_a_terminal_that_does_not_open_is_told(self) -> Steps:
         """The package is on the disk, and does not run yet."""
         self.set_limit("sublime_text.terminal.commands", "OPENING", 1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import selectors
 import socket
 import sys
 import threading
@@ -526,4 +528,50 @@ def test_a_client_that_says_nothing_holds_nobody_up_while_the_package_is_not_loa
     finally:
         for connection in silent:
             connection.close()
+    assert start().lock()["port"] == cli.port
+
+
+def test_a_client_that_comes_as_the_next_instance_takes_over_is_left_to_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handover, "_REQUEST_LIMIT", 0.1)
+    listener = listen()
+    holder = handover.Holder()
+    holder.put({WindowId(1): Inheritance(listener)}, threading.Thread(target=int))
+    with listener, selectors.DefaultSelector() as selector:
+        selector.register(listener, selectors.EVENT_READ)
+        with socket.create_connection(listener.getsockname(), LIMIT) as client:
+            [(key, _)] = selector.select(LIMIT)
+            assert holder.pop()
+            handover._answer_one(key, holder, selector)
+            accepted, address = listener.accept()
+            with accepted:
+                assert address == client.getsockname()
+
+
+def test_a_request_that_never_ends_holds_nobody_up_while_the_package_is_not_loaded(
+    start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "GRACE", 0.1)
+    monkeypatch.setattr(handover, "_DRAIN_LIMIT", 0.5)
+    running = start()
+    cli, _ = running.listening()
+    assert running.thread.stop(LIMIT, hand_over=True)
+    until(sys.modules[HOLDER].left.is_set)
+    over = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # it is cut off
+            while not over.wait(0.02):
+                connection.sendall(b"x")
+
+    with socket.create_connection(("127.0.0.1", cli.port), LIMIT) as endless:
+        endless.sendall(b"POST /mcp HTTP/1.1\r\n")
+        assert endless.recv(12) == b"HTTP/1.1 503"
+        thread = threading.Thread(target=drip, args=(endless,))
+        thread.start()
+        try:
+            with Cli({"port": cli.port, "authToken": cli.token}) as other:
+                assert other.ask("tools/list").status_code == 503
+        finally:
+            over.set()
+            thread.join()
     assert start().lock()["port"] == cli.port

@@ -126,6 +126,15 @@ def test_a_link_is_excluded_by_its_own_name_and_by_that_of_the_file_it_leads_to(
     assert not told.is_excluded(str(tmp_path / "loop"))
 
 
+def test_where_links_lead_may_be_known_already():
+    """Then nothing is read from the disk."""
+    known = {"/a/b.txt": "/x/secrets/b.txt", "/a/c.txt": "/real/c.txt", "/link": "/real"}
+    assert Told().is_excluded("/a/b.txt", real=known.__getitem__)
+    assert not Told().is_excluded("/a/c.txt", real=known.__getitem__)
+    assert Told(exclude=("/c.txt",)).is_excluded("/a/c.txt", ["/link"], real=known.__getitem__)
+    assert Told().refusal(["/a/c.txt", "/a/b.txt"], real=known.__getitem__)
+
+
 def test_a_path_that_no_disk_can_have_is_looked_at_by_its_name():
     assert Told().is_excluded("/a\0b/.env")
     assert not Told().is_excluded("/a\0b/c")

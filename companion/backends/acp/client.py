@@ -93,7 +93,7 @@ class AgentClient:
         self._peer = Peer(command.name, self._write, self._requested, self._notified, self._junk)
         self._requests = Requests(command, self._peer)
         self._publisher = Publisher(self._stream, lambda: self._prompts.running)
-        self._prompts = Prompts(self._stream, self._ask, self._turn_over, self._publisher.has_begun)
+        self._prompts = Prompts(self._stream, self._ask, self._turn_over)
         self._cancellation = Cancellation(self._requests, self._peer, self._prompts, self._stream, self._end)
         self._sessions = AgentSessions(self._requests)
         self._plans = Plans()
@@ -379,6 +379,8 @@ class AgentClient:
         if self._services:
             found = self._services.note(found)
         event = self._plans.decode(found) or decoder.decode(found, self._output, self.options.settings)
+        if isinstance(event, events.ToolCallUpdate):
+            self._prompts.acted()
         if not isinstance(event, events.Ignored):
             self._publisher.publish(event)
 

@@ -70,7 +70,7 @@ class UnansweredError(SilentError):
 class LostMessageError(AgentError):
     """The agent has ended while a message was on its way, which it may have taken."""
 
-    remedy = "Look whether it has arrived before you send it again."
+    remedy = "Check whether it has arrived before you send it again."
     may_have_arrived = True
 
 

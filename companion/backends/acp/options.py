@@ -58,10 +58,11 @@ class AgentOptions:
         params: dict[str, object] = {"sessionId": session.id, "configId": option, "value": value}
         if isinstance(value, bool):
             params["type"] = "boolean"
+        before = self.settings.options
         answer = read(schema.OptionsUpdate, await self._requests.call("session/set_config_option", params))
         if answer and answer.options:
             self.settings.update(answer.options)
-        elif unsure := self.settings.accepted(option, value):
+        elif self.settings.options is before and (unsure := self.settings.accepted(option, value)):
             self._say(f"{self._requests.name} has accepted {unsure}, but doesn't say what holds now.")
         self._tell()
 

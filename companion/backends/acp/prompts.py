@@ -35,7 +35,6 @@ class Prompts:
         stream: gets what happens to them.
         ask: sends a prompt's blocks and returns why the turn has stopped, or raises a ChatError.
         on_end: called when a turn is over, before that is told.
-        has_begun: whether the agent has used a tool in a prompt's turn, by the prompt's id.
     """
 
     def __init__(
@@ -43,16 +42,16 @@ class Prompts:
         stream: EventQueue,
         ask: Callable[[Sequence[Block]], Awaitable[str]],
         on_end: Callable[[], Awaitable[object]],
-        has_begun: Callable[[str], bool],
     ) -> None:
         self.takes_messages = False
         """Whether the agent asks for messages in the middle of a turn."""
         self._stream = stream
         self._ask = ask
         self._on_end = on_end
-        self._has_begun = has_begun
+        self._has_acted = False
+        """Whether the agent has done something in the turn that runs."""
         self._is_signed_out = False
-        """Whether a turn has ended because the agent wants a sign-in."""
+        """Whether the chat has been told that the agent wants a sign-in, and not that this is over."""
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
         self._waiting: dict[str, _Waiting] = {}
@@ -96,6 +95,10 @@ class Prompts:
         """The agent has taken a message into a turn. Returns the message's id."""
         self._stream.publish(events.MessagesInjected((message,)), turn)
         return self._key()
+
+    def acted(self) -> None:
+        """The agent has used a tool, written a file, run a command or got a permission."""
+        self._has_acted = True
 
     def note(self, message: str) -> None:
         """Tell the agent something, in this turn if it asks, else with the next prompt."""
@@ -175,6 +178,8 @@ class Prompts:
 
     def _start(self, key: str, blocks: Sequence[Block]) -> None:
         self._running = key
+        self._has_acted = False
+        self._tell_sign_in()  # the person may have signed in elsewhere
         for block in blocks:
             self._stream.publish(decode_update({"sessionUpdate": "user_message_chunk", "content": dict(block)}), key)
         notes, self._notes = self._notes, []
@@ -192,20 +197,19 @@ class Prompts:
                     return await self._ask(blocks)
             except SignInError as error:
                 refused = str(error)
-                if self._has_begun(key):  # sent again, it would do once more what is done
-                    self._is_signed_out = True
-                    self._stream.publish(events.SignInRequired(refused), key)
+                if self._has_acted:  # sent again, it would do once more what is done
+                    self._tell_sign_in(refused, key)
                     raise PartlyDoneError(error.agent) from None
             if not await self._hold(key, blocks, refused):
                 return "cancelled"
             refused = ""
-            self._stream.publish(events.SignInRequired(), key)
+            self._tell_sign_in(prompt=key)
 
     async def _hold(self, key: str, blocks: Sequence[Block], refused: str) -> bool:
         """Wait for a sign-in. Returns whether the prompt goes on."""
         self._held = asyncio.get_running_loop().create_future()
         self._holding = list(blocks), refused
-        self._stream.publish(events.SignInRequired(refused), key)
+        self._tell_sign_in(refused, key)
         try:
             goes_on = await self._held
         finally:
@@ -215,10 +219,14 @@ class Prompts:
 
     def signed_in(self) -> None:
         """The person has signed in, it seems: a prompt that waits for that is sent again."""
-        self._end_wait(goes_on=True)
-        if self._is_signed_out:
-            self._is_signed_out = False
-            self._stream.publish(events.SignInRequired())
+        if not self._end_wait(goes_on=True):
+            self._tell_sign_in()
+
+    def _tell_sign_in(self, words: str = "", prompt: str | None = None) -> None:
+        """Tell the chat that the agent wants a sign-in, in the agent's words; without words, that this is over."""
+        if words or self._is_signed_out:
+            self._is_signed_out = bool(words)
+            self._stream.publish(events.SignInRequired(words), prompt)
 
     def give_up(self) -> bool:
         """End the turn of a prompt that waits for a sign-in. Returns False if none does."""

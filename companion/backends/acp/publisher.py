@@ -21,16 +21,11 @@ class Publisher:
         self._past: Envelope | None = None
         """The last event of a history that goes on after the answer to its request, as with Gemini CLI 0.61."""
         self._numbers = itertools.count(1)
-        self._begun: str | None = None
 
     @property
     def is_history(self) -> bool:
         """Whether a history is being loaded."""
         return self._history is not None
-
-    def has_begun(self, prompt: str) -> bool:
-        """Whether the agent has used a tool in the turn of a prompt, the last one that has run."""
-        return prompt == self._begun
 
     def begin_history(self, session: str) -> None:
         """What comes now is the history of a session."""
@@ -47,8 +42,6 @@ class Publisher:
             self._past = None
             if isinstance(event, events.UserMessageChunk):
                 return  # an echo: the prompt is there already
-            if isinstance(event, events.ToolCallUpdate):
-                self._begun = running
             self._stream.publish(event, running)
             return
         last, self._past = self._past, self._of_history(event, self._past)

@@ -268,7 +268,7 @@ class SessionSettings:
     def accepted(self, option: str, value: str | bool) -> str:
         """The agent has accepted a value of an option and has not told its options: that value counts.
 
-        Returns both in words; nothing if the agent had told of it already.
+        Returns both in words; nothing if it had that value already.
         """
         before = next((each for each in self.options if each.id == option), None)
         if before is None or before.current == value:

@@ -160,9 +160,12 @@ class Services:
                 return await self._files.read(params)
             case "fs/write_text_file":
                 await self._files.write(params)
+                self._prompts.acted()
                 return {}
             case "terminal/create":
-                return await self._created(params)
+                made = await self._created(params)
+                self._prompts.acted()
+                return made
             case "terminal/output" | "terminal/wait_for_exit" | "terminal/kill" | "terminal/release":
                 return await self._terminals.answer(method, params)
             case extensions.DRAIN:
@@ -187,7 +190,10 @@ class Services:
         turn = self._prompts.running
         call = await self._asked_about(as_object(params.get("toolCall")))
         is_over = self._is_cancelling() or self._prompts.running != turn
-        return await self.questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
+        answer = await self.questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
+        if answer["outcome"]["outcome"] == "selected":
+            self._prompts.acted()
+        return answer
 
     async def _elicited(self, params: Mapping[str, Any], session: str) -> Mapping[str, Any]:
         """The answer to a form or a page: in the chat, or beside it while no session is open."""

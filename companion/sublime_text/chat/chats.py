@@ -25,6 +25,7 @@ from .view import USED_SETTING, ChatView, chat_id_of
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
+    from ...chats.chats import Chats
     from ...chats.transcript.render import Render
     from ...ids import ChatId
 
@@ -38,6 +39,7 @@ NOT_LOOKED_AT = "connects when its tab is shown"
 MOVES_LATER = (
     "{agent} goes on working for the window that the chat came from. The chat moves here once the turn is over."
 )
+ENDED_WITH_WINDOW = "{agent} was ended before it was done, since the window that the chat came from has closed."
 STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
 
 
@@ -241,6 +243,8 @@ class ChatViews:
             elif chat.window == window:
                 self._end(chat)
             elif chat.home == window:
+                if chat.agent_key and chat.is_at_work:
+                    say(chat.window, ENDED_WITH_WINDOW.format(agent=chat.agent))
                 self._begin_anew(chat)
 
     def close_all(self) -> None:
@@ -281,7 +285,13 @@ class ChatViews:
         if context and not in_turn and not draft.text.startswith("/"):
             draft = replace(draft, excerpts=(*draft.excerpts, context))
         self._sent(chat, draft)
-        self._tell(lambda chats: chats.send(chat_id, draft, mid_turn=in_turn))
+        chat.sending()
+
+        def send(chats: Chats) -> None:
+            chats.send(chat_id, draft, mid_turn=in_turn)
+            sublime.set_timeout(chat.taken)
+
+        self._tell(send)
 
     def look_at_context_soon(self, window: sublime.Window | None) -> None:
         """The same after a while, since a selection changes often."""

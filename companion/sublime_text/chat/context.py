@@ -8,6 +8,7 @@ import sublime
 
 from ...chats.prompt import Excerpt
 from ...exclusion import Told
+from ..windows import is_excluded
 
 MOST = 16 * 1024
 """Characters of a selection that goes along by itself. More has to be added by hand."""
@@ -19,7 +20,7 @@ def context_of(view: sublime.View | None, told: Told) -> Excerpt | None:
     if view is None or not told.has_files:
         return None
     path, window = view.file_name(), view.window()
-    if (named := path or view.name()) and told.is_excluded(named, window.folders() if window else ()):
+    if (named := path or view.name()) and is_excluded(told, named, window.folders() if window else ()):
         return None
     selected = next((region for region in view.sel() if not region.empty()), None)
     if selected and told.has_text:

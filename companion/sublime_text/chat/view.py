@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import sublime
 
@@ -101,6 +101,8 @@ class ChatView:
         """The window that the companion runs it for."""
         self._icon = f"[{letter}]"
         self.render: Render | None = None
+        self._unshown: Literal["", "told", "taken"] = ""
+        """Whether a prompt was sent that no frame shows yet, and whether the companion has taken it."""
         self.folds_before_click = 0
         self.has_news = False
         """Whether a long turn has ended that the person hasn't seen."""
@@ -133,6 +135,8 @@ class ChatView:
     @property
     def is_at_work(self) -> bool:
         """Whether a turn runs, the agent asks something, or a prompt waits to be sent or for its turn."""
+        if self._unshown:
+            return True
         if (render := self.render) is None:
             return False
         return bool(render.status.running or render.asks or render.status.queue or render.unsent)
@@ -185,6 +189,8 @@ class ChatView:
         self.marks.before(render)
         self.text.apply(render)
         self.render = render
+        if self._unshown == "taken":
+            self._unshown = ""
         self.marks.show(render, self.attached)
         self.show_suggestion()
         if follows:
@@ -225,6 +231,14 @@ class ChatView:
     def draft(self, unsaved: dict[str, str]) -> Draft:
         """What the person has written and attached."""
         return Draft(self.text.prompt.strip(), tuple(self.excerpts), tuple(self.pictures), unsaved)
+
+    def sending(self) -> None:
+        """The companion is told of a prompt."""
+        self._unshown = "told"
+
+    def taken(self) -> None:
+        """The companion has taken it: the next frame shows it."""
+        self._unshown = "taken" if self._unshown else ""
 
     def sent(self) -> None:
         """The prompt was sent: it is empty now, or holds the draft from before a recall."""

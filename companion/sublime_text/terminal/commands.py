@@ -44,6 +44,8 @@ LOADING = 1500
 OPENING = 10_000
 """Milliseconds after which a terminal that was not opened is told."""
 NO_CLI = "No CLI runs in a terminal of this window. Run one first."
+_waiting: dict[tuple[int, str, str | None], Callable[[], None]] = {}
+"""What looks whether Terminus is installed, by the window, CLI and folder that then run."""
 
 
 class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
@@ -100,18 +102,23 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         if not sublime.ok_cancel_dialog(question, "Install", "Qwen Companion"):
             return
         package_control.install("Terminus")
-        looks = INSTALL_LOOKS
+        looks, waiting = INSTALL_LOOKS, (self.window.id(), family.launch.key, here)
 
         def look() -> None:
             nonlocal looks
+            if _waiting.get(waiting) is not look:  # the person has asked for it again
+                return
             looks -= 1
+            if not terminals.is_installed() and looks and self.window.is_valid():
+                sublime.set_timeout(look, INSTALL_STEP)
+                return
+            del _waiting[waiting]
             if terminals.is_installed():
                 sublime.set_timeout(lambda: self._run(family, here, resume=resume), LOADING)
-            elif looks and self.window.is_valid():
-                sublime.set_timeout(look, INSTALL_STEP)
             elif self.window.is_valid():
                 say(self.window, NOT_INSTALLED)
 
+        _waiting[waiting] = look
         sublime.set_timeout(look, INSTALL_STEP)
 
     def _ask_again(self, family: CliFamily, running: Sequence[Terminal], *, resume: bool | None) -> None:

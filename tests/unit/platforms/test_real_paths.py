@@ -80,6 +80,34 @@ def test_a_path_on_a_disk_that_hangs_stays_as_it_is_and_holds_nobody_up_twice(
     assert len([path for path in disk.looks if path.startswith("/share")]) == 1
 
 
+def test_one_question_finds_every_folder_that_hangs_and_all_that_answer(disk: Disk, monkeypatch: pytest.MonkeyPatch):
+    """A window may have tabs in twenty folders of a share: the editor does not stop once for each of them."""
+    monkeypatch.setattr(real_paths, "LIMIT", 0.1)
+    paths = RealPaths(disk.resolve)
+    hung = [f"/share/{number}/a" for number in range(20)]
+    paths.of([*hung, "/b", "/share/0/b"])
+    until(lambda: {*hung, "/b"} <= set(disk.looks))
+    monkeypatch.setattr(real_paths, "LIMIT", 600.0)
+    began = time.monotonic()
+    assert paths.of([*hung, "/b"], is_exact=True)["/b"] == "/real/b"
+    assert time.monotonic() - began < 250
+    assert sorted(path for path in disk.looks if path.startswith("/share")) == sorted(hung)
+
+
+def test_what_a_disk_says_late_is_not_taken_for_what_is_there_now(disk: Disk, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(real_paths, "LIMIT", 0.1)
+    paths = RealPaths(disk.resolve)
+    paths.of(["/share/a"])
+    until(lambda: disk.looks)
+    asked = time.monotonic()
+    disk.answers.set()
+    until(lambda: not paths._hanging)
+    monkeypatch.setattr(real_paths, "LIMIT", 600.0)
+    monkeypatch.setattr(real_paths, "FRESH", time.monotonic() - asked)
+    assert paths.of(["/share/a"]) == {"/share/a": "/real/share/a"}
+    assert disk.looks == ["/share/a", "/share/a"]
+
+
 def test_a_disk_that_answers_again_is_asked_again(disk: Disk, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(real_paths, "LIMIT", 0.1)
     paths = RealPaths(disk.resolve)
@@ -107,6 +135,17 @@ def test_a_link_that_may_have_moved_is_not_followed_where_that_matters(disk: Dis
     disk.answers.clear()
     monkeypatch.setattr(real_paths, "LIMIT", 0.1)
     assert paths.of(["/share/a"], is_exact=True) == {"/share/a": os.path.normcase(os.path.normpath("/share/a"))}
+
+
+def test_what_a_path_leads_to_is_not_known_while_its_disk_hangs(disk: Disk, monkeypatch: pytest.MonkeyPatch):
+    disk.answers.set()
+    paths = RealPaths(disk.resolve)
+    assert paths.known(["/share/a", "/b"]) == {"/share/a": "/real/share/a", "/b": "/real/b"}
+    disk.answers.clear()
+    monkeypatch.setattr(real_paths, "LIMIT", 0.1)
+    paths.of(["/share/a"], is_exact=True)
+    monkeypatch.setattr(real_paths, "LIMIT", 600.0)
+    assert paths.known(["/share/a", "/b"]) == {"/b": "/real/b"}
 
 
 def test_what_no_path_can_be_is_left_as_it_is(tmp_path: Path):

@@ -108,6 +108,25 @@ def session_set_config_option(params):
     run(test())
 
 
+def test_what_the_agent_has_told_counts_more_than_what_it_accepts_without_a_word(project: Path, tmp_path: Path):
+    script = (
+        SCRIPT
+        + """
+def session_set_config_option(params):
+    update(sessionUpdate="config_option_update", configOptions=options())
+    return {}
+"""
+    )
+
+    async def test():
+        async with talking(scripted(script, tmp_path), str(project)) as talk:
+            await talk.client.options.set_option(talk.session, "style", "long")
+            assert [option.shown for option in talk.client.options.settings.choices.options] == ["off", "Short"]
+            assert talk.editor.said == []
+
+    run(test())
+
+
 def test_an_option_that_the_agent_changes_is_shown(project: Path, tmp_path: Path):
     async def test():
         async with talking(scripted(SCRIPT, tmp_path), str(project)) as talk:

@@ -1,0 +1,115 @@
+"""A sign-in that is over in the middle of a turn: what is done stays done once, and the request for it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from companion.agents import AgentCommand
+from tests.agent_talk import run, scripted, until
+
+from ...chats.agent_room import chatting
+from ...chats.chatting import CHAT
+from .test_acp_sign_in import SCRIPT
+
+FIRST = """
+OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
+def session_prompt(params):
+    prompts = sum(each.get("method") == "session/prompt" for each in seen)
+    if prompts == 1:
+        DOES
+        pathlib.Path(sys.argv[1] + ".in").unlink()
+    if not is_in(): raise Failure(-32000, "Authentication required")
+    say("Prompt " + str(prompts) + " is answered.")
+    return {"stopReason": "end_turn"}
+"""
+DOES = {
+    "a file": """ask("fs/write_text_file", path=os.path.join(os.getcwd(), "paid.txt"), content="once")""",
+    "a command": """ask("terminal/create", command=sys.executable, args=["-c", "pass"])""",
+    "an answer": """ask("session/request_permission", toolCall={"toolCallId": "t", "title": "Pay"}, options=OPTIONS)""",
+}
+FORM = """ask("elicitation/create", mode="form", message="Which account?",
+            requestedSchema={"type": "object", "properties": {"name": {"type": "string"}}})"""
+
+
+@pytest.mark.parametrize("does", DOES)
+def test_what_an_agent_does_without_telling_of_a_tool_is_not_done_twice(project: Path, tmp_path: Path, does: str):
+    script = SCRIPT + FIRST.replace("DOES", DOES[does])
+
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            room.say("Pay")
+            if does == "an answer":
+                await until(lambda: room.render.status.permissions)
+                [asked] = room.render.status.permissions
+                room.chats.vote(CHAT, asked.id, "yes")
+            await room.shows("A wants you to sign in.")
+            await room.chats.sign_in.authenticate(CHAT, "g")
+            await until(lambda: room.render.status.running is None)
+            assert "since a part of it is done. Sign in, then ask A to go on." in room.text
+            room.say("go on")
+            await room.shows("Prompt 2 is answered.")
+
+    run(test())
+
+
+def test_a_prompt_of_which_only_a_question_was_asked_is_sent_again_after_the_sign_in(project: Path, tmp_path: Path):
+    script = SCRIPT + FIRST.replace("DOES", FORM)
+
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+            room.say("Pay")
+            await until(lambda: room.render.status.permissions)
+            [asked] = room.render.status.permissions
+            room.chats.vote(CHAT, asked.id, None)
+            await room.shows("A wants you to sign in.")
+            await until(lambda: room.render.status.connection.wants_sign_in)
+            await room.chats.sign_in.authenticate(CHAT, "g")
+            await room.shows("Prompt 2 is answered.")
+            assert "a part of it is done" not in room.text
+
+    run(test())
+
+
+SLOW = """
+def session_prompt(params):
+    text = params["prompt"][0]["text"]
+    if text == "half":
+        update(sessionUpdate="tool_call", toolCallId="t", title="Pay", status="completed")
+        pathlib.Path(sys.argv[1] + ".in").unlink()
+    if text == "out":
+        pathlib.Path(sys.argv[1] + ".in").unlink()
+    if not is_in(): raise Failure(-32000, "Authentication required")
+    say("Begun.")
+    while not os.path.exists(sys.argv[1] + ".go"): time.sleep(0.001)
+    return {"stopReason": "end_turn"}
+"""
+
+
+@pytest.mark.parametrize("before", ["half", "out"])
+def test_a_prompt_that_runs_after_a_login_elsewhere_is_not_one_that_waits_for_it(
+    project: Path, tmp_path: Path, before: str
+):
+    """A reconnect would send it once more."""
+
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        async with chatting(project, AgentCommand("Scripted", tuple(scripted(SCRIPT + SLOW, tmp_path)))) as room:
+            room.say(before)
+            await room.shows("A wants you to sign in.")
+            if before == "out":
+                room.chats.cancel(CHAT)
+            await until(lambda: room.render.status.running is None)
+            assert room.render.status.connection.wants_sign_in
+            (tmp_path / "script.py.in").touch()
+            room.say("go on")
+            await room.shows("Begun.")
+            assert not room.render.status.connection.wants_sign_in
+            assert room.chats._registry[CHAT]._held == {}
+            (tmp_path / "script.py.go").touch()
+            await until(lambda: room.render.status.running is None)
+
+    run(test())
