@@ -22,7 +22,7 @@ def test_a_command_in_the_background_is_listed_followed_and_stopped(room: Room, 
     chat.editor.wait("line in the bar", lambda: f"In the background: {command}" in chat.bars)
     chat.wait_idle()
     chat.command("chat_tasks")
-    [item] = chat.wait_question("besides")["items"]
+    [item] = chat.wait_question("in the background")["items"]
     assert (item["trigger"], item["annotation"]) == (command, "running")
     chat.choose(command)
     chat.wait_question(command)
@@ -57,7 +57,7 @@ def test_a_sub_agent_in_the_background_is_listed(room: Room, chat: Chatting):
     chat.wait_text("completed")
     chat.wait_idle()
     chat.command("chat_tasks")
-    [item] = chat.wait_question("besides")["items"]
+    [item] = chat.wait_question("in the background")["items"]
     assert item["trigger"] == "general-purpose: Look around"
     assert item["details"].startswith("completed, ")
     chat.choose(item["trigger"])
