@@ -6,12 +6,14 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ..file_systems import fill, mounted, root
 from . import qwen
 from .editor import Editor
 from .qwen import Qwen, pinned_command
@@ -169,6 +171,38 @@ def test_a_home_in_which_the_folder_is_a_file(desk: Desk) -> None:
     editor.wait("message", lambda: any(one.startswith(sentence[:60]) for one in said(editor)))
     assert [one for one in said(editor) if "can't find this editor" in one] == [sentence]
     assert "Errno" not in desk.report(editor).text
+
+
+@root
+@pytest.mark.parametrize(
+    ("options", "reason", "advice"),
+    [
+        ("mode=700,size=64k", "no space left on device", "no space left on device"),
+        ("ro", "read-only file system", "it can't be written to"),
+    ],
+    ids=["full", "read-only"],
+)
+def test_a_home_that_can_not_be_written_is_said_once_until_it_can(
+    desk: Desk, options: str, reason: str, advice: str
+) -> None:
+    """A full disk, or the home of a user who may only read. A CLI that starts afterwards finds the editor."""
+    folder = desk.home.qwen_home / "ide"
+    folder.mkdir(parents=True, exist_ok=True)
+    with mounted(folder, options):
+        filler = None if options == "ro" else fill(folder)
+        editor = desk.editor(desk.home.workspace)
+        hidden = f"Qwen Code can't find this editor through {folder}: "
+        editor.wait("message", lambda: f"QwenCompanion: {hidden}{reason}." in said(editor))
+        [finding] = desk.report(editor).others()
+        assert finding.startswith(f"{hidden}{advice}. ")
+        if filler:
+            filler.unlink()
+        else:
+            subprocess.run(["mount", "-o", "remount,rw,mode=700", str(folder)], check=True)
+        editor.lock()
+        reviewed(editor, desk.qwen(), desk.home.workspace / "greet.py")
+        assert [one for one in said(editor) if "can't find this editor" in one] == [f"QwenCompanion: {hidden}{reason}."]
+        assert desk.report(editor).others() == []
 
 
 def test_a_file_outside_of_the_folder_is_known_and_its_change_is_reviewed(desk: Desk) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -11,18 +10,18 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
+from ..file_systems import fill, mounted, root
 from .conftest import Alone, lock_in, until
 from .wire import LIMIT, Cli
 
 Start = Callable[..., Alone]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets one set another process's limits")
-root = pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="File systems: only root mounts one")
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
 
 
@@ -91,30 +90,13 @@ def test_a_full_disk_is_said_and_the_server_runs(alone: Start, lock_folder: Path
     assert process.stop() == ""
 
 
-@contextlib.contextmanager
-def mounted(folder: Path, options: str) -> Generator[None]:
-    """A file system of its own in a folder."""
-    folder.mkdir(exist_ok=True)
-    command = ["mount", "-t", "tmpfs", "-o", options, "qwen-companion-test", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"File systems: this machine mounts none: {done.stderr.strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
 @root
 def test_a_file_system_without_room_is_said_and_used_when_there_is_room(
     alone: Start, lock_folder: Path, home: Path, project: Path
 ) -> None:
     """A quota. The CLIs that look elsewhere find the editor, and no file is left half written."""
     with mounted(home / ".qwen", "size=64k"):
-        filler = home / ".qwen" / "filler"
-        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
-            while True:
-                file.write(b"x" * 4096)
+        filler = fill(home / ".qwen")
         process = alone()
         assert "can't find this editor through" in process.wait_for("say")["message"]
         [published] = until(lambda: list(home.parent.glob("tmp/qwen/ide/*.json")))
