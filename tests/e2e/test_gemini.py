@@ -13,7 +13,7 @@ from .qwen import Qwen
 from .session import GREET, GREET_BETTER, GeminiSession
 
 #: Seconds; longer than the companion's debounce (50 ms) and the delivery of an update to the CLI.
-SETTLED = 1.0
+SETTLED = 3.0
 EDITED = GREET_BETTER.replace("hi {name}", "good morning, {name}")
 
 

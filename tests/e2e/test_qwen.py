@@ -18,7 +18,7 @@ from .qwen import Qwen
 from .session import GREET, GREET_BETTER, Session
 
 #: Seconds; longer than the companion's debounce (50 ms) and the delivery of an update to the CLI.
-SETTLED = 1.0
+SETTLED = 3.0
 
 
 def test_the_cli_says_that_it_is_connected_to_sublime_text(session: Session) -> None:
