@@ -163,6 +163,8 @@ def test_a_mode_that_could_not_be_set_is_set_at_the_next_connection(project: Pat
                 await until(lambda: len(room.editor.returned) == 1)
             refuses.unlink()
             await reconnect(room)
+            # Whoever was told and sends something before goes on without it.
+            await until(lambda: room.render.status.mode == "plan")
             room.say("three")
             await room.shows("three in plan, fast True.")
 
