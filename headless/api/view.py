@@ -217,8 +217,7 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
     @locked
     def syntax(self) -> Syntax | None:
         """Its syntax."""
-        path = self._state().settings.own.get("syntax", syntaxes.PLAIN_TEXT)
-        return syntaxes.syntax_by_path(str(path))
+        return self._state().syntax
 
     # -- commands and edits --------------------------------------------------------------------
 
