@@ -89,8 +89,9 @@ class Metrics:
         line, columns = view.buffer.text[start:end], max(0.0, x) / EM_WIDTH
         if "\t" not in line:
             return min(end, start + round(columns))
+        size = view.tab_size
         for col in range(len(line)):
-            if len(line[: col + 1].expandtabs(view.tab_size)) > columns:
+            if len(line[: col + 1].expandtabs(size)) > columns:
                 return start + col
         return end
 
