@@ -16,6 +16,7 @@ from .rows import Row, table, title
 if TYPE_CHECKING:
     from ...changes.rows import ChangeRow as Change
     from ...comments.comment import Comment
+    from .answers import Answers
     from .view import DiffView
 
 logger = logging.getLogger(__name__)
@@ -136,21 +137,21 @@ class DiffList:
 
     def open_at_caret(self) -> None:
         """Show the diff in the caret's row."""
-        if (view := self.view) and len(view.sel()):
-            row = view.rowcol(view.sel()[0].b)[0] - 1
-            if 0 <= row < len(self._rows) and (number := self._rows[row].number) is not None:
-                self._opened(number)
-            elif comment := self._rows[row].comment if 0 <= row < len(self._rows) else None:
-                self._commented.open(self._window, comment)
-            elif change := self.change_at_caret():
-                self._written.open(self._window, change)
+        row = self.row_at_caret()
+        if row is None:
+            return
+        if row.number is not None:
+            self._opened(row.number)
+        elif row.comment:
+            self._commented.open(self._window, row.comment)
+        elif row.change:
+            self._written.open(self._window, row.change)
 
-    def change_at_caret(self) -> Change | None:
-        """The written file in the caret's row."""
-        if (view := self.view) and len(view.sel()):
-            row = view.rowcol(view.sel()[0].b)[0] - 1
-            return self._rows[row].change if 0 <= row < len(self._rows) else None
-        return None
+    def row_at_caret(self) -> Row | None:
+        """The caret's row; None on the title."""
+        view = self.view
+        at = view.rowcol(view.sel()[0].b)[0] - 1 if view and len(view.sel()) else -1
+        return self._rows[at] if 0 <= at < len(self._rows) else None
 
     def close(self) -> None:
         """Remove the panel."""
@@ -191,16 +192,15 @@ class DiffLists:
         written: Written,
         commented: Commented,
         opened: Callable[[int], object],
-        accept_all: Callable[[sublime.Window], object],
-        reject_all: Callable[[sublime.Window], object],
+        answers: Answers,
     ) -> None:
         self._in_window = in_window
         self._written = written
         self._commented = commented
         self._opened = opened
         self._acts = {
-            "accept_all": accept_all,
-            "reject_all": reject_all,
+            "accept_all": answers.accept_all,
+            "reject_all": answers.reject_all,
             "keep_all": lambda window: written.decide_all(window, "keep"),
             "undo_all": lambda window: written.decide_all(window, "undo"),
         }
@@ -228,14 +228,13 @@ class DiffLists:
 
     def open_at_caret(self, view: sublime.View) -> None:
         """Show the diff in the caret's row of a list."""
-        for listed in self._lists.values():
-            if listed.view == view:
-                listed.open_at_caret()
+        if listed := self._find(view):
+            listed.open_at_caret()
 
     def written_at_caret(self, view: sublime.View) -> Change | None:
         """The written file in the caret's row of a list."""
-        found = next((listed for listed in self._lists.values() if listed.view == view), None)
-        return found.change_at_caret() if found else None
+        row = listed.row_at_caret() if (listed := self._find(view)) else None
+        return row.change if row else None
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
@@ -268,6 +267,9 @@ class DiffLists:
         for listed in self._lists.values():
             listed.close()
         self._lists.clear()
+
+    def _find(self, view: sublime.View) -> DiffList | None:
+        return next((listed for listed in self._lists.values() if listed.view == view), None)
 
     def _of(self, window: sublime.Window) -> DiffList:
         if window.id() not in self._lists:
