@@ -220,6 +220,7 @@ class Chat:
         """Start over: settings, private daemon, connection. The session is resumed. See `Chats.reconnect`."""
         self.connector.agent = agent if agent and self.connector.agent else self._agent_now
         self.connector.private.may_restart = True
+        self.connection.chosen.try_again()
         # A daemon that is being reached gets the settings of now anyway.
         if self.status.connection.state != "connecting" or self.connection.has_client:
             held = self._held
