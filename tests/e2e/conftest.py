@@ -129,18 +129,12 @@ def own_gemini_session(gemini_program: None) -> Iterator[GeminiSession]:
 @pytest.fixture(scope="module")
 def editor() -> Iterator[Editor]:
     """An editor without a CLI, for other clients."""
-    home = Home.make()
-    home.write("greet.py", GREET)
-    home.write("other.txt", "one\ntwo\nthree\n")
-    try:
-        editor = Editor(home, [home.workspace])
-        try:
+    with Home.make() as home:
+        home.write("greet.py", GREET)
+        home.write("other.txt", "one\ntwo\nthree\n")
+        with Editor(home, [home.workspace]) as editor:
             editor.lock()
             yield editor
-        finally:
-            editor.kill()
-    finally:
-        home.remove()
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
