@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ..backends.backend import needed
 from ..conversation.failures import ChatError
-from ..conversation.snapshot import Task
+from ..conversation.task import Task
 from ..ids import ChatId
 from .chat import Chat
 from .registry import REACH_LIMIT, Registry

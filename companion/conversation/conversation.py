@@ -12,8 +12,9 @@ from .changed import changed_files
 from .events import Envelope
 from .history import MOST_TURNS, Earlier, EventCursor, Oldest, Replay
 from .reducer import Reducer
-from .snapshot import Choices, Command, ConnectionStatus, ContextWindow, Queued, Snapshot, Status, Task, Turn
+from .snapshot import Choices, Command, ConnectionStatus, ContextWindow, Queued, Snapshot, Status, Turn
 from .state import START, State
+from .task import Task
 from .turns import TurnBuilder
 
 UNTOLD = "The agent goes on with this conversation, but doesn't tell what was said in it."
