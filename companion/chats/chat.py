@@ -176,7 +176,7 @@ class Chat:
         """What the agent that goes on has said already; nothing for a new conversation."""
         conversation = self._inherited.take_conversation() if self.connector.inherited else None
         if conversation:
-            self.outbox.inherit(self._inherited.take_queued(), self._inherited.take_held())
+            self.outbox.inherit(*self._inherited.take_waiting())
         else:
             self.connector.end_inherited()
             self._inherited.give_up()
@@ -260,7 +260,7 @@ class Chat:
             self.connector.end_inherited()
         agent = self.connection.left or self.connector.inherited
         if self.connector.agent and agent is None:
-            inherited.unsent += [*inherited.take_held().values(), *inherited.take_queued().values()]
+            inherited.give_up()
         if self.connection.left:
             inherited.conversation = plain(self.connection.conversation)
         return {

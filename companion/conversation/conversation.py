@@ -28,9 +28,9 @@ class Conversation:
         self.cursor: EventCursor | None = None
         """Where the events continue; None until that is known."""
         self.rebuilds = 0
+        """How often it was rebuilt."""
         self.replaced: list[Queued] = []
         """The prompts that were there before the last rebuild."""
-        """How often it was rebuilt."""
         self._state = State()
         self._reducer = Reducer(self._state)
         self._before: Earlier | None = None
@@ -39,11 +39,6 @@ class Conversation:
         """Whether the agent has something before that."""
 
     # Looking
-
-    @property
-    def revision(self) -> int:
-        """Grows with every change."""
-        return self._state.revision
 
     @property
     def changed(self) -> asyncio.Event:
@@ -100,7 +95,7 @@ class Conversation:
         changed = tuple(self._state.turns[key].show() for key in self._state.dirty if key in visible)
         self._state.dirty.clear()
         self._state.changed.clear()
-        return Snapshot(self._state.revision, shown, changed, self.status)
+        return Snapshot(shown, changed, self.status)
 
     def look_at_all(self) -> Snapshot:
         """A snapshot with every turn that isn't hidden."""

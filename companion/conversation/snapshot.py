@@ -337,8 +337,6 @@ class Status:
 class Snapshot:
     """The conversation at one moment, with the turns that have changed since the snapshot before."""
 
-    revision: int
-    """Grows with every change."""
     order: tuple[str, ...]
     """The keys of all turns in order. A turn whose key is gone is to be removed."""
     changed: tuple[Turn, ...]
