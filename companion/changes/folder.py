@@ -95,6 +95,10 @@ class Folder:
             raise WriteRefusedError(f"there is no snapshot of {self.root}")
         return self._checkpoints
 
+    def full_path(self, path: str) -> str:
+        """The absolute path of a file of the folder."""
+        return os.path.join(self.root, *path.split("/"))
+
     @property
     def has_round(self) -> bool:
         """Whether there is a baseline."""
@@ -184,18 +188,17 @@ class Folder:
     async def tell_below(self, window: WindowId, path: str, before: TreeSnapshot) -> None:
         """Tell the editor that an agent has written a file of which a buffer has unsaved edits."""
         if below := await self.call(self.round.written_below, path, before):
-            full = os.path.join(self.root, *path.split("/"))
-            self._editor.written_below(window, full, below.agents, below.before, below.after)
+            self._editor.written_below(window, self.full_path(path), below.agents, below.before, below.after)
 
     async def tell_overwritten(self, window: WindowId, path: str, below: Below) -> None:
         """Tell the editor that a save has overwritten what an agent had written."""
-        full = os.path.join(self.root, *path.split("/"))
+        full = self.full_path(path)
         if (text := _shown(below.after, await self._editor.encodings(full))) is not None:
             self._editor.overwritten(window, full, below.agents, text)
 
     async def committed(self, path: str, *, in_index: bool) -> str | None:
         """The text of a file in the person's own repository, as a view shows it; None if there is none."""
-        encodings = await self._editor.encodings(os.path.join(self.root, *path.split("/")))
+        encodings = await self._editor.encodings(self.full_path(path))
         data = await self.call(self.round.committed, path, in_index=in_index)
         return None if data is None else _shown(data, encodings)
 
@@ -208,7 +211,7 @@ class Folder:
         """The absolute paths that going back to before a turn would write; None if it has no checkpoint."""
         point = self.checkpoints.begin_of(turn)
         paths = self.checkpoints.paths_since(point) if point else None
-        return None if paths is None else [os.path.join(self.root, *path.split("/")) for path in paths]
+        return None if paths is None else [self.full_path(path) for path in paths]
 
     async def apply(
         self, what: str, writes: Sequence[Write], at_work: Sequence[str], notes: Mapping[str, Sequence[str]]
@@ -282,7 +285,7 @@ class Folder:
         return done, refused
 
     def _full(self, write: Write) -> str:
-        return os.path.normcase(os.path.join(self.root, *write.path.split("/")))
+        return os.path.normcase(self.full_path(write.path))
 
     async def _apply_in_editor(self, full: str, write: Write) -> None:
         await self.call(self.undo.check, write)
@@ -296,7 +299,7 @@ class Folder:
 
     async def file(self, path: str) -> FileChanges | None:
         """The changes of a file for its view; None if nothing of it waits, or they can't be shown in the text."""
-        full = os.path.join(self.root, *path.split("/"))
+        full = self.full_path(path)
         encodings = await self._editor.encodings(full)
         return await self.call(self._file, path, full, encodings)
 

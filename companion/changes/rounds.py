@@ -213,8 +213,9 @@ class Rounds:
         self.roots.hear(path, lambda folder, name: self._saved(folder, name, since, until))
 
     async def _saved(self, folder: Folder, name: str, since: int, until: int) -> None:
+        encodings = await self._editor.encodings(folder.full_path(name))
         async with folder.lock:
-            below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), since, until)
+            below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), encodings, since, until)
             await folder.call(folder.refresh)
         self.roots.publish_all(folder)
         if below and folder.windows:
@@ -247,8 +248,9 @@ class Rounds:
         self.roots.hear(review.file_path, lambda folder, name: self._reviewed(folder, name, before, text))
 
     async def _reviewed(self, folder: Folder, name: str, before: str | None, text: str) -> None:
+        encodings = await self._editor.encodings(folder.full_path(name))
         async with folder.lock:
-            await folder.call(folder.round.reviewed, name, before, text)
+            await folder.call(folder.round.reviewed, name, before, text, encodings)
             await folder.call(folder.refresh)
         self.roots.publish_all(folder)
 

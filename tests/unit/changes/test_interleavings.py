@@ -166,7 +166,7 @@ class Interleavings(RuleBasedStateMachine):
         if upper != self.upper:
             self.folder.round.written_below(SHARED, before)
         self.folder.write(SHARED, mine)
-        below = self.folder.round.saved(SHARED, [AGENT])
+        below = self.folder.saved(SHARED)
         if upper != self.upper:
             assert below
             assert below.after.decode() == theirs
@@ -184,9 +184,9 @@ class Interleavings(RuleBasedStateMachine):
             if is_late:
                 self.folder.look()
                 self.folder.write(name, formatted)
-                self.folder.round.saved(name, [AGENT], began, time.time_ns())
+                self.folder.saved(name, began, time.time_ns())
             else:
-                self.folder.round.saved(name, [AGENT])
+                self.folder.saved(name)
                 self.folder.write(name, formatted)
                 self.folder.look()
         self.folder.round.settled(name)
@@ -199,7 +199,7 @@ class Interleavings(RuleBasedStateMachine):
         self.folder.write(name, content[:at])
         self.folder.look()
         self.folder.write(name, content)
-        self.folder.round.saved(name, [AGENT], began, time.time_ns())
+        self.folder.saved(name, began, time.time_ns())
         self.disk = self.files()
         self.kept([name])
 
