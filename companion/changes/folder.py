@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from ..ids import WindowId
@@ -18,12 +19,12 @@ from .checkpoints import Checkpoints
 from .entries import LINK, TreeSnapshot
 from .files import WriteRefusedError
 from .git import Git, program
-from .port import ChangeViews, FileChanges
+from .port import ChangeViews, FileChanges, UnsavedTextError
 from .recent import Below
 from .round import Round, Seen
 from .rows import ChangeRow
 from .store import DamagedError, Store
-from .undo import RoundUndo, Write
+from .undo import RoundUndo, UnseenError, Write
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +33,20 @@ T = TypeVar("T")
 
 QUIET = 60.0
 """Seconds without a change after which the next one begins another checkpoint, if no prompt says when."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What has become of an undo, of taking one back, or of going back to a checkpoint."""
+
+    written: Sequence[str]
+    """The paths of the files that were written."""
+    left: Sequence[str]
+    """A sentence for each file or operation that was left alone, or is not as it should be."""
+    unseen: str = ""
+    """A sentence if what was written could not be looked at afterwards."""
+    is_nothing: bool = False
+    """Whether there was nothing to take back."""
 
 
 class FolderClosedError(asyncio.CancelledError):
@@ -215,50 +230,58 @@ class Folder:
 
     async def apply(
         self, what: str, writes: Sequence[Write], at_work: Sequence[str], notes: Mapping[str, Sequence[str]]
-    ) -> tuple[list[Write], list[str]]:
-        """Write what was planned: in the editor if a file is open there. Returns what was written and what was not.
+    ) -> Outcome:
+        """Write what was planned: in the editor if a file is open there. `notes` has the lines for the agents."""
+        done, left = await self._write(writes)
+        if not done:
+            return Outcome([], left)
+        return await self._noted(done, left, self.undo.finish, what, done, at_work, notes)
 
-        The second list has a sentence for each file that was left alone. `notes` has the lines for the agents.
-        """
-        done, refused = await self._write(writes)
-        failed = await self.call(self.undo.finish, what, done, at_work, notes) if done else []
-        await self.call(self.refresh)
-        return done, refused + [f"{path} is not as it should be" for path in failed]
-
-    async def redo(self, at_work: Sequence[str]) -> tuple[bool, list[str]]:
-        """Take the last undo back, or the last one before it of which something can be.
-
-        Returns whether anything was, and a sentence for each file or operation that was left alone.
-        """
+    async def redo(self, at_work: Sequence[str]) -> Outcome:
+        """Take the last undo back, or the last one before it of which something can be."""
         left: list[str] = []
         tried: list[float] = []
         while True:
             try:
                 operation, writes = await self.call(self.undo.plan_redo, left, tried)
             except WriteRefusedError as error:
-                return False, list(dict.fromkeys(left or [str(error)]))
+                return Outcome([], left or [str(error)], is_nothing=True)
             done, refused = await self._write(writes)
-            left = list(dict.fromkeys([*left, *refused]))
-            paths = None if len(done) == len(writes) else [write.path for write in done]
-            if paths != []:
-                is_back = bool(done or operation.base)  # of a checkpoint perhaps the baseline alone
-                await self.call(self.undo.finish_redo, operation, at_work, paths)
-                await self.call(self.refresh)
-                if is_back:
-                    return True, left
+            left += refused
+            if not done and writes:
+                tried.append(operation.at)
+                continue
+            outcome = await self._noted(done, left, self.undo.finish_redo, operation, done, at_work)
+            if done or operation.base:  # of a checkpoint perhaps the baseline alone
+                return outcome
             tried.append(operation.at)
 
-    async def restore(self, number: int, at_work: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Go back to a checkpoint. Returns the files that were written, and a sentence for each that was left alone."""
+    async def restore(self, number: int, at_work: Sequence[str]) -> Outcome:
+        """Go back to a checkpoint."""
         writes, base, left = await self.call(self.checkpoints.plan, number)
         done, refused = await self._write(writes)
-        paths = {write.path for write in done}
-        lost = {write.path for write in writes} - paths
+        lost = {write.path for write in writes} - {write.path for write in done}
         kept = {path: entry for path, entry in base.items() if path not in lost}
-        failed = await self.call(self.checkpoints.finish_restore, done, kept, at_work)
-        await self.call(self.refresh)
-        written = sorted(paths - set(failed))
-        return written, [*left, *refused, *(f"{path} is not as it should be" for path in failed)]
+        return await self._noted(done, [*left, *refused], self.checkpoints.finish_restore, done, kept, at_work)
+
+    async def _noted(
+        self,
+        done: Sequence[Write],
+        left: Sequence[str],
+        finish: Callable[P, Sequence[str]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Outcome:
+        """Have `finish` look at what was written and note it. It returns the paths that are not as they should be."""
+        unseen = ""
+        try:
+            failed = await self.call(finish, *args, **kwargs)
+            await self.call(self.refresh)
+        except UnseenError as error:
+            files = f"{len(done)} file{'s' * (len(done) != 1)}"
+            failed, unseen = error.failed, f"what was written in {files} could not be looked at: {error}"
+        written = sorted({write.path for write in done} - {*failed})
+        return Outcome(written, [*left, *(f"{path} is not as it should be" for path in failed)], unseen)
 
     async def _write(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
         """What was written, and a sentence for each file that was not."""
@@ -269,19 +292,16 @@ class Folder:
         closed = [write for write in writes if write.path not in unsaved and write not in shown]
         # All at once: on a busy machine each way to the other thread and back takes longer than the write.
         done, refused = await self.call(self.undo.write_all, closed) if closed else ([], [])
-        if closed and shown:  # that took a while
-            opened = await self._editor.open_files()
-            unsaved |= {write.path for write in shown if opened.get(self._full(write))}
         for write in shown:
-            if write.path in unsaved:
-                continue
             try:
                 await self._apply_in_editor(self._full(write), write)
+            except UnsavedTextError:  # it was typed since
+                unsaved.add(write.path)
             except OSError as error:
                 refused.append(str(error))
             else:
                 done.append(write)
-        refused += [f"{write.path} has unsaved edits: save it, then undo" for write in writes if write.path in unsaved]
+        refused += [f"{write.path} has unsaved edits: save it first" for write in writes if write.path in unsaved]
         return done, refused
 
     def _full(self, write: Write) -> str:
@@ -290,7 +310,7 @@ class Folder:
     async def _apply_in_editor(self, full: str, write: Write) -> None:
         await self.call(self.undo.check, write)
         text = _shown(write.data or b"", await self._editor.encodings(full))
-        saved = None if text is None else await self._editor.replace_buffer(full, text)
+        saved = None if text is None else await self._editor.replace_buffer(full, text, keeps_unsaved=True)
         if saved is None:
             await self.call(self.undo.write, write)
             return

@@ -143,28 +143,41 @@ class Round:
             self.save()
         looked_at, self._looked_at = self._looked_at, time.time_ns()
         loaded, self._loaded = self._loaded, {}
-        found = self.store.look(self.state.rules)
-        self.state.now = found.snapshot
+        looked = self.store.look(self.state.rules)
+        self.state.now = looked.snapshot
         head, self.state.head = self.state.head, project.head(self._in_repository()[0])
         if before == self.state.now:
             return Seen((), "", (), before)
         changed: list[str] = []
         self._recent.forget_old()
-        for each in self.store.differences(before, self.state.now, renames=False):
+        found = self.store.differences(before, self.state.now, renames=False)
+        for each in found:
             agent = (named or {}).get(each.path)
             if self._settling.get(each.path, 0) > time.monotonic() and not agent:
                 self._follow(each.path, each.before, each.after)
                 continue
             changed.append(each.path)
             known = self.state.agents.setdefault(each.path, [])
-            at = found.written.get(each.path, 0)
+            at = looked.written.get(each.path, 0)
             text, below = loaded.get(each.path), self._below.get(each.path)
             sighting = Sighting(each.before, each.after, list(known), text, below, at, bool(agent))
             self._recent.add(each.path, sighting)
             known += [name for name in ([agent] if agent else at_work) if name not in known]
+        self._forget_modes(each.path for each in found if each.after is None)
         self.save()
         moved_by, by_git = self._moved(head, [path for path in changed if path not in (named or {})], looked_at)
         return Seen(tuple(changed), moved_by, tuple(by_git), before)
+
+    def _forget_modes(self, gone: Iterable[str]) -> None:
+        """Forget the permissions of deleted files, unless an undo or a checkpoint can bring them back."""
+        left = self.store.modes.left
+        paths = {path for path in gone if path in left}
+        paths.difference_update(*(each.disk for each in self.state.undone))
+        for disk in {each.disk.tree: each.disk for each in self.state.checkpoints}.values():
+            if paths:
+                paths -= self.store.entries(disk, list(paths)).keys()
+        for path in paths:
+            del left[path]
 
     def _moved(self, before: Head, paths: Sequence[str], since: int) -> tuple[str, Sequence[str]]:
         """What has moved `HEAD` or the index since a look, and which of some changed paths came with that."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -121,8 +120,9 @@ class Rounds:
                 at_work = self.roots.at_work(folder)
                 await folder.call(folder.look, at_work, {})
                 if point := await folder.call(folder.checkpoints.begin_of, turn):
-                    done, alone = await folder.restore(point.number, at_work)
-                    written += [os.path.join(folder.root, path) for path in done]
+                    outcome = await folder.restore(point.number, at_work)
+                    written += [folder.full_path(path) for path in outcome.written]
+                    alone = filter(None, [*outcome.left, outcome.unseen])
                     left += [f"{sentence[:1].upper()}{sentence[1:]}." for sentence in alone]
             self.roots.publish_all(folder)
         return written, left

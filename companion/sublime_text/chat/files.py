@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sublime
 
+from ...changes.port import UnsavedTextError
 from ...chats.transcript.plain import flat, spelled
 from ...review.disk import Stamp, stamp
 from .. import buffers
@@ -16,12 +17,13 @@ def buffer(path: str) -> str | None:
     return view.substr(sublime.Region(0, view.size())) if view else None
 
 
-def replace(path: str, text: str) -> Stamp:
+def replace(path: str, text: str, *, keeps_unsaved: bool) -> Stamp:
     """Replace the text of an open file as one step of undo, and save it. Returns None if it isn't open.
 
     Otherwise it is the file's stamp after the save.
 
     Raises:
+        UnsavedTextError: it has unsaved text, with `keeps_unsaved`.
         OSError: it can't be saved.
     """
     views = [view for view in views_of_file(path, is_exact=True) if not view.is_loading()]
@@ -29,6 +31,8 @@ def replace(path: str, text: str) -> Stamp:
     view = max(views, key=sublime.View.is_dirty, default=None)
     if view is None:
         return None
+    if keeps_unsaved and view.is_dirty():
+        raise UnsavedTextError(f"{path} has unsaved text")
     before = view.substr(sublime.Region(0, view.size()))
     if before != text:
         # The smallest one, so that carets and folds stay where they are.

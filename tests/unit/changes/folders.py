@@ -79,7 +79,7 @@ class Folder:
         operation, writes = self.undoing.plan_redo()
         for write in writes:
             self.undoing.write(write)
-        self.undoing.finish_redo(operation)
+        assert self.undoing.finish_redo(operation, writes) == []
 
     def apply(self, writes: Sequence[Write]) -> list[str]:
         """Write what was planned."""

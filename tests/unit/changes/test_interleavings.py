@@ -24,7 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from companion.changes import round as rounds_of_one
 from companion.changes.git import GitStoppedError
 
-from .folders import AGENT, Folder, committed, git, tree
+from .folders import Folder, committed, git, tree
 
 NAMES = ("a.txt", "deep/b.bin", "ü \udcff.txt", "-c", "sub/d.txt", "\n\t\"'\\ .txt")
 OWN = ("mine.txt", "deep/mine.txt")
