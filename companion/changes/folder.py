@@ -220,7 +220,11 @@ class Folder:
     def texts_of_turn(self, turn: str) -> list[tuple[str, str, str]] | None:
         """Path, old and new text of each file that was changed in a turn of a chat. On the worker thread."""
         files = self.checkpoints.of_turn(turn)
-        return None if files is None else [(row.full_path, _lenient(old), _lenient(new)) for row, old, new in files]
+        return (
+            None
+            if files is None
+            else [(self.full_path(path), _lenient(old), _lenient(new)) for path, old, new in files]
+        )
 
     def paths_since_turn(self, turn: str) -> list[str] | None:
         """The absolute paths that going back to before a turn would write; None if it has no checkpoint."""

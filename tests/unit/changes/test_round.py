@@ -210,7 +210,7 @@ def test_accepted_proposals_are_changes_of_the_turn_however_late_the_first_one_i
     assert (row.inserted, row.deleted) == (1, 1)  # the first one
     folder.checkpoints.end("turn-1")
     changed = folder.checkpoints.of_turn("turn-1")
-    assert [(row.path, old.decode(), new.decode()) for row, old, new in changed or ()] == [("a.py", LINES, second)]
+    assert changed == [("a.py", LINES.encode(), second.encode())]
     writes, _, left = folder.checkpoints.plan(number)
     assert [(write.path, write.data) for write in writes] == [("a.py", LINES.encode())]
     assert left == []
@@ -326,20 +326,20 @@ def test_a_checkpoint_is_restored_with_the_persons_saves_since_then(folder: Fold
     assert folder.listed() == {}
 
 
-def test_the_changes_of_a_turn_are_those_between_two_checkpoints(folder: Folder):
-    first = folder.checkpoints.add(AGENT, "one")
-    folder.write("a.py", LINES.replace("line 3\n", "draft\n"))
-    folder.look()
-    folder.write("a.py", LINES.replace("line 3\n", "final\n"))
-    folder.look()
-    second = folder.checkpoints.add(AGENT, "two")
+def test_the_changes_of_a_turn_are_those_until_its_end(folder: Folder):
+    folder.checkpoints.add(AGENT, "one", "first")
+    for word in ("draft", "final"):
+        folder.write("a.py", LINES.replace("line 3\n", f"{word}\n"))
+        folder.look()
+    folder.checkpoints.end("first")
+    folder.checkpoints.add(AGENT, "two", "second")
     folder.write("b.txt", "later\n")
     folder.look()
-    ((row, before, after),) = folder.checkpoints.changed_since(first, second)
-    assert (row.path, before.decode()) == ("a.py", LINES)
+    [(path, before, after)] = folder.checkpoints.of_turn("first") or ()
+    assert (path, before.decode()) == ("a.py", LINES)
     assert b"final" in after
-    ((row, _, _),) = folder.checkpoints.changed_since(second)
-    assert row.path == "b.txt"
+    [(path, _, after)] = folder.checkpoints.of_turn("second") or ()
+    assert (path, after) == ("b.txt", b"later\n")
 
 
 def test_a_read_only_file_is_left_alone_and_named(folder: Folder):
