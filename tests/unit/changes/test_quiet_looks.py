@@ -77,7 +77,12 @@ def test_of_a_file_that_is_written_git_is_asked_alone(tmp_path: Path, commands: 
 
 def test_more_written_files_than_a_command_takes_are_all_seen(tmp_path: Path):
     names = [f"deep/{number:03}.txt" for number in range(250)]
-    folder = quiet(tmp_path, lambda made: [made.write(name, "before\n") for name in names] and None)
+
+    def written(made: Folder) -> None:
+        for name in names:
+            made.write(name, "before\n")
+
+    folder = quiet(tmp_path, written)
     for name in names:
         (folder.path / name).write_bytes(b"agent\n")
     folder.look()
