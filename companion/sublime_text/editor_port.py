@@ -289,7 +289,7 @@ class EditorPort:
             self._comments.prompt_returned(chat.agent, draft.text)
             self.say(why, WindowId(chat.window.id()))
         else:
-            self._messenger.keep_text(None, "Prompt", draft.text, why)
+            self._messenger.keep_text(None, "Prompt", draft.as_text, why)
 
     def _show_review(self, review: Review, marks: Marks | None) -> None:
         self._diffs.open(review, marks)
