@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ids import WindowId
-from .folder import Folder, Outcome
+from .folder import Folder, WriteOutcome
 from .roots import Roots
 from .rows import ChangeRow
 
@@ -131,7 +131,7 @@ class Decisions:
         self._roots.background(self._redo(window, found))
 
     async def _redo(self, window: WindowId, folders: Sequence[Folder]) -> None:
-        outcomes: list[Outcome] = []
+        outcomes: list[WriteOutcome] = []
 
         async def redo(folder: Folder) -> None:
             outcomes.append(await folder.redo(self._roots.at_work(folder)))

@@ -36,7 +36,7 @@ QUIET = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class WriteOutcome:
     """What has become of an undo, of taking one back, or of going back to a checkpoint."""
 
     written: Sequence[str]
@@ -234,14 +234,14 @@ class Folder:
 
     async def apply(
         self, what: str, writes: Sequence[Write], at_work: Sequence[str], notes: Mapping[str, Sequence[str]]
-    ) -> Outcome:
+    ) -> WriteOutcome:
         """Write what was planned: in the editor if a file is open there. `notes` has the lines for the agents."""
         done, left = await self._write(writes)
         if not done:
-            return Outcome([], left)
+            return WriteOutcome([], left)
         return await self._noted(done, left, self.undo.finish, what, done, at_work, notes)
 
-    async def redo(self, at_work: Sequence[str]) -> Outcome:
+    async def redo(self, at_work: Sequence[str]) -> WriteOutcome:
         """Take the last undo back, or the last one before it of which something can be."""
         left: list[str] = []
         tried: list[float] = []
@@ -249,7 +249,7 @@ class Folder:
             try:
                 operation, writes = await self.call(self.undo.plan_redo, left, tried)
             except WriteRefusedError as error:
-                return Outcome([], left or [str(error)], is_nothing=True)
+                return WriteOutcome([], left or [str(error)], is_nothing=True)
             done, refused = await self._write(writes)
             left += refused
             if not done and writes:
@@ -260,7 +260,7 @@ class Folder:
                 return outcome
             tried.append(operation.at)
 
-    async def restore(self, number: int, at_work: Sequence[str]) -> Outcome:
+    async def restore(self, number: int, at_work: Sequence[str]) -> WriteOutcome:
         """Go back to a checkpoint."""
         writes, base, left = await self.call(self.checkpoints.plan, number)
         done, refused = await self._write(writes)
@@ -275,7 +275,7 @@ class Folder:
         finish: Callable[P, Sequence[str]],
         *args: P.args,
         **kwargs: P.kwargs,
-    ) -> Outcome:
+    ) -> WriteOutcome:
         """Have `finish` look at what was written and note it. It returns the paths that are not as they should be."""
         unseen = ""
         try:
@@ -285,7 +285,7 @@ class Folder:
             files = f"{len(done)} file{'s' * (len(done) != 1)}"
             failed, unseen = error.failed, f"what was written in {files} could not be looked at: {error}"
         written = sorted({write.path for write in done} - {*failed})
-        return Outcome(written, [*left, *(f"{path} is not as it should be" for path in failed)], unseen)
+        return WriteOutcome(written, [*left, *(f"{path} is not as it should be" for path in failed)], unseen)
 
     async def _write(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
         """What was written, and a sentence for each file that was not."""
