@@ -64,7 +64,8 @@ class Checkpoints:
         disk, saves = (point.end, point.end_saves) if point.end else (state.now, len(state.saves))
         found = self._store.differences(self._round.with_saves(point.disk, point.saves, saves)[0], disk)
         contents = self._round.contents_of(found)
-        return [(each.path, *contents.get(each.path, (b"", b""))[:2]) for each in found]
+        known = [contents.get(each.path, (b"", b"")) for each in found]
+        return [(each.path, both[0], both[1]) for each, both in zip(found, known, strict=True)]
 
     def begin_of(self, turn: str) -> Checkpoint | None:
         """The checkpoint at which a turn of a chat began."""

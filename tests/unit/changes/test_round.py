@@ -335,10 +335,10 @@ def test_the_changes_of_a_turn_are_those_until_its_end(folder: Folder):
     folder.checkpoints.add(AGENT, "two", "second")
     folder.write("b.txt", "later\n")
     folder.look()
-    [(path, before, after)] = folder.checkpoints.of_turn("first") or ()
+    [(path, before, after)] = folder.checkpoints.of_turn("first") or []
     assert (path, before.decode()) == ("a.py", LINES)
     assert b"final" in after
-    [(path, _, after)] = folder.checkpoints.of_turn("second") or ()
+    [(path, _, after)] = folder.checkpoints.of_turn("second") or []
     assert (path, after) == ("b.txt", b"later\n")
 
 
