@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from ..exclusion import Told, is_encodable
+from ..exclusion import Told, is_encodable, shortened
 from ..ids import WindowId
 from ..problems.diagnostic import SEVERITIES, Diagnostic
 from ..problems.quiet import LONGEST, settled
@@ -195,7 +195,7 @@ class EditorKnowledge:
         path = _normal(arguments.path)
         await self._check(self._settings().told, path)
         if not await self._looks.one(path, os.path.isfile):
-            raise UntoldError(f"openFile: {path} is no file.")
+            raise UntoldError(f"openFile: {shortened(path, 300)} is no file.")
         is_shown = await self._source.show_place(self._window, path, arguments.line)
         return OpenFileAnswer(is_shown=is_shown)
 
