@@ -27,6 +27,7 @@ from ..review.left_reviews import Unclaimed
 from ..review.review import Owner
 from ..review.reviews import Reviews
 from ..settings import Settings
+from . import sessions
 from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_context
 from .endpoint import Endpoint
 from .http.app import App
@@ -166,7 +167,9 @@ class WindowServer:
                 inherited, self.endpoint.connections = self.endpoint.connections, []
                 await self._server.open(self.endpoint.listener, inherited)
                 self.started.set_result(None)
+                ending = self._loop.call_later(sessions.IDLE_MODEL, self._app.forget_models)
                 await self._is_over.wait()
+                ending.cancel()
         except Exception as error:
             if self.started.done():
                 raise
@@ -297,6 +300,8 @@ class WindowServer:
         name = self.endpoint.dismiss(token)
         if name in self.endpoint.guests.values():
             return  # another chat with the same agent
+        if name:
+            self._app.forget_agent(name)
         for session in self.sessions:
             if session.is_agent and session.cli == name:
                 self.sessions.end(session.identifier)
