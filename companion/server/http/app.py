@@ -203,8 +203,8 @@ class App:
     async def end(self, session: Session) -> None:
         """End a session in the SDK, with the request that a client would send."""
         self._resumed.forget(session.identifier)
-        self._endpoint.calls.pop(session.known_as, None)
         await _answered(session)
+        self._endpoint.calls.pop(session.known_as, None)
         await self._ask(self.manager.handle_request, "DELETE", {"mcp-session-id": session.identifier})
 
     def _last(self, send: Send) -> Send:
