@@ -105,6 +105,11 @@ class Review:
         """Whether the file is on this machine."""
         return self.request is None or self.request.is_here
 
+    @property
+    def can_reload(self) -> bool:
+        """Whether the file on disk is no longer what the diff shows, and can be compared again."""
+        return self.disk_state in ("changed", "deleted") and self.is_editable
+
     def restored(self, text: str) -> str:
         """The content for the text of the proposal's view."""
         file = self.disk.source

@@ -26,6 +26,7 @@ from .comments.opening import go_to
 from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
+from .diff.listing import Commented
 from .editor_events import EditorEvents
 from .editor_port import EditorPort
 from .follow.following import Following
@@ -94,8 +95,7 @@ class Adapter:
             lambda call: self._post(lambda companion: call(companion.reviews)),
             self.settings.of,
             self.written,
-            comments=self._comments_of,
-            open_comment=lambda window, comment: go_to(window, self.comments.views, comment),
+            Commented(self._comments_of, lambda window, comment: go_to(window, self.comments.views, comment)),
             accepted=self._accepted,
             is_reload=lambda: self.thread.is_reload,
         )
@@ -104,6 +104,7 @@ class Adapter:
         self.chats = ChatViews(
             self.focus,
             lambda call: self._post(lambda companion: call(companion.chats)),
+            self.on_another_thread,
             self.consent,
             is_on=lambda: self.settings.value("daemon.enabled"),
             context=self._chat_context,

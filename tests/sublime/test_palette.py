@@ -122,7 +122,7 @@ class TestInTheWorstDiff(written.ChangesCase):
         self.file.write_text(written.LINES.replace("line 20\n", "line twenty\n"))
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
         self.window.focus_view(self.proposal)
-        yield {"condition": lambda: diff.offers_reload and diff.warnings, "timeout": 30_000}
+        yield {"condition": lambda: diff.review.can_reload and diff.warnings, "timeout": 30_000}
         self.put_caret(self.proposal, 2)
         self.proposal.run_command("qwen_companion_revert_change")
         self.put_caret(self.proposal, 9)

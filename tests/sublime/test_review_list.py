@@ -163,17 +163,17 @@ class TestList(CompanionCase):
         self.assertTrue(lines[1].endswith(f"Qwen Code  {elsewhere}"), lines)
 
     def test_the_columns_are_aligned_and_a_name_is_one_line(self) -> None:
-        listing, tally = loaded("sublime_text.diff.listing"), loaded("review.changes").Tally
+        rows_module, tally = loaded("sublime_text.diff.rows"), loaded("review.changes").Tally
         rows = [
-            listing.Row(1, "a.py", tally(1, 0, 1), "viewed", "Qwen Code", "/a.py"),
-            listing.Row(2, "long\nname.py", None, "not viewed", "Gemini CLI", "/long\nname.py"),
+            rows_module.Row(1, "a.py", tally(1, 0, 1), "viewed", "Qwen Code", "/a.py"),
+            rows_module.Row(2, "long\nname.py", None, "not viewed", "Gemini CLI", "/long\nname.py"),
         ]
         self.assertEqual(
-            listing._lines(rows),
+            rows_module.table(rows),
             [
                 "  a.py          +1 −0  viewed      Qwen Code   /a.py",
                 "  long\ufffdname.py         not viewed  Gemini CLI  /long\ufffdname.py",
             ],
         )
-        self.assertEqual((listing._lines([]), listing._title(0, 0, 0)), ([], "Nothing waits."))
-        self.assertTrue(listing._title(1, 0, 1).startswith("1 of 1 file waits"))
+        self.assertEqual((rows_module.table([]), rows_module.title(0, 0, 0)), ([], "Nothing waits."))
+        self.assertTrue(rows_module.title(1, 0, 1).startswith("1 of 1 file waits"))

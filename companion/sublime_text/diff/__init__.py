@@ -1,9 +1,10 @@
 """The diffs on the screen.
 
-Start with `diffs`, which has them all; `view` is one diff with its two sides. `header`, `notes`, `marks` and `inline`
-draw, `listing` has the list of a turn's files, `attention` knows what the person has seen, `scroll` keeps the sides
-level, `steps` splits long work on the UI thread, `kept` and `leftovers` have texts and tabs that outlive a diff,
-`left_views` has the views that outlive a reload, `commands` the commands.
+Start with `diffs`, which has them all; `view` is one diff, `side` opens each of its two views. `header`, `notes`,
+`marks` and `inline` draw, `widths` notices when that has to be done again, `scroll` keeps the sides level, `steps`
+splits long work on the UI thread. `listing` has the list of a turn's files, `rows` its rows. `attention` knows what the
+person has seen. `kept` and `leftovers` have texts and tabs that outlive a diff, `left_views` the views that outlive a
+reload.
 
 The UI never decides: it posts what the person does, and closes when it is told to. Nothing is accepted unseen: keys,
 saves and clicks count only after the person has gone to the diff and it has been on the screen for a second, which
@@ -12,6 +13,6 @@ diff that has the focus.
 
 A command on changes is queued and computed on the companion thread; if the text has changed in the meantime, once
 more. A link names its change by a fingerprint, so it can't hit another one. Side by side the editor's own gutter marks
-are off, as they would repeat ours a line apart; inline it is the other way round. There is no event for the width of a
-view, so a diff on the screen looks at it twice a second, and each header has several forms.
+are off, as they would repeat ours a line apart; inline it is the other way round. Each header has several forms,
+for views of several widths.
 """

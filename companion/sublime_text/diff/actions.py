@@ -10,6 +10,7 @@ import sublime
 
 from ...review.port import NOT_EDITABLE
 from ...review.targets import Action, Target
+from .navigation import go_to_change, make_edits
 
 if TYPE_CHECKING:
     from ...review.changes import TextEdit
@@ -35,7 +36,7 @@ class ChangeActions:
 
     def move(self, step: Literal[1, -1]) -> None:
         """Go to the next or the previous change, after the commands before."""
-        self._add(lambda: self._diff.go(step))
+        self._add(lambda: go_to_change(self._diff.window, self._diff.proposal, step))
 
     def edit(self, action: Action, view: sublime.View) -> None:
         """Revert or restore the changes at the carets of the view that a command was run on."""
@@ -73,7 +74,8 @@ class ChangeActions:
             self._send()
             return
         if edits and self._diff.proposal.change_count() == version:
-            self._diff.apply(edits, moves_carets=list(self._diff.proposal.sel()) == self._carets)
+            proposal = self._diff.proposal
+            make_edits(proposal, edits, moves_carets=list(proposal.sel()) == self._carets)
         self._waiting = None
         self._diff.proposal.erase_regions(TARGETS)
         self._run()

@@ -100,7 +100,7 @@ class QwenCompanionReloadDiffCommand(_DiffCommand):
         """Whether the file has changed since the diff was opened."""
         adapter = package.adapter()
         diff = adapter.diffs.meant(self.view) if adapter else None
-        return diff is not None and diff.offers_reload
+        return diff is not None and diff.review.can_reload
 
     def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         """The proposal keeps its text."""

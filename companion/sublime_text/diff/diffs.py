@@ -17,10 +17,10 @@ from .leftovers import clear
 from .links import follow
 from .listing import SETTING as LIST_SETTING
 from .listing import Commented, DiffLists, Written
-from .view import NUMBER_SETTING, DiffView
+from .side import NUMBER_SETTING
+from .view import DiffView
 
 if TYPE_CHECKING:
-    from ...comments.comment import Comment
     from ...ids import ReviewId
     from ...review.changes import TextEdit
     from ...review.marks import Marks
@@ -46,16 +46,14 @@ class Diffs:
         tell: Callable[[Callable[[Reviews], object]], None],
         setting: Callable[[sublime.Window, str], Any],
         written: Written,
+        commented: Commented,
         *,
-        comments: Callable[[sublime.Window], Sequence[Comment]],
-        open_comment: Callable[[sublime.Window, Comment], object],
         accepted: Callable[[DiffView], object],
         is_reload: Callable[[], bool],
     ) -> None:
-        """`setting` gives the value of a setting in a window.
+        """`setting` gives the value of a setting in a window, `accepted` hears of each acceptance.
 
-        `comments` gives those of a window, `open_comment` goes to one. `accepted` hears of each acceptance. `is_reload`
-        says whether there was an instance before this one, so that `take_up` follows.
+        `is_reload` says whether there was an instance before this one, so that `take_up` follows.
         """
         self._focus = focus
         self._tell = tell
@@ -66,10 +64,7 @@ class Diffs:
         """The diffs of each file, by its real path."""
         self.awaited = AwaitedDiffs(is_reload)
         self.answers = Answers(tell, self.in_window, self.show, accepted)
-        answer_all = self.answers.accept_all, self.answers.reject_all
-        self.lists = DiffLists(
-            self.in_window, written, Commented(comments, open_comment), self._open_number, *answer_all
-        )
+        self.lists = DiffLists(self.in_window, written, commented, self._open_number, self.answers)
 
     def open(self, review: Review, marks: Marks | None) -> None:
         """Show a review in its session's window.
@@ -172,7 +167,7 @@ class Diffs:
     def update_header(self, review: Review) -> None:
         """Something has changed that the header of a diff says."""
         if diff := self._open.get(review.number):
-            diff.update_header()
+            diff.show_headers()
 
     def reload(self, review: Review) -> None:
         """The file on disk was read again."""
@@ -242,7 +237,10 @@ class Diffs:
             return
         own = self.find(view)
         if own and view == own.proposal and own.window != window:
-            self._moved(own, window)
+            before = own.window
+            own.move_to(window)
+            own.focus_before = self._focus.before(window, None)
+            self.lists.changed(before)
         for diff in self.in_window(window):
             diff.wake()
             if diff is not own:
@@ -251,12 +249,6 @@ class Diffs:
             own.attention.shown()
             own.attention.focused()
         self.lists.changed(window)
-
-    def _moved(self, diff: DiffView, window: sublime.Window) -> None:
-        before = diff.window
-        diff.move_to(window)
-        diff.focus_before = self._focus.before(window, None)
-        self.lists.changed(before)
 
     def clicked(self, view: sublime.View) -> None:
         """The person has clicked into a view."""
@@ -268,7 +260,7 @@ class Diffs:
     def caret_moved(self, view: sublime.View) -> None:
         """The carets of a view have moved."""
         if self._open and (diff := self.find(view)) and view == diff.proposal:
-            diff.caret_moved()
+            diff.show_place()
 
     def edited(self, view: sublime.View) -> None:
         """A view was edited. The marks of a proposal are updated after a short pause."""
@@ -317,7 +309,8 @@ class Diffs:
     def clear_leftovers(self, window: sublime.Window) -> list[str]:
         """Sublime has restored a window's views. Close those of old diffs; the result names the tabs that were kept."""
         live = {view.buffer_id() for diff in self._open.values() for view in diff.views}
-        left = [view for view in window.views() if _is_of_diff(view) and view.buffer_id() not in live]
+        sides = [view for view in window.views() if view.settings().get(DIFF_SETTING) in ("original", "proposal")]
+        left = [view for view in sides if view.buffer_id() not in live]
         return [name for view in left for name in [view.name()] if clear(view)]
 
     def leave(self) -> dict[str, Any]:
@@ -403,7 +396,3 @@ class Diffs:
         diff.attention.is_entered = True
         if actions := self._actions.get(diff.review.number):
             follow(href, diff, self.answers, actions)
-
-
-def _is_of_diff(view: sublime.View) -> bool:
-    return view.settings().get(DIFF_SETTING) in ("original", "proposal")

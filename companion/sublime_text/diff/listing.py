@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import sublime
 
-from ...review.changes import Tally
 from ..buffers import write_all
 from ..style import COLOURS
+from .rows import Row, table, title
 
 if TYPE_CHECKING:
     from ...changes.rows import ChangeRow as Change
     from ...comments.comment import Comment
+    from .answers import Answers
     from .view import DiffView
 
 logger = logging.getLogger(__name__)
@@ -29,8 +28,6 @@ SETTING = "qwen_companion.diff_list"
 """On the view of a list. A key binding asks for it."""
 KEPT = 200
 """The number of answered diffs that a list keeps."""
-NAME_LENGTH = 40
-"""Columns of a name, if there are longer ones."""
 _LINKS = "qwen_companion.diff_list"
 _STYLE = f"<style>{COLOURS} body {{ margin: 0; }}</style>"
 
@@ -63,86 +60,6 @@ class Commented(NamedTuple):
 
     of_window: Callable[[sublime.Window], Sequence[Comment]]
     open: Callable[[sublime.Window, Comment], object]
-
-
-class Row(NamedTuple):
-    """One file in a list."""
-
-    number: int | None
-    """That of its review, None if it was answered."""
-    name: str
-    counts: Tally | None
-    state: str
-    cli: str
-    where: str
-    """The file's folder in the window's folder, empty for that itself; the whole path of a file elsewhere."""
-    path: str = ""
-    note: str = ""
-    change: Change | None = None
-    """What is written already and waits; None for a proposal, and for what is reviewed."""
-    comment: Comment | None = None
-
-    @classmethod
-    def of(cls, diff: DiffView, answer: str = "") -> Row:
-        """The row of a diff, with the answer that it got."""
-        review, where = diff.review, _where(diff.review.file_path, diff.window)
-        number, state = (None, answer) if answer else (review.number, state_of(diff))
-        return cls(number, review.name, diff.counts, state, review.owner.cli, where, review.file_path)
-
-    @classmethod
-    def of_change(cls, change: Change, window: sublime.Window, state: str, *, waits: bool) -> Row:
-        """The row of a file that is written already."""
-        path = change.full_path
-        counts = Tally(change.inserted, change.deleted, change.changes)
-        agents = ", ".join(change.agents) or "changed outside"
-        note = "" if change.kind == "modified" else change.kind
-        note = " · ".join(filter(None, (note, change.note)))
-        name = PurePath(path).name
-        return cls(None, name, counts, state, agents, _where(path, window), path, note, change if waits else None)
-
-    @classmethod
-    def of_comment(cls, comment: Comment, window: sublime.Window) -> Row:
-        """The row of a comment."""
-        name = f"{PurePath(comment.path).name}:{comment.first}"
-        where, state = _where(comment.path, window), comment.state or "to send"
-        note = " ".join(comment.words.split())
-        return cls(None, name, None, state, comment.agent or "you", where, comment.path, f"💬 {note}", comment=comment)
-
-    @property
-    def left(self) -> dict[str, Any]:
-        """The row of an answered diff for the next instance of the package."""
-        return {**self._asdict(), "counts": asdict(self.counts) if self.counts else None}
-
-    @classmethod
-    def of_left(cls, left: Mapping[str, Any]) -> Row:
-        """The row that was left. Raises TypeError if another version of the package has left it."""
-        return cls(**{**left, "counts": Tally(**left["counts"]) if left["counts"] else None})
-
-    @property
-    def plain(self) -> dict[str, object]:
-        """The row for readers outside."""
-        counts = self.counts
-        return {
-            "path": self.path,
-            "kind": self._kind,
-            "agent": self.cli,
-            "inserted": counts.inserted if counts else None,
-            "deleted": counts.deleted if counts else None,
-            "changes": counts.changes if counts else None,
-            "state": self.state,
-            "note": self.note,
-        }
-
-    @property
-    def _kind(self) -> str:
-        if self.comment:
-            return "comment"
-        return self.change.kind if self.change else "proposal" if self.number is not None else ""
-
-
-def state_of(diff: DiffView) -> str:
-    """What the person has done with a diff that waits."""
-    return "edited" if diff.is_edited else "viewed" if diff.attention.was_shown else "not viewed"
 
 
 class DiffList:
@@ -220,21 +137,21 @@ class DiffList:
 
     def open_at_caret(self) -> None:
         """Show the diff in the caret's row."""
-        if (view := self.view) and len(view.sel()):
-            row = view.rowcol(view.sel()[0].b)[0] - 1
-            if 0 <= row < len(self._rows) and (number := self._rows[row].number) is not None:
-                self._opened(number)
-            elif comment := self._rows[row].comment if 0 <= row < len(self._rows) else None:
-                self._commented.open(self._window, comment)
-            elif change := self.change_at_caret():
-                self._written.open(self._window, change)
+        row = self.row_at_caret()
+        if row is None:
+            return
+        if row.number is not None:
+            self._opened(row.number)
+        elif row.comment:
+            self._commented.open(self._window, row.comment)
+        elif row.change:
+            self._written.open(self._window, row.change)
 
-    def change_at_caret(self) -> Change | None:
-        """The written file in the caret's row."""
-        if (view := self.view) and len(view.sel()):
-            row = view.rowcol(view.sel()[0].b)[0] - 1
-            return self._rows[row].change if 0 <= row < len(self._rows) else None
-        return None
+    def row_at_caret(self) -> Row | None:
+        """The caret's row; None on the title."""
+        view = self.view
+        at = view.rowcol(view.sel()[0].b)[0] - 1 if view and len(view.sel()) else -1
+        return self._rows[at] if 0 <= at < len(self._rows) else None
 
     def close(self) -> None:
         """Remove the panel."""
@@ -252,7 +169,7 @@ class DiffList:
         files = [*waiting, *left, *done, *self._answered]
         comments = [Row.of_comment(comment, self._window) for comment in self._commented.of_window(self._window)]
         self._rows = [*files, *comments]
-        text = "\n".join([_title(len(waiting), len(left), len(files)), *_lines(self._rows)])
+        text = "\n".join([title(len(waiting), len(left), len(files)), *table(self._rows)])
         view.settings().set(JSON_SETTING, json.dumps([row.plain for row in self._rows]))
         if view.substr(sublime.Region(0, view.size())) != text:
             row = view.rowcol(view.sel()[0].b)[0] if len(view.sel()) else 0
@@ -275,16 +192,15 @@ class DiffLists:
         written: Written,
         commented: Commented,
         opened: Callable[[int], object],
-        accept_all: Callable[[sublime.Window], object],
-        reject_all: Callable[[sublime.Window], object],
+        answers: Answers,
     ) -> None:
         self._in_window = in_window
         self._written = written
         self._commented = commented
         self._opened = opened
         self._acts = {
-            "accept_all": accept_all,
-            "reject_all": reject_all,
+            "accept_all": answers.accept_all,
+            "reject_all": answers.reject_all,
             "keep_all": lambda window: written.decide_all(window, "keep"),
             "undo_all": lambda window: written.decide_all(window, "undo"),
         }
@@ -312,14 +228,13 @@ class DiffLists:
 
     def open_at_caret(self, view: sublime.View) -> None:
         """Show the diff in the caret's row of a list."""
-        for listed in self._lists.values():
-            if listed.view == view:
-                listed.open_at_caret()
+        if listed := self._find(view):
+            listed.open_at_caret()
 
     def written_at_caret(self, view: sublime.View) -> Change | None:
         """The written file in the caret's row of a list."""
-        found = next((listed for listed in self._lists.values() if listed.view == view), None)
-        return found.change_at_caret() if found else None
+        row = listed.row_at_caret() if (listed := self._find(view)) else None
+        return row.change if row else None
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
@@ -353,6 +268,9 @@ class DiffLists:
             listed.close()
         self._lists.clear()
 
+    def _find(self, view: sublime.View) -> DiffList | None:
+        return next((listed for listed in self._lists.values() if listed.view == view), None)
+
     def _of(self, window: sublime.Window) -> DiffList:
         if window.id() not in self._lists:
 
@@ -363,44 +281,6 @@ class DiffLists:
                 window, lambda: self._in_window(window), self._written, self._commented, self._opened, act
             )
         return self._lists[window.id()]
-
-
-def _title(diffs: int, changes: int, files: int) -> str:
-    if not files:
-        return "Nothing waits."
-    waiting = diffs + changes
-    counted = f"{waiting} of {files} file{'s' * (files != 1)} wait{'s' * (waiting == 1)} for an answer"
-    return f"{counted} · open Enter · next F8 · previous Shift+F8" if waiting else "Every file is answered."
-
-
-def _lines(rows: Sequence[Row]) -> list[str]:
-    """The rows as text, in columns."""
-    cells = [
-        (
-            _one_line(row.name),
-            f"+{row.counts.inserted} −{row.counts.deleted}" if row.counts else "",
-            row.state,
-            row.cli,
-            _one_line(row.note),
-        )
-        for row in rows
-    ]
-    widths = [max(map(len, column), default=0) for column in zip(*cells, strict=True)]
-    widths[:1] = [min(widths[0], NAME_LENGTH)] if widths else []
-    lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width] for row in cells]
-    return [f"  {'  '.join(line)}  {_one_line(row.where)}".rstrip() for line, row in zip(lines, rows, strict=True)]
-
-
-def _where(path: str, window: sublime.Window) -> str:
-    for folder in window.folders():
-        if (found := PurePath(path)).is_relative_to(folder):
-            parent = found.relative_to(folder).parent
-            return "" if parent == PurePath() else str(parent)
-    return path
-
-
-def _one_line(text: str) -> str:
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def _links(*, has_diffs: bool, has_changes: bool) -> str:

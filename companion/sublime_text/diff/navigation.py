@@ -1,4 +1,4 @@
-"""Where the carets of a proposal go: to the next change, and where edits can be undone."""
+"""Goes from change to change in a proposal, and makes edits of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
+from ...review.changes import in_one
+from ..buffers import edit
 from ..windows import focus_view
 from .marks import WORDS, change_regions
 from .scroll import show_sideways
@@ -15,17 +17,21 @@ if TYPE_CHECKING:
     from ...review.changes import TextEdit
 
 
-def carets_after(edits: Sequence[TextEdit], size: int) -> list[sublime.Region]:
-    """A caret at the end of each edit that was made in a text, which has this size now."""
-    carets: list[sublime.Region] = []
-    moved = 0
-    for edit in edits:
-        caret = edit.start + moved + len(edit.text)
-        if edit.text.endswith("\n") and not (edit.text == "\n" and caret == size):
-            caret -= 1  # into the last inserted line
-        carets.append(sublime.Region(caret))
-        moved += len(edit.text) - (edit.end - edit.start)
-    return carets
+MANY_EDITS = 500
+"""More edits than this are made as one: the editor takes a while for each."""
+
+
+def make_edits(proposal: sublime.View, edits: Sequence[TextEdit], *, moves_carets: bool) -> None:
+    """Make edits of a proposal as one undo step. The carets may go where the edits can be undone."""
+    is_one = len(edits) > MANY_EDITS
+    made = [in_one(edits, proposal.substr(sublime.Region(0, proposal.size())))] if is_one else edits
+    edit(proposal, [(each.start, each.end, each.text) for each in reversed(made)])
+    if moves_carets:
+        carets = _carets_after(made, proposal.size())
+        if is_one:  # as many carets would be as slow as the edits
+            carets = [sublime.Region(made[0].start, carets[0].b)]
+        proposal.sel().clear()
+        proposal.sel().add_all(carets)
 
 
 def go_to_change(window: sublime.Window, proposal: sublime.View, step: Literal[1, -1]) -> None:
@@ -49,3 +55,16 @@ def go_to_change(window: sublime.Window, proposal: sublime.View, step: Literal[1
         show_sideways(proposal, word)
     if wrapped:
         window.status_message(f"QwenCompanion: Change {at} of {len(starts)}{wrapped}")
+
+
+def _carets_after(edits: Sequence[TextEdit], size: int) -> list[sublime.Region]:
+    """A caret at the end of each edit that was made in a text, which has this size now."""
+    carets: list[sublime.Region] = []
+    moved = 0
+    for each in edits:
+        caret = each.start + moved + len(each.text)
+        if each.text.endswith("\n") and not (each.text == "\n" and caret == size):
+            caret -= 1  # into the last inserted line
+        carets.append(sublime.Region(caret))
+        moved += len(each.text) - (each.end - each.start)
+    return carets

@@ -2,54 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import sublime
 
-from ...review.changes import in_one
 from .. import buffers
-from ..windows import (
-    DIFF_SETTING,
-    FocusBefore,
-    GroupContents,
-    focus_view,
-    is_visible,
-    show_in_group,
-    views_of_file,
-)
+from ..windows import FocusBefore, GroupContents, focus_view, is_visible, show_in_group, views_of_file
 from .attention import Attention
 from .fill import fill
-from .header import Header, original_headers, orphaned_header, proposal_headers
+from .header import Header, show_headers
 from .inline import InlineDiff, gone_lines
 from .left_views import LeftViews
 from .leftovers import FILLERS, HEADER, KEYS_STATUS
 from .marks import NARROW, Links, SideMarks, are_few
-from .navigation import carets_after, go_to_change
 from .notes import notes, place, warnings_of
 from .scroll import ScrollTogether, level
+from .side import KEYS, open_side, set_up
 from .steps import in_steps
+from .widths import Widths
 
 if TYPE_CHECKING:
-    from ...review.changes import Tally, TextEdit
+    from ...review.changes import Tally
     from ...review.marks import Marks
     from ...review.review import Review
     from .left_views import Layout
-
-
-_PRIMARY = "⌘" if sublime.platform() == "osx" else "Ctrl+"
-KEYS = f"Accept {_PRIMARY}S · Reject Shift+Esc · Next change F7 · Next diff F8"
-"""In the status bar while the focus is in a diff."""
-NUMBER_SETTING = "qwen_companion.review"
-"""On the views of a diff: the number of its review."""
-PATH_SETTING = "qwen_companion.file_path"
-"""On the views of a diff: the path exactly as the CLI sent it."""
-WATCH = 500
-"""Milliseconds between two looks at the widths of the views."""
-MANY_EDITS = 500
-"""More edits than this are made as one: the editor takes a while for each."""
-SOON = 50
-"""Milliseconds after which the editor has laid out what it has been told to show."""
+    from .side import Side
 
 
 class DiffView:
@@ -85,9 +63,6 @@ class DiffView:
         own = self._views_of_file()
         self._like = next((view for view in own if view.window() == window), next(iter(own), None))
         self._marks: Marks | None = None
-        self._widths: list[float] = []
-        """Those of the views when the headers were drawn."""
-        self._is_watching = False
         self._has_ended = False
         self._is_filled = False
         self._filled_version: int | None = None
@@ -97,6 +72,7 @@ class DiffView:
         self._is_exact = True
         """The view of the proposal holds the very text; the editor may change characters such as NUL."""
         self._scroll: ScrollTogether | None = None
+        self.widths = Widths(lambda: self.views, self._is_on_screen, self._draw)
         self.original: sublime.View | None = None
         if left:
             self._take_up(left)
@@ -194,27 +170,10 @@ class DiffView:
         """The diff may be on the screen again."""
         if self._scroll:
             self._scroll.wake()
-        if not self._is_watching:
-            self._is_watching = True
-            self._watch()
-        sublime.set_timeout(self._fit, SOON)
+        self.widths.wake()
 
-    def _watch(self) -> None:
-        self._is_watching = self._fit()
-        if self._is_watching:
-            sublime.set_timeout(self._watch, WATCH)
-
-    def _fit(self) -> bool:
-        """Fit all marks to the widths of the views, if they are on the screen; whether they are. There is no event."""
-        is_on_screen = not self._has_ended and self.proposal.is_valid() and self.is_shown
-        if is_on_screen and not self.fits:
-            self._draw()
-        return is_on_screen
-
-    @property
-    def fits(self) -> bool:
-        """Whether what is drawn was made for the widths of the views."""
-        return not self._is_filled or self._widths == [view.viewport_extent()[0] for view in self.views]
+    def _is_on_screen(self) -> bool:
+        return not self._has_ended and self.proposal.is_valid() and self.is_shown
 
     def _is_too_narrow(self) -> bool:
         return self.proposal.viewport_extent()[0] < NARROW * self.proposal.em_width()
@@ -241,37 +200,17 @@ class DiffView:
         self._marks = marks
         self._draw()
 
-    def apply(self, edits: Sequence[TextEdit], *, moves_carets: bool) -> None:
-        """Make edits of the proposal as one undo step. The carets may go where the edits can be undone."""
-        text = self.text() if len(edits) > MANY_EDITS else None
-        made = edits if text is None else [in_one(edits, text)]
-        buffers.edit(self.proposal, [(edit.start, edit.end, edit.text) for edit in reversed(made)])
-        if moves_carets:
-            carets = carets_after(made, self.proposal.size())
-            if made is not edits:  # as many carets would be as slow as the edits
-                carets = [sublime.Region(made[0].start, carets[0].b)]
-            self.proposal.sel().clear()
-            self.proposal.sel().add_all(carets)
-
-    def go(self, step: Literal[1, -1]) -> None:
-        """Go to the next or the previous change from the caret, and wrap around at the end."""
-        go_to_change(self.window, self.proposal, step)
-
-    def update_header(self) -> None:
-        """What the header says has changed."""
-        self._show_headers()
-
     def reload(self) -> None:
         """The file on disk has been read again: show it."""
         if self.original and self.original.is_valid():
             self._fill_original(self.original)
         self.proposal.set_reference_document(self.review.original)
-        self._show_headers()
+        self.show_headers()
 
     def file_edited(self, view: sublime.View) -> None:
         """A view of the diff's file was edited: there may be something to warn of, or no longer."""
         if self._is_filled and view.is_dirty() != self._was_dirty:
-            self._show_headers()
+            self.show_headers()
 
     def toggle_layout(self) -> None:
         """Switch between side by side and inline. The proposal's view, text and undo history stay."""
@@ -318,7 +257,7 @@ class DiffView:
         """The view of the proposal was closed, and this one is still there."""
         self._end_scrolling()
         self._own(clone)
-        self._set_up(clone, "proposal")
+        set_up(clone, self.review, "proposal")
         if (window := clone.window()) and window != self.window:
             self.move_to(window)
         self._draw()
@@ -348,29 +287,8 @@ class DiffView:
         if was_shown and self.window.is_valid():
             self._before.restore()
 
-    def _new_view(self, side: str, title: str) -> sublime.View:
-        view = self.window.new_file()
-        if self.window.get_view_index(view)[0] != self.group:
-            self.window.set_view_index(view, self.group, len(self.window.views_in_group(self.group)))
-        view.set_name(title)
-        self._set_up(view, side)
-        settings = view.settings()
-        syntax = self._like.syntax() if self._like else None
-        if syntax := syntax or sublime.find_syntax_for_file(self.review.file_path, self.review.shown[:1000]):
-            view.assign_syntax(syntax)
-        for name in ("tab_size", "translate_tabs_to_spaces") if self._like else ():
-            settings.set(name, self._like.settings().get(name) if self._like else None)
-        return view
-
-    def _set_up(self, view: sublime.View, side: str) -> None:
-        view.set_scratch(True)
-        settings = view.settings()
-        settings.set(DIFF_SETTING, side)
-        settings.set(NUMBER_SETTING, self.review.number)
-        settings.set(PATH_SETTING, self.review.file_path)
-        settings.set("mini_diff", False)  # it would say what our own marks say, perhaps a line apart
-        view.set_status(KEYS_STATUS, KEYS)
-        settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
+    def _new_view(self, side: Side, title: str) -> sublime.View:
+        return open_side(self.window, self.group, self.review, side, title, self._like)
 
     def _add_original(self) -> None:
         """Show the file in a view of its own."""
@@ -405,8 +323,8 @@ class DiffView:
         if not self._is_filled:
             return
         marks, side_by_side = self._marks, self.layout == "side_by_side"
-        self._show_headers()
-        self._show_place()
+        self.show_headers()
+        self.show_place()
         if side_by_side and self.original and self._scroll is None:
             self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown, self._across)
         if self._is_inline:
@@ -430,34 +348,18 @@ class DiffView:
             lambda: self._drawing is drawing and all(view.is_valid() for view in self.views),
         )
 
-    @property
-    def offers_reload(self) -> bool:
-        """Whether the file on disk has changed since, so that it can be compared again."""
-        return self.review.disk_state in ("changed", "deleted") and self.review.is_editable
-
-    def caret_moved(self) -> None:
-        """The caret of the proposal is elsewhere."""
-        self._show_place()
-
-    def _show_place(self) -> None:
+    def show_place(self) -> None:
         """Say in the status bar which change the caret is in."""
         lines = self._marks.proposal.lines if self._marks else []
         caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
         self.proposal.set_status(KEYS_STATUS, f"{place(lines, caret)}{KEYS}")
 
-    def _show_headers(self) -> None:
-        self._widths = [view.viewport_extent()[0] for view in self.views]
-        review = self.review
-        reloads = self.offers_reload
-        notes, warnings = self._notes(), self._warnings()
-        if self.original and self.original.is_valid():
-            self._original_header.show(original_headers("Current file", warnings, offers_reload=reloads))
-            contents = proposal_headers(review, self.counts, notes)
-        else:
-            title = "" if review.disk.exists else "New file"
-            both = [*notes, *warnings]
-            contents = proposal_headers(review, self.counts, both, title=title, offers_reload=reloads)
-        self._proposal_header.show([orphaned_header(review.owner.cli)] if review.orphaned else contents)
+    def show_headers(self) -> None:
+        """Say in the headers what is so now."""
+        self.widths.drawn()
+        is_beside = self.original is not None and self.original.is_valid()
+        beside = self._original_header if is_beside else None
+        show_headers(beside, self._proposal_header, self.review, self.counts, self._notes(), self._warnings())
 
     @property
     def warnings(self) -> list[str]:

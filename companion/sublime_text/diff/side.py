@@ -1,0 +1,52 @@
+"""Opens the view of one side of a diff, and makes a view one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import sublime
+
+from ..windows import DIFF_SETTING
+from .leftovers import KEYS_STATUS
+
+if TYPE_CHECKING:
+    from ...review.review import Review
+
+_PRIMARY = "⌘" if sublime.platform() == "osx" else "Ctrl+"
+KEYS = f"Accept {_PRIMARY}S · Reject Shift+Esc · Next change F7 · Next diff F8"
+"""In the status bar while the focus is in a diff."""
+NUMBER_SETTING = "qwen_companion.review"
+"""On the views of a diff: the number of its review."""
+PATH_SETTING = "qwen_companion.file_path"
+"""On the views of a diff: the path exactly as the CLI sent it."""
+Side = Literal["original", "proposal"]
+
+
+def open_side(
+    window: sublime.Window, group: int, review: Review, side: Side, title: str, like: sublime.View | None
+) -> sublime.View:
+    """A new, empty view in a group, with the syntax and the indentation of the view `like`, which has the file open."""
+    view = window.new_file()
+    if window.get_view_index(view)[0] != group:
+        window.set_view_index(view, group, len(window.views_in_group(group)))
+    view.set_name(title)
+    set_up(view, review, side)
+    syntax = like.syntax() if like else None
+    if syntax := syntax or sublime.find_syntax_for_file(review.file_path, review.shown[:1000]):
+        view.assign_syntax(syntax)
+    if like:
+        for name in ("tab_size", "translate_tabs_to_spaces"):
+            view.settings().set(name, like.settings().get(name))
+    return view
+
+
+def set_up(view: sublime.View, review: Review, side: Side) -> None:
+    """Mark a view as one of a diff."""
+    view.set_scratch(True)
+    settings = view.settings()
+    settings.set(DIFF_SETTING, side)
+    settings.set(NUMBER_SETTING, review.number)
+    settings.set(PATH_SETTING, review.file_path)
+    settings.set("mini_diff", False)  # it would say what our own marks say, perhaps a line apart
+    settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
+    view.set_status(KEYS_STATUS, KEYS)
