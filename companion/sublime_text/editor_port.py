@@ -10,7 +10,7 @@ import sublime
 
 from ..chats.transcript.plain import flat
 from ..ids import ViewId, WindowId
-from ..review.disk import Encodings, Stamp
+from ..review.disk import Encodings, Stamp, stamp
 from ..visits import Visit
 from .bridge import LIMIT, UiBridge
 from .calls import AskLater, Post
@@ -202,12 +202,20 @@ class EditorPort:
         """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
         return await self._bridge.call(lambda: files.buffer(path))
 
-    async def replace_buffer(self, path: str, text: str) -> Stamp:
+    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
         """Replace the text of an open file as one step of undo, and save it.
 
         Returns its stamp then; None if it isn't open.
         """
-        return await self._bridge.call(lambda: files.replace(path, text))
+
+        def replace(done: Callable[[Stamp], None]) -> None:
+            if files.replace(path, text, keeps_unsaved=keeps_unsaved):
+                # At once, before others write it, and not here, where its disk may hang.
+                threading.Thread(target=lambda: done(stamp(path)), name="qwen-companion-stamp", daemon=True).start()
+            else:
+                done(None)
+
+        return await self._bridge.ask(replace)
 
     async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
         """Ask the person whether an agent may read or write a file that is outside the chat's folders."""

@@ -55,6 +55,6 @@ class Menu:
 
 
 def missing(paths: Sequence[str]) -> str | None:
-    """A sentence about the first path that is no longer on the disk; None if all are there."""
+    """A sentence about the first path that is no longer on the disk; None if all are there. It looks at the disk."""
     gone = next((path for path in paths if not os.path.exists(path)), None)
     return f"{gone} no longer exists." if gone else None

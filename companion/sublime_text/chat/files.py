@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sublime
 
+from ...changes.port import UnsavedTextError
 from ...chats.transcript.plain import flat, spelled
-from ...review.disk import Stamp, stamp
 from .. import buffers
 from ..windows import OWN_SAVES, views_of_file
 
@@ -16,19 +16,20 @@ def buffer(path: str) -> str | None:
     return view.substr(sublime.Region(0, view.size())) if view else None
 
 
-def replace(path: str, text: str) -> Stamp:
-    """Replace the text of an open file as one step of undo, and save it. Returns None if it isn't open.
-
-    Otherwise it is the file's stamp after the save.
+def replace(path: str, text: str, *, keeps_unsaved: bool) -> bool:
+    """Replace the text of an open file as one step of undo, and save it. Returns whether it is open.
 
     Raises:
+        UnsavedTextError: it has unsaved text, with `keeps_unsaved`.
         OSError: it can't be saved.
     """
     views = [view for view in views_of_file(path, is_exact=True) if not view.is_loading()]
     # An unsaved text is what was read.
     view = max(views, key=sublime.View.is_dirty, default=None)
     if view is None:
-        return None
+        return False
+    if keeps_unsaved and view.is_dirty():
+        raise UnsavedTextError(f"{path} has unsaved text")
     before = view.substr(sublime.Region(0, view.size()))
     if before != text:
         # The smallest one, so that carets and folds stay where they are.
@@ -40,7 +41,7 @@ def replace(path: str, text: str) -> Stamp:
             # The person would save it later without knowing what it is.
             view.run_command("undo")
         raise OSError(f"{path} could not be saved")
-    return stamp(path)
+    return True
 
 
 def may_touch(agent: str, path: str, *, writes: bool) -> bool:

@@ -19,7 +19,7 @@ from ..page import Page
 from ..panels import PanelItem, choose, say
 from ..targets import Menu, missing
 from ..windows import is_code
-from .clipboard import named_picture, take_picture
+from .clipboard import find_picture, named_picture
 from .commands import _ChatCommand, is_chat_on
 from .context import excerpt
 from .opening import have_chat
@@ -178,10 +178,7 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
         """
         on = Menu.of(menu)
         if paths := on.paths:
-            if gone := missing(paths):
-                say(self.window, gone)
-            else:
-                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
+            self._add_paths(paths)
         elif view := self._view(on):
             have_chat(self.window, lambda adapter, chat: _add(adapter, chat, view))
 
@@ -193,6 +190,18 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
     def is_visible(self, **menu: Any) -> bool:
         """Whether there is something to add, and the person has turned on the chat or has picked an agent."""
         return is_chat_on(self.window) and self.is_enabled(**menu)
+
+    def _add_paths(self, paths: Sequence[str]) -> None:
+        """Add what the side bar has, if it is still there. Its disk may hang."""
+
+        def looked(gone: str | None) -> None:
+            if gone:
+                say(self.window, gone)
+            else:
+                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
+
+        if adapter := package.adapter():
+            adapter.on_another_thread(lambda: missing(paths), looked)
 
     def _view(self, on: Menu) -> sublime.View | None:
         if on.index is not None:
@@ -272,13 +281,13 @@ class QwenCompanionChatPictureCommand(_ChatCommand):
         if path:
             attach(os.path.expanduser(path))
         elif clipboard:
-            _paste_picture(chat)
+            _paste_picture(adapter, chat)
         elif text and not named_picture(text):
             ask()
         else:
             choices: list[PanelItem] = [
                 ("From a File…", "", ask),
-                ("From the Clipboard", named_picture(text) or "", lambda: _paste_picture(chat)),
+                ("From the Clipboard", named_picture(text) or "", lambda: _paste_picture(adapter, chat)),
             ]
             choose(chat.window, choices, "The picture to attach to the next prompt")
 
@@ -293,7 +302,7 @@ def _attach_pictures(adapter: Adapter, chat: ChatView, found: str | list[str] | 
         adapter.chats.go_to(chat)
 
 
-def _paste_picture(chat: ChatView) -> None:
+def _paste_picture(adapter: Adapter, chat: ChatView) -> None:
     """Attach the picture in the clipboard, or the one whose path is there."""
 
     def taken(path: str | None) -> None:
@@ -303,5 +312,5 @@ def _paste_picture(chat: ChatView) -> None:
             chat.pictures.append(path)
             chat.attached_changed()
 
-    named = named_picture(sublime.get_clipboard())
-    taken(named) if named else take_picture(taken)
+    folder, system, text = Path(sublime.cache_path(), "QwenCompanion"), sublime.platform(), sublime.get_clipboard()
+    adapter.on_another_thread(lambda: find_picture(folder / "pictures", system, text), taken)
