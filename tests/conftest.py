@@ -78,6 +78,17 @@ def _sendable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine on a loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    from .agent_talk import run  # noqa: PLC0415 - most tests need no loop
+
+    run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}))
+    return True
+
+
 @pytest.fixture(autouse=True)
 def valid_messages(request: pytest.FixtureRequest) -> Iterator[None]:
     """What our client sends to an agent is valid by the schema of the protocol, in every test."""
