@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import inspect
 import sys
@@ -9,9 +8,6 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-
-LIMIT = 300.0
-"""Seconds for a test that is a coroutine. Only a failure takes that long."""
 
 # No deadline, since a busy machine is slow. Derandomized, so that every run tries the same examples.
 # "fast", for `scripts/test --fast`, tries fewer.
@@ -45,23 +41,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if long:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine, on a loop of its own."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-
-    wanted = inspect.signature(pyfuncitem.obj).parameters
-    given = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
-
-    async def limited() -> None:
-        async with asyncio.timeout(LIMIT):
-            await pyfuncitem.obj(**given)
-
-    asyncio.run(limited())
-    return True
 
 
 @pytest.hookimpl(wrapper=True)
