@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.changes.store_index import Listing, StoreIndex
+from companion.changes.store_index import IndexListing, StoreIndex
 
 from .folders import AGENT, Folder
 from .work import LINES
@@ -122,7 +122,7 @@ def test_a_save_while_a_look_reads_an_agents_write_is_the_persons(folder: Folder
     folder.saves.loaded("a.py", AGENTS)
     update = StoreIndex.update
 
-    def saved_first(index: StoreIndex, listing: Listing, remove: Collection[str], add: Sequence[str]) -> list[str]:
+    def saved_first(index: StoreIndex, listing: IndexListing, remove: Collection[str], add: Sequence[str]) -> list[str]:
         write_at(folder, "a.py", BOTH, began)
         return update(index, listing, remove, add)
 
