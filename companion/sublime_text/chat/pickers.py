@@ -17,7 +17,7 @@ from ...chats.prompt import Excerpt
 from .. import package
 from ..page import Page
 from ..panels import PanelItem, choose, say
-from ..targets import Menu, missing
+from ..targets import Menu, if_there
 from ..windows import is_code
 from .clipboard import named_picture, take_picture
 from .commands import _ChatCommand, is_chat_on
@@ -177,11 +177,13 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
         `menu` is what the menu of the side bar or of a tab gives.
         """
         on = Menu.of(menu)
-        if paths := on.paths:
-            if gone := missing(paths):
-                say(self.window, gone)
-            else:
+        adapter = package.adapter()
+        if adapter and (paths := on.paths):
+
+            def add(_: object) -> None:
                 have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
+
+            if_there(adapter.on_another_thread, self.window, paths, add)
         elif view := self._view(on):
             have_chat(self.window, lambda adapter, chat: _add(adapter, chat, view))
 
