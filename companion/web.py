@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+import webbrowser
 from urllib.parse import urlsplit
 
 _HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
@@ -33,3 +35,8 @@ def is_safe(address: str) -> bool:
     """Whether what goes to an address can be read by nobody on the way: https, or this computer."""
     host = host_of(address)
     return bool(host) and (address[:6].lower() == "https:" or host in {"127.0.0.1", "::1", "localhost"})
+
+
+def browse(address: str) -> None:
+    """Open a page in the person's browser, from a thread of its own: to find the browser may take seconds."""
+    threading.Thread(target=lambda: webbrowser.open(address), name="qwen-companion-page", daemon=True).start()

@@ -19,7 +19,7 @@ from headless.documents import Documents
 from headless.edits import Edits
 from headless.listeners import Listeners
 from headless.loader import PackageLoader
-from headless.loop import Callback, Loop, report_exception
+from headless.loop import Callback, Loop, guarded, notify
 from headless.metrics import Metrics
 from headless.packages import Packages
 from headless.paths import Paths
@@ -122,10 +122,7 @@ class Application:
     def _deliver(self, callbacks: list[Callable[[], None]]) -> None:
         def run() -> None:
             for callback in callbacks:
-                try:
-                    callback()
-                except Exception:
-                    report_exception()
+                guarded(callback)
 
         if self.loop.on_ui_thread():
             run()
@@ -142,12 +139,7 @@ class Application:
         self.loop.worker.stop(worker_timeout)
         host.install(None)
         for listener in listeners:
-            try:
-                exit_method = getattr(listener, "on_exit", None)
-                if exit_method is not None:
-                    exit_method()
-            except Exception:
-                report_exception()
+            notify(listener, "on_exit")
         for each in self._consoles:
             each.restore()
 
@@ -227,7 +219,7 @@ class Application:
         view.window = window
         self.views[view.id] = view
         if is_new:
-            self.listeners.new_buffer(buffer)
+            self.listeners.emit_buffer("on_new_buffer", buffer)
         return view
 
     def _parents_of(self, view: ViewState) -> list[SettingsState]:
@@ -240,7 +232,7 @@ class Application:
         return self._syntax_settings(view, parents)
 
     def _syntax_settings(self, view: ViewState, parents: list[SettingsState]) -> list[SettingsState]:
-        syntax = syntaxes.syntax_by_path(str(view.settings.own.get("syntax", "")))
+        syntax = view.syntax
         if syntax is None or syntax.scope == "text.plain":
             return parents
         return [*parents[:-1], self.settings.named(f"{syntax.name}.sublime-settings"), parents[-1]]

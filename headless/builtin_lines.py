@@ -8,21 +8,26 @@ from headless.builtin import text_command
 from headless.changes import Span
 
 if TYPE_CHECKING:
+    from headless.buffer import TextBuffer
     from headless.editor import Editor
     from headless.window import ViewState
 
 
 def _blocks(view: ViewState) -> list[Span]:
     """The whole lines of each selection, without the last line feed; blocks that touch are joined."""
-    buffer, blocks = view.buffer, []
-    for a, b in sorted((min(span), max(span)) for span in view.selection):
-        # A selection that ends behind a line feed has nothing of the next line.
-        last = b - 1 if b > a and buffer.text[b - 1] == "\n" else b
-        begin, end = buffer.line_span(a)[0], buffer.line_span(last)[1]
+    blocks: list[Span] = []
+    for a, b in sorted(view.spans):
+        begin, end = _whole_lines(view.buffer, a, b)
         if blocks and begin <= blocks[-1][1] + 1:
             begin = blocks.pop()[0]
         blocks.append((begin, end))
     return blocks
+
+
+def _whole_lines(buffer: TextBuffer, begin: int, end: int) -> Span:
+    """The lines of a span; one that ends behind a line feed has nothing of the next line."""
+    last = end - 1 if end > begin and buffer.text[end - 1] == "\n" else end
+    return buffer.line_span(begin)[0], buffer.line_span(last)[1]
 
 
 @text_command
@@ -31,12 +36,10 @@ def sort_lines(
 ) -> None:
     """Sort the selected lines, or all lines if nothing is selected."""
     buffer = view.buffer
-    spans = [(min(span), max(span)) for span in view.selection if span[0] != span[1]] or [(0, len(buffer))]
+    spans = [span for span in view.spans if span[0] != span[1]] or [(0, len(buffer))]
     changes = []
-    for begin, end in spans:
-        # A selection that ends behind a line feed has nothing of the next line.
-        last = end - 1 if end > begin and buffer.text[end - 1] == "\n" else end
-        start, stop = buffer.line_span(begin)[0], buffer.line_span(last)[1]
+    for span in spans:
+        start, stop = _whole_lines(buffer, *span)
         lines = buffer.text[start:stop].split("\n")
         if remove_duplicates:
             lines = list(dict.fromkeys(lines))
@@ -81,19 +84,17 @@ def swap_line_down(app: Editor, view: ViewState) -> None:
 @text_command
 def indent(app: Editor, view: ViewState) -> None:
     """Indent the lines of each selection, except empty ones."""
-    size = max(1, int(view.settings.get("tab_size", 4)))
-    step = " " * size if view.settings.get("translate_tabs_to_spaces") else "\t"
+    step = " " * view.tab_size if view.settings.get("translate_tabs_to_spaces") else "\t"
     app.change_text(view, "indent", [((start, start), step) for start, line in _lines(view) if line])
 
 
 @text_command
 def unindent(app: Editor, view: ViewState) -> None:
     """Unindent the lines of each selection."""
-    size = max(1, int(view.settings.get("tab_size", 4)))
     changes = []
     for start, line in _lines(view):
         blank = len(line) - len(line.lstrip(" "))
-        gone = 1 if line.startswith("\t") else min(size, blank)
+        gone = 1 if line.startswith("\t") else min(view.tab_size, blank)
         changes.append(((start, start + gone), ""))
     app.change_text(view, "unindent", changes)
 

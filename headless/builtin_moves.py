@@ -14,14 +14,10 @@ if TYPE_CHECKING:
     from headless.window import ViewState
 
 _STOPS = {
-    ("words", True): PointClassification.WORD_START | PointClassification.PUNCTUATION_START,
-    ("words", False): PointClassification.WORD_START | PointClassification.PUNCTUATION_START,
-    ("word_ends", True): PointClassification.WORD_END | PointClassification.PUNCTUATION_END,
-    ("word_ends", False): PointClassification.WORD_END | PointClassification.PUNCTUATION_END,
-    ("subwords", True): PointClassification.SUB_WORD_START | PointClassification.PUNCTUATION_START,
-    ("subwords", False): PointClassification.SUB_WORD_START | PointClassification.PUNCTUATION_START,
-    ("subword_ends", True): PointClassification.SUB_WORD_END | PointClassification.PUNCTUATION_END,
-    ("subword_ends", False): PointClassification.SUB_WORD_END | PointClassification.PUNCTUATION_END,
+    "words": PointClassification.WORD_START | PointClassification.PUNCTUATION_START,
+    "word_ends": PointClassification.WORD_END | PointClassification.PUNCTUATION_END,
+    "subwords": PointClassification.SUB_WORD_START | PointClassification.PUNCTUATION_START,
+    "subword_ends": PointClassification.SUB_WORD_END | PointClassification.PUNCTUATION_END,
 }
 _LINE_ENDS = PointClassification.LINE_START | PointClassification.LINE_END
 
@@ -52,8 +48,7 @@ def _moved(view: ViewState, point: int, by: str, forward: bool) -> int:
         if not 0 <= row + step < view.buffer.lines.count():
             return len(view.buffer) if forward else 0
         return view.buffer.text_point(row + step, col, True)
-    separators = str(view.settings.get("word_separators", classify.DEFAULT_SEPARATORS))
-    return classify.find(view.buffer.text, point, forward, _STOPS[by, forward] | _LINE_ENDS, separators, "_")
+    return classify.find(view.buffer.text, point, forward, _STOPS[by] | _LINE_ENDS, view.separators, "_")
 
 
 def _select(app: Editor, view: ViewState, spans: list[tuple[int, int]]) -> None:
@@ -97,11 +92,10 @@ def split_selection_into_lines(app: Editor, view: ViewState) -> None:
 def expand_selection(app: Editor, view: ViewState, to: str, **_: Any) -> None:
     """Select the whole `line` or `word` of each caret; a selection of whole lines gets the next line too."""
     grown = []
-    separators = str(view.settings.get("word_separators", classify.DEFAULT_SEPARATORS))
     for a, b in view.selection:
         begin, end = min(a, b), max(a, b)
         if to == "word":
-            grown.append(classify.word(view.buffer.text, begin, end, separators))
+            grown.append(classify.word(view.buffer.text, begin, end, view.separators))
         elif to == "line":
             grown.append((view.buffer.line_span(begin)[0], view.buffer.clamp(view.buffer.line_span(end)[1] + 1)))
         else:
@@ -121,5 +115,4 @@ def move_to(app: Editor, view: ViewState, to: str, extend: bool = False) -> None
         "hardeol": lambda point: view.buffer.line_span(point)[1],
     }
     ends = [(a, places[to](b)) for a, b in view.selection]
-    view.select(ends if extend else [(b, b) for _, b in ends])
-    app.selection_changed(view)
+    _select(app, view, ends if extend else [(b, b) for _, b in ends])

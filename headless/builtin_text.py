@@ -37,10 +37,10 @@ def insert(app: Editor, view: ViewState, characters: str = "") -> None:
     """
     with app.editing(view, "insert", {"characters": characters}) as edit:
         for part in re.findall(r"\n|[^\n]+", characters) or [""]:
-            for begin, end in sorted(((min(span), max(span)) for span in view.selection), reverse=True):
+            for begin, end in sorted(view.spans, reverse=True):
                 indent = _indent(view, begin) if part == "\n" and view.settings.get("auto_indent") else ""
                 app.edits.change(view, edit, begin, end, part + indent)
-            view.select([(max(span), max(span)) for span in view.selection])
+            view.select([(end, end) for _, end in view.spans])
     app.tell_selection(view)
     completions.typed(app, view, characters)
 
@@ -61,9 +61,8 @@ def insert_snippet(app: Editor, view: ViewState, contents: str = "", name: str =
         text = app.packages.read(name).decode("utf-8")
         found = re.search(r"<content>(?:<!\[CDATA\[)?(.*?)(?:\]\]>)?</content>", text, re.DOTALL)
         contents = found[1].removeprefix("\n").removesuffix("\n") if found else ""
-    spans = [(min(span), max(span)) for span in view.selection]
     given = {name: str(value) for name, value in variables.items()}
-    completions.put_snippet(app, view, contents, spans, "insert_snippet", given)
+    completions.put_snippet(app, view, contents, view.spans, "insert_snippet", given)
 
 
 @text_command
@@ -140,11 +139,10 @@ def noop(app: Editor, view: ViewState) -> None:
 @text_command
 def delete_word(app: Editor, view: ViewState, forward: bool = True) -> None:
     """Delete what is selected, or from each caret up to the end or beginning of a word, punctuation or line."""
-    separators = str(view.settings.get("word_separators", classify.DEFAULT_SEPARATORS))
     classes = WORD_ENDS if forward else WORD_STARTS
 
     def reach(point: int) -> int:
-        return classify.find(view.buffer.text, point, forward, classes, separators, "_")
+        return classify.find(view.buffer.text, point, forward, classes, view.separators, "_")
 
     spans = [(a, b) if a != b else (reach(a), b) for a, b in view.selection]
     app.change_text(view, "delete_word", [((min(s), max(s)), "") for s in spans])
@@ -169,8 +167,7 @@ def drag_select(
     left, top = view.scroll
     at = event or {}
     point = app.metrics.point(view, left + float(at.get("x", 0)), top + float(at.get("y", 0)))
-    separators = str(view.settings.get("word_separators", classify.DEFAULT_SEPARATORS))
-    span = classify.word(view.buffer.text, point, point, separators) if by == "words" else (point, point)
+    span = classify.word(view.buffer.text, point, point, view.separators) if by == "words" else (point, point)
     if extend and view.selection:
         span = (view.selection[-1][0], point)
     view.select([*view.selection, span] if additive else [span])
@@ -258,10 +255,9 @@ def cut(app: Editor, view: ViewState) -> None:
 
 def _spans_to_copy(view: ViewState) -> list[tuple[int, int]]:
     """What is selected or, if nothing is, the carets' whole lines, each once."""
-    spans = [(min(span), max(span)) for span in view.selection]
     if not _copies_lines(view):
-        return spans
-    lines = dict.fromkeys(view.buffer.line_span(a) for a, _ in spans)
+        return view.spans
+    lines = dict.fromkeys(view.buffer.line_span(a) for a, _ in view.spans)
     return [(begin, view.buffer.clamp(end + 1)) for begin, end in lines]
 
 
@@ -277,11 +273,10 @@ def _copies_lines(view: ViewState) -> bool:
 @text_command
 def paste(app: Editor, view: ViewState) -> None:
     """Replace what is selected by the clipboard's text; if it has as many lines as there are carets, each gets one."""
-    spans = [(min(span), max(span)) for span in view.selection]
-    lines = app.clipboard.split("\n")
-    texts = lines if len(lines) == len(spans) else [app.clipboard] * len(spans)
-    app.change_text(view, "paste", list(zip(spans, texts, strict=True)))
-    view.select([(max(span), max(span)) for span in view.selection])
+    lines, count = app.clipboard.split("\n"), len(view.selection)
+    texts = lines if len(lines) == count else [app.clipboard] * count
+    app.change_text(view, "paste", list(zip(view.spans, texts, strict=True)))
+    view.select([(end, end) for _, end in view.spans])
     app.tell_selection(view)
 
 

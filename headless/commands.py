@@ -12,7 +12,7 @@ from headless import builtin_lines as builtin_lines
 from headless import builtin_moves as builtin_moves
 from headless import builtin_text as builtin_text
 from headless import builtin_window as builtin_window
-from headless.loop import report_exception
+from headless.loop import guarded, report_exception
 
 if TYPE_CHECKING:
     from headless.editor import Editor
@@ -59,24 +59,18 @@ class Commands:
             self._instances[key] = cls(handle)
         return self._instances[key]
 
-    def find(self, name: str, view: ViewState | None, window: WindowState | None) -> tuple[str, Any]:
-        """The kind and the instance of a package's command; ("", None) if there is none, or none can be made."""
-        try:
-            return self._find(name, view, window)
-        except Exception:
-            report_exception()
-            return "", None
+    def find(self, name: str, view: ViewState | None, window: WindowState | None) -> Any:
+        """The instance of a package's command; None if there is none, or none can be made."""
+        return guarded(self._find, name, view, window)
 
-    def _find(self, name: str, view: ViewState | None, window: WindowState | None) -> tuple[str, Any]:
+    def _find(self, name: str, view: ViewState | None, window: WindowState | None) -> Any:
         if name in self.text and view is not None:
             handle = self._app.view_handle(view)
-            return "text", self._instance("text", name, view.id, self.text[name], handle)
+            return self._instance("text", name, view.id, self.text[name], handle)
         if name in self.window and window is not None:
             handle = self._app.window_handle(window)
-            return "window", self._instance("window", name, window.id, self.window[name], handle)
-        if name in self.application:
-            return "application", self.application[name]
-        return "", None
+            return self._instance("window", name, window.id, self.window[name], handle)
+        return self.application.get(name)
 
     def run(
         self,
@@ -148,14 +142,10 @@ class Commands:
         view: ViewState | None,
         window: WindowState | None,
     ) -> bool:
-        _, command = self.find(name, view, window)
-        try:
-            if command is not None:
-                return self._run_package_command(kind, command, args, view, window)
-            return builtin.run(self._app, name, args or {}, view, window)
-        except Exception:
-            report_exception()
-            return False
+        command = self.find(name, view, window)
+        if command is not None:
+            return bool(guarded(self._run_package_command, kind, command, args, view, window))
+        return bool(guarded(builtin.run, self._app, name, args or {}, view, window))
 
     def _run_package_command(
         self,
@@ -202,5 +192,5 @@ class Commands:
 
     def is_enabled(self, name: str, args: Any, view: ViewState | None, window: Any) -> bool:
         """What the command's `is_enabled` says; True for a built-in command."""
-        _, command = self.find(name, view, window)
+        command = self.find(name, view, window)
         return command is None or bool(command.is_enabled_(args))

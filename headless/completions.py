@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headless import classify, jsonc, scopes, snippets
+from headless import jsonc, scopes, snippets
 from headless.api.flags import AutoCompleteFlags, CompletionFormat, CompletionItemFlags
 from headless.api.items import CompletionItem, CompletionList
 from headless.changes import Span
-from headless.syntaxes import syntax_by_path
 from headless.window import Completions
 
 if TYPE_CHECKING:
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
 
 
 def _prefix_start(view: ViewState, point: int) -> int:
-    separators = str(view.settings.get("word_separators", classify.DEFAULT_SEPARATORS))
-    start = point
+    separators, start = view.separators, point
     while start and not view.buffer.text[start - 1].isspace() and view.buffer.text[start - 1] not in separators:
         start -= 1
     return start
@@ -85,7 +83,7 @@ def commit(app: Editor, view: ViewState, index: int = 0) -> None:
             put_snippet(app, view, text, spans, "commit_completion")
         else:
             app.change_text(view, "commit_completion", [(span, text) for span in spans])
-            view.select([(max(span), max(span)) for span in view.selection])
+            view.select([(end, end) for _, end in view.spans])
             app.tell_selection(view)
     if is_command:
         name, _, args = item.completion.partition(" ")
@@ -132,11 +130,9 @@ def typed(app: Editor, view: ViewState, text: str) -> None:
 
 
 def _triggers(view: ViewState, text: str) -> bool:
-    syntax = syntax_by_path(str(view.settings.own.get("syntax", "")))
-    scope = syntax.scope if syntax else "text.plain"
     triggers = view.settings.get("auto_complete_triggers") or []
     return any(
-        text[-1:] in each.get("characters", "") and scopes.score(scope, each.get("selector", "")) > 0
+        text[-1:] in each.get("characters", "") and scopes.score(view.scope, each.get("selector", "")) > 0
         for each in triggers
         if text
     )

@@ -102,7 +102,7 @@ class Documents:
     def retarget(self, view: ViewState, path: str) -> None:
         """Make the buffer belong to another file."""
         view.buffer.file_name = path
-        self._app.listeners.associate_buffer(view.buffer)
+        self._app.listeners.emit_buffer("on_associate_buffer", view.buffer)
 
     def save_project(self, window: WindowState) -> None:
         """Write a window's project to its file."""

@@ -96,7 +96,7 @@ class Edits:
                 marks.spans = replaced(spans, at, end, inserted)
 
     def _without_tabs(self, view: ViewState, at: int, text: str) -> str:
-        size = max(1, int(view.settings.get("tab_size", 4)))
+        size = view.tab_size
         start = view.buffer.line_span(at)[0]
         column = len(view.buffer.text[start:at].expandtabs(size))
         padding = " " * column

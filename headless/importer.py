@@ -93,9 +93,7 @@ class PackageFinder(importlib.abc.MetaPathFinder):
         if package is None:
             return None
         if not rest:
-            spec = importlib.machinery.ModuleSpec(fullname, PackageLoader(), is_package=True)
-            spec.submodule_search_locations = [source.root for source in package.sources]
-            return spec
+            return _package_spec(fullname, [source.root for source in package.sources])
         spec = self._module_spec(package.sources, fullname, rest.replace(".", "/"))
         return spec or self._folder_spec(fullname)
 
@@ -108,9 +106,7 @@ class PackageFinder(importlib.abc.MetaPathFinder):
                 path = fullname[len(name) + 1 :].replace(".", "/")
                 return self._module_spec([source], fullname, path)
             if f"{name}.".startswith(fullname + "."):
-                spec = importlib.machinery.ModuleSpec(fullname, PackageLoader(), is_package=True)
-                spec.submodule_search_locations = [source.root] if name == fullname else []
-                return spec
+                return _package_spec(fullname, [source.root] if name == fullname else [])
         return None
 
     def _module_spec(self, sources: list[Source], fullname: str, path: str) -> importlib.machinery.ModuleSpec | None:
@@ -120,11 +116,7 @@ class PackageFinder(importlib.abc.MetaPathFinder):
                 if _has(source, name):
                     return self._file_spec(source, fullname, name)
         folders = [_search_path(s, path) for s in sources if _has_folder(s, path)]
-        if not folders:
-            return None
-        spec = importlib.machinery.ModuleSpec(fullname, PackageLoader(), is_package=True)
-        spec.submodule_search_locations = folders
-        return spec
+        return _package_spec(fullname, folders) if folders else None
 
     def _file_spec(self, source: Source, fullname: str, name: str) -> importlib.machinery.ModuleSpec | None:
         file = os.path.join(source.root, *name.split("/"))
@@ -133,12 +125,7 @@ class PackageFinder(importlib.abc.MetaPathFinder):
             loader: importlib.abc.Loader = FolderModuleLoader(fullname, file)
         else:
             loader = ZipModuleLoader(source, name)
-        return importlib.util.spec_from_file_location(
-            fullname,
-            file,
-            loader=loader,
-            submodule_search_locations=search,
-        )
+        return importlib.util.spec_from_file_location(fullname, file, loader=loader, submodule_search_locations=search)
 
 
 class UnloadedFinder(PackageFinder):
@@ -156,6 +143,13 @@ class UnloadedFinder(PackageFinder):
         """Stop finding modules."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
+
+
+def _package_spec(fullname: str, folders: list[str]) -> importlib.machinery.ModuleSpec:
+    """The spec of a package without code, whose modules are in `folders`."""
+    spec = importlib.machinery.ModuleSpec(fullname, PackageLoader(), is_package=True)
+    spec.submodule_search_locations = folders
+    return spec
 
 
 def _search_path(source: Source, path: str) -> str:

@@ -10,7 +10,6 @@ from headless import completions, jsonc, scopes
 from headless.api.flags import QueryOperator
 from headless.loop import report_exception
 from headless.paths import platform, platform_title
-from headless.syntaxes import syntax_by_path
 
 if TYPE_CHECKING:
     from headless.editor import Editor
@@ -116,8 +115,8 @@ def _values(app: Editor, view: ViewState, key: str) -> list[Any] | None:
         "text": lambda span: text[min(span) : max(span)],
         "preceding_text": lambda span: text[view.buffer.line_span(span[1])[0] : span[1]],
         "following_text": lambda span: text[span[1] : view.buffer.line_span(span[1])[1]],
-        "selector": lambda span: _scope(view),
-        "eol_selector": lambda span: _scope(view),
+        "selector": lambda span: view.scope,
+        "eol_selector": lambda span: view.scope,
     }
     if key in each:
         return [each[key](span) for span in view.selection]
@@ -143,11 +142,6 @@ def _values(app: Editor, view: ViewState, key: str) -> list[Any] | None:
         "has_prev_field": lambda: False,
     }
     return [one[key]()] if key in one else None
-
-
-def _scope(view: ViewState) -> str:
-    syntax = syntax_by_path(str(view.settings.own.get("syntax", "")))
-    return syntax.scope if syntax else "text.plain"
 
 
 def _selects(scope: str, operator: QueryOperator, selector: str) -> bool:

@@ -6,18 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from headless import hooks
-from headless.loop import report_exception
+from headless.loop import guarded, notify
 
 if TYPE_CHECKING:
     from headless.buffer import TextBuffer
     from headless.editor import Editor
     from headless.window import ViewState, WindowState
 
-VIEW_EVENTS = (
-    "on_new", "on_clone", "on_load", "on_reload", "on_revert", "on_pre_move", "on_post_move",
-    "on_pre_close", "on_close", "on_pre_save", "on_post_save", "on_modified",
-    "on_selection_modified", "on_activated", "on_deactivated",
-)  # fmt: skip
 # A burst of one of these makes a single asynchronous call, after the last.
 COALESCED = ("on_modified", "on_selection_modified")
 
@@ -38,19 +33,14 @@ class Listeners:
 
     # -- calling ------------------------------------------------------------------------------
 
-    def _call(self, listener: Any, name: str, *args: Any) -> Any:
-        method = getattr(listener, name, None)
-        if method is None:
-            return None
-        try:
-            return method(*args)
-        except Exception:
-            report_exception()
-            return None
-
-    def _call_async(self, listener: Any, name: str, *args: Any) -> None:
+    def _notify_async(self, listener: Any, name: str, *args: Any) -> None:
         if name in hooks.ASYNCHRONOUS and getattr(listener, name, None) is not None:
-            self._app.loop.worker.post(lambda: self._call(listener, name, *args))
+            self._app.loop.worker.post(lambda: notify(listener, name, *args))
+
+    def _hearers(self, view: ViewState | None, handle: Any) -> list[tuple[Any, tuple[Any, ...]]]:
+        """Who hears of a view, each with what it is told first: the handle, nothing for the view's own listeners."""
+        own = self.by_view.get(view.id, ()) if view else ()
+        return [*((each, (handle,)) for each in self.global_), *((each, ()) for each in own)]
 
     def _on_ui(self, function: Callable[[], None]) -> None:
         if self._app.loop.on_ui_thread():
@@ -66,32 +56,25 @@ class Listeners:
         handle = self._app.view_handle(view)
         if event not in ("on_pre_close", "on_close"):
             self.attach(view)
-        own = list(self.by_view.get(view.id, ())) if event in hooks.VIEW_EVENT_LISTENER else []
-        for listener in list(self.global_):
-            self._call(listener, event, handle)
-        for listener in own:
-            self._call(listener, event)
+        hearers = self._hearers(view if event in hooks.VIEW_EVENT_LISTENER else None, handle)
+        for listener, first in hearers:
+            notify(listener, event, *first)
         if event in COALESCED:
             self._emit_coalesced(event, view)
             return
-        for listener in list(self.global_):
-            self._call_async(listener, event + "_async", handle)
-        for listener in own:
-            self._call_async(listener, event + "_async")
+        for listener, first in hearers:
+            self._notify_async(listener, event + "_async", *first)
 
     def _emit_coalesced(self, event: str, view: ViewState) -> None:
         name, key, handle = event + "_async", (event, view.id), self._app.view_handle(view)
-        everyone = self.global_ + self.by_view.get(view.id, [])
-        if key in self._pending or not any(hasattr(each, name) for each in everyone):
+        if key in self._pending or not any(hasattr(each, name) for each, _ in self._hearers(view, handle)):
             return
         self._pending.add(key)
 
         def deliver() -> None:
             self._pending.discard(key)
-            for listener in list(self.global_):
-                self._call(listener, name, handle)
-            for listener in list(self.by_view.get(view.id, ())):
-                self._call(listener, name)
+            for listener, first in self._hearers(view, handle):
+                notify(listener, name, *first)
 
         self._app.loop.worker.post(deliver)
 
@@ -99,36 +82,27 @@ class Listeners:
         """Tell the listeners of an event of a window or its project."""
         self._on_ui(lambda: self._emit_handle(event, self._app.window_handle(window)))
 
-    def new_buffer(self, buffer: TextBuffer) -> None:
-        """Attach a new buffer's text listeners at once, then call on_new_buffer."""
+    def emit_buffer(self, event: str, buffer: TextBuffer) -> None:
+        """Attach a buffer's text listeners at once, then call on_new_buffer or on_associate_buffer."""
 
         def tell() -> None:
             self._check_text(buffer)
-            self._emit_handle("on_new_buffer", self._app.buffer_handle(buffer))
-
-        self._on_ui(tell)
-
-    def associate_buffer(self, buffer: TextBuffer) -> None:
-        """Call on_associate_buffer: a buffer now belongs to a file, perhaps to another one than before."""
-
-        def tell() -> None:
-            self._check_text(buffer)
-            self._emit_handle("on_associate_buffer", self._app.buffer_handle(buffer))
+            self._emit_handle(event, self._app.buffer_handle(buffer))
 
         self._on_ui(tell)
 
     def _emit_handle(self, event: str, handle: Any) -> None:
         for listener in list(self.global_):
-            self._call(listener, event, handle)
-            self._call_async(listener, event + "_async", handle)
+            notify(listener, event, handle)
+            self._notify_async(listener, event + "_async", handle)
 
     def emit_text(self, event: str, buffer: TextBuffer, *args: Any) -> None:
         """Tell the TextChangeListeners of a buffer."""
 
         def tell() -> None:
             for listener in list(self.by_buffer.get(buffer.id, ())):
-                self._call(listener, event, *args)
-                self._call_async(listener, event + "_async", *args)
+                notify(listener, event, *args)
+                self._notify_async(listener, event + "_async", *args)
 
         self._on_ui(tell)
 
@@ -140,7 +114,7 @@ class Listeners:
         own = list(self.by_view.get(view.id, ())) if view else []
         for listener in own + self.global_:
             given = (name, args) if listener in own else (handle, name, args)
-            answer = self._call(listener, event, *given)
+            answer = notify(listener, event, *given)
             if isinstance(answer, tuple):
                 return answer
             if answer:
@@ -149,22 +123,17 @@ class Listeners:
 
     def ran(self, event: str, view: ViewState | None, handle: Any, name: str, args: Any) -> None:
         """Call on_post_text_command or on_post_window_command."""
-        for listener in list(self.global_):
-            self._call(listener, event, handle, name, args)
-        for listener in list(self.by_view.get(view.id, ())) if view else ():
-            self._call(listener, event, name, args)
+        for listener, first in self._hearers(view, handle):
+            notify(listener, event, *first, name, args)
 
     def query_context(self, view: ViewState, key: str, operator: int, operand: Any, match_all: bool) -> bool | None:
         """Whether a key binding's context holds: True if any listener says so, None if none has an answer.
 
         The listeners are asked until one says True.
         """
-        question = key, operator, operand, match_all
-        handle, known = self._app.view_handle(view), None
-        own = list(self.by_view.get(view.id, ()))
-        for listener in self.global_ + own:
-            given = question if listener in own else (handle, *question)
-            answer = self._call(listener, "on_query_context", *given)
+        known = None
+        for listener, first in self._hearers(view, self._app.view_handle(view)):
+            answer = notify(listener, "on_query_context", *first, key, operator, operand, match_all)
             if answer:
                 return True
             known = False if answer is not None else known
@@ -172,24 +141,16 @@ class Listeners:
 
     def query_completions(self, view: ViewState, prefix: str, locations: list[int]) -> list[Any]:
         """What the listeners complete a prefix with; those that give None have nothing to say."""
-        handle = self._app.view_handle(view)
         answers = [
-            self._call(listener, "on_query_completions", handle, prefix, list(locations))
-            for listener in list(self.global_)
-        ]
-        answers += [
-            self._call(listener, "on_query_completions", prefix, list(locations))
-            for listener in list(self.by_view.get(view.id, ()))
+            notify(listener, "on_query_completions", *first, prefix, list(locations))
+            for listener, first in self._hearers(view, self._app.view_handle(view))
         ]
         return [answer for answer in answers if answer is not None]
 
     def hover(self, view: ViewState, point: int, zone: int) -> None:
         """Call on_hover."""
-        handle = self._app.view_handle(view)
-        for listener in list(self.global_):
-            self._call(listener, "on_hover", handle, point, zone)
-        for listener in list(self.by_view.get(view.id, ())):
-            self._call(listener, "on_hover", point, zone)
+        for listener, first in self._hearers(view, self._app.view_handle(view)):
+            notify(listener, "on_hover", *first, point, zone)
 
     # -- registering --------------------------------------------------------------------------
 
@@ -212,26 +173,22 @@ class Listeners:
     def _attach(self, view: ViewState, have: list[Any]) -> None:
         for cls in self.view_classes:
             existing = next((each for each in have if type(each) is cls), None)
-            if self._applies(cls, view):
+            if guarded(self._applies, cls, view):
                 if existing is None:
-                    self._make(lambda cls=cls: have.append(cls(self._app.view_handle(view))))
+                    guarded(lambda cls=cls: have.append(cls(self._app.view_handle(view))))
             elif existing is not None:
                 have.remove(existing)
 
     def _applies(self, cls: type[Any], view: ViewState) -> bool:
-        try:
-            if cls.applies_to_primary_view_only() and not self._app.is_primary(view):
-                return False
-            return bool(cls.is_applicable(self._app.view_handle(view).settings()))
-        except Exception:
-            report_exception()
+        if cls.applies_to_primary_view_only() and not self._app.is_primary(view):
             return False
+        return bool(cls.is_applicable(self._app.view_handle(view).settings()))
 
     def _check_text(self, buffer: TextBuffer) -> None:
         """Attach or detach a buffer's text listeners as `is_applicable` says."""
         handle = self._app.buffer_handle(buffer)
         for cls in self.text_classes:
-            self._make(lambda cls=cls: self._check_text_class(cls, handle))
+            guarded(self._check_text_class, cls, handle)
 
     def _check_text_class(self, cls: type[Any], handle: Any) -> None:
         have = self.by_buffer.get(handle.buffer_id, [])
@@ -241,12 +198,6 @@ class Listeners:
                 cls().attach(handle)
         elif existing is not None:
             existing.detach()
-
-    def _make(self, function: Callable[[], None]) -> None:
-        try:
-            function()
-        except Exception:
-            report_exception()
 
     def attach_all(self) -> None:
         """Make the own listeners of all views and buffers there are."""
@@ -265,7 +216,7 @@ class Listeners:
         if any(other.buffer is view.buffer for other in self._app.views.values()):
             return
         for listener in list(self.by_buffer.get(view.buffer.id, ())):
-            self._make(listener.detach)
+            guarded(listener.detach)
         self.by_buffer.pop(view.buffer.id, None)
         self._on_ui(lambda: self._emit_handle("on_close_buffer", self._app.buffer_handle(view.buffer)))
 
@@ -279,4 +230,4 @@ class Listeners:
             owned[:] = [each for each in owned if type(each) not in kinds]
         for attached in list(self.by_buffer.values()):
             for each in [each for each in attached if type(each) in kinds]:
-                self._make(each.detach)
+                guarded(each.detach)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headless.hooks import EVENT_LISTENER, TEXT_CHANGE_LISTENER, VIEW_EVENT_LISTENER
 from headless.importer import PackageFinder, UnloadedFinder
-from headless.loop import report_exception
+from headless.loop import guarded, notify, report_exception
 from headless.packages import Package, open_source
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class PackageLoader:
         self._plugins[name] = plugin
         # Listeners hear what plugin_loaded does; the commands are there only after it.
         self._app.listeners.global_ += plugin.listeners
-        self._call_hook(module, "plugin_loaded")
+        notify(module, "plugin_loaded")
         self._create_listeners(plugin)
         return True
 
@@ -121,18 +121,9 @@ class PackageLoader:
         plugin = self._plugins.pop(name, None)
         if plugin is None:
             return
-        self._call_hook(plugin.module, "plugin_unloaded")
+        notify(plugin.module, "plugin_unloaded")
         self._app.commands.forget(plugin.classes)
         self._app.listeners.remove(plugin.listeners, plugin.classes)
-
-    def _call_hook(self, module: ModuleType, name: str) -> None:
-        hook = getattr(module, name, None)
-        if hook is None:
-            return
-        try:
-            hook()
-        except Exception:
-            report_exception()
 
     def _register(self, plugin: Plugin) -> None:
         """Find the module's classes and make its global listeners.
@@ -170,20 +161,13 @@ class PackageLoader:
         commands = self._app.commands
         for cls in plugin.classes:
             if issubclass(cls, sublime_plugin.ApplicationCommand):
-                instance = self._instantiate(cls)
+                instance = guarded(cls)
                 if instance is not None:
                     commands.application[instance.name()] = instance
             elif issubclass(cls, sublime_plugin.WindowCommand):
                 commands.window[command_name(cls)] = cls
             elif issubclass(cls, sublime_plugin.TextCommand):
                 commands.text[command_name(cls)] = cls
-
-    def _instantiate(self, cls: type[Any]) -> Any:
-        try:
-            return cls()
-        except Exception:
-            report_exception()
-            return None
 
     def _create_listeners(self, plugin: Plugin) -> None:
         """Register the commands, make the listeners of views and buffers, and tell all new ones what is there."""
@@ -215,15 +199,15 @@ class PackageLoader:
         for listener in told:
             for buffer in app.listeners.buffers():
                 handle = app.buffer_handle(buffer)
-                _guarded(listener, "on_new_buffer", handle)
-                app.loop.worker.post(lambda each=listener, b=handle: _guarded(each, "on_new_buffer_async", b))
+                notify(listener, "on_new_buffer", handle)
+                app.loop.worker.post(lambda each=listener, b=handle: notify(each, "on_new_buffer_async", b))
         views = [view for view in app.views.values() if not view.buffer.loading]
         for listener in told:
-            _guarded(listener, "on_init", [app.view_handle(view) for view in views])
+            notify(listener, "on_init", [app.view_handle(view) for view in views])
         for view in views:
             for listener in list(app.listeners.by_view.get(view.id, ())):
                 if type(listener) in plugin.classes and is_told(listener):
-                    _guarded(listener, "on_init")
+                    notify(listener, "on_init")
 
     def _activate(self, plugin: Plugin) -> None:
         """The synthetic on_activated: new listeners learn which view is the active window's."""
@@ -233,15 +217,11 @@ class PackageLoader:
             return
         handle = self._app.view_handle(view)
         own = [each for each in self._app.listeners.by_view.get(view.id, ()) if type(each) in plugin.classes]
-        for listener in plugin.listeners:
-            _guarded(listener, "on_activated", handle)
-        for listener in own:
-            _guarded(listener, "on_activated")
-        worker = self._app.loop.worker
-        for listener in plugin.listeners:
-            worker.post(lambda each=listener: _guarded(each, "on_activated_async", handle))
-        for listener in own:
-            worker.post(lambda each=listener: _guarded(each, "on_activated_async"))
+        told = [*((each, (handle,)) for each in plugin.listeners), *((each, ()) for each in own)]
+        for listener, first in told:
+            notify(listener, "on_activated", *first)
+        for listener, first in told:
+            self._app.loop.worker.post(lambda each=listener, to=first: notify(each, "on_activated_async", *to))
 
 
 def _check_callbacks(cls: type[Any], callbacks: Iterable[str]) -> None:
@@ -253,16 +233,6 @@ def _check_callbacks(cls: type[Any], callbacks: Iterable[str]) -> None:
 def command_name(cls: type[Any]) -> str:
     """The name of a command class; `name` is asked of an instance without a window or view."""
     return str(cls.name(object.__new__(cls)))
-
-
-def _guarded(listener: Any, method: str, *args: Any) -> None:
-    function = getattr(listener, method, None)
-    if function is None:
-        return
-    try:
-        function(*args)
-    except Exception:
-        report_exception()
 
 
 def _forget(package: str) -> None:

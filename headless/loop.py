@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from typing import Any
 
 Callback = Callable[[], object]
 HEARTBEAT = 0.02
@@ -20,6 +21,21 @@ def report_exception() -> None:
     """Print the current exception as the editor's console would; never fails."""
     with contextlib.suppress(Exception):
         traceback.print_exc(file=sys.stderr)
+
+
+def guarded(function: Callable[..., Any], *args: Any) -> Any:
+    """What a function of a plugin returns; None if it raises, which is printed."""
+    try:
+        return function(*args)
+    except Exception:
+        report_exception()
+        return None
+
+
+def notify(target: object, name: str, *args: Any) -> Any:
+    """As `guarded`, of a method or hook that `target` may have."""
+    method = getattr(target, name, None)
+    return None if method is None else guarded(method, *args)
 
 
 class TimerQueue:
@@ -98,7 +114,6 @@ class Worker:
     def __init__(self) -> None:
         self._queue = TimerQueue()
         self._stopping = False
-        self.busy = False
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
         self._thread.start()
 
@@ -112,17 +127,8 @@ class Worker:
             for callback in self._queue.due():
                 if self._stopping:
                     return
-                self._call(callback)
+                guarded(callback)
             self._queue.wait(1.0)
-
-    def _call(self, callback: Callback) -> None:
-        self.busy = True
-        try:
-            callback()
-        except Exception:
-            report_exception()
-        finally:
-            self.busy = False
 
     def stop(self, timeout: float) -> None:
         """Start nothing more; wait at most `timeout` seconds for what is running."""
@@ -143,11 +149,6 @@ class Loop:
         self.worker = Worker()
         # Called after each callback: what the editor does before it goes back to sleep.
         self.after_turn: Callback = lambda: None
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the loop has been told to end."""
-        return self._stopping
 
     def on_ui_thread(self) -> bool:
         """Whether the caller runs on the UI thread."""
@@ -199,22 +200,13 @@ class Loop:
                 break
         self.stopwatch.beat()
         # Also without a callback: whoever turns the loop may have done something before.
-        self._settle()
+        guarded(self.after_turn)
 
     def _call(self, callback: Callback) -> None:
         start = time.perf_counter()
-        try:
-            callback()
-        except Exception:
-            report_exception()
-        self._settle()
+        guarded(callback)
+        guarded(self.after_turn)
         self.stopwatch.ran(time.perf_counter() - start)
-
-    def _settle(self) -> None:
-        try:
-            self.after_turn()
-        except Exception:
-            report_exception()
 
     def run_until(self, condition: Callable[[], object], timeout: float = 30.0) -> object:
         """Turn until `condition` is truthy and return its value.

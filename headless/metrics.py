@@ -69,8 +69,7 @@ class Metrics:
         row, col = view.buffer.rowcol(point)
         point = view.buffer.clamp(point)
         before = view.buffer.text[point - col : point]
-        size = max(1, int(view.settings.get("tab_size", 4)))
-        return len(before.expandtabs(size)) * EM_WIDTH, self.row_top(view, row)
+        return len(before.expandtabs(view.tab_size)) * EM_WIDTH, self.row_top(view, row)
 
     def point(self, view: ViewState, x: float, y: float) -> int:
         """The point nearest to a layout position."""
@@ -87,10 +86,10 @@ class Metrics:
             if first <= low < first + count:
                 low = first - 1
         start, end = view.buffer.row_span(low)
-        size = max(1, int(view.settings.get("tab_size", 4)))
         line, columns = view.buffer.text[start:end], max(0.0, x) / EM_WIDTH
         if "\t" not in line:
             return min(end, start + round(columns))
+        size = view.tab_size
         for col in range(len(line)):
             if len(line[: col + 1].expandtabs(size)) > columns:
                 return start + col

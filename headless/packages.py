@@ -213,13 +213,10 @@ class Packages:
 
     def settings_texts(self, file_name: str) -> list[str]:
         """The text of a settings file in every package but User."""
-        return self._texts([file_name], user=False)
+        return self.texts([file_name], user=False)
 
-    def texts(self, file_names: list[str]) -> list[str]:
-        """The text of root files of these names in every package, User last."""
-        return self._texts(file_names, user=True)
-
-    def _texts(self, file_names: list[str], user: bool) -> list[str]:
+    def texts(self, file_names: list[str], *, user: bool = True) -> list[str]:
+        """The text of root files of these names in every package, User last, which `user` may leave out."""
         texts = []
         for package in self.ordered():
             for name in file_names if user or package.name != "User" else ():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headless.api.flags import QuickPanelFlags
 from headless.api.items import QuickPanelItem
-from headless.loop import report_exception
+from headless.loop import guarded
 from headless.window import Question
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Questions:
         """Close the window's question without an answer."""
         question = self._close(window)
         if question is not None:
-            _guard(question.cancel)
+            guarded(question.cancel)
 
     def _close(self, window: WindowState) -> Question | None:
         question, window.question = window.question, None
@@ -70,7 +70,7 @@ class Questions:
         if question.items and isinstance(value, int) and value >= len(question.items):
             raise ValueError(f"the panel has only {len(question.items)} items")
         self._close(window)
-        _guard(lambda: question.answer(value))
+        guarded(question.answer, value)
 
     def quick_panel(
         self,
@@ -101,7 +101,7 @@ class Questions:
         )
         self._open(window, question)
         if on_highlight is not None and selected_index >= 0:
-            _guard(lambda: on_highlight(selected_index))
+            guarded(on_highlight, selected_index)
 
     def input_panel(
         self,
@@ -190,10 +190,3 @@ def _input_row(shown: Any) -> dict[str, Any]:
     annotation = more[0] if more and isinstance(more[0], str) else ""
     lines = details.split("\x1f")
     return {"trigger": text, "details": lines if len(lines) > 1 else details, "annotation": annotation}
-
-
-def _guard(function: Callable[[], object]) -> None:
-    try:
-        function()
-    except Exception:
-        report_exception()

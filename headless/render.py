@@ -12,7 +12,6 @@ from headless.metrics import EM_WIDTH, LINE_HEIGHT
 from headless.render_style import STYLE
 from headless.render_view import ViewPicture
 from headless.schemes import SCHEMES, Scheme
-from headless.syntaxes import syntax_by_path
 
 if TYPE_CHECKING:
     from headless.app import Application
@@ -181,8 +180,7 @@ class WindowPicture:
             left += [view.status[key] for key in sorted(view.status)]
             spaces = view.settings.get("translate_tabs_to_spaces")
             right.append(f"{'Spaces' if spaces else 'Tab Size'}: {view.settings.get('tab_size', 4)}")
-            syntax = syntax_by_path(str(view.settings.own.get("syntax", "")))
-            right.append(syntax.name if syntax else "Plain Text")
+            right.append(view.syntax.name if view.syntax else "Plain Text")
         if self._window.status_message:
             left.append(self._window.status_message)
         parts = "".join(f"<span>{html.escape(part)}</span>" for part in right)

@@ -64,7 +64,7 @@ class Tabs:
             return self.clone(existing, window, flags, number)
         view = self._app.new_view(window, TextBuffer(self._app.take_id(), file_name=path, loading=True))
         self.add(window, view, flags, number)
-        self._app.listeners.associate_buffer(view.buffer)
+        self._app.listeners.emit_buffer("on_associate_buffer", view.buffer)
         self._app.loop.post(lambda: self._app.documents.load(view))
         return view
 

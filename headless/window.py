@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headless import variations
-from headless.api.items import CompletionList
+from headless.api.flags import RegionFlags
+from headless.api.items import CompletionList, Syntax
 from headless.buffer import TextBuffer
 from headless.changes import Change, Span
+from headless.classify import DEFAULT_SEPARATORS
 from headless.regions import PhantomState, RegionSet, merged, moved
 from headless.settings import SettingsState
+from headless.syntaxes import PLAIN_TEXT, syntax_by_path
 from headless.undo import Step
 
 SINGLE = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
 WINDOW_SIZE = (3440.0, 600.0)
 """What a new window has for its texts, in width and height: a wide screen, a quarter of which is 80 columns."""
-
-
-NO_UNDO = 8192
 
 
 @dataclass
@@ -115,7 +115,7 @@ class ViewState:
 
     def undo_state(self) -> tuple[list[Span], dict[str, list[Span]]]:
         """What undo brings back besides the text."""
-        kept = {k: r.spans for k, r in self.regions.items() if not r.flags & NO_UNDO}
+        kept = {k: r.spans for k, r in self.regions.items() if not r.flags & RegionFlags.NO_UNDO}
         return self.selection, kept
 
     def restore(self, state: tuple[list[Span], dict[str, list[Span]]]) -> None:
@@ -123,7 +123,7 @@ class ViewState:
         selection, regions = state
         self.select(selection)
         for key, spans in regions.items():
-            if key in self.regions and not self.regions[key].flags & NO_UNDO:
+            if key in self.regions and not self.regions[key].flags & RegionFlags.NO_UNDO:
                 self.regions[key].spans = spans
 
     @property
@@ -134,9 +134,30 @@ class ViewState:
             return path.replace("\\", "/").rpartition("/")[2]
         return self.buffer.name or "untitled"
 
-    def status_text(self) -> str:
-        """The statuses in the order of their keys, as the status bar shows them."""
-        return ", ".join(self.status[key] for key in sorted(self.status))
+    @property
+    def spans(self) -> list[Span]:
+        """What is selected, each with its smaller end first."""
+        return [(min(span), max(span)) for span in self.selection]
+
+    @property
+    def separators(self) -> str:
+        """What ends a word."""
+        return str(self.settings.get("word_separators", DEFAULT_SEPARATORS))
+
+    @property
+    def tab_size(self) -> int:
+        """How many columns a tab spans at the most."""
+        return max(1, int(self.settings.get("tab_size", 4)))
+
+    @property
+    def syntax(self) -> Syntax | None:
+        """The syntax, if it is one of those known."""
+        return syntax_by_path(str(self.settings.own.get("syntax", PLAIN_TEXT)))
+
+    @property
+    def scope(self) -> str:
+        """The base scope of the syntax."""
+        return self.syntax.scope if self.syntax else "text.plain"
 
 
 @dataclass(eq=False)
@@ -212,9 +233,8 @@ class Panel:
     """An output panel."""
 
     view: ViewState
-    unlisted: bool = False
+    unlisted: bool
     input: ViewState | None = None
-    on_input: Callable[[str], None] | None = None
 
 
 @dataclass

@@ -23,6 +23,7 @@ from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
 from companion.conversation.forms import Form, Values
 from companion.conversation.snapshot import ChatNotice, Message, Permission, Tool, Turn
+from companion.exclusion import Told
 from companion.ids import WindowId
 from companion.review.disk import Encodings, Stamp, stamp
 
@@ -105,6 +106,19 @@ class FixedEnvironment(LoginEnvironment):
         return dict(self._fixed)
 
 
+def client_of(
+    command: AgentCommand,
+    environment: Mapping[str, str],
+    editor: MemoryFiles | None = None,
+    *,
+    server: EditorServer | None = None,
+    around: Callable[[], Awaitable[Surroundings]] = no_surroundings,
+) -> AgentClient:
+    """A client in window 1, which is told everything."""
+    known = FixedEnvironment(environment)
+    return AgentClient(command, editor or MemoryFiles(), WindowId(1), known, Told, server, around)
+
+
 class AgentTalk:
     """A connected client, its conversation, and what a person does."""
 
@@ -164,12 +178,29 @@ class AgentTalk:
         assert self.error
         return self.error
 
-    async def close(self) -> None:
+    async def reload(self) -> None:
+        """Go on with a client of the next instance of the package."""
+        await self._stop_following()
+        left = await self.client.leave()
+        assert left
+        unread = self.client.unread
+        name, words = left["command"]
+        self.client = client_of(AgentCommand(name, tuple(words)), os.environ, self.editor)
+        self.session = await self.client.take_over(left)
+        for envelope in unread:
+            assert self.conversation.apply(envelope)
+        self.conversation.cursor = None
+        self._following = asyncio.create_task(self._follow())
+
+    async def _stop_following(self) -> None:
         if self._following:
             self._following.cancel()
             await asyncio.wait([self._following])
             if not self._following.cancelled():
                 self._following.result()
+
+    async def close(self) -> None:
+        await self._stop_following()
         await self.client.close()
 
 
@@ -188,8 +219,8 @@ async def talking(
     """A talk with an agent, with a new session or the one that is named; None opens none."""
     editor = editor or MemoryFiles()
     described = AgentCommand(name, tuple(command), install="npm install -g the-agent")
-    known = FixedEnvironment(os.environ if environment is None else environment)
-    client = AgentClient(described, editor, WindowId(1), known, server=server, surroundings=around)
+    known = os.environ if environment is None else environment
+    client = client_of(described, known, editor, server=server, around=around)
     talk = AgentTalk(client, editor, folder)
     try:
         talk.folder = await client.connect(folder)

@@ -202,14 +202,17 @@ class Chat:
             self.begin(session)
 
     def close(self) -> None:
-        """The view is closed. What was not sent is kept."""
-        self._inherited.give_up()
-        drafts = [*self._inherited.take_unsent(), *self._end()]
+        """The view is closed."""
+        self.give_back_unsent()
+        self._end()
         self.connector.end_inherited()
-        for draft in drafts:
-            why = "The chat was closed before this was sent, so it is kept here."
-            self._editor.keep_text(self.window, "Chat", draft.text, why)
         self._is_open = False
+
+    def give_back_unsent(self) -> None:
+        """The chat is about to end: what was not sent goes back to the person, whose tab may have moved."""
+        self._inherited.give_up()
+        for draft in [*self._inherited.take_unsent(), *self._take_unsent()]:
+            self._give_back(draft, "The chat was closed before this was sent.")
 
     async def finished(self) -> None:
         """Wait until everything is done that had begun when the view was closed."""
@@ -220,6 +223,7 @@ class Chat:
         """Start over: settings, private daemon, connection. The session is resumed. See `Chats.reconnect`."""
         self.connector.agent = agent if agent and self.connector.agent else self._agent_now
         self.connector.private.may_restart = True
+        self.connection.chosen.try_again()
         # A daemon that is being reached gets the settings of now anyway.
         if self.status.connection.state != "connecting" or self.connection.has_client:
             held = self._held
@@ -393,6 +397,9 @@ class Chat:
             if task:
                 task.cancel()
         self._reading = self._shown = None
+        return self._take_unsent(with_queue=with_queue)
+
+    def _take_unsent(self, *, with_queue: bool = True) -> list[Draft]:
         # An agent's process goes with its queue, a daemon keeps it.
         return self.outbox.take(with_queue=with_queue and self.connector.agent is not None)
 

@@ -161,6 +161,7 @@ class Chats:
         chats = self._registry.take(window)
         for chat in chats:
             chat.dismiss()
+            chat.give_back_unsent()
         daemons = self._daemons.pop(window, None)
 
         async def end() -> None:

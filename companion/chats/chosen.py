@@ -89,6 +89,10 @@ class Chosen:
         if not failed:
             self.before = None
 
+    def try_again(self) -> None:
+        """A new connection sets them again. What was told of the one before is no reason to go on in this one."""
+        self._is_told = False
+
     def check(self) -> None:
         """Raise UndecidedError if the person has to decide first."""
         if self._failed:

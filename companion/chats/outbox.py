@@ -138,7 +138,7 @@ class Outbox:
 
     def inherit(self, queued: Mapping[str, Draft], held: Mapping[str, Draft]) -> None:
         """Look after what waits for its turn, or for a sign-in, since before a reload."""
-        self._sent |= held
+        self._sent |= {**queued, **held}
         for key, draft in queued.items():
             self._waiting[key] = _Waiting(draft, is_going=True, prompt=key, is_queued=True)
 

@@ -32,7 +32,7 @@ class ChatScreen(Messages, AgentFiles, AgentQuestions, Protocol):
         ...
 
     def return_draft(self, chat: ChatId, draft: Draft, why: str) -> None:
-        """Put a draft back into the chat's prompt, and say why."""
+        """Put a draft back into the chat's prompt, and say why. If the chat has closed, show it in a tab of its own."""
         ...
 
     def show_visits(self, window: WindowId, visits: Sequence[Visit]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..exclusion import Told
+from . import mentions
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,12 @@ class Draft:
     """Paths of files on this machine."""
     unsaved: Mapping[str, str] = field(default_factory=dict[str, str])
     """The texts of unsaved buffers by their paths; for mentioned files they are sent instead of the files."""
+
+    @property
+    def as_text(self) -> str:
+        """The words with what the person has added, as a text that can be sent: pictures are mentioned as files."""
+        excerpts = [f"{each.name}\n{each.text}" for each in self.excerpts if not each.is_automatic]
+        return "\n\n".join(filter(None, (self.text, *excerpts, " ".join(map(mentions.mention, self.pictures)))))
 
 
 @dataclass(frozen=True, slots=True)

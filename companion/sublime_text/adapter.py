@@ -104,6 +104,7 @@ class Adapter:
         self.chats = ChatViews(
             self.focus,
             lambda call: self._post(lambda companion: call(companion.chats)),
+            self.on_another_thread,
             self.consent,
             is_on=lambda: self.settings.value("daemon.enabled"),
             context=self._chat_context,

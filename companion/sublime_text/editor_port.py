@@ -10,7 +10,7 @@ import sublime
 
 from ..chats.transcript.plain import flat
 from ..ids import ViewId, WindowId
-from ..review.disk import Encodings, Stamp
+from ..review.disk import Encodings, Stamp, stamp
 from ..visits import Visit
 from .bridge import LIMIT, UiBridge
 from .calls import AskLater, Post
@@ -207,7 +207,15 @@ class EditorPort:
 
         Returns its stamp then; None if it isn't open.
         """
-        return await self._bridge.call(lambda: files.replace(path, text))
+
+        def replace(done: Callable[[Stamp], None]) -> None:
+            if files.replace(path, text):
+                # At once, before others write it, and not here, where its disk may hang.
+                threading.Thread(target=lambda: done(stamp(path)), name="qwen-companion-stamp", daemon=True).start()
+            else:
+                done(None)
+
+        return await self._bridge.ask(replace)
 
     async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
         """Ask the person whether an agent may read or write a file that is outside the chat's folders."""
@@ -289,7 +297,7 @@ class EditorPort:
             self._comments.prompt_returned(chat.agent, draft.text)
             self.say(why, WindowId(chat.window.id()))
         else:
-            self._messenger.keep_text(None, "Prompt", draft.text, why)
+            self._messenger.keep_text(None, "Prompt", draft.as_text, why)
 
     def _show_review(self, review: Review, marks: Marks | None) -> None:
         self._diffs.open(review, marks)

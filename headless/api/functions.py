@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from headless import jsonc, paths, schemes, scopes
+from headless import jsonc, paths, schemes, scopes, syntaxes
 from headless.api.flags import DialogResult
 from headless.api.settings import Settings
 from headless.api.types import CommandArgsLike, Value, ValueLike
@@ -319,16 +319,12 @@ def score_selector(scope_name: str, selector: str) -> int:
 
 def list_syntaxes() -> list[Syntax]:
     """All syntaxes."""
-    from headless.syntaxes import SYNTAXES
-
-    return list(SYNTAXES)
+    return list(syntaxes.SYNTAXES)
 
 
 def syntax_from_path(path: str) -> Syntax | None:
     """The syntax with a packages path."""
-    from headless.syntaxes import syntax_by_path
-
-    return syntax_by_path(path)
+    return syntaxes.syntax_by_path(path)
 
 
 def find_syntax_by_name(name: str) -> list[Syntax]:
@@ -338,13 +334,11 @@ def find_syntax_by_name(name: str) -> list[Syntax]:
 
 def find_syntax_by_scope(scope: str) -> list[Syntax]:
     """The syntaxes with exactly this scope."""
-    return [syntax for syntax in list_syntaxes() if syntax.scope == scope]
+    return syntaxes.syntaxes_by_scope(scope)
 
 
 def find_syntax_for_file(path: str, first_line: str = "") -> Syntax | None:
     """The syntax for a file, by its name or first line."""
-    from headless.syntaxes import syntax_for_file
-
     if not isinstance(first_line, str):
         raise TypeError("a str is required for first_line")
-    return syntax_for_file(os.fspath(path), first_line)
+    return syntaxes.syntax_for_file(os.fspath(path), first_line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from headless.api.command_text import format_command
@@ -28,13 +29,14 @@ def _told(item: Any, first: Iterable[str], named: Iterable[str]) -> str:
     return f"{type(item).__name__}({', '.join(values)})"
 
 
+# The records are equal only to themselves unless they say otherwise, and only some have slots: as in the editor.
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Html:
     """A string that is HTML."""
 
-    __slots__ = ("data",)
-
-    def __init__(self, data: str) -> None:
-        self.data = data
+    data: str
 
     def __repr__(self) -> str:
         return f"Html({self.data})"
@@ -66,28 +68,17 @@ class CompletionList:
         self.flags = flags
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class CompletionItem:
     """One completion."""
 
-    __slots__ = ("annotation", "completion", "completion_format", "details", "flags", "kind", "trigger")
-
-    def __init__(
-        self,
-        trigger: str,
-        annotation: str = "",
-        completion: str = "",
-        completion_format: CompletionFormat = CompletionFormat.TEXT,
-        kind: Kind = KIND_AMBIGUOUS,
-        details: str = "",
-        flags: CompletionItemFlags = CompletionItemFlags.NONE,
-    ) -> None:
-        self.trigger = trigger
-        self.annotation = annotation
-        self.completion = completion
-        self.completion_format = completion_format
-        self.kind = kind
-        self.details = details
-        self.flags = flags
+    trigger: str
+    annotation: str = ""
+    completion: str = ""
+    completion_format: CompletionFormat = CompletionFormat.TEXT
+    kind: Kind = KIND_AMBIGUOUS
+    details: str = ""
+    flags: CompletionItemFlags = CompletionItemFlags.NONE
 
     def __eq__(self, rhs: object) -> bool:
         return isinstance(rhs, CompletionItem) and self._values() == rhs._values()
@@ -131,88 +122,58 @@ class CompletionItem:
         return cls(trigger, annotation, text, CompletionFormat.COMMAND, kind, details)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class QuickPanelItem:
     """A row of the quick panel."""
 
-    __slots__ = ("annotation", "details", "kind", "trigger")
-
-    def __init__(
-        self,
-        trigger: str,
-        details: str | list[str] | tuple[str] = "",
-        annotation: str = "",
-        kind: Kind = KIND_AMBIGUOUS,
-    ) -> None:
-        self.trigger = trigger
-        self.details = details
-        self.annotation = annotation
-        self.kind = kind
+    trigger: str
+    details: str | list[str] | tuple[str] = ""
+    annotation: str = ""
+    kind: Kind = KIND_AMBIGUOUS
 
     def __repr__(self) -> str:
         return _told(self, ("trigger",), ("details", "annotation", "kind"))
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class ListInputItem(Generic[T]):
     """A row of a list input handler."""
 
-    __slots__ = ("annotation", "details", "kind", "text", "value")
-
-    def __init__(
-        self,
-        text: str,
-        value: T,
-        details: str | list[str] | tuple[str] = "",
-        annotation: str = "",
-        kind: Kind = KIND_AMBIGUOUS,
-    ) -> None:
-        self.text = text
-        self.value = value
-        self.details = details
-        self.annotation = annotation
-        self.kind = kind
+    text: str
+    value: T
+    details: str | list[str] | tuple[str] = ""
+    annotation: str = ""
+    kind: Kind = KIND_AMBIGUOUS
 
     def __repr__(self) -> str:
         return _told(self, ("text",), ("value", "details", "annotation", "kind"))
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class SymbolRegion:
     """A symbol in a view."""
 
-    __slots__ = ("kind", "name", "region", "syntax", "type")
-
-    def __init__(self, name: str, region: Region, syntax: str, type: SymbolType, kind: Kind) -> None:
-        self.name = name
-        self.region = region
-        self.syntax = syntax
-        self.type = type
-        self.kind = kind
+    name: str
+    region: Region
+    syntax: str
+    type: SymbolType
+    kind: Kind
 
     def __repr__(self) -> str:
         return _told(self, ("name", "region"), ("syntax", "type", "kind"))
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class SymbolLocation:
     """A symbol in a file."""
 
-    __slots__ = ("col", "display_name", "kind", "path", "row", "syntax", "type")
-
-    def __init__(
-        self,
-        path: str,
-        display_name: str,
-        row: int,
-        col: int,
-        syntax: str,
-        type: SymbolType,
-        kind: Kind,
-    ) -> None:
-        self.path = path
-        self.display_name = display_name
-        self.row = row
-        self.col = col
-        self.syntax = syntax
-        self.type = type
-        self.kind = kind
+    path: str
+    display_name: str
+    row: int
+    col: int
+    syntax: str
+    type: SymbolType
+    kind: Kind
 
     def __repr__(self) -> str:
         return _told(self, ("path",), ("display_name", "row", "col", "syntax", "type", "kind"))
@@ -222,16 +183,14 @@ class SymbolLocation:
         return f"{self.path}:{self.row}:{self.col}"
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Syntax:
     """A syntax definition."""
 
-    __slots__ = ("hidden", "name", "path", "scope")
-
-    def __init__(self, path: str, name: str, hidden: bool, scope: str) -> None:
-        self.path = path
-        self.name = name
-        self.hidden = hidden
-        self.scope = scope
+    path: str
+    name: str
+    hidden: bool
+    scope: str
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Syntax) and self.path == other.path
@@ -243,35 +202,27 @@ class Syntax:
         return f"Syntax({self.path!r}, {self.name!r}, {self.hidden}, {self.scope!r})"
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class ContextStackFrame:
     """One frame of the syntax highlighting."""
 
-    __slots__ = ("context_name", "source_file", "source_location")
-
-    def __init__(self, context_name: str, source_file: str, source_location: tuple[int, int]) -> None:
-        self.context_name = context_name
-        self.source_file = source_file
-        self.source_location = source_location
+    context_name: str
+    source_file: str
+    source_location: tuple[int, int]
 
     def __repr__(self) -> str:
         return _told(self, ("context_name", "source_file", "source_location"), ())
 
 
+@dataclass(eq=False, repr=False)
 class Phantom:
     """Some minihtml between the lines of a view; shown by a PhantomSet."""
 
-    def __init__(
-        self,
-        region: Region,
-        content: str,
-        layout: PhantomLayout,
-        on_navigate: Callable[[str], None] | None = None,
-    ) -> None:
-        self.region = region
-        self.content = content
-        self.layout = layout
-        self.on_navigate = on_navigate
-        self.id: int | None = None
+    region: Region
+    content: str
+    layout: PhantomLayout
+    on_navigate: Callable[[str], None] | None = None
+    id: int | None = field(default=None, init=False)
 
     def __eq__(self, rhs: object) -> bool:
         # The callback counts, as in the editor: a new closure makes a new phantom.

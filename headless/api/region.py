@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from headless.api.types import DIP, Point
 
@@ -87,23 +88,15 @@ class Region:
         return self.begin() < region.end() and region.begin() < self.end()
 
 
+@dataclass(slots=True, eq=False)
 class HistoricPosition:
     """Where a point was before a change."""
 
-    __slots__ = ("col", "col_utf8", "col_utf16", "pt", "row")
-
-    def __init__(self, pt: Point, row: int, col: int, col_utf16: int, col_utf8: int) -> None:
-        self.pt = pt
-        self.row = row
-        self.col = col
-        self.col_utf16 = col_utf16
-        self.col_utf8 = col_utf8
-
-    def __repr__(self) -> str:
-        return (
-            f"HistoricPosition(pt={self.pt!r}, row={self.row!r}, col={self.col!r}, "
-            f"col_utf16={self.col_utf16!r}, col_utf8={self.col_utf8!r})"
-        )
+    pt: Point
+    row: int
+    col: int
+    col_utf16: int
+    col_utf8: int
 
 
 class TextChange:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from headless.api.window import Window
 
 
-def _ignore(closed: bool) -> None:
+def ignore(closed: bool) -> None:
     """The default of `on_close`."""
 
 
@@ -103,7 +103,7 @@ class Sheet:
         state = self._state()
         return state.window.group_of(state) if state else None
 
-    def close(self, on_close: Callable[[bool], None] = _ignore) -> None:
+    def close(self, on_close: Callable[[bool], None] = ignore) -> None:
         """Close it; `on_close` gets whether it was closed."""
 
         def close() -> None:

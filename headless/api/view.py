@@ -10,7 +10,7 @@ from headless.api.items import Syntax
 from headless.api.region import Edit, Region
 from headless.api.selection import Selection
 from headless.api.settings import Settings
-from headless.api.sheet import Buffer, Sheet, TextSheet, sheet_handle
+from headless.api.sheet import Buffer, Sheet, TextSheet, ignore, sheet_handle
 from headless.api.types import CommandArgs, CommandArgsLike, Point
 from headless.api.view_layout import ViewLayout
 from headless.api.view_marks import ViewMarks
@@ -22,10 +22,6 @@ from headless.window import ViewState
 
 if TYPE_CHECKING:
     from headless.api.window import Window
-
-
-def _ignore(closed: bool) -> None:
-    """The default of `on_close`."""
 
 
 class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
@@ -126,7 +122,7 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
         """Save to another file from now on."""
         app().on_ui(lambda: app().documents.retarget(self._state(), new_fname))
 
-    def close(self, on_close: Callable[[bool], None] = _ignore) -> bool:
+    def close(self, on_close: Callable[[bool], None] = ignore) -> bool:
         """Close it; unsaved changes are asked about."""
 
         def close() -> bool:
@@ -217,8 +213,7 @@ class View(ViewText, ViewLayout, ViewMarks, ViewMissing):
     @locked
     def syntax(self) -> Syntax | None:
         """Its syntax."""
-        path = self._state().settings.own.get("syntax", syntaxes.PLAIN_TEXT)
-        return syntaxes.syntax_by_path(str(path))
+        return self._state().syntax
 
     # -- commands and edits --------------------------------------------------------------------
 

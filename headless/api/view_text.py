@@ -13,7 +13,6 @@ from headless.api.types import Point
 from headless.buffer import TextBuffer, utf8_length, utf16_length
 from headless.changes import Span
 from headless.host import locked, not_offered
-from headless.syntaxes import syntax_by_path
 from headless.window import ViewState
 
 
@@ -169,22 +168,16 @@ class ViewText:
 
     # -- words ---------------------------------------------------------------------------------
 
-    def _separators(self, given: str) -> str:
-        if given:
-            return given
-        value = self._state().settings.get("word_separators", classify.DEFAULT_SEPARATORS)
-        return str(value)
-
     @locked
     def word(self, x: Region | Point) -> Region:
         """The word at a point, or a region grown to whole words."""
         begin, end = self._buffer.clamped([span_of(x)])[0]
-        return Region(*classify.word(self._text, begin, end, self._separators("")))
+        return Region(*classify.word(self._text, begin, end, self._state().separators))
 
     @locked
     def classify(self, pt: Point) -> PointClassification:
         """What a point is, such as the start of a word."""
-        return classify.classify(self._text, self._buffer.clamp(pt), self._separators(""))
+        return classify.classify(self._text, self._buffer.clamp(pt), self._state().separators)
 
     @locked
     def find_by_class(
@@ -196,10 +189,8 @@ class ViewText:
         sub_word_separators: str = "",
     ) -> Point:
         """The next point of one of `classes`."""
-        return classify.find(
-            self._text, pt, forward, classes, self._separators(separators),
-            sub_word_separators or "_",
-        )  # fmt: skip
+        words, subs = separators or self._state().separators, sub_word_separators or "_"
+        return classify.find(self._text, pt, forward, classes, words, subs)
 
     @locked
     def expand_by_class(
@@ -211,7 +202,7 @@ class ViewText:
     ) -> Region:
         """A region grown until both ends are of one of `classes`."""
         begin, end = span_of(x)
-        words, subs = self._separators(separators), sub_word_separators or "_"
+        words, subs = separators or self._state().separators, sub_word_separators or "_"
         if not classify.classify(self._text, begin, words, subs) & classes:
             begin = classify.find(self._text, begin, False, classes, words, subs)
         if not classify.classify(self._text, end, words, subs) & classes:
@@ -222,7 +213,7 @@ class ViewText:
     def indentation_level(self, pt: Point) -> int:
         """How many tabs deep the line is."""
         line = self._text[slice(*self._buffer.line_span(self._buffer.clamp(pt)))]
-        size = max(1, int(self._state().settings.get("tab_size", 4)))
+        size = self._state().tab_size
         blank = line[: len(line) - len(line.lstrip(" \t"))]
         return len(blank.expandtabs(size)) // size
 
@@ -237,19 +228,15 @@ class ViewText:
 
     # -- scopes --------------------------------------------------------------------------------
 
-    def _scope(self) -> str:
-        syntax = syntax_by_path(str(self._state().settings.own.get("syntax", "")))
-        return syntax.scope if syntax else "text.plain"
-
     @locked
     def scope_name(self, pt: Point) -> str:
         """The scopes at a point: here always the syntax's base scope."""
-        return self._scope() + " "
+        return self._state().scope + " "
 
     @locked
     def meta_info(self, key: str, pt: Point) -> Any:
         """What packages say about a scope; only `shellVariables` is known, with the syntax's comment marks."""
-        return syntaxes.comment_variables(self._scope()) if key == "shellVariables" else None
+        return syntaxes.comment_variables(self._state().scope) if key == "shellVariables" else None
 
     @locked
     def extract_scope(self, pt: Point) -> Region:
@@ -259,17 +246,17 @@ class ViewText:
     @locked
     def match_selector(self, pt: Point, selector: str) -> bool:
         """Whether a selector matches at a point."""
-        return scopes.score(self._scope(), selector) > 0
+        return scopes.score(self._state().scope, selector) > 0
 
     @locked
     def score_selector(self, pt: Point, selector: str) -> int:
         """How well a selector matches at a point."""
-        return scopes.score(self._scope(), selector)
+        return scopes.score(self._state().scope, selector)
 
     @locked
     def find_by_selector(self, selector: str) -> list[Region]:
         """The regions that a selector matches: here the whole text or nothing."""
-        if self._text and scopes.score(self._scope(), selector):
+        if self._text and scopes.score(self._state().scope, selector):
             return [Region(0, len(self._text))]
         return []
 

@@ -6,24 +6,17 @@ import os
 from collections.abc import Mapping
 
 from headless import jsonc, symbols
-from headless.api.flags import (
-    KIND_FUNCTION,
-    KIND_TYPE,
-    KindId,
-    SymbolSource,
-    SymbolType,
-)
+from headless.api.flags import KIND_FUNCTION, KIND_TYPE, KindId, SymbolSource, SymbolType
 from headless.api.items import SymbolLocation
 from headless.api.types import Value, ValueLike
-from headless.api.window_identity import WindowIdentity
 from headless.api.window_panels import WindowPanels
 from headless.api.window_sheets import WindowSheets
 from headless.host import app, locked, not_offered
 from headless.paths import platform_title
 
 
-class WindowProject(WindowIdentity):
-    """Folders, project and symbols."""
+class Window(WindowSheets, WindowPanels):
+    """A window of the editor."""
 
     @locked
     def folders(self) -> list[str]:
@@ -130,7 +123,3 @@ def _location(path: str, text: str, found: symbols.Found, type: SymbolType) -> S
     column = found.start - (text.rfind("\n", 0, found.start) + 1) + 1
     kind = KIND_TYPE if found.word == "class" else KIND_FUNCTION
     return SymbolLocation(path, found.name, row, column, "", type, kind)
-
-
-class Window(WindowProject, WindowSheets, WindowPanels):
-    """A window of the editor."""

@@ -92,48 +92,42 @@ class WindowIdentity:
         self._state().status_message = msg
         app().message("status", msg, window=self.window_id)
 
-    def _is_visible(self, part: str) -> bool:
-        return self._state().visible[part]
-
-    def _set_visible(self, part: str, flag: bool) -> None:
-        self._state().visible[part] = flag
-
     def is_sidebar_visible(self) -> bool:
         """Whether the side bar is shown."""
-        return self._is_visible("sidebar")
+        return self._state().visible["sidebar"]
 
     def set_sidebar_visible(self, flag: bool, animate: bool = True) -> None:
         """Show or hide the side bar."""
-        self._set_visible("sidebar", flag)
+        self._state().visible["sidebar"] = flag
 
     def is_minimap_visible(self) -> bool:
         """Whether the minimap is shown."""
-        return self._is_visible("minimap")
+        return self._state().visible["minimap"]
 
     def set_minimap_visible(self, flag: bool) -> None:
         """Show or hide the minimap."""
-        self._set_visible("minimap", flag)
+        self._state().visible["minimap"] = flag
 
     def is_status_bar_visible(self) -> bool:
         """Whether the status bar is shown."""
-        return self._is_visible("status_bar")
+        return self._state().visible["status_bar"]
 
     def set_status_bar_visible(self, flag: bool) -> None:
         """Show or hide the status bar."""
-        self._set_visible("status_bar", flag)
+        self._state().visible["status_bar"] = flag
 
     def get_tabs_visible(self) -> bool:
         """Whether the tabs are shown."""
-        return self._is_visible("tabs")
+        return self._state().visible["tabs"]
 
     def set_tabs_visible(self, flag: bool) -> None:
         """Show or hide the tabs."""
-        self._set_visible("tabs", flag)
+        self._state().visible["tabs"] = flag
 
     def is_menu_visible(self) -> bool:
         """Whether the menu is shown."""
-        return self._is_visible("menu")
+        return self._state().visible["menu"]
 
     def set_menu_visible(self, flag: bool) -> None:
         """Show or hide the menu."""
-        self._set_visible("menu", flag)
+        self._state().visible["menu"] = flag

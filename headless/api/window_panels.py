@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headless.api.flags import (
-    QuickPanelFlags,
-)
+from headless.api.flags import QuickPanelFlags
 from headless.api.items import QuickPanelItem
+from headless.api.window_identity import WindowIdentity, view_or_none
 from headless.host import app, locked
 from headless.window import Panel
 
@@ -16,30 +15,26 @@ if TYPE_CHECKING:
     from headless.api.view import View
 
 
-from headless.api.window_identity import WindowIdentity, view_or_none
-
-
 class WindowPanels(WindowIdentity):
     """Panels and what asks the person."""
 
     def create_output_panel(self, name: str, unlisted: bool = False) -> View:
         """The view of an output panel, made if there is none; an existing one is emptied."""
-        return app().on_ui(lambda: self._output_panel(name, unlisted, None)[0])
+        return app().on_ui(lambda: self._output_panel(name, unlisted, has_input=False)[0])
 
     def create_io_panel(self, name: str, on_input: Callable[[str], None], unlisted: bool = False) -> tuple[View, View]:
         """The views of an output panel with an input box."""
-        return app().on_ui(lambda: self._output_panel(name, unlisted, on_input))
+        return app().on_ui(lambda: self._output_panel(name, unlisted, has_input=True))
 
-    def _output_panel(self, name: str, unlisted: bool, on_input: Callable[[str], None] | None) -> tuple[Any, Any]:
+    def _output_panel(self, name: str, unlisted: bool, *, has_input: bool) -> tuple[Any, Any]:
         state = self._state()
         panel = state.panels.get(name)
         if panel is None:
             panel = state.panels[name] = Panel(self._panel_view("output:output"), unlisted)
         else:
             self._empty(panel)
-        if on_input is not None and panel.input is None:
+        if has_input and panel.input is None:
             panel.input = self._panel_view("input:input")
-        panel.on_input = on_input
         return view_or_none(panel.view), view_or_none(panel.input)
 
     def _panel_view(self, element: str) -> Any:
@@ -127,12 +122,6 @@ class WindowPanels(WindowIdentity):
         """Show a list to choose from."""
         app().on_ui(
             lambda: app().questions.quick_panel(
-                self._state(),
-                list(items),
-                on_select,
-                flags,
-                selected_index,
-                on_highlight,
-                placeholder,
+                self._state(), list(items), on_select, flags, selected_index, on_highlight, placeholder
             )
         )

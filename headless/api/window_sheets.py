@@ -7,18 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headless import builtin_window, jsonc
-from headless.api.flags import (
-    NewFileFlags,
-)
+from headless.api.flags import NewFileFlags
 from headless.api.sheet import HtmlSheet, Sheet, sheet_handle
+from headless.api.window_identity import WindowIdentity, sheet_or_none, view_or_none
 from headless.host import app, locked
-from headless.window import SheetState
+from headless.window import GroupState, SheetState
 
 if TYPE_CHECKING:
     from headless.api.view import View
-
-
-from headless.api.window_identity import WindowIdentity, sheet_or_none, view_or_none
 
 
 class WindowSheets(WindowIdentity):
@@ -141,11 +137,7 @@ class WindowSheets(WindowIdentity):
             self.move_sheets_to_group([sheet], group, index)
 
     def move_sheets_to_group(
-        self,
-        sheets: list[Sheet],
-        group: int,
-        insertion_idx: int = -1,
-        select: bool = True,
+        self, sheets: list[Sheet], group: int, insertion_idx: int = -1, select: bool = True
     ) -> None:
         """Move tabs to another group; TypeError if one of them is no sheet."""
         if not all(isinstance(sheet, Sheet) for sheet in sheets):
@@ -172,39 +164,36 @@ class WindowSheets(WindowIdentity):
         """The tabs that the focused group shows."""
         return [sheet_handle(sheet) for sheet in self._state().group.selected]
 
-    def _group_sheets(self, group: int) -> list[SheetState]:
+    def _group(self, group: int) -> GroupState:
+        """The group of a number; one without tabs if there is none."""
         groups = self._state().groups
-        return groups[group].sheets if 0 <= group < len(groups) else []
+        return groups[group] if 0 <= group < len(groups) else GroupState()
 
     @locked
     def selected_sheets_in_group(self, group: int) -> list[Sheet]:
         """The tabs that a group shows."""
-        groups = self._state().groups
-        shown = groups[group].selected if 0 <= group < len(groups) else []
-        return [sheet_handle(sheet) for sheet in shown]
+        return [sheet_handle(sheet) for sheet in self._group(group).selected]
 
     @locked
     def active_sheet_in_group(self, group: int) -> Sheet | None:
         """The tab that has the focus when the group has it."""
-        groups = self._state().groups
-        return sheet_or_none(groups[group].active) if 0 <= group < len(groups) else None
+        return sheet_or_none(self._group(group).active)
 
     @locked
     def active_view_in_group(self, group: int) -> View | None:
         """The view of that tab."""
-        groups = self._state().groups
-        active = groups[group].active if 0 <= group < len(groups) else None
+        active = self._group(group).active
         return view_or_none(active.view) if active else None
 
     @locked
     def sheets_in_group(self, group: int) -> list[Sheet]:
         """The tabs of a group."""
-        return [sheet_handle(sheet) for sheet in self._group_sheets(group)]
+        return [sheet_handle(sheet) for sheet in self._group(group).sheets]
 
     @locked
     def views_in_group(self, group: int) -> list[View]:
         """The views of a group's tabs."""
-        return [view_or_none(s.view) for s in self._group_sheets(group) if s.view and not s.transient]
+        return [view_or_none(s.view) for s in self._group(group).sheets if s.view and not s.transient]
 
     def num_sheets_in_group(self, group: int) -> int:
         """How many tabs a group has."""
@@ -217,7 +206,7 @@ class WindowSheets(WindowIdentity):
     @locked
     def transient_sheet_in_group(self, group: int) -> Sheet | None:
         """The preview of a group."""
-        return sheet_or_none(next((s for s in self._group_sheets(group) if s.transient), None))
+        return sheet_or_none(next((s for s in self._group(group).sheets if s.transient), None))
 
     def transient_view_in_group(self, group: int) -> View | None:
         """The view of the preview of a group."""

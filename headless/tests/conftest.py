@@ -77,7 +77,6 @@ def package(app: Application, tmp_path: Path) -> Package:
     """Loads a package `Sample` whose plugin.py has the given code; returns its module."""
 
     def load(code: str, **files: str) -> Any:
-
         root = tmp_path / "Sample"
         root.mkdir(exist_ok=True)
         header = "import sublime, sublime_plugin\n"

@@ -16,6 +16,7 @@ import pytest
 import sublime
 
 from headless.app import Application
+from headless.tests.texts import Span, fill, insert, select, selected, text_of
 
 Package = Callable[..., Any]
 EDITING = """
@@ -25,26 +26,7 @@ EDITING = """
             if what == "replace": self.view.replace(edit, sublime.Region(a, b), text)
             if what == "insert": log.append(self.view.insert(edit, a, text))
             if what == "erase": self.view.erase(edit, sublime.Region(a, b))
-            if what == "keep": log.append(edit)
 """
-
-
-def fill(view: Any, text: str, *spans: tuple[int, int]) -> None:
-    view.run_command("append", {"characters": text})
-    select(view, *spans or [(len(text), len(text))])
-
-
-def select(view: Any, *spans: tuple[int, int]) -> None:
-    view.sel().clear()
-    view.sel().add_all([sublime.Region(*span) for span in spans])
-
-
-def selected(view: Any) -> list[tuple[int, int]]:
-    return [region.to_tuple() for region in view.sel()]
-
-
-def text_of(view: Any) -> str:
-    return view.substr(sublime.Region(0, view.size()))
 
 
 # -- regions -------------------------------------------------------------------------------------
@@ -106,10 +88,10 @@ def test_replace_moves_carets_in_its_own_way(
     view: Any,
     package: Package,
     text: str,
-    region: tuple[int, int],
+    region: Span,
     new: str,
-    before: tuple[int, int],
-    after: tuple[int, int],
+    before: Span,
+    after: Span,
 ):
     package(EDITING)
     fill(view, text, before)
@@ -139,33 +121,25 @@ def test_insert_translates_tabs_and_says_how_long_the_text_was(view: Any, packag
     assert (log, view.size()) == ([5, 0], 5)
 
 
-def test_an_edit_is_of_no_use_after_its_command(view: Any, package: Package):
-    """P: View.end_edit."""
-    log = package(EDITING).log
-    view.run_command("change", {"what": "keep"})
-    with pytest.raises(ValueError, match="Edit"):
-        view.insert(log[0], 0, "x")
-
-
 def test_the_command_insert_changes_line_by_line_and_indents(view: Any):
     """T:LSP: three changes. T:AlignTab: what is behind a line feed is indented as the line before."""
     count = view.change_count()
-    view.run_command("insert", {"characters": "a\nb"})
+    insert(view, "a\nb")
     assert view.change_count() - count == 3
     select(view, (0, view.size()))
-    view.run_command("insert", {"characters": "  a"})
-    view.run_command("insert", {"characters": "\nb"})
+    insert(view, "  a")
+    insert(view, "\nb")
     assert text_of(view) == "  a\n  b"
     # K: no bracket is added before a letter.
     select(view, (6, 6))
-    view.run_command("insert", {"characters": "("})
+    insert(view, "(")
     assert text_of(view) == "  a\n  (b"
 
 
 def test_typed_letters_are_one_step_of_the_history(view: Any):
     """K."""
     for letter in "abc":
-        view.run_command("insert", {"characters": letter})
+        insert(view, letter)
     assert view.command_history(0) == ("insert", {"characters": "abc"}, 1)
     view.run_command("undo")
     assert text_of(view) == ""
@@ -175,15 +149,15 @@ def test_typed_letters_are_one_step_of_the_history(view: Any):
 
 def test_letters_typed_elsewhere_or_after_saving_are_a_step_of_their_own(view: Any, tmp_path: Path):
     """K: a saved text has to be one that undo comes by."""
-    view.run_command("insert", {"characters": "a"})
+    insert(view, "a")
     select(view, (0, 0))
-    view.run_command("insert", {"characters": "b"})
+    insert(view, "b")
     view.run_command("undo")
     assert text_of(view) == "a"
     view.retarget(str(tmp_path / "file"))
     view.run_command("save")
     select(view, (1, 1))
-    view.run_command("insert", {"characters": "c"})
+    insert(view, "c")
     view.run_command("undo")
     assert (text_of(view), view.is_dirty()) == ("a", False)
 
@@ -245,12 +219,6 @@ def test_an_equal_phantom_takes_over_the_id_of_the_one_that_is_shown(view: Any):
     assert (second.id, view.query_phantom(second.id)) == (first.id, [sublime.Region(0)])
 
 
-def test_completions_are_set_once(view: Any):
-    """P: CompletionList.set_completions asserts it."""
-    with pytest.raises(AssertionError):
-        sublime.CompletionList([]).set_completions([])
-
-
 def test_an_empty_text_has_views_and_a_file_name(window: Any, tmp_path: Path, app: Application):
     """P: Buffer.views, Buffer.file_name."""
     path = tmp_path / "empty"
@@ -274,31 +242,6 @@ def test_a_tab_is_as_wide_as_it_is_drawn(view: Any):
 
 
 # -- time and files ------------------------------------------------------------------------------
-
-
-def test_timeouts_of_equal_delay_keep_their_order(app: Application):
-    """D: set_timeout. K: asynchronous callbacks share one other thread."""
-    order: list[int] = []
-    for number in range(4):
-        sublime.set_timeout(lambda number=number: order.append(number), 5)
-    threads: list[threading.Thread] = []
-    for _ in range(3):
-        sublime.set_timeout_async(lambda: threads.append(threading.current_thread()))
-    app.loop.run_until(lambda: len(order) == 4 and len(threads) == 3)
-    assert order == [0, 1, 2, 3]
-    assert len(set(threads)) == 1
-    assert threads[0] is not threading.main_thread()
-
-
-def test_a_file_is_loaded_at_a_later_turn(app: Application, window: Any, tmp_path: Path):
-    """D: open_file. K: find_open_file."""
-    path = tmp_path / "file"
-    path.write_text("hello")
-    view = window.open_file(str(path))
-    assert (view.is_loading(), view.size()) == (True, 0)
-    app.loop.turn(0)
-    assert (view.is_loading(), view.size()) == (False, 5)
-    assert window.find_open_file(str(path)) == view
 
 
 def test_a_settings_file_is_never_seen_half_written(app: Application):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import sublime
+import sublime_plugin
 
 from headless.app import Application
+from headless.tests.texts import insert, text_of
 
 Package = Callable[..., Any]
 Settle = Callable[[], None]
@@ -55,17 +56,24 @@ def test_new_and_cloned_views_are_not_told_to_their_own_listeners(window: Any, p
 def test_a_view_listener_comes_and_goes_as_a_setting_of_the_view_changes(window: Any, package: Package):
     """P: attach_view calls check_view_event_listeners whenever a setting changes."""
     plugin = package("""
-        made = []
+        made, heard = [], []
         class L(sublime_plugin.ViewEventListener):
             @classmethod
             def is_applicable(cls, settings): return bool(settings.get("wanted"))
             def __init__(self, view):
                 super().__init__(view)
                 made.append(view.id())
+            def on_modified(self): heard.append(self.view.id())
     """)
     view = window.new_file()
+    insert(view, "a")
+    assert plugin.heard == []
     view.settings().set("wanted", True)
     assert plugin.made == [view.id()]
+    insert(view, "b")
+    assert plugin.heard == [view.id()]
+    assert isinstance(sublime_plugin.find_view_event_listener(view, plugin.L), plugin.L)
+    assert sublime_plugin.find_view_event_listener(window.new_file(), plugin.L) is None
     view.settings().set("wanted", False)
     view.settings().set("wanted", True)
     assert plugin.made == [view.id()] * 2
@@ -221,9 +229,6 @@ def test_the_back_input_handler_takes_the_one_before_it_away(app: Application, w
 def test_steps_of_the_history_are_glued(view: Any):
     """K; the package Default and T:NeoVintageous use it for all that is typed in one go."""
 
-    def text() -> str:
-        return str(view.substr(sublime.Region(0, view.size())))
-
     def add(characters: str) -> None:
         view.run_command("append", {"characters": characters})
 
@@ -235,15 +240,15 @@ def test_steps_of_the_history_are_glued(view: Any):
     view.run_command("glue_marked_undo_groups")
     add("d")
     view.run_command("undo")
-    assert text() == "abc"
+    assert text_of(view) == "abc"
     view.run_command("undo")
-    assert text() == "a"
+    assert text_of(view) == "a"
     view.run_command("redo")
-    assert text() == "abc"
+    assert text_of(view) == "abc"
     view.run_command("mark_undo_groups_for_gluing")
     add("e")
     view.run_command("unmark_undo_groups_for_gluing")
     add("f")
     view.run_command("glue_marked_undo_groups")
     view.run_command("undo")
-    assert text() == "abce"
+    assert text_of(view) == "abce"

@@ -31,12 +31,6 @@ Package = Callable[..., Any]
 # -- loading packages ----------------------------------------------------------------------------
 
 
-def test_a_new_window_has_an_untitled_tab(app: Application):
-    """T:LSP, T:sublime_lib."""
-    window = app.window_handle(app.new_window())
-    assert [view.file_name() for view in window.views()] == [None]
-
-
 def test_the_packages_own_commands_are_not_there_yet_in_plugin_loaded(window: Any, package: Package):
     """I#5978, SublimeLinter/SublimeLinter#1906: the host makes the commands once the module has been loaded."""
     plugin = package("""
@@ -157,15 +151,16 @@ def test_a_loose_file_overrides_the_same_one_of_a_zip_but_no_package(app: Applic
     """P: PackagePathFinder.find_spec asks for `__init__.py` before `.py`, whatever holds it."""
     path = tmp_path / "Zip.sublime-package"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("same.py", "WHERE = 'zip'")
+        archive.writestr("inner/__init__.py", "")
+        archive.writestr("inner/same.py", "WHERE = 'zip'")
         archive.writestr("other/__init__.py", "WHERE = 'zip'")
-        archive.writestr("main.py", "from . import other, same\n")
+        archive.writestr("main.py", "from . import other\nfrom .inner import same\n")
     loose = Path(app.paths.packages) / "Zip"
-    loose.mkdir()
-    for name in ("same", "other"):
+    (loose / "inner").mkdir(parents=True)
+    for name in ("inner/same", "other"):
         (loose / f"{name}.py").write_text("WHERE = 'loose'")
     app.loader.add(str(path))
-    assert sys.modules["Zip.same"].WHERE == "loose"
+    assert sys.modules["Zip.inner.same"].WHERE == "loose"
     assert sys.modules["Zip.other"].WHERE == "zip"
 
 
@@ -314,18 +309,6 @@ def test_each_run_command_runs_its_own_kind(view: Any, window: Any, package: Pac
     window.run_command("of_texts")
     window.run_command("of_windows")
     assert plugin.log == ["text", "text", "window"]
-
-
-def test_a_view_that_closes_is_there_before_and_gone_after(window: Any, package: Package):
-    """D: on_pre_close, on_close."""
-    plugin = package("""
-        log = []
-        class L(sublime_plugin.EventListener):
-            def on_close(self, view): log.append((view.is_valid(), view.window()))
-            def on_pre_close(self, view): log.append((view.is_valid(), view.window() is not None))
-    """)
-    window.new_file().close()
-    assert plugin.log == [(True, True), (False, None)]
 
 
 def test_child_processes_are_told_which_certificates_to_trust(monkeypatch: pytest.MonkeyPatch):

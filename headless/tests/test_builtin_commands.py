@@ -11,19 +11,13 @@ from typing import Any
 import pytest
 import sublime
 import sublime_plugin
-from sublime import PopupFlags, Region
+from sublime import PopupFlags
 
-Span = tuple[int, int]
-
-
-def fill(view: Any, text: str, *spans: Span) -> None:
-    view.run_command("append", {"characters": text})
-    view.sel().clear()
-    view.sel().add_all([Region(*span) for span in spans])
+from headless.tests.texts import Span, fill, selected, text_of
 
 
 def state(view: Any) -> tuple[str, list[Span]]:
-    return view.substr(Region(0, view.size())), [region.to_tuple() for region in view.sel()]
+    return text_of(view), selected(view)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Completions, clicks, and keys for any character."""
+"""Completions, clicks, and keys for any character. Sources as in test_as_the_editor.py."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sublime
 from headless import keymap
 from headless.app import Application
 from headless.requests import Requests
+from headless.tests.texts import insert, select, selected, text_of
 
 CODE = """
 class Names(sublime_plugin.EventListener):
@@ -40,18 +41,19 @@ def triggers(app: Application, view: Any) -> list[str]:
 
 def test_completions_that_fit_what_is_typed_are_shown(app: Application, view: Any, package: Any):
     module = package(CODE)
-    view.run_command("insert", {"characters": "x a"})
+    insert(view, "x a")
     assert not view.is_auto_complete_visible()
     view.run_command("auto_complete")
     assert module.Names.asked == [("a", [3])]
     assert triggers(app, view) == ["apple", "avocado", "pear"]
-    view.run_command("insert", {"characters": "p"})
+    insert(view, "p")
     assert triggers(app, view) == ["apple"]
     view.run_command("hide_auto_complete")
     assert not view.is_auto_complete_visible()
 
 
 def test_those_that_come_later_are_shown_then(app: Application, view: Any, package: Any):
+    """P: CompletionList.set_completions asserts that it is called once."""
     module = package(CODE)
     view.run_command("auto_complete")
     module.Names.later.set_completions(["zebra"])
@@ -62,36 +64,35 @@ def test_those_that_come_later_are_shown_then(app: Application, view: Any, packa
 
 def test_a_completion_replaces_what_is_typed(app: Application, view: Any, package: Any):
     package(CODE)
-    view.run_command("insert", {"characters": "x pr"})
+    insert(view, "x pr")
     view.run_command("auto_complete")
     view.run_command("commit_completion")
-    assert view.substr(sublime.Region(0, view.size())) == "x pears"
+    assert text_of(view) == "x pears"
     assert not view.is_auto_complete_visible()
 
 
 def test_a_completion_may_be_a_command(app: Application, view: Any, package: Any):
     package(CODE)
-    view.run_command("insert", {"characters": "av"})
+    insert(view, "av")
     view.run_command("auto_complete")
     Requests(app).complete(view.id())
-    assert view.substr(sublime.Region(0, view.size())) == "a vo%20cado"
+    assert text_of(view) == "a vo%20cado"
 
 
 def test_a_trigger_opens_them(view: Any, package: Any):
     package(CODE)
     view.settings().set("auto_complete_triggers", [{"selector": "text", "characters": "@"}])
-    view.run_command("insert", {"characters": "a"})
+    insert(view, "a")
     assert not view.is_auto_complete_visible()
-    view.run_command("insert", {"characters": "@"})
+    insert(view, "@")
     assert view.is_auto_complete_visible()
 
 
 def test_the_caret_elsewhere_hides_them(view: Any, package: Any):
     package(CODE)
-    view.run_command("insert", {"characters": "one a"})
+    insert(view, "one a")
     view.run_command("auto_complete")
-    view.sel().clear()
-    view.sel().add(1)
+    select(view, (1, 1))
     assert not view.is_auto_complete_visible()
 
 
@@ -107,13 +108,13 @@ def test_the_mouse_rests_on_a_text(app: Application, view: Any, package: Any):
 
 
 def test_a_click_puts_the_caret_and_a_double_click_selects_a_word(view: Any):
-    view.run_command("insert", {"characters": "one two\nthree"})
+    insert(view, "one two\nthree")
     view.run_command("drag_select", {"event": {"x": 50, "y": 0, "button": 1}})
-    assert [region.to_tuple() for region in view.sel()] == [(5, 5)]
+    assert selected(view) == [(5, 5)]
     view.run_command("drag_select", {"event": {"x": 50, "y": 0, "button": 1}, "by": "words"})
-    assert [region.to_tuple() for region in view.sel()] == [(4, 7)]
+    assert selected(view) == [(4, 7)]
     view.run_command("drag_select", {"event": {"x": 0, "y": 20, "button": 1}, "additive": True})
-    assert [region.to_tuple() for region in view.sel()] == [(4, 7), (8, 8)]
+    assert selected(view) == [(4, 7), (8, 8)]
 
 
 def test_a_key_for_any_character(app: Application, view: Any, package: Any):
@@ -131,22 +132,22 @@ def test_a_key_for_any_character(app: Application, view: Any, package: Any):
     for key in ("b", "space", "enter"):
         keymap.press(app, state, [key])
     # Enter is no character; it is typed at the caret, and indents the new line as the one before.
-    assert view.substr(sublime.Region(0, view.size())) == " Ba\n "
+    assert text_of(view) == " Ba\n "
 
 
 def test_words_are_deleted(view: Any):
-    view.run_command("insert", {"characters": "one two"})
+    insert(view, "one two")
     view.run_command("delete_word", {"forward": False})
-    assert view.substr(sublime.Region(0, view.size())) == "one "
+    assert text_of(view) == "one "
     view.run_command("move_to", {"to": "bof"})
     view.run_command("delete_word")
-    assert view.substr(sublime.Region(0, view.size())) == " "
+    assert text_of(view) == " "
 
 
 def test_a_click_on_a_folded_line_is_in_the_line_that_is_shown(view: Any):
-    view.run_command("insert", {"characters": "one\ntwo\nthree\nfour"})
+    insert(view, "one\ntwo\nthree\nfour")
     view.fold(sublime.Region(3, 13))
     view.run_command("drag_select", {"event": {"x": 10, "y": 0, "button": 1}})
-    assert [region.to_tuple() for region in view.sel()] == [(1, 1)]
+    assert selected(view) == [(1, 1)]
     view.run_command("drag_select", {"event": {"x": 0, "y": 20, "button": 1}})
-    assert [region.to_tuple() for region in view.sel()] == [(14, 14)]
+    assert selected(view) == [(14, 14)]

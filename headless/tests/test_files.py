@@ -1,4 +1,4 @@
-"""Files: encodings, line endings, saving, and changes on disk."""
+"""Files: encodings, line endings, saving, and changes on disk. Sources as in test_as_the_editor.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from headless.files import ENCODINGS, decode
 WORDS = st.text(alphabet="abc é€ß\t ", max_size=12)
 
 
-def test_a_file_loads_at_the_next_turn(app: Application, window: Any, tmp_path: Path, settle: Callable[[], None]):
+def test_a_file_loads_at_the_next_turn(window: Any, tmp_path: Path, settle: Callable[[], None]):
+    """D: open_file. K: find_open_file."""
     path = tmp_path / "a.py"
     path.write_bytes(b"x = 1\r\ny = 2")
     view = window.open_file(str(path))
@@ -151,7 +152,6 @@ def test_a_file_is_saved_when_its_view_loses_the_focus_if_the_settings_say_so(
 
 
 def test_a_position_in_the_name_moves_the_caret(window: Any, tmp_path: Path, settle: Callable[[], None]):
-
     path = tmp_path / "a.txt"
     path.write_text("one\ntwo\n")
     view = window.open_file(f"{path}:2:3", sublime.ENCODED_POSITION)
@@ -161,7 +161,6 @@ def test_a_position_in_the_name_moves_the_caret(window: Any, tmp_path: Path, set
 
 
 def test_a_preview_gives_way_to_the_next_and_stays_when_edited(window: Any, tmp_path: Path, settle: Callable[[], None]):
-
     views = []
     for name in ("a", "b", "c"):
         (tmp_path / name).write_text(name)

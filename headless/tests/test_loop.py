@@ -1,4 +1,4 @@
-"""The two threads."""
+"""The two threads. Sources as in test_as_the_editor.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headless.app import Application
 
 
 def test_timers_run_on_the_ui_thread_in_their_order(app: Application):
-
+    """D: set_timeout: those of equal delay keep their order."""
     ran: list[tuple[str, threading.Thread]] = []
     for name, delay in (("late", 30), ("first", 0), ("second", 0), ("middle", 10)):
         sublime.set_timeout(lambda name=name: ran.append((name, threading.current_thread())), delay)
@@ -24,7 +24,7 @@ def test_timers_run_on_the_ui_thread_in_their_order(app: Application):
 
 
 def test_asynchronous_timers_share_one_other_thread(app: Application):
-
+    """K."""
     threads: list[threading.Thread] = []
     for _ in range(3):
         sublime.set_timeout_async(lambda: threads.append(threading.current_thread()))
@@ -34,7 +34,6 @@ def test_asynchronous_timers_share_one_other_thread(app: Application):
 
 
 def test_an_exception_does_not_end_either_thread(app: Application, capfd: Any):
-
     done: list[str] = []
     for schedule in (sublime.set_timeout, sublime.set_timeout_async):
         schedule(lambda: 1 / 0)
@@ -44,7 +43,6 @@ def test_an_exception_does_not_end_either_thread(app: Application, capfd: Any):
 
 
 def test_a_command_from_another_thread_runs_on_the_ui_thread(app: Application, view: Any, package: Callable[..., Any]):
-
     plugin = package("""
         import threading
         threads = []

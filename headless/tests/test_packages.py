@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import sublime
-import sublime_plugin
 
 from headless import host, keymap
 from headless.app import Application
@@ -60,7 +59,6 @@ def sample(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_a_package_loads_and_its_resources_can_be_read(app: Application, view: Any, sample: Path):
-
     assert app.loader.add(str(sample)) == []
     plugin = sys.modules["Sample.plugin"]
     assert plugin.events == ["loaded", ("init", 1), ("activated", view.id())]
@@ -83,18 +81,6 @@ def test_a_package_loads_and_its_resources_can_be_read(app: Application, view: A
         sublime.load_resource("Packages/Sample/inner")
     with pytest.raises(sublime.FileTooLargeError):
         sublime.load_binary_resource("Packages/Sample/inner/data.txt", 3)
-
-
-def test_a_loose_file_overrides_a_zipped_module(app: Application, tmp_path: Path):
-    path = tmp_path / "Sample.sublime-package"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in FILES.items():
-            archive.writestr(name, text)
-    loose = Path(app.paths.packages) / "Sample" / "inner"
-    loose.mkdir(parents=True)
-    (loose / "part.py").write_text("VALUE = 2\n")
-    app.loader.add(str(path))
-    assert sys.modules["Sample.plugin"].VALUE == 2
 
 
 def test_a_reload_unloads_first_and_leaves_submodules_alone(app: Application, sample: Path):
@@ -121,7 +107,6 @@ def test_a_removed_package_is_gone(app: Application, window: Any, sample: Path):
 
 
 def test_on_exit_comes_after_the_api_and_plugin_unloaded_never(app: Application, sample: Path):
-
     app.loader.add(str(sample))
     plugin = sys.modules["Sample.plugin"]
     app.shut_down()
@@ -204,24 +189,6 @@ def test_listeners_may_rewrite_commands_and_hear_of_them(view: Any, window: Any,
     assert plugin.heard[1:] == ["new_file", "post new_file"]
 
 
-def test_view_listeners_come_and_go_with_the_settings_of_views(window: Any, view: Any, package: Callable[..., Any]):
-
-    plugin = package("""
-        heard = []
-        class V(sublime_plugin.ViewEventListener):
-            @classmethod
-            def is_applicable(cls, settings): return settings.get("mine") is True
-            def on_modified(self): heard.append(self.view.id())
-    """)
-    view.run_command("insert", {"characters": "a"})
-    assert plugin.heard == []
-    view.settings().set("mine", True)
-    view.run_command("insert", {"characters": "b"})
-    assert plugin.heard == [view.id()]
-    assert isinstance(sublime_plugin.find_view_event_listener(view, plugin.V), plugin.V)
-    assert sublime_plugin.find_view_event_listener(window.new_file(), plugin.V) is None
-
-
 def test_text_change_listeners_hear_what_has_changed_where(view: Any, package: Callable[..., Any]):
     plugin = package("""
         heard = []
@@ -265,7 +232,6 @@ def test_input_handlers_ask_for_what_is_missing(app: Application, window: Any, p
 
 
 def test_key_bindings_obey_their_contexts(app: Application, view: Any, package: Callable[..., Any]):
-
     plugin = package(
         """
         ran = []

@@ -9,6 +9,9 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
+Completed = subprocess.CompletedProcess[str]
 ROOT = Path(__file__).parents[2]
 TESTS = """
 import os
@@ -61,12 +64,9 @@ class T(unittest.TestCase):
 """
 
 
-def run(tmp_path: Path, *options: str, package: Path | None = None) -> tuple[int, str]:
-    done = started(tmp_path, *options, package=package)
-    return done.returncode, done.stderr
-
-
-def started(tmp_path: Path, *options: str, package: Path | None = None) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A package with tests."""
     root = tmp_path / "Sample"
     for name, text in {
         "part.py": "VALUE = 1\n",
@@ -77,8 +77,18 @@ def started(tmp_path: Path, *options: str, package: Path | None = None) -> subpr
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
+    return root
+
+
+def run(root: Path, *options: str) -> tuple[int, str]:
+    done = started(root, *options)
+    return done.returncode, done.stderr
+
+
+def started(root: Path, *options: str, package: str = ".", tests: str = "tests/editor") -> Completed:
+    command = ["--package", package, "--name", "Sample", "--tests", tests, *options]
     return subprocess.run(
-        [sys.executable, "-m", "headless.unittesting", "--package", str(package or root), "--name", "Sample", *options],
+        [sys.executable, "-m", "headless.unittesting", *command],
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(ROOT), "REAL_HOME": os.path.expanduser("~")},
         capture_output=True,
@@ -88,28 +98,29 @@ def started(tmp_path: Path, *options: str, package: Path | None = None) -> subpr
     )
 
 
-def test_tests_run_inside_the_package_on_the_ui_thread(tmp_path: Path):
-    code, output = run(tmp_path, "--tests", "tests/editor", "--pattern", "test_it.py")
+@pytest.mark.parametrize("copied", [[], ["--loose"]])
+def test_tests_run_inside_the_package_on_the_ui_thread(root: Path, copied: list[str]):
+    code, output = run(root, "--pattern", "test_it.py", *copied)
     assert "Ran 6 tests" in output
     assert code == 0, output
 
 
-def test_a_failure_is_the_exit_code(tmp_path: Path):
-    code, output = run(tmp_path, "--tests", "tests/editor", "-k", "test_bad")
+def test_a_failure_is_the_exit_code(root: Path):
+    code, output = run(root, "-k", "test_bad")
     assert "FAILED (failures=1)" in output
     assert code == 1
 
 
-def test_no_test_is_a_failure_too(tmp_path: Path):
-    assert run(tmp_path, "--tests", "tests/editor", "-k", "no such test")[0] == 1
+def test_no_test_is_a_failure_too(root: Path):
+    assert run(root, "-k", "no such test")[0] == 1
 
 
-def test_a_zipped_package_is_tested_by_tests_from_elsewhere(tmp_path: Path):
-    archive = tmp_path / "Sample.sublime-package"
+def test_a_zipped_package_is_tested_by_tests_from_elsewhere(root: Path):
+    archive = root.with_suffix(".sublime-package")
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("part.py", "VALUE = 1\n")
-    code, output = run(tmp_path, "--tests", "tests/editor", "--pattern", "test_it.py", package=archive)
-    assert code == 0, output
+    done = started(root, "--pattern", "test_it.py", package=str(archive))
+    assert done.returncode == 0, done.stderr
 
 
 CASES = """
@@ -164,11 +175,10 @@ class TestPreferences(OverridePreferencesTestCase):
 """
 
 
-def test_the_other_cases_of_unittesting(tmp_path: Path):
-    code, output = run(tmp_path, "--tests", "tests/editor", "-k", "test_bad")
-    (tmp_path / "Sample" / "tests" / "editor" / "test_cases.py").write_text(CASES)
+def test_the_other_cases_of_unittesting(root: Path, tmp_path: Path):
+    (root / "tests" / "editor" / "test_cases.py").write_text(CASES)
     report = tmp_path / "report"
-    code, output = run(tmp_path, "--tests", "tests/editor", "--pattern", "test_cases.py", "--report", str(report))
+    code, output = run(root, "--pattern", "test_cases.py", "--report", str(report))
     outcomes = {name.rpartition(".")[2]: told for name, told in json.loads(report.read_text())["tests"].items()}
     assert outcomes.pop("test_b_it_may_take_too_long") == "error"
     assert "Task not completed within 0.05 seconds" in output
@@ -177,14 +187,13 @@ def test_the_other_cases_of_unittesting(tmp_path: Path):
     assert code == 1
 
 
-def test_a_module_that_cant_be_imported_is_one_failed_test(tmp_path: Path):
-    run(tmp_path, "--tests", "tests/editor", "-k", "test_bad")
-    folder = tmp_path / "Sample" / "tests" / "editor" / "deeper"
+def test_a_module_that_cant_be_imported_is_one_failed_test(root: Path, tmp_path: Path):
+    folder = root / "tests" / "editor" / "deeper"
     folder.mkdir()
     (folder / "__init__.py").touch()
     (folder / "test_broken.py").write_text("import nothing_of_this_name\n")
     report = tmp_path / "report"
-    code, output = run(tmp_path, "--tests", "tests/editor", "--report", str(report))
+    code, output = run(root, "--report", str(report))
     outcomes = json.loads(report.read_text())["tests"]
     assert outcomes["Sample.tests.editor.deeper.test_broken"] == "error"
     assert len(outcomes) == 8
@@ -192,33 +201,24 @@ def test_a_module_that_cant_be_imported_is_one_failed_test(tmp_path: Path):
     assert code == 1
 
 
-def test_a_package_may_be_copied_into_the_packages_folder(tmp_path: Path):
-    code, output = run(tmp_path, "--tests", "tests/editor", "--pattern", "test_it.py", "--loose")
-    assert code == 0, output
-
-
-def test_the_seed_of_a_random_mix_of_variations_is_printed(tmp_path: Path):
-    options = ("--tests", "tests/editor", "--pattern", "test_it.py")
-    done = started(tmp_path, *options, "--variations", "random", "--seed", "7")
+def test_the_seed_of_a_random_mix_of_variations_is_printed(root: Path):
+    done = started(root, "--pattern", "test_it.py", "--variations", "random", "--seed", "7")
     assert done.stdout.startswith("variations of the seed 7: replace-moves-regions=")
     assert done.returncode == 0, done.stderr
-    done = started(tmp_path, *options, "--variation", "no-such=thing")
+    done = started(root, "--variation", "no-such=thing")
     assert "there is no variation 'no-such'" in done.stderr
     assert done.returncode == 2
 
 
-def test_the_package_says_how_long_a_condition_is_waited_for(tmp_path: Path):
+def test_the_package_says_how_long_a_condition_is_waited_for(root: Path):
     """As UnitTesting: `condition_timeout` in the package's `unittesting.json`, in milliseconds."""
-    root = tmp_path / "Sample"
-    root.mkdir()
     (root / "unittesting.json").write_text('{"condition_timeout": 70, /* short */}')
-    (root / "tests").mkdir()
     (root / "tests/test_never.py").write_text(
         "from unittesting import DeferrableTestCase\n"
         "class TestNever(DeferrableTestCase):\n"
         "    def test_it(self):\n"
         "        yield lambda: False\n"
     )
-    code, output = run(tmp_path, "--pattern", "test_never.py")
-    assert "within 0.07 seconds" in output
-    assert code == 1
+    done = started(root, "--pattern", "test_never.py", tests="tests")
+    assert "within 0.07 seconds" in done.stderr
+    assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""Texts: edits, undo, regions that move, rows and columns."""
+"""Texts: edits, undo, regions that move, rows and columns. Sources as in test_as_the_editor.py."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from headless.app import Application
 from headless.buffer import TextBuffer, utf8_length, utf16_length
 from headless.changes import Change
 from headless.regions import merged, moved, subtracted
+from headless.tests.texts import insert, select, selected, text_of
 from headless.textindex import LineIndex
 
 TEXTS = st.text(alphabet="ab\n\t é€😀\u2028", max_size=40)
@@ -123,21 +124,12 @@ def test_columns_are_counted_in_code_units(app_text: str):
         assert buffer.text_point_measured(row, units, True, utf16_length) == point
 
 
-def type_(view: Any, text: str) -> None:
-    view.run_command("insert", {"characters": text})
-
-
-def text_of(view: Any) -> str:
-
-    return view.substr(sublime.Region(0, view.size()))
-
-
 def test_undo_and_redo_bring_back_text_selection_and_dirtiness(view: Any):
-    type_(view, "one\n")
-    type_(view, "two")
+    insert(view, "one\n")
+    insert(view, "two")
     view.run_command("undo")
     assert text_of(view) == "one\n"
-    assert [r.to_tuple() for r in view.sel()] == [(4, 4)]
+    assert selected(view) == [(4, 4)]
     view.run_command("undo")
     assert text_of(view) == ""
     assert not view.is_dirty()
@@ -145,7 +137,7 @@ def test_undo_and_redo_bring_back_text_selection_and_dirtiness(view: Any):
     view.run_command("redo")
     assert text_of(view) == "one\ntwo"
     assert view.is_dirty()
-    assert [r.to_tuple() for r in view.sel()] == [(7, 7)]
+    assert selected(view) == [(7, 7)]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -175,7 +167,7 @@ def test_undo_and_redo_walk_through_the_texts_that_were(window: Any, app: Applic
 
 
 def test_a_cleared_undo_stack_keeps_the_text_and_the_dirtiness(view: Any):
-    type_(view, "text")
+    insert(view, "text")
     view.clear_undo_stack()
     view.run_command("undo")
     assert text_of(view) == "text"
@@ -183,12 +175,10 @@ def test_a_cleared_undo_stack_keeps_the_text_and_the_dirtiness(view: Any):
 
 
 def test_regions_take_part_in_undo_unless_told_not_to(view: Any):
-
-    type_(view, "0123456789")
+    insert(view, "0123456789")
     view.add_regions("with", [sublime.Region(4, 8)])
     view.add_regions("without", [sublime.Region(4, 8)], flags=sublime.NO_UNDO)
-    view.sel().clear()
-    view.sel().add(sublime.Region(2, 6))
+    select(view, (2, 6))
     view.run_command("left_delete")
     assert view.get_regions("with") == view.get_regions("without") == [sublime.Region(2, 4)]
     view.run_command("undo")
@@ -197,7 +187,7 @@ def test_regions_take_part_in_undo_unless_told_not_to(view: Any):
 
 
 def test_all_of_a_command_is_one_step_and_an_edit_is_of_no_use_afterwards(view: Any, package: Any):
-
+    """P: View.end_edit."""
     plugin = package("""
         class FillCommand(sublime_plugin.TextCommand):
             def run(self, edit, text):
@@ -218,16 +208,16 @@ def test_all_of_a_command_is_one_step_and_an_edit_is_of_no_use_afterwards(view: 
 
 
 def test_a_read_only_view_keeps_its_text(view: Any):
-    type_(view, "kept")
+    insert(view, "kept")
     view.set_read_only(True)
-    type_(view, "more")
+    insert(view, "more")
     view.run_command("undo")
     assert text_of(view) == "kept"
 
 
 def test_tabs_become_spaces_where_the_settings_say_so(view: Any):
     view.settings().set("translate_tabs_to_spaces", True)
-    type_(view, "ab\tc")
+    insert(view, "ab\tc")
     assert text_of(view) == "ab  c"
     view.run_command("append", {"characters": "\t", "disable_tab_translation": True})
     assert text_of(view).endswith("\t")
@@ -241,7 +231,7 @@ def test_every_change_counts_and_every_clone_sees_it(view: Any, window: Any):
     assert clone.buffer_id() == view.buffer_id()
     assert view.is_primary()
     assert not clone.is_primary()
-    type_(clone, "shared")
+    insert(clone, "shared")
     assert text_of(view) == "shared"
     assert view.change_count() > before
     assert view.clones() == [clone]
@@ -249,9 +239,8 @@ def test_every_change_counts_and_every_clone_sees_it(view: Any, window: Any):
 
 
 def test_lines_words_and_points(view: Any):
-
     view.settings().set("auto_indent", False)
-    type_(view, "def greet(name):\n    pass\n")
+    insert(view, "def greet(name):\n    pass\n")
     assert view.line(3) == sublime.Region(0, 16)
     assert view.full_line(3) == sublime.Region(0, 17)
     assert view.lines(sublime.Region(3, 20)) == [sublime.Region(0, 16), sublime.Region(17, 25)]
@@ -270,8 +259,7 @@ def test_lines_words_and_points(view: Any):
 
 
 def test_finding(view: Any):
-
-    type_(view, "a.b aXb A.B")
+    insert(view, "a.b aXb A.B")
     assert view.find("a.b", 1) == sublime.Region(4, 7)
     assert view.find("a.b", 1, sublime.LITERAL) == sublime.Region(-1)
     assert view.find("a.b", 1, sublime.LITERAL | sublime.IGNORECASE) == sublime.Region(8, 11)
@@ -288,7 +276,7 @@ def test_a_large_buffer_is_workable(app: Application, view: Any):
     for row in range(0, 100_000, 1000):
         assert view.rowcol(view.text_point(row, 3)) == (row, 3)
     for _ in range(20):
-        type_(view, "x")
+        insert(view, "x")
     assert len(view.get_regions("many")) == 5_000
 
 

@@ -1,4 +1,4 @@
-"""Windows: tabs, groups, focus, panels, projects and settings."""
+"""Windows: tabs, groups, focus, panels, projects and settings. Sources as in test_as_the_editor.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ TWO_COLUMNS = {"cols": [0, 0.5, 1], "rows": [0, 1], "cells": [[0, 0, 1, 1], [1, 
 
 
 def test_sheets_are_selected_side_by_side_without_touching_the_layout(window: Any):
-
     left, other, right = window.new_file(), window.new_file(), window.new_file()
     window.select_sheets([left.sheet(), right.sheet()])
     assert window.selected_sheets_in_group(0) == [left.sheet(), right.sheet()]
@@ -67,16 +66,17 @@ def test_focus_is_told_to_both_views(app: Application, window: Any, package: Cal
 
 
 def test_closing_tells_before_and_after(window: Any, package: Callable[..., Any]):
+    """D: on_pre_close, on_close."""
     plugin = package("""
         heard = []
         class L(sublime_plugin.EventListener):
-            def on_pre_close(self, view): heard.append(("pre", view.window() is not None))
-            def on_close(self, view): heard.append(("closed", view.window()))
+            def on_pre_close(self, view): heard.append(("pre", view.is_valid(), view.window() is not None))
+            def on_close(self, view): heard.append(("closed", view.is_valid(), view.window()))
     """)
     view = window.new_file()
     answers: list[bool] = []
     assert view.close(answers.append)
-    assert plugin.heard == [("pre", True), ("closed", None)]
+    assert plugin.heard == [("pre", True, True), ("closed", False, None)]
     assert answers == [True]
     assert not view.is_valid()
     assert (view.size(), view.file_name(), view.window(), list(view.sel())) == (0, None, None, [])
@@ -100,7 +100,6 @@ def test_unsaved_changes_are_asked_about(app: Application, window: Any, tmp_path
 
 
 def test_windows_come_and_go(app: Application, window: Any, package: Callable[..., Any]):
-
     plugin = package("""
         heard = []
         class L(sublime_plugin.EventListener):
@@ -135,7 +134,6 @@ def test_a_project_has_folders_and_settings(app: Application, window: Any, view:
 
 
 def test_settings_come_from_the_package_and_then_the_user(app: Application, package: Callable[..., Any]):
-
     user = Path(app.paths.user) / "Sample.sublime-settings"
     user.write_text('{"a": 2, /* mine */ "list": [1,],}')
     package("", Sample__sublime_settings="")
@@ -164,7 +162,6 @@ def test_settings_come_from_the_package_and_then_the_user(app: Application, pack
 
 
 def test_panels_questions_and_dialogs(app: Application, window: Any):
-
     panel = window.create_output_panel("mine")
     panel.run_command("append", {"characters": "out"})
     window.run_command("show_panel", {"panel": "output.mine"})
@@ -208,7 +205,6 @@ def test_selections_are_told_once_for_each_command(view: Any, package: Callable[
 
 
 def test_phantoms_move_and_go_with_their_set(app: Application, view: Any):
-
     view.run_command("insert", {"characters": "one\ntwo\nthree\n"})
     clicked: list[str] = []
     phantoms = sublime.PhantomSet(view, "mine")
@@ -235,7 +231,6 @@ def test_phantoms_move_and_go_with_their_set(app: Application, view: Any):
 
 
 def test_annotations_and_command_links_can_be_clicked(app: Application, view: Any):
-
     clicked: list[str] = []
     view.run_command("insert", {"characters": "one\n"})
     view.add_regions(
@@ -271,7 +266,6 @@ def test_the_reference_document_gives_hunks_to_revert(view: Any):
 
 
 def test_scrolling_and_folding_follow_the_layout(view: Any):
-
     view.run_command("append", {"characters": "".join(f"line {i}\n" for i in range(200))})
     view.set_viewport_position((0, 1000))
     assert view.rowcol(view.visible_region().a)[0] == 50
@@ -289,7 +283,6 @@ def test_scrolling_and_folding_follow_the_layout(view: Any):
 
 
 def test_scopes_and_selectors(view: Any):
-
     view.assign_syntax("Packages/Python/Python.sublime-syntax")
     assert view.scope_name(0) == "source.python "
     assert view.match_selector(0, "source.python, text.html")
@@ -304,7 +297,6 @@ def test_scopes_and_selectors(view: Any):
 
 
 def test_values_and_variables(window: Any):
-
     assert sublime.decode_value('{"a": [1, 2,], // c\n "b": "x//y",}') == {"a": [1, 2], "b": "x//y"}
     assert sublime.expand_variables({"a": ["$x ${y:z} \\$"]}, {"x": "1"}) == {"a": ["1 z $"]}
     sublime.set_clipboard("clip")

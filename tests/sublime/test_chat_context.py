@@ -183,7 +183,7 @@ class TestClipboard(ChatCase):
             with (
                 patch.object(clipboard, "commands", lambda *_: words),
                 patch.object(clipboard.programs, "find", lambda name, _: programs.get(name)),
-                patch.object(clipboard.sublime, "platform", lambda: "linux"),
+                patch.object(sublime, "platform", lambda: "linux"),
             ):
                 self.put_caret(-1)
                 self.view.run_command("paste")

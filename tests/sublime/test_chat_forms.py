@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import webbrowser
 from typing import Any
 from unittest.mock import patch
 
@@ -109,7 +108,7 @@ class TestForms(AnswersCase):
         self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Open evil.example in Browser… (y) Option 1 (n)"])
         opened: list[str] = []
         asked: list[str] = []
-        with patch.object(webbrowser, "open", opened.append):
+        with patch.object(loaded("sublime_text.chat.forms"), "browse", opened.append):
             # The first answer is the one that Enter gives.
             for answer in (sublime.DialogResult.CANCEL, sublime.DialogResult.YES, sublime.DialogResult.NO):
                 with patch.object(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .chat_case import MARK, ChatCase, Steps
+from .companion_case import text_of
 
 
 class TestClosing(ChatCase):
@@ -68,6 +71,17 @@ class TestClosing(ChatCase):
         self.window.settings().set("qwen_companion.chat_kept", [kept])
         yield from self.open_again()
         self.assertEqual(self.prompt, "mine")
+
+    def test_what_was_not_sent_is_shown_whole_once_its_tab_has_closed(self) -> Steps:
+        prompts, before = self.prompts, set(self.window.views())
+        draft = prompts.Draft("mine", (prompts.Excerpt("u", "x:1", "x = 1"), prompts.Excerpt("v", "y:1", "y", True)))
+        draft = replace(draft, pictures=("/a b.png", "/c.png"))
+        yield from self.close()
+        self.adapter.port.return_draft(self.chat.id, draft, "Why.")
+        yield lambda: set(self.window.views()) - before
+        [kept] = set(self.window.views()) - before
+        kept.set_scratch(True)
+        self.assertEqual(text_of(kept), "mine\n\nx:1\nx = 1\n\n@/a\\ b.png @/c.png")
 
     def test_it_comes_to_another_chat_of_the_window_before_what_is_there(self) -> Steps:
         self.type("sent")

@@ -120,7 +120,7 @@ class TestWithoutChat(CompanionCase):
             ("qwen_companion_chat_new", "begin"),
         ):
             recorder = Recorder()
-            recorder.answers.update(sessions=loaded("backends.sessions").SessionPage(()), locality="Here.")
+            recorder.answers.update({"sessions.page": loaded("backends.sessions").SessionPage(()), "locality": "Here."})
             own: list[object] = []
 
             def swap(companion: object, recorder: Recorder = recorder, own: list[object] = own) -> None:
@@ -139,20 +139,20 @@ class TestWithoutChat(CompanionCase):
 class TestAddFromMenus(ChatCase):
     """Add to Chat on several files and folders of the side bar."""
 
-    def test_files_and_folders_are_mentioned_and_those_elsewhere_are_said_not_to_be(self) -> None:
+    def test_files_and_folders_are_mentioned_and_those_elsewhere_are_said_not_to_be(self) -> Steps:
         (self.folder / "my lib").mkdir()
         paths = [str(self.file), str(self.folder / "my lib"), str(self.folder.parent)]
         self.window.run_command("qwen_companion_chat_add", {"paths": paths})
-        self.assertEqual(self.prompt, "@app.py @my\\ lib ")
+        yield lambda: self.prompt == "@app.py @my\\ lib "
         self.assertTrue(self.screen.said(f"{self.folder.parent.name} is not in the folder of the chat"))
 
-    def test_excluded_files_and_folders_are_left_out_with_one_sentence(self) -> None:
+    def test_excluded_files_and_folders_are_left_out_with_one_sentence(self) -> Steps:
         for name in ("secrets", "lib"):
             (self.folder / name).mkdir()
         (self.folder / ".env").touch()
         paths = [str(self.folder / name) for name in (".env", "lib", "secrets", "app.py")]
         self.window.run_command("qwen_companion_chat_add", {"paths": paths})
-        self.assertEqual(self.prompt, "@lib @app.py ")
+        yield lambda: self.prompt == "@lib @app.py "
         self.assertTrue(self.screen.said(".env stays here: the setting “context_exclude” excludes it."))
 
     def test_the_file_of_a_tab_is_mentioned(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import webbrowser
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -50,7 +49,7 @@ class TestSignIn(ChatCase):
     def test_the_code_is_copied_and_the_page_opened(self) -> Steps:
         yield from self.begin()
         opened: list[str] = []
-        with patch.object(webbrowser, "open", opened.append):
+        with patch.object(loaded("sublime_text.chat.sign_in"), "browse", opened.append):
             self.screen.click(self.page(), "open")
         self.assertEqual(opened, ["https://x/device"])
         self.screen.click(self.page(), "copy")

@@ -375,6 +375,18 @@ class TestMoving(TabsCase):
         yield lambda: self.chats.of("open")[-1] == opened
         self.assertEqual([chat.id for chat in self.adapter.chats.within(there)], [self.second.id])
 
+    def test_what_was_not_sent_comes_whole_into_a_tab_whose_former_window_closes(self) -> Steps:
+        self.about(self.second)
+        self.show(self.message("Hello"), session="own", running="turn")
+        there = yield from self.another_window()
+        self.adapter.chats.activated(there, self.second.view)
+        self.adapter.chats.window_closed(self.window)
+        draft = self.prompts.Draft("mine", (self.prompts.Excerpt("u", "x:1", "x"),), ("/p.png",))
+        self.adapter.port.return_draft(self.second.id, draft, "Why.")
+        yield lambda: self.adapter.chats.find(self.second.view).attached == ["x:1", "/p.png"]
+        self.take(self.adapter.chats.find(self.second.view))
+        self.assertEqual(self.prompt, "mine")
+
     def test_a_tab_whose_agent_ends_with_the_window_that_it_came_from_says_so(self) -> Steps:
         self.about(self.second)
         self.show(self.message("Hello"), session="own", running="turn")

@@ -167,7 +167,7 @@ class TestLinks(ChatCase):
                 patch.object(
                     sublime, "ok_cancel_dialog", lambda words, *_, answer=answer: asked.append(words) or answer
                 ),
-                patch("webbrowser.open", opened.append),
+                patch.object(loaded("sublime_text.chat.clicks"), "browse", opened.append),
             ):
                 self.press("enter")
         self.assertEqual(len(asked), 2)
@@ -197,7 +197,7 @@ class TestLinks(ChatCase):
         self.put_caret(self.link.start + 1)
         yield from self.settled()
         self.press("enter")
-        self.assertTrue(self.screen.said("There is no file", "app.py"))
+        yield lambda: self.screen.said("There is no file", "app.py")
         self.assertEqual(self.window.active_view(), self.view)
 
 

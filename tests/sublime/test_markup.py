@@ -29,7 +29,7 @@ PLACES = {
     "registry.commands:AgentList.show": "",
     "registry.commands:AgentList._item": "test_the_list_of_agents_of_the_registry",
     "chat.marks:_Phantoms._phantom": "test_the_bar_the_questions_and_the_code_blocks_of_a_chat",
-    "chat.clicks:show_link": "test_the_popup_over_a_file_name",
+    "chat.clicks:Clicks.show_link": "test_the_popup_over_a_file_name",
     "chat.listener:_completion": "test_a_completion",
     "chat.sign_in:_SignIn._show": "",
     "status.live:LiveReport._links": "test_the_remedies_of_the_status_report",
@@ -245,7 +245,7 @@ class TestChat(Checks, ChatCase):
         self.is_harmless()
 
     def test_the_popup_over_a_file_name(self) -> Steps:
-        chats, link = loaded("sublime_text.chat.clicks"), self.renders.Link(0, 1, HOSTILE)
+        link = self.renders.Link(0, 1, HOSTILE)
         for is_local in (True, False):
             locality = self.view_values.Locality(self.hostile("host"), self.hostile("folder"), is_local=is_local)
             chat = SimpleNamespace(
@@ -255,7 +255,7 @@ class TestChat(Checks, ChatCase):
                 marks=SimpleNamespace(link_at=lambda _: link),
                 here=lambda path: path,
             )
-            chats.show_link(chat, 0)
+            self.adapter.chats.clicks.show_link(chat, 0)
         self.is_harmless(f"Open {HOSTILE}", f"{HOSTILE} is on {self.hostile('host')}, in {self.hostile('folder')}")
         self.view.hide_popup()
         yield 1

@@ -10,12 +10,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from ...agents import AgentCommand
 from ...clis.environment import LoginEnvironment
-from ...conversation import events
-from ...conversation.events import Envelope
+from ...conversation.events import Envelope, Unsupported
 from ...conversation.failures import MissingFeatureError
 from ...conversation.forms import Values
 from ...conversation.history import EventCursor, Replay
@@ -26,16 +25,16 @@ from ...platforms.files import real_folder
 from ..backend import Block
 from ..port import EditorServer
 from ..sessions import AgentSession
-from ..surroundings import Surroundings, no_surroundings
+from ..surroundings import Surroundings
 from ..wire import read
 from . import decoder, extensions, process, schema
 from .authentication import AgentAuthentication
 from .cancellation import Cancellation
-from .errors import METHOD_NOT_FOUND, AnswerError, EndedError, RequestError, VersionError
+from .errors import AnswerError, EndedError, SignInError, VersionError
 from .finding import AgentFolder
+from .notifications import Notifications
 from .options import AgentOptions
 from .peer import Peer
-from .plans import Plans
 from .process import AgentProcess
 from .prompts import Prompts
 from .publisher import Publisher
@@ -45,6 +44,7 @@ from .session import OpenSession
 from .sessions import AgentSessions
 from .steering import AgentSteering
 from .stream import EventQueue
+from .workplace import Workplace
 
 logger = logging.getLogger(__name__)
 
@@ -54,10 +54,6 @@ INSTALL_LIMIT = 300.0
 """Seconds for `initialize` of a program that another one installs first: some packages have 400 MB."""
 LEAVE_LIMIT = 0.2
 """Seconds that requests of the agent have to be answered before it is left to the next instance."""
-OPENING = ("authenticate", "session/new", "session/load", "session/resume", "session/fork")
-"""The calls during which there may be no conversation that could show a question."""
-MAX_VERSION = 40
-"""Characters of a version of the protocol in a message."""
 
 
 class AgentClient:
@@ -71,38 +67,45 @@ class AgentClient:
         editor: Screen,
         window: WindowId,
         environment: LoginEnvironment,
-        told: Callable[[], Told] = Told,
-        server: EditorServer | None = None,
-        surroundings: Callable[[], Awaitable[Surroundings]] = no_surroundings,
+        told: Callable[[], Told],
+        server: EditorServer | None,
+        surroundings: Callable[[], Awaitable[Surroundings]],
     ) -> None:
         """`told` is what may be told of the window's files.
 
         `server` offers the editor's own MCP server to the agent; `surroundings` is what a session gets besides.
         """
-        self.folder = ""
-        """The one that it works in."""
+
+        def say(sentence: str) -> None:
+            editor.say(sentence, window)
+
         self._command = command
-        self._editor = editor
-        self._window = window
         self._environment = environment
-        self._told = told
         self._process: AgentProcess | None = None
         self._reading: asyncio.Task[None] | None = None
-        self._services: Services | None = None
+        self._workplace = Workplace()
         self._stream = EventQueue()
         self._peer = Peer(command.name, self._write, self._requested, self._notified, self._junk)
         self._requests = Requests(command, self._peer)
         self._publisher = Publisher(self._stream, lambda: self._prompts.running)
         self._prompts = Prompts(self._stream, self._ask, self._turn_over)
         self._cancellation = Cancellation(self._requests, self._peer, self._prompts, self._stream, self._end)
-        self._sessions = AgentSessions(self._requests)
-        self._plans = Plans()
-        self.options = AgentOptions(
-            self._requests, self._publisher.publish, lambda sentence: editor.say(sentence, window)
+        self._services = self.edits = self.terminals = Services(
+            editor,
+            window,
+            self._requests,
+            self._workplace,
+            told,
+            self._prompts,
+            self._publisher,
+            self._stream.epoch,
+            lambda: self._cancellation.is_on,
         )
+        self.options = AgentOptions(self._requests, self._publisher.publish, say)
         self._session = OpenSession(
             self._requests,
             self._peer,
+            self._workplace,
             self._publisher,
             self._stream,
             self.options,
@@ -110,16 +113,17 @@ class AgentClient:
             self._hide,
             surroundings,
             environment.get,
-            lambda sentence: editor.say(sentence, window),
+            say,
         )
+        self._notifications = Notifications(
+            self._requests, self._services, self._session, self.options, self._prompts, self._publisher
+        )
+        self._sessions = AgentSessions(self._requests)
         self.steering = AgentSteering(self._prompts, self._requests, lambda: self._session.id)
         self.authentication = AgentAuthentication(
-            self._requests,
-            self._peer,
-            lambda: self._services and self._services.expect_questions(),
-            self._prompts.signed_in,
+            self._requests, self._peer, self._services.expect_questions, self._prompts.signed_in
         )
-        self.files = AgentFolder(lambda: self.folder)
+        self.files = AgentFolder(self._workplace)
 
     @property
     def sessions(self) -> AgentSessions | None:
@@ -130,16 +134,6 @@ class AgentClient:
     def fork(self) -> OpenSession | None:
         """Copies of the conversation, if the agent can make one and take it up."""
         return self._session if self._requests.has("fork") and self._requests.has("load") else None
-
-    @property
-    def edits(self) -> Services | None:
-        """Proposals that the person edits."""
-        return self._services
-
-    @property
-    def terminals(self) -> Services | None:
-        """The editor's terminals in which it runs commands."""
-        return self._services
 
     @property
     def sign_out(self) -> AgentAuthentication | None:
@@ -156,6 +150,11 @@ class AgentClient:
         return self._requests.missing(what)
 
     # The agent
+
+    @property
+    def folder(self) -> str:
+        """The one that it works in."""
+        return self._workplace.folder
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -183,11 +182,9 @@ class AgentClient:
         Raises:
             AgentError: it can't be started, ends at once, doesn't answer, or speaks another version.
         """
-        self.folder = await asyncio.to_thread(real_folder, folder)
-        environment = {**await self._environment.get(), **self._command.environment}
-        name, command = self._command.name, self._command.command
-        self._process = await process.start(name, command, self.folder, environment, self._command.install)
-        self._services = self._made(environment)
+        await self._settle_in(await asyncio.to_thread(real_folder, folder))
+        name, command, place = self._command.name, self._command.command, self._workplace
+        self._process = await process.start(name, command, place.folder, place.environment, self._command.install)
         self._reading = asyncio.create_task(self._read(self._process))
         answer = await self._peer.call(
             "initialize",
@@ -197,24 +194,13 @@ class AgentClient:
         self._process.has_answered = True
         self._requests.agent = read(schema.Agent, answer) or schema.Agent()
         if not schema.is_known(self.agent.protocol_version):
-            raise VersionError(self.name, str(self.agent.protocol_version)[:MAX_VERSION])
+            raise VersionError(self.name, self.agent.protocol_version)
         self._peer.agent = self._process.agent = self.name
         return self.folder
 
-    def _made(self, environment: Mapping[str, str]) -> Services:
-        return Services(
-            self._editor,
-            self._window,
-            lambda: self.name,
-            self.folder,
-            environment,
-            self._told,
-            self._prompts,
-            self._publisher,
-            self._stream.epoch,
-            lambda: self._cancellation.is_on,
-            lambda: any(map(self._peer.waits_for, OPENING)),
-        )
+    async def _settle_in(self, folder: str) -> None:
+        self._workplace.folder = folder
+        self._workplace.environment = {**await self._environment.get(), **self._command.environment}
 
     async def describe(self, locality: Locality) -> str:
         """A page for the person on the agent."""
@@ -234,8 +220,7 @@ class AgentClient:
         self._prompts.close()
         self._peer.close(EndedError(self.name, "it was closed"))
         await self._prompts.closed()
-        if self._services:
-            await self._services.close()
+        await self._services.close()
         if self._process:
             await self._process.stop()
         self._session.close()
@@ -246,23 +231,12 @@ class AgentClient:
     # Its session
 
     async def create(self, folder: str, *, scope: Literal["single", "thread"] = "thread") -> AgentSession:
-        """Begin a new session. No other client shares it.
-
-        Raises:
-            SignInError: the agent wants the person to sign in first.
-            AgentError: it refuses.
-        """
+        """Begin a new session. No other client shares it."""
         return await self._session.create(folder)
 
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
-        """Take up a session again, and get its conversation.
-
-        Raises:
-            MissingFeatureError: the agent can't do that.
-            SessionGoneError: it has no such session.
-            AgentError: it refuses.
-        """
-        return await self._session.load(session, self.folder)
+        """Take up a session again, and get its conversation."""
+        return await self._session.load(session)
 
     async def detach(self, session: AgentSession) -> None:
         """Leave the session; its history stays."""
@@ -283,48 +257,39 @@ class AgentClient:
 
     async def _ask(self, blocks: Sequence[Block]) -> str:
         params = {"sessionId": self._session.id, "prompt": list(blocks)}
-        try:
-            return await self._stop_reason(self._requests.call_signed_in("session/prompt", params, None))
-        except AnswerError:
-            if self._cancellation.is_on:
-                return "cancelled"  # some agents tell what was cut off as an error
-            raise
+        return await self._stop_reason(self._peer.call("session/prompt", params, None))
 
     async def _stop_reason(self, answer: Awaitable[Mapping[str, Any]] | None) -> str:
         """Why a turn has stopped, from the answer to `session/prompt`; nothing if that was lost."""
-        ended = read(schema.Ended, await answer) if answer else None
-        if ended and (used := decoder.decode_usage(ended.usage)):
+        if answer is None:
+            return ""
+        try:
+            ended = read(schema.Ended, await self._requests.signed_in(answer)) or schema.Ended()
+        except (AnswerError, SignInError):
+            if self._cancellation.is_on:
+                return "cancelled"  # some agents tell what was cut off as an error
+            raise
+        if used := decoder.decode_usage(ended.usage):
             self._publisher.publish(used)
-        return ended.stop_reason if ended else ""
+        return ended.stop_reason
 
     async def answer(
-        self,
-        session: AgentSession,
-        request: str,
-        option: str | None,
-        answers: Values | None = None,
+        self, session: AgentSession, request: str, option: str | None, answers: Values | None = None
     ) -> None:
-        """Answer a permission request with the id of an option; None cancels it.
-
-        Raises:
-            AlreadyAnsweredError: it is settled.
-        """
-        if self._services:
-            self._services.questions.answer(request, option, answers or {})
+        """Answer a permission request with the id of an option; None cancels it."""
+        self._services.questions.answer(request, option, answers or {})
 
     async def cancel(self, session: AgentSession) -> None:
         """End the turn that runs, if one does: its questions are cancelled, and what it runs is killed."""
         if (running := self._prompts.running) is None or self._prompts.give_up():
             return
         self._cancellation.begin(running, session.id)
-        if self._services:
-            self._services.questions.cancel()
-            await self._services.kill_all()
+        self._services.questions.cancel()
+        await self._services.kill_all()
 
     async def _turn_over(self) -> None:
         self._cancellation.stop()
-        if self._services:
-            await self._services.turn_over()
+        await self._services.turn_over()
 
     # What the agent sends
 
@@ -339,13 +304,11 @@ class AgentClient:
             await running.stop(0)
         error = await running.ended()
         self._peer.close(error)
-        if self._services:
-            self._services.questions.cancel()
+        self._services.questions.cancel()
         await self._prompts.closed()
         self._stream.fail(error)
         # What it has left behind ends with it.
-        if self._services:
-            await self._services.kill_all()
+        await self._services.kill_all()
         await running.stop(0)
 
     def _write(self, line: bytes) -> None:
@@ -361,36 +324,12 @@ class AgentClient:
             self._process.hide(secret)
 
     def _junk(self, what: str) -> None:
-        self._publisher.publish(events.Unsupported(f"{what}, from {self.name}"))
+        self._publisher.publish(Unsupported(f"{what}, from {self.name}"))
 
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
-        if method == "elicitation/complete" and self._services:
-            self._services.questions.completed(str(params.get("elicitationId")))
-            return
-        if method != "session/update":
-            if not method.startswith(("_", "$")) and "/" in method:
-                logger.debug("%s sends the notification %s", self.name, method)
-            return
-        update = params.get("update")
-        if params.get("sessionId") != self._session.id or not isinstance(update, dict):
-            logger.debug("%s tells of another session", self.name)
-            return
-        found = cast("Mapping[str, Any]", update)
-        if self._services:
-            found = self._services.note(found)
-        event = self._plans.decode(found) or decoder.decode(found, self._output, self.options.settings)
-        if isinstance(event, events.ToolCallUpdate):
-            self._prompts.acted()
-        if not isinstance(event, events.Ignored):
-            self._publisher.publish(event)
-
-    def _output(self, terminal: str) -> decoder.Printed | None:
-        return self._services.output(terminal) if self._services else None
+        self._notifications.take(method, params)
 
     async def _requested(self, method: str, params: Mapping[str, Any]) -> Any:
-        """Answer a request of the agent."""
-        if not self._services:
-            raise RequestError(METHOD_NOT_FOUND, "there is no session")
         return await self._services.answer(method, params, self._session.id)
 
     # Over a reload of the package
@@ -405,7 +344,7 @@ class AgentClient:
 
         None if it could not be left; then it has ended. Afterwards `unread` has the last events.
         """
-        if not (self._process and self._reading and self._services and self._session.id and self._process.is_running):
+        if not (self._process and self._reading and self._session.id and self._process.is_running):
             await self.close()
             return None
         self._reading.cancel()
@@ -447,9 +386,8 @@ class AgentClient:
         Raises whatever is wrong with what another version of the package may have left in another form.
         """
         self._requests.agent = read(schema.Agent, left["agent"]) or schema.Agent()
-        self.folder = left["folder"]
-        session = self._session.take_over(left, self.folder)
-        self._services = self._made({**await self._environment.get(), **self._command.environment})
+        await self._settle_in(left["folder"])
+        session = self._session.take_over(left)
         await self._services.take_over(left)
         self._process = await process.take_over(left["process"])
         self._peer.agent = self._process.agent = self.name

@@ -9,6 +9,8 @@ from ...conversation.failures import ChatError
 
 _REQUIRED = re.compile(r"^authentication (is )?required\b[.:]?", re.IGNORECASE)
 """What the code says as well."""
+MAX_VERSION = 40
+"""Characters of a version of the protocol in a message."""
 AUTHENTICATION_NEEDED = -32000
 """The protocol's code for a session that needs a sign-in."""
 NOT_FOUND = -32002
@@ -80,7 +82,8 @@ class VersionError(AgentError):
     remedy = "Update the agent, or this package."
 
     def __init__(self, agent: str, version: object) -> None:
-        super().__init__(f"{agent} speaks version {version} of the Agent Client Protocol, and only version 1 is known.")
+        said = str(version)[:MAX_VERSION]
+        super().__init__(f"{agent} speaks version {said} of the Agent Client Protocol, and only version 1 is known.")
 
 
 class SignInError(AgentError):

@@ -24,6 +24,7 @@ from ...review.source_text import BOM, SourceText
 from ..port import AgentFiles
 from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
+from .workplace import Workplace
 
 _ENDING = re.compile(r"\r\n|\r|\n")
 UNSAVED = (
@@ -53,7 +54,7 @@ class Files:
         editor: the editor's side.
         window: the chat's window.
         agent: the agent's name, for a question.
-        folder: the chat's folder.
+        workplace: where the agent works.
         on_replaced: called with an edited proposal once it is written instead of the agent's text.
         told: what may be told of the window's files.
     """
@@ -63,14 +64,14 @@ class Files:
         editor: AgentFiles,
         window: WindowId,
         agent: Callable[[], str],
-        folder: str,
+        workplace: Workplace,
         on_replaced: Callable[[Edited], object],
-        told: Callable[[], Told] = Told,
+        told: Callable[[], Told],
     ) -> None:
         self._editor = editor
         self._window = window
         self._agent = agent
-        self._folder = folder
+        self._workplace = workplace
         self._on_replaced = on_replaced
         self._told = told
         self._answers: dict[tuple[str, bool], bool] = {}
@@ -114,7 +115,8 @@ class Files:
             RequestError: there is no such file, it can't be read, it is excluded, or the person refuses.
         """
         path = await self._allowed(params, writes=False)
-        if why := await asyncio.to_thread(self._told().refusal, [path, str(params.get("path"))], [self._folder]):
+        named, folders = [path, str(params.get("path"))], [self._workplace.folder]
+        if why := await asyncio.to_thread(self._told().refusal, named, folders):
             raise RequestError(INTERNAL_ERROR, why)
         text = await self._editor.buffer(path)
         if text is not None:
@@ -231,7 +233,8 @@ class Files:
         path = params.get("path")
         if not isinstance(path, str) or not os.path.isabs(path) or not _is_name(path):
             raise RequestError(INVALID_PARAMS, "the path of a file must be absolute")
-        real, folder = await asyncio.to_thread(lambda: (os.path.realpath(path), os.path.realpath(self._folder)))
+        real = await asyncio.to_thread(os.path.realpath, path)
+        folder = await asyncio.to_thread(os.path.realpath, self._workplace.folder)
         if _is_below(real, folder):
             return real
         async with self._asking:

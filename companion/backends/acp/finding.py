@@ -6,8 +6,9 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Callable
 from functools import lru_cache
+
+from .workplace import Workplace
 
 MAX_LOOKED_AT = 200_000
 """Files and folders."""
@@ -19,16 +20,16 @@ _LEFT_OUT = {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"}
 class AgentFolder:
     """Looks for files in the folder of one chat."""
 
-    def __init__(self, folder: Callable[[], str]) -> None:
-        self._folder = folder
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
 
     async def is_file(self, path: str) -> bool:
         """Whether the chat's folder has a file; `path` is relative to it or absolute."""
-        return await asyncio.to_thread(os.path.isfile, os.path.join(self._folder(), path))
+        return await asyncio.to_thread(os.path.isfile, os.path.join(self._workplace.folder, path))
 
     async def glob(self, pattern: str, limit: int) -> list[str]:
         """The files and folders that match a pattern, relative to the chat's folder."""
-        return await asyncio.to_thread(find, self._folder(), pattern, limit)
+        return await asyncio.to_thread(find, self._workplace.folder, pattern, limit)
 
 
 def find(folder: str, pattern: str, limit: int) -> list[str]:

@@ -8,6 +8,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...conversation import events
@@ -26,6 +27,16 @@ class _Waiting:
     blocks: Sequence[Block]
     is_for_turn: bool = False
     """Whether it is sent into the turn that runs, if the agent asks for it in time."""
+
+
+@dataclass(slots=True)
+class _RunningTurn:
+    key: str
+    blocks: Sequence[Block]
+    refused: str = ""
+    """What the agent has said if the prompt waits for a sign-in."""
+    has_acted: bool = False
+    """Whether the agent has done something in it."""
 
 
 class Prompts:
@@ -48,37 +59,33 @@ class Prompts:
         self._stream = stream
         self._ask = ask
         self._on_end = on_end
-        self._has_acted = False
-        """Whether the agent has done something in the turn that runs."""
         self._is_signed_out = False
         """Whether the chat has been told that the agent wants a sign-in, and not that this is over."""
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
         self._waiting: dict[str, _Waiting] = {}
         self._notes: list[str] = []
-        self._running: str | None = None
+        self._turn: _RunningTurn | None = None
         self._task: asyncio.Task[None] | None = None
         self._held: asyncio.Future[bool] | None = None
         """Whether the prompt that waits for a sign-in goes on."""
-        self._holding: tuple[Sequence[Block], str] | None = None
-        """The blocks of that prompt, and what the agent has said."""
         self._is_left = False
 
     @property
     def running(self) -> str | None:
         """The id of the prompt whose turn runs."""
-        return self._running
+        return self._turn.key if self._turn else None
 
     @property
     def queue(self) -> list[tuple[Queued, str]]:
         """What runs or waits, each with its state: running or queued."""
-        running = [(Queued(self._running, ""), "running")] if self._running else []
+        running = [(Queued(self._turn.key, ""), "running")] if self._turn else []
         return [*running, *((Queued(key, _text(each.blocks)), "queued") for key, each in self._waiting.items())]
 
     def send(self, blocks: Sequence[Block]) -> str:
         """Run a prompt now or after those before it. Returns its id, which its events carry."""
         key = self._key()
-        if self._running is None:
+        if self._turn is None:
             self._start(key, blocks)
         else:
             self._wait(key, _Waiting(blocks))
@@ -86,7 +93,7 @@ class Prompts:
 
     def inject(self, message: str) -> str | None:
         """Send a message into the turn that runs. Returns its id; None if no turn runs that takes one."""
-        if self._running is None or not self.takes_messages:
+        if self._turn is None or not self.takes_messages:
             return None
         self._wait(key := self._key(), _Waiting([{"type": "text", "text": message}], is_for_turn=True))
         return key
@@ -98,7 +105,8 @@ class Prompts:
 
     def acted(self) -> None:
         """The agent has used a tool, written a file, run a command or got a permission."""
-        self._has_acted = True
+        if self._turn:
+            self._turn.has_acted = True
 
     def note(self, message: str) -> None:
         """Tell the agent something, in this turn if it asks, else with the next prompt."""
@@ -112,7 +120,7 @@ class Prompts:
             self.dequeue(key)
         notes, self._notes = self._notes, []
         if taken:
-            self._stream.publish(events.MessagesInjected(tuple(taken.values())), self._running)
+            self._stream.publish(events.MessagesInjected(tuple(taken.values())), self.running)
         return [*notes, *taken.values()]
 
     def dequeue(self, key: str) -> bool:
@@ -135,7 +143,7 @@ class Prompts:
     @property
     def is_held(self) -> bool:
         """Whether the turn that runs waits for a sign-in."""
-        return self._holding is not None
+        return self._turn is not None and bool(self._turn.refused)
 
     def stop(self) -> None:
         """Start no prompt any more: the next instance does."""
@@ -146,9 +154,9 @@ class Prompts:
         self.stop()
         self.close()
         await self.closed()
+        turn = self._turn
         return {
-            "running": self._running,
-            "held": self._holding,
+            "running": turn and (turn.key, turn.blocks, turn.refused, turn.has_acted),
             "waiting": [(key, list(each.blocks), each.is_for_turn) for key, each in self._waiting.items()],
             "notes": list(self._notes),
             "takes_messages": self.takes_messages,
@@ -161,11 +169,8 @@ class Prompts:
         self._prefix, self._numbers = left["prefix"], itertools.count(left["next"])
         self._notes, self.takes_messages = list(left["notes"]), left["takes_messages"]
         self._waiting = {key: _Waiting(blocks, is_for_turn) for key, blocks, is_for_turn in left["waiting"]}
-        if key := left["running"]:
-            self._running = key
-            held = left.get("held")
-            answered = self._asked(key, held[0], held[1]) if held else answer()
-            self._task = asyncio.get_running_loop().create_task(self._run(key, answered))
+        if left["running"]:
+            self._run(_RunningTurn(*left["running"]), answer)
         else:
             self._start_next()
 
@@ -177,45 +182,43 @@ class Prompts:
         self._stream.publish(events.PromptQueued(key, _text(waiting.blocks)))
 
     def _start(self, key: str, blocks: Sequence[Block]) -> None:
-        self._running = key
-        self._has_acted = False
         self._tell_sign_in()  # the person may have signed in elsewhere
         for block in blocks:
             self._stream.publish(decode_update({"sessionUpdate": "user_message_chunk", "content": dict(block)}), key)
         notes, self._notes = self._notes, []
-        told = [{"type": "text", "text": note} for note in notes]
-        self._task = asyncio.get_running_loop().create_task(self._run(key, self._asked(key, [*told, *blocks])))
+        asked = [*({"type": "text", "text": note} for note in notes), *blocks]
+        self._run(_RunningTurn(key, asked), lambda: self._ask(asked))
 
-    async def _asked(self, key: str, blocks: Sequence[Block], refused: str = "") -> str:
-        """Why a turn has stopped. A prompt that is refused until the person signs in waits for that.
+    def _run(self, turn: _RunningTurn, answer: Callable[[], Awaitable[str]]) -> None:
+        self._turn = turn
+        self._task = asyncio.get_running_loop().create_task(self._follow(turn, answer))
 
-        `refused` is what the agent has said if it has been refused already.
-        """
+    async def _answered(self, turn: _RunningTurn, answer: Callable[[], Awaitable[str]]) -> str:
+        """Why a turn has stopped. A prompt that is refused until the person signs in waits for that."""
         while True:
             try:
-                if not refused:
-                    return await self._ask(blocks)
+                if not turn.refused:
+                    return await answer()
             except SignInError as error:
-                refused = str(error)
-                if self._has_acted:  # sent again, it would do once more what is done
-                    self._tell_sign_in(refused, key)
+                if turn.has_acted:  # sent again, it would do once more what is done
+                    self._tell_sign_in(str(error), turn.key)
                     raise PartlyDoneError(error.agent) from None
-            if not await self._hold(key, blocks, refused):
+                turn.refused = str(error)
+            goes_on = await self._hold(turn)
+            turn.refused = ""  # it stays if the task is cancelled, for the next instance
+            if not goes_on:
                 return "cancelled"
-            refused = ""
-            self._tell_sign_in(prompt=key)
+            self._tell_sign_in(prompt=turn.key)
+            answer = partial(self._ask, turn.blocks)
 
-    async def _hold(self, key: str, blocks: Sequence[Block], refused: str) -> bool:
+    async def _hold(self, turn: _RunningTurn) -> bool:
         """Wait for a sign-in. Returns whether the prompt goes on."""
         self._held = asyncio.get_running_loop().create_future()
-        self._holding = list(blocks), refused
-        self._tell_sign_in(refused, key)
+        self._tell_sign_in(turn.refused, turn.key)
         try:
-            goes_on = await self._held
+            return await self._held
         finally:
             self._held = None
-        self._holding = None  # it stays if the task is cancelled, for the next instance
-        return goes_on
 
     def signed_in(self) -> None:
         """The person has signed in, it seems: a prompt that waits for that is sent again."""
@@ -238,11 +241,11 @@ class Prompts:
         self._held.set_result(goes_on)
         return True
 
-    async def _run(self, key: str, answer: Awaitable[str]) -> None:
+    async def _follow(self, turn: _RunningTurn, answer: Callable[[], Awaitable[str]]) -> None:
         end: events.TurnCompleted | events.TurnFailed
         is_over = False
         try:
-            reason = await answer
+            reason = await self._answered(turn, answer)
         except (EndedError, SilentError) as error:
             end, is_over = events.TurnFailed(error.sentence), True
         except ChatError as error:
@@ -253,8 +256,8 @@ class Prompts:
             await self._on_end()
         except Exception:
             logger.exception("A turn has not ended well")
-        self._running = None
-        self._stream.publish(end, key)
+        self._turn = None
+        self._stream.publish(end, turn.key)
         # What waits for an agent that has ended never runs: the person gets it back.
         if not is_over:
             self._start_next()

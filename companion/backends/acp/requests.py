@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from ...agents import AgentCommand
@@ -14,6 +14,10 @@ from .peer import Peer
 
 CALL_LIMIT = 30.0
 """Seconds to wait for an answer; a prompt is waited for without a limit."""
+
+
+OPENING = ("authenticate", "session/new", "session/load", "session/resume", "session/fork")
+"""The calls during which there may be no conversation that could show a question."""
 
 
 class Requests:
@@ -34,6 +38,11 @@ class Requests:
     def are_over(self) -> bool:
         """Whether the agent has ended, so that nothing is sent any more."""
         return self._peer.is_closed
+
+    @property
+    def are_opening(self) -> bool:
+        """Whether a sign-in or the opening of a session waits for the agent."""
+        return any(map(self._peer.waits_for, OPENING))
 
     def has(self, feature: str) -> bool:
         """Whether the agent has a feature: load, list, delete, fork, folders, image, embedded, http, logout."""
@@ -81,15 +90,15 @@ class Requests:
                 raise self.missing(f"do that ({method})") from None
             raise
 
-    async def call_signed_in(self, method: str, params: Mapping[str, Any], limit: float | None) -> Mapping[str, Any]:
-        """The answer to a request that only somebody who has signed in may make, within `limit` seconds.
+    async def signed_in(self, answer: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The answer to a request that only somebody who has signed in may make.
 
         Raises:
             SignInError: the person hasn't.
             AgentError: see Peer.
         """
         try:
-            return await self._peer.call(method, params, limit)
+            return await answer
         except AnswerError as error:
             if error.code == AUTHENTICATION_NEEDED:
                 methods = [each.name or each.id for each in self.agent.auth_methods]

@@ -23,8 +23,10 @@ from .outputs import Outputs
 from .prompts import Prompts
 from .publisher import Publisher
 from .questions import Questions
+from .requests import Requests
 from .terminals import Terminals
 from .tool_calls import ToolCalls
+from .workplace import Workplace
 
 logger = logging.getLogger(__name__)
 
@@ -60,38 +62,33 @@ class Services:
     Args:
         editor: the editor's side.
         window: the chat's window.
-        name: the agent's name.
-        folder: the one that it works in.
-        environment: what its commands get.
+        requests: those to the agent.
+        workplace: where it works.
         told: what may be told of the window's files.
         prompts: those of its session.
         publisher: tells the chat of events.
         epoch: names the run of the agent.
         is_cancelling: whether the person has cancelled the turn that runs.
-        is_opening: whether a sign-in or the opening of a session waits for the agent.
     """
 
     def __init__(
         self,
         editor: Screen,
         window: WindowId,
-        name: Callable[[], str],
-        folder: str,
-        environment: Mapping[str, str],
+        requests: Requests,
+        workplace: Workplace,
         told: Callable[[], Told],
         prompts: Prompts,
         publisher: Publisher,
         epoch: str,
         is_cancelling: Callable[[], bool],
-        is_opening: Callable[[], bool],
     ) -> None:
         self._editor = editor
         self._window = window
-        self._name = name
+        self._requests = requests
         self._prompts = prompts
         self._publisher = publisher
         self._is_cancelling = is_cancelling
-        self._is_opening = is_opening
         self._beside = asyncio.Lock()
         self._refusals = 0
         """Of what was asked beside the chat."""
@@ -101,8 +98,8 @@ class Services:
         self._settling: set[asyncio.Task[None]] = set()
         self.questions = Questions(publisher.publish, epoch)
         self.outputs = Outputs(self.output, publisher.publish)
-        self._files = Files(editor, window, name, folder, self._replaced, told)
-        self._terminals = Terminals(folder, environment, self.outputs.printed)
+        self._files = Files(editor, window, lambda: requests.name, workplace, self._replaced, told)
+        self._terminals = Terminals(workplace, self.outputs.printed)
 
     def output(self, terminal: str) -> decoder.Printed | None:
         """What a terminal has printed; None if there is no such terminal."""
@@ -140,7 +137,8 @@ class Services:
         """Keep what the person has accepted and the agent hasn't written."""
         for edited in lost:
             name = os.path.basename(edited.path)
-            why = f"{self._name()} has not written {name} as it proposed. The text that you accepted is kept here."
+            why = f"{self._requests.name} has not written {name} as it proposed."
+            why += " The text that you accepted is kept here."
             self._editor.keep_text(self._window, name, edited.content, why)
             self._prompts.note(NOT_WRITTEN.format(path=edited.path))
 
@@ -171,7 +169,7 @@ class Services:
             case extensions.DRAIN:
                 return extensions.drained(self._prompts.drain())
             case _:
-                logger.debug("%s asks for %s, which isn't known", self._name(), method)
+                logger.debug("%s asks for %s, which isn't known", self._requests.name, method)
                 raise RequestError(METHOD_NOT_FOUND, f"“{method[:100]}” is not known")
 
     async def _created(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -201,7 +199,7 @@ class Services:
         if isinstance(elicitation, str):
             self._publisher.publish(events.Unsupported(f"{elicitation}, which was cancelled"))
             return CANCELLED
-        if self._is_opening() and ("sessionId" not in params or not session or self._publisher.is_history):
+        if self._requests.are_opening and ("sessionId" not in params or not session or self._publisher.is_history):
             return await self._elicited_beside(elicitation)
         if not session or params.get("sessionId", session) != session:
             self._publisher.publish(events.Unsupported("a question of another session, which was cancelled"))
@@ -215,8 +213,8 @@ class Services:
         """The answer to what is asked while there is no conversation, such as during a sign-in."""
         message = one_line(elicitation.message, MAX_MESSAGE)
         async with self._beside:
-            while self._refusals < MAX_REFUSALS and self._is_opening():
-                option, values = await self._editor.elicit(self._window, self._name(), message, elicitation.form)
+            while self._refusals < MAX_REFUSALS and self._requests.are_opening:
+                option, values = await self._editor.elicit(self._window, self._requests.name, message, elicitation.form)
                 self._refusals = 0 if option == ACCEPT else self._refusals + 1
                 try:
                     return encode_answer(elicitation, option, values)
@@ -224,7 +222,7 @@ class Services:
                     self._editor.say(str(error), self._window)
             if self._refusals >= MAX_REFUSALS and not self._is_refusal_told:
                 self._is_refusal_told = True
-                self._editor.say(f"{self._name()} has asked too often, and is refused.", self._window)
+                self._editor.say(f"{self._requests.name} has asked too often, and is refused.", self._window)
         return CANCELLED
 
     def expect_questions(self) -> None:

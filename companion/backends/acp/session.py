@@ -22,6 +22,7 @@ from .peer import Peer
 from .publisher import Publisher
 from .requests import Requests
 from .stream import OURS, EventQueue
+from .workplace import Workplace
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class OpenSession:
     Args:
         requests: those to the agent.
         peer: its connection.
+        workplace: where the agent works.
         publisher: gets the history while it is loaded.
         stream: the events of the session.
         options: get what the session begins with.
@@ -51,6 +53,7 @@ class OpenSession:
         self,
         requests: Requests,
         peer: Peer,
+        workplace: Workplace,
         publisher: Publisher,
         stream: EventQueue,
         options: AgentOptions,
@@ -70,6 +73,7 @@ class OpenSession:
         """As a Unix time in seconds; 0 if that isn't known."""
         self._requests = requests
         self._peer = peer
+        self._workplace = workplace
         self._publisher = publisher
         self._stream = stream
         self._options = options
@@ -78,15 +82,26 @@ class OpenSession:
         self._offered: OfferedServer | None = None
 
     async def create(self, folder: str) -> AgentSession:
-        """Begin a session in a folder. Raises AnswerError if the agent opens none."""
+        """Begin a session in a folder.
+
+        Raises:
+            SignInError: the agent wants the person to sign in first.
+            AgentError: it opens none.
+        """
         opened = await self._opened("session/new", {"cwd": folder, **await self._around(folder)})
         if not opened.session_id:
             raise AnswerError(self._requests.name, 0, "it has opened no session")
         self.id, self._begun = opened.session_id, time.time()
         return AgentSession.known(self.id, folder, OURS, self._begun)
 
-    async def load(self, session: AgentSession, folder: str) -> tuple[AgentSession, Replay]:
-        """Take up a session, and get its conversation. `folder` is the one that the agent works in."""
+    async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
+        """Take up a session, and get its conversation.
+
+        Raises:
+            MissingFeatureError: the agent can't do that.
+            SignInError: see `create`.
+            SessionGoneError: it has no such session.
+        """
         requests = self._requests
         if not requests.has("load"):
             raise requests.missing("resume a conversation")
@@ -96,8 +111,8 @@ class OpenSession:
         self.id, self._begun = session.id, session.begun
         self._publisher.begin_history(session.id)
         method = "session/load" if requests.agent.abilities.load_session else "session/resume"
-        cwd = session.folder or folder
-        params = {"sessionId": session.id, "cwd": cwd, **await self._around(cwd)}
+        folder = session.folder or self._workplace.folder
+        params = {"sessionId": session.id, "cwd": folder, **await self._around(folder)}
         try:
             await self._opened(method, params)
         except AnswerError as error:
@@ -105,12 +120,12 @@ class OpenSession:
         finally:
             history = self._publisher.end_history()
         self._stream.drop()
-        loaded = AgentSession.known(session.id, session.folder or folder, OURS, session.begun)
+        loaded = AgentSession.known(session.id, folder, OURS, session.begun)
         is_silent = method == "session/resume" and not any(envelope.prompt for envelope in history)
         return loaded, Replay(history, self._stream.cursor, is_silent=is_silent)
 
     async def _opened(self, method: str, params: Mapping[str, Any]) -> schema.Opened:
-        answer = await self._requests.call_signed_in(method, params, SESSION_LIMIT)
+        answer = await self._requests.signed_in(self._peer.call(method, params, SESSION_LIMIT))
         opened = read(schema.Opened, answer) or schema.Opened()
         self._options.settings = schema.SessionSettings.of(opened)
         return opened
@@ -175,10 +190,10 @@ class OpenSession:
             "folders": self.folders,
         }
 
-    def take_over(self, left: Mapping[str, Any], folder: str) -> AgentSession:
+    def take_over(self, left: Mapping[str, Any]) -> AgentSession:
         """Go on with what `leave` has left."""
         self.id, self._begun = left["session"], left.get("begun", 0.0)
         self.folders = tuple(left.get("folders", ()))
         self._options.settings = schema.SessionSettings.left(left["settings"])
         self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
-        return AgentSession.known(self.id, folder, OURS, self._begun)
+        return AgentSession.known(self.id, self._workplace.folder, OURS, self._begun)

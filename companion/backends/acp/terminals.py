@@ -24,6 +24,7 @@ from .decoder import Printed
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
 from .printing import Printing
 from .process import end_group
+from .workplace import Workplace
 
 MAX_OUTPUT = 1024 * 1024
 """Bytes of output that are kept at most, whatever an agent asks for."""
@@ -117,9 +118,8 @@ class AgentTerminal:
 class Terminals:
     """The terminals of one chat. `on_output` is called with the id of one that has news."""
 
-    def __init__(self, folder: str, environment: Mapping[str, str], on_output: Callable[[str], object]) -> None:
-        self._folder = folder
-        self._environment = environment
+    def __init__(self, workplace: Workplace, on_output: Callable[[str], object]) -> None:
+        self._workplace = workplace
         self._on_output = on_output
         self._numbers = itertools.count(1)
         self._open: dict[str, AgentTerminal] = {}
@@ -133,7 +133,7 @@ class Terminals:
         Raises:
             RequestError: it can't be run.
         """
-        command, folder = params.get("command"), params.get("cwd") or self._folder
+        command, folder = params.get("command"), params.get("cwd") or self._workplace.folder
         if not isinstance(command, str) or not command:
             raise RequestError(INVALID_PARAMS, "there is no command")
         if not isinstance(folder, str) or not os.path.isabs(folder):
@@ -144,7 +144,7 @@ class Terminals:
         limit = params.get("outputByteLimit")
         kept = min(limit, MAX_OUTPUT) if type(limit) is int and limit >= 0 else MAX_OUTPUT
         name = f"terminal-{next(self._numbers)}"
-        environment = {**self._environment, **_variables(params.get("env"))}
+        environment = {**self._workplace.environment, **_variables(params.get("env"))}
         self._starting += 1
         try:
             process = await self._run(command, arguments, folder, environment, is_line="args" not in params)

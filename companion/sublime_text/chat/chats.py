@@ -16,6 +16,7 @@ from ...chats.slash import Instead, translated
 from ...ids import WindowId
 from ...status.facts import ShownChat
 from ..answers import expect
+from ..calls import OffThread
 from ..panels import NO_ANSWER, STARTING, say
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from .clicks import Clicks, Tell
@@ -53,6 +54,7 @@ class ChatViews:
         self,
         focus: Focus,
         tell: Tell,
+        off_thread: OffThread,
         consent: Consent,
         *,
         is_on: Callable[[], bool],
@@ -68,7 +70,7 @@ class ChatViews:
         `sent` hears of each prompt that goes. `here` gives the path here of a file that another computer names.
         """
         self._here = here
-        self.clicks = Clicks(focus, tell, self.reconnect)
+        self.clicks = Clicks(focus, tell, off_thread, self.reconnect)
         self._context = context
         self._consent = consent
         self._tell = tell

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -12,9 +11,11 @@ import sublime
 
 from ...chats.transcript.plain import flat
 from ...visits import is_elsewhere
-from ...web import host_of
+from ...web import browse, host_of
 from ..buffers import edit
+from ..calls import OffThread
 from ..panels import say
+from ..places import open_place
 from ..windows import Focus
 from . import html
 from .forms import ask_form
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 MOVED = "The button that you clicked has only just appeared there. Read the question, and click again."
 PAGE = "Open this page of {host} in your browser?\n\n{address}"
+UNKNOWN = "It is not known whether {path} is on this computer. If it is, click “It is this computer” above the prompt."
 UNSEEN = "Not all of the question was on the screen. Read on from here to its end, and answer again."
 
 Tell = Callable[[Callable[["Chats"], object]], object]
@@ -51,10 +53,13 @@ _CALLS: dict[str, Callable[[Chats, ChatId, str], object]] = {
 class Clicks:
     """Does what the links of a chat say, for that chat alone."""
 
-    def __init__(self, focus: Focus, tell: Tell, reconnect: Callable[[ChatView], object]) -> None:
+    def __init__(
+        self, focus: Focus, tell: Tell, off_thread: OffThread, reconnect: Callable[[ChatView], object]
+    ) -> None:
         """`reconnect` connects a chat again."""
         self._focus = focus
         self._tell = tell
+        self._off_thread = off_thread
         self._reconnect = reconnect
         self._entered: dict[tuple[ChatId, str], dict[str, Value]] = {}
         """What was entered in forms that wait, by the ids of the chat and of the question."""
@@ -79,12 +84,49 @@ class Clicks:
         else:
             say(chat.window, "That is not among the answers that are offered.")
 
-    def follow(self, chat: ChatView, point: int, *, links_only: bool = False) -> bool:
+    def follow(self, chat: ChatView, point: int, *, links_only: bool = False) -> None:
         """Open the file that is named at a point of the transcript, or unfold or fold what begins there."""
         if link := chat.marks.link_at(point):
-            open_link(chat, link)
-            return True
-        return not links_only and chat.marks.toggle_fold(point)
+            self.open_link(chat, link)
+        elif not links_only:
+            chat.marks.toggle_fold(point)
+
+    def open_link(self, chat: ChatView, link: Link) -> None:
+        """Open a file that the chat names, at its line; say where it is if it isn't here."""
+        if chat.render is None:
+            return
+        if link.is_web:
+            _open_page(chat, link.path)
+            return
+        where = chat.render.locality
+        folder = where.folder or chat.folder
+        path = os.path.join(folder, os.path.expanduser(link.path) if where.is_local else link.path)
+        # Looking for a file on another computer would send it the person's credentials.
+        if is_elsewhere(path, [folder]):
+            say(chat.window, f"{path} is on another computer.")
+        elif not where.is_known:
+            say(chat.window, UNKNOWN.format(path=link.path))
+        elif not where.is_local and not (path := _mapped(chat, path)):
+            say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
+        else:
+            open_place(chat.window, self._off_thread, path, link.line)
+
+    def show_link(self, chat: ChatView, point: int) -> None:
+        """Offer to open the file that is named at a point, in a popup."""
+        if (link := chat.marks.link_at(point)) is None or chat.render is None:
+            return
+        where = chat.render.locality
+        place = f"{link.path}:{link.line}" if link.line else link.path
+        if where.is_local or link.is_web or _mapped(chat, posixpath.join(where.folder, link.path)):
+            content = html.popup(f"Open {place}", "open")
+        else:
+            content = html.popup(f"{place} is on {where.host or 'another computer'}, in {where.folder}")
+
+        def clicked(_: str) -> None:
+            chat.view.hide_popup()
+            self.open_link(chat, link)
+
+        chat.view.show_popup(content, sublime.PopupFlags.HIDE_ON_MOUSE_MOVE_AWAY, point, 640, on_navigate=clicked)
 
     @staticmethod
     def links(chat: ChatView) -> list[LinkItem]:
@@ -205,57 +247,14 @@ def _is_unseen(chat: ChatView, permission: Permission, kind: str) -> bool:
     return True
 
 
-def open_link(chat: ChatView, link: Link) -> None:
-    """Open a file that the chat names, at its line; say where it is if it isn't here."""
-    if chat.render is None:
-        return
-    if link.is_web:
-        if not (host := host_of(link.path)):
-            say(chat.window, "A browser would not read this address as it is written here.")
-        elif sublime.ok_cancel_dialog(PAGE.format(host=host, address=flat(link.path, 1_000)), "Open", "Qwen Companion"):
-            webbrowser.open(link.path)
-        return
-    where = chat.render.locality
-    folder = where.folder or chat.folder
-    path = os.path.join(folder, os.path.expanduser(link.path) if where.is_local else link.path)
-    # Looking for a file on another computer would send it the person's credentials.
-    if is_elsewhere(path, [folder]):
-        say(chat.window, f"{path} is on another computer.")
-    elif not where.is_known:
-        say(
-            chat.window,
-            f"It is not known whether {link.path} is on this computer. If it is, click “It is this computer” above the "
-            "prompt.",
-        )
-    elif not where.is_local and not (path := _mapped(chat, path)):
-        say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
-    elif not os.path.isfile(path):
-        say(chat.window, f"There is no file {path}.")
-    elif link.line:
-        chat.window.open_file(f"{path}:{link.line}", sublime.NewFileFlags.ENCODED_POSITION)
-    else:
-        chat.window.open_file(path)
+def _open_page(chat: ChatView, address: str) -> None:
+    if not (host := host_of(address)):
+        say(chat.window, "A browser would not read this address as it is written here.")
+    elif sublime.ok_cancel_dialog(PAGE.format(host=host, address=flat(address, 1_000)), "Open", "Qwen Companion"):
+        browse(address)
 
 
 def _mapped(chat: ChatView, path: str) -> str:
     """The file here that another computer calls by a path, by the person's setting; empty if there is none."""
     here = chat.here(path)
     return here if here != path else ""
-
-
-def show_link(chat: ChatView, point: int) -> None:
-    """Offer to open the file that is named at a point, in a popup."""
-    if (link := chat.marks.link_at(point)) is None or chat.render is None:
-        return
-    where = chat.render.locality
-    place = f"{link.path}:{link.line}" if link.line else link.path
-    if where.is_local or link.is_web or _mapped(chat, posixpath.join(where.folder, link.path)):
-        content = html.popup(f"Open {place}", "open")
-    else:
-        content = html.popup(f"{place} is on {where.host or 'another computer'}, in {where.folder}")
-
-    def clicked(_: str) -> None:
-        chat.view.hide_popup()
-        open_link(chat, link)
-
-    chat.view.show_popup(content, sublime.PopupFlags.HIDE_ON_MOUSE_MOVE_AWAY, point, 640, on_navigate=clicked)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-
-import sublime
 
 from ...chats.uris import path_of
 from ...platforms import programs
 from ...platforms.files import make_private_folders
+from ...visits import is_file
 
 LIMIT = 10.0
 """Seconds for the program."""
@@ -53,26 +50,19 @@ def commands(system: str, path: str) -> list[list[str]]:
 
 
 def named_picture(text: str) -> str | None:
-    """The picture that a text in the clipboard names by its path; None if it names none."""
+    """The path of a picture that a text in the clipboard is; None if it is none. Nobody has looked for the file."""
     text = text.strip().strip("\"'")
     path = path_of(text) if text.startswith("file://") else os.path.expanduser(text)
-    is_named = path.lower().endswith(SUFFIXES) and "\n" not in path and os.path.isabs(path)
-    return path if is_named and os.path.isfile(path) else None
+    return path if path.lower().endswith(SUFFIXES) and "\n" not in path and os.path.isabs(path) else None
 
 
-def take_picture(done: Callable[[str | None], object]) -> threading.Thread:
-    """Write the clipboard's picture to a file. `done` is called with its path, or None, on the UI thread."""
-    folder, system = Path(sublime.cache_path(), "QwenCompanion", "pictures"), sublime.platform()
-
-    def work() -> None:
-        found: str | None = None
-        with suppress(OSError):
-            found = write_picture(folder, system)
-        sublime.set_timeout(lambda: done(found))
-
-    thread = threading.Thread(target=work, name="QwenCompanion clipboard", daemon=True)
-    thread.start()
-    return thread
+def find_picture(folder: Path, system: str, text: str) -> str | None:
+    """The path of the clipboard's picture: a file that its text names, or one that is written into a folder. Blocks."""
+    if (named := named_picture(text)) and is_file(named):
+        return named
+    with suppress(OSError):
+        return write_picture(folder, system)
+    return None
 
 
 def write_picture(folder: Path, system: str) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sublime
 
 from ...chats.transcript.plain import flat, spelled
-from ...review.disk import Stamp, stamp
 from .. import buffers
 from ..windows import OWN_SAVES, views_of_file
 
@@ -16,10 +15,8 @@ def buffer(path: str) -> str | None:
     return view.substr(sublime.Region(0, view.size())) if view else None
 
 
-def replace(path: str, text: str) -> Stamp:
-    """Replace the text of an open file as one step of undo, and save it. Returns None if it isn't open.
-
-    Otherwise it is the file's stamp after the save.
+def replace(path: str, text: str) -> bool:
+    """Replace the text of an open file as one step of undo, and save it. Returns whether it is open.
 
     Raises:
         OSError: it can't be saved.
@@ -28,7 +25,7 @@ def replace(path: str, text: str) -> Stamp:
     # An unsaved text is what was read.
     view = max(views, key=sublime.View.is_dirty, default=None)
     if view is None:
-        return None
+        return False
     before = view.substr(sublime.Region(0, view.size()))
     if before != text:
         # The smallest one, so that carets and folds stay where they are.
@@ -40,7 +37,7 @@ def replace(path: str, text: str) -> Stamp:
             # The person would save it later without knowing what it is.
             view.run_command("undo")
         raise OSError(f"{path} could not be saved")
-    return stamp(path)
+    return True
 
 
 def may_touch(agent: str, path: str, *, writes: bool) -> bool:

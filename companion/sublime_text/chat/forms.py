@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import sublime
 
 from ...chats.transcript.plain import flat
+from ...web import browse
 from ..panels import PanelItem, choose
 
 if TYPE_CHECKING:
@@ -203,5 +203,5 @@ def open_page(agent: str, message: str, form: Form) -> bool:
     answer = sublime.yes_no_cancel_dialog(question, "Not Now", "Open the Page", "Qwen Companion")
     if answer != sublime.DialogResult.NO:
         return False
-    webbrowser.open(form.page)
+    browse(form.page)
     return True

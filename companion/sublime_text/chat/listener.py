@@ -14,7 +14,7 @@ from .. import buffers, package
 from ..minihtml import safe
 from ..panels import say
 from ..windows import CHAT_SETTING, is_chat, is_code
-from .clicks import show_link, waiting
+from .clicks import waiting
 from .prompt import open_command
 from .vim import is_enter, is_insert, is_needless_escape, is_normal
 
@@ -131,8 +131,8 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
 
     def on_hover(self, view: sublime.View, point: int, hover_zone: sublime.HoverZone) -> None:
         """The mouse rests, perhaps on a file's name."""
-        if hover_zone == sublime.HoverZone.TEXT and (chat := _chat(view)):
-            show_link(chat, point)
+        if hover_zone == sublime.HoverZone.TEXT and (adapter := package.adapter()) and (chat := _chat(view)):
+            adapter.chats.clicks.show_link(chat, point)
 
     def on_query_completions(
         self, view: sublime.View, prefix: str, locations: list[int]

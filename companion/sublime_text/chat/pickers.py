@@ -19,7 +19,7 @@ from ..page import Page
 from ..panels import PanelItem, choose, say
 from ..targets import Menu, if_there
 from ..windows import is_code
-from .clipboard import named_picture, take_picture
+from .clipboard import find_picture, named_picture
 from .commands import _ChatCommand, is_chat_on
 from .context import excerpt
 from .opening import have_chat
@@ -274,13 +274,13 @@ class QwenCompanionChatPictureCommand(_ChatCommand):
         if path:
             attach(os.path.expanduser(path))
         elif clipboard:
-            _paste_picture(chat)
+            _paste_picture(adapter, chat)
         elif text and not named_picture(text):
             ask()
         else:
             choices: list[PanelItem] = [
                 ("From a File…", "", ask),
-                ("From the Clipboard", named_picture(text) or "", lambda: _paste_picture(chat)),
+                ("From the Clipboard", named_picture(text) or "", lambda: _paste_picture(adapter, chat)),
             ]
             choose(chat.window, choices, "The picture to attach to the next prompt")
 
@@ -295,7 +295,7 @@ def _attach_pictures(adapter: Adapter, chat: ChatView, found: str | list[str] | 
         adapter.chats.go_to(chat)
 
 
-def _paste_picture(chat: ChatView) -> None:
+def _paste_picture(adapter: Adapter, chat: ChatView) -> None:
     """Attach the picture in the clipboard, or the one whose path is there."""
 
     def taken(path: str | None) -> None:
@@ -305,5 +305,5 @@ def _paste_picture(chat: ChatView) -> None:
             chat.pictures.append(path)
             chat.attached_changed()
 
-    named = named_picture(sublime.get_clipboard())
-    taken(named) if named else take_picture(taken)
+    folder, system, text = Path(sublime.cache_path(), "QwenCompanion"), sublime.platform(), sublime.get_clipboard()
+    adapter.on_another_thread(lambda: find_picture(folder / "pictures", system, text), taken)

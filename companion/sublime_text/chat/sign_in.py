@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-import webbrowser
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import sublime
 
 from ...chats.transcript.plain import flat
+from ...web import browse
 from ..page import Page
 from ..panels import PanelItem, choose, say
 from . import html
@@ -156,7 +156,7 @@ class _SignIn:
 
     def _clicked(self, href: str) -> None:
         if href == "open":
-            webbrowser.open(self._begun.page)
+            browse(self._begun.page)
         elif href == "copy":
             sublime.set_clipboard(self._begun.code)
             say(self._chat.window, "Copied.")

@@ -11,6 +11,7 @@ import sublime
 from ...visits import RecentFiles, Visit, is_elsewhere, is_file
 from ..calls import OffThread
 from ..panels import say
+from ..places import open_place
 from .beside import show_beside
 
 if TYPE_CHECKING:
@@ -78,16 +79,7 @@ class Following:
 
     def open(self, window: sublime.Window, visit: Visit) -> None:
         """Go to a place that the person has chosen from the list."""
-
-        def looked(is_there: bool) -> None:
-            if not is_there:
-                say(window, f"There is no file {visit.path}.")
-            elif visit.line:
-                window.open_file(f"{visit.path}:{visit.line}", sublime.NewFileFlags.ENCODED_POSITION)
-            else:
-                window.open_file(visit.path)
-
-        self._off_thread(lambda: is_file(visit.path), looked)
+        open_place(window, self._off_thread, visit.path, visit.line)
 
     def visited(self, window: sublime.Window, visits: Sequence[Visit]) -> None:
         """Agents visited these places, in this order. A place on another computer can't be shown."""

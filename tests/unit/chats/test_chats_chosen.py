@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psutil
 import pytest
 
 from companion.agents import AgentCommand
@@ -163,10 +164,41 @@ def test_a_mode_that_could_not_be_set_is_set_at_the_next_connection(project: Pat
                 await until(lambda: len(room.editor.returned) == 1)
             refuses.unlink()
             await reconnect(room)
-            # Whoever was told and sends something before goes on without it.
-            await until(lambda: room.render.status.mode == "plan")
             room.say("three")
             await room.shows("three in plan, fast True.")
+
+    run(test())
+
+
+@pytest.mark.parametrize("has_ended", [False, True], ids=["while the person reconnects", "once the agent has ended"])
+@pytest.mark.parametrize("refuses_still", [False, True], ids=["the mode can be set", "it can't be set again"])
+def test_who_was_told_goes_on_only_in_the_session_of_which_they_were_told(
+    project: Path, tmp_path: Path, has_ended: bool, refuses_still: bool
+):
+    refuses = tmp_path / "script.py.refuses"
+
+    async def test():
+        async with chatting(project, scripted_agent(tmp_path)) as room:
+            await choose(room)
+            refuses.touch()
+            await reconnect(room)
+            room.say("one")
+            await until(lambda: len(room.editor.returned) == 1)
+            if not refuses_still:
+                refuses.unlink()
+            if has_ended:
+                psutil.Process(room.agent_pid).kill()
+                await room.state("lost")
+            else:
+                room.chats.reconnect(CHAT)
+            room.say("two")
+            if refuses_still:
+                await until(lambda: len(room.editor.returned) == 2)
+                room.say("three")
+                await room.shows("three in auto")
+                assert "two in" not in room.text
+            else:
+                await room.shows("two in plan, fast True.")
 
     run(test())
 

@@ -21,7 +21,7 @@ import pytest
 from companion.agents import AgentCommand
 from companion.backends.acp.process import end_group
 from companion.chats.chats import Chats
-from companion.chats.prompt import Draft
+from companion.chats.prompt import Draft, Excerpt
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
 from companion.conversation.plain import plain, restored
@@ -260,6 +260,23 @@ def test_what_waits_for_its_turn_still_does_and_comes_back_if_the_agent_dies(pro
             await there.room.state("lost")
             await until(lambda: there.room.editor.returned)
             assert there.room.editor.returned[0][1] == Draft("later")
+
+    run(test())
+
+
+def test_what_waits_for_its_turn_since_before_a_reload_is_taken_back_whole(project: Path, tmp_path: Path):
+    async def test():
+        async with reloads(project, tmp_path) as there:
+            there.room.say("cancel")
+            await there.room.shows("Begin cancel.")
+            draft = Draft("later", (Excerpt("file:///w/b.py#L1", "b.py:1", "x"),))
+            there.room.chats.send(CHAT, draft)
+            await until(lambda: there.room.render.status.queue and not there.room.render.unsent)
+            await there.reload()
+            [queued] = there.room.render.status.queue
+            there.room.chats.dequeue(CHAT, queued.id)
+            await until(lambda: there.room.editor.returned)
+            assert there.room.editor.returned == [(CHAT, draft, "It was removed from the queue.")]
 
     run(test())
 

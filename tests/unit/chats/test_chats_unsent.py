@@ -160,3 +160,26 @@ def test_a_prompt_that_ran_is_found_in_a_history_with_other_ids(project: Path, w
         assert returned(room) == ["the next"]
 
     attached(project, test)
+
+
+WHOLE = Draft("mine", (Excerpt("file:///w/b.py#L1", "b.py:1", "x"),), ("/w/screen.png",))
+CLOSED = "The chat was closed before this was sent."
+
+
+@pytest.mark.parametrize("closes", ["its tab", "its window", "its window after a reload"])
+def test_a_prompt_comes_back_whole_from_a_chat_that_closes(project: Path, closes: str):
+    """If the tab is a chat of another window by then, it goes there, with its pictures and excerpts."""
+
+    async def test(room: Room) -> None:
+        room.daemon.routes["GET /capabilities"] = None
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.chats.send(CHAT, WHOLE)
+        if closes == "its tab":
+            room.chats.close(CHAT)
+        elif closes == "its window":
+            room.chats.window_closed(WINDOW)
+        else:
+            room.chats.inherit(await room.chats.stop(hand_over=True), {})
+        assert room.editor.returned == [(CHAT, WHOLE, CLOSED)]
+
+    attached(project, test)

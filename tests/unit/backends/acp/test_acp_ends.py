@@ -328,16 +328,26 @@ def test_what_a_program_prints_instead_of_the_protocol_is_in_the_error(project: 
     run(test())
 
 
-def test_an_error_that_answers_a_cancelled_turn_is_its_cancellation(project: Path, tmp_path: Path):
+@pytest.mark.parametrize("code", [-32603, -32000])
+@pytest.mark.parametrize(
+    "is_reloaded",
+    [False, pytest.param(True, marks=pytest.mark.skipif(sys.platform == "win32", reason="Windows starts it again"))],
+)
+def test_an_error_that_answers_a_cancelled_turn_is_its_cancellation(
+    project: Path, tmp_path: Path, code: int, is_reloaded: bool
+):
     script = """
 def session_prompt(params):
     while not any(each.get("method") == "session/cancel" for each in seen): time.sleep(0.001)
-    raise Failure(-32603, "The operation was aborted")
-"""
+    raise Failure(CODE, "The operation was aborted")
+""".replace("CODE", str(code))
 
     async def test():
         async with talking(scripted(script, tmp_path), str(project)) as talk:
             key = await talk.ask("x")
+            if is_reloaded:
+                await until(lambda: talk.turn(key))
+                await talk.reload()
             await talk.client.cancel(talk.session)
             assert (await talk.done(key)).state == "cancelled"
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from companion.agents import AgentCommand
 from companion.backends.acp import decoder, schema
-from companion.backends.acp.client import AgentClient
 from companion.backends.acp.errors import EndedError
 from companion.backends.acp.lines import Lines, TooLong
 from companion.backends.wire import read
@@ -20,8 +19,7 @@ from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import Envelope, TurnCompleted
 from companion.conversation.snapshot import Locality
-from companion.ids import WindowId
-from tests.agent_talk import FixedEnvironment, MemoryFiles, said, scripted, talking
+from tests.agent_talk import client_of, said, scripted, talking
 
 HUGE = st.sampled_from([2**53, 10**400, -(10**400)])
 JSON = st.recursive(
@@ -124,10 +122,8 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], limit: int,
 @given(st.lists(PRINTED, max_size=12))
 def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
     async def test():
-        editor = MemoryFiles()
-        client = AgentClient(AgentCommand("Fuzzed", ("fuzzed",)), editor, WindowId(1), FixedEnvironment({}))
+        client = client_of(AgentCommand("Fuzzed", ("fuzzed",)), {})
         client._session.id = "s"
-        client._services = client._made({})
         conversation = Conversation()
         sent: list[bytes] = []
         client._peer._write = sent.append

@@ -17,10 +17,12 @@ from companion.backends.acp.files import Edited, Files
 from companion.backends.acp.outputs import Outputs
 from companion.backends.acp.proposals import Replacement, place
 from companion.backends.acp.services import MAX_REFUSALS
+from companion.backends.acp.workplace import Workplace
 from companion.backends.updates import decode_permission
 from companion.backends.wire import MAX_NAME
 from companion.conversation.events import PermissionRequest
 from companion.conversation.forms import Form, Values
+from companion.exclusion import Told
 from companion.ids import WindowId
 from tests.agent_talk import MemoryFiles, run, said, scripted, talking, until
 
@@ -61,7 +63,7 @@ def test_an_edited_proposal_that_was_written_is_looked_at_again_after_a_reload(t
     path = tmp_path / "a.txt"
 
     def files() -> Files:
-        return Files(MemoryFiles(), WindowId(1), lambda: "A", str(tmp_path), lambda _: None)
+        return Files(MemoryFiles(), WindowId(1), lambda: "A", Workplace(str(tmp_path)), lambda _: None, Told)
 
     async def test():
         before, after = files(), files()

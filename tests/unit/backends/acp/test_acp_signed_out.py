@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.agent_talk import run, scripted, until
 
 from ...chats.agent_room import chatting
 from ...chats.chatting import CHAT
+from ...chats.test_chats_handover import reloads
 from .test_acp_sign_in import SCRIPT
 
 FIRST = """
@@ -111,5 +113,43 @@ def test_a_prompt_that_runs_after_a_login_elsewhere_is_not_one_that_waits_for_it
             assert room.chats._registry[CHAT]._held == {}
             (tmp_path / "script.py.go").touch()
             await until(lambda: room.render.status.running is None)
+
+    run(test())
+
+
+EXPIRES = """
+def session_prompt(params):
+    if sum(each.get("method") == "session/prompt" for each in seen) > 1:
+        say("Prompt 2 is answered.")
+        return {"stopReason": "end_turn"}
+    if params["prompt"][0]["text"] == "pays":
+        update(sessionUpdate="tool_call", toolCallId="t", title="Pay", status="completed")
+    say("Begun.")
+    while not os.path.exists(sys.argv[1] + ".go"): time.sleep(0.001)
+    raise Failure(-32000, "Authentication required")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe belongs to the loop that has read from it")
+@pytest.mark.parametrize("does", ["asks", "pays"])
+def test_a_sign_in_that_expires_after_a_reload_in_a_turn_is_asked_for(project: Path, tmp_path: Path, does: str):
+    async def test():
+        (tmp_path / "script.py.in").touch()
+        async with reloads(project, tmp_path, SCRIPT + EXPIRES) as there:
+            there.room.say(does)
+            await there.room.shows("Begun.")
+            await there.reload()
+            there.go()
+            room = there.room
+            await room.shows("A wants you to sign in.")
+            await until(lambda: room.render.status.connection.wants_sign_in)
+            if does == "pays":
+                await room.shows("since a part of it is done. Sign in, then ask A to go on.")
+                await until(lambda: room.render.status.last == "failed")
+            await room.chats.sign_in.authenticate(CHAT, "g")
+            if does == "pays":
+                room.say("go on")
+            await room.shows("Prompt 2 is answered.")
+            assert ("a part of it is done" in room.text) == (does == "pays")
 
     run(test())

@@ -10,13 +10,11 @@ import pytest
 
 from companion.agents import AgentCommand
 from companion.backends.acp import session as session_module
-from companion.backends.acp.client import AgentClient
 from companion.backends.acp.peer import Params, Peer
 from companion.backends.surroundings import Surroundings
 from companion.conversation.snapshot import Message
-from companion.ids import WindowId
 from companion.mcp_servers import McpServer, read_mcp_servers
-from tests.agent_talk import AgentTalk, FixedEnvironment, MemoryFiles, run, said, scripted, talking, until
+from tests.agent_talk import AgentTalk, FixedEnvironment, client_of, run, said, scripted, talking, until
 from tests.parts import has
 
 REMEMBERS = """
@@ -255,7 +253,7 @@ def session_load(params):
     async def test():
         async with talking(scripted(REMEMBERS + script, tmp_path), str(project)) as talk:
             with pytest.raises(Exception, match="didn't answer"):
-                await talk.client._session.load(talk.session, talk.folder)
+                await talk.client.load(talk.session)
             talk.client._session.id = "s"
             messages = await told(talk)
             [load] = [each for each in messages if each["method"] == "session/load"]
@@ -282,7 +280,7 @@ def session_prompt(params):
             left = await talk.client.leave()
             if left is None:
                 return  # Windows starts it again
-            follower = AgentClient(AgentCommand("The agent", ("x",)), MemoryFiles(), WindowId(1), FixedEnvironment({}))
+            follower = client_of(AgentCommand("The agent", ("x",)), {})
             await follower.take_over(left)
             follower._peer.notify("_go", {})
             await until(lambda: "text='[]'" in str(follower.unread))
