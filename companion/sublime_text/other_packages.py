@@ -25,6 +25,6 @@ def enable(name: str) -> None:
     sublime.save_settings(PREFERENCES)
 
 
-def _disabled() -> list[object]:
+def _disabled() -> list[str]:
     names = sublime.load_settings(PREFERENCES).get(_DISABLED)
-    return list(names) if isinstance(names, list) else []
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
