@@ -54,7 +54,7 @@ class Told:
     def summary(self) -> str:
         """What is told, in words."""
         what = {"all": "names, cursor and selected text", "files": "names and cursor, no text", "off": "nothing"}
-        but = ", ".join(map(_short, self.exclude[:SHOWN])) + (", …" if len(self.exclude) > SHOWN else "")
+        but = ", ".join(map(shortened, self.exclude[:SHOWN])) + (", …" if len(self.exclude) > SHOWN else "")
         return f"{what[self.level]}; never {but}" if but else what[self.level]
 
     def is_excluded(
@@ -140,18 +140,18 @@ def read_globs(value: object) -> tuple[tuple[str, ...], list[str]]:
 def _read_glob(item: object) -> tuple[str | None, str | None]:
     """The glob to use, and what is wrong with it."""
     if not isinstance(item, str) or not item.strip() or "\0" in item:
-        shown = f"“{_short(item)}”" if isinstance(item, str) else "something other than a string"
+        shown = f"“{shortened(item)}”" if isinstance(item, str) else "something other than a string"
         return None, f"“context_exclude” holds {shown}, which is not a glob; the default globs are used as well."
     glob = item.strip()
     if glob.startswith("!"):
         why = "but no glob brings a file back; the default globs are used as well."
-        return None, f"“context_exclude” holds “{_short(glob)}”, {why}"
+        return None, f"“context_exclude” holds “{shortened(glob)}”, {why}"
     widened = "/".join(map(_widened, _SEPARATOR.split(glob)))
     if widened == "/".join(_SEPARATOR.split(glob)):
         return glob, None
     return (
         widened,
-        f"“context_exclude” holds “{_short(glob)}”, which is not a glob; “{_short(widened)}” is used instead.",
+        f"“context_exclude” holds “{shortened(glob)}”, which is not a glob; “{shortened(widened)}” is used instead.",
     )
 
 
@@ -165,8 +165,9 @@ def _widened(name: str) -> str:
     return f"{name[: unreadable.start()].rstrip('*')}*"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:39]}…"
+def shortened(text: str, most: int = 40) -> str:
+    """At most so many characters of a text, for a message."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _spellings(path: str, real: Resolve | None) -> set[str]:

@@ -20,11 +20,17 @@ class _Message(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, frozen=True)
 
 
+LONGEST_PATH = 32_767
+"""Characters. No system has a longer path."""
+
+
 def _absolute(path: str) -> str:
     if not os.path.isabs(path):
         raise ValueError("must be an absolute path")
     if "\0" in path:
         raise ValueError("must not hold a NUL character")
+    if len(path) > LONGEST_PATH:
+        raise ValueError(f"must not be longer than {LONGEST_PATH} characters")
     return path
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 from .actions import read_actions
 from .agents import PRESETS, AgentCommand, read_agents
-from .exclusion import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, stricter
+from .exclusion import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, shortened, stricter
 from .mcp_servers import McpServer, read_mcp_servers
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
@@ -369,7 +369,7 @@ def _shown(value: object) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return f"“{value if len(value) <= 40 else value[:39] + '…'}”"
+            return f"“{shortened(value)}”"
         case int() | float():
             return str(value)
         case list():

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..platforms import programs
 
@@ -48,6 +48,9 @@ _PASSING = (
 """What git says if the machine lacks something, or the folder has gone."""
 _OF_ONE_FILE = re.compile(r'error: (?:open|readlink)\("[^\n]*"\): Permission denied$', re.MULTILINE)
 """What git says of a file of the project that it may not read: that says nothing of the store or the machine."""
+_PATHS = 200
+_CHARACTERS = 24_000
+"""That one command line has of paths."""
 _KEPT_VARIABLES = ("SYSTEMROOT", "WINDIR", "TEMP", "TMP", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
@@ -166,3 +169,25 @@ class Git:
 def _is_passing(said: str) -> bool:
     rest = _OF_ONE_FILE.sub("", said)
     return any(words in rest for words in _PASSING)
+
+
+def names_in(printed: bytes) -> list[str]:
+    """The paths that a command with `-z` prints."""
+    return [os.fsdecode(name) for name in printed.split(b"\0")[:-1]]
+
+
+def joined(paths: Iterable[str]) -> bytes:
+    """Paths for the standard input of a command with `-z`."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Paths in parts that a command line takes: Windows has 32,767 characters for one."""
+    part: list[str] = []
+    for path in paths:
+        if part and (len(part) == _PATHS or sum(map(len, part)) + len(part) + len(path) > _CHARACTERS):
+            yield part
+            part = []
+        part.append(path)
+    if part:
+        yield part

@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import shutil
+from collections.abc import Generator
 from dataclasses import dataclass
 
 from ..platforms.files import make_private_folders, rename
@@ -182,12 +183,16 @@ class LinkedObjects:
             if found.st_nlink > 1:
                 self._times[path] = found.st_atime_ns, found.st_mtime_ns
 
-    def restore_times(self) -> None:
+    @contextlib.contextmanager
+    def untouched(self) -> Generator[None]:
         """Git marks an object that it comes across again as fresh, by its time. The person's files keep theirs."""
-        for path, (read, written) in self._times.items():
-            with contextlib.suppress(OSError):
-                if os.stat(path).st_mtime_ns != written:
-                    os.utime(path, ns=(read, written))
+        try:
+            yield
+        finally:
+            for path, (read, written) in self._times.items():
+                with contextlib.suppress(OSError):
+                    if os.stat(path).st_mtime_ns != written:
+                        os.utime(path, ns=(read, written))
 
 
 def _names(folder: str) -> list[str]:

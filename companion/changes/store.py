@@ -11,17 +11,19 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from ..platforms.files import make_private_folders
 from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Difference, Entry, TreeSnapshot
-from .git import Git, GitError, GitStoppedError
+from .git import Git, GitError, GitStoppedError, batches, names_in
 from .merging import merged_by, without_conflict
 from .modes import Modes
 from .own_index import own_entries, written_index
 from .project import LinkedObjects, Repository, repository
+from .store_index import StoreIndex
 
 MANY_FILES = 200_000
 MANY_BYTES = 5 * 1024**3
@@ -79,6 +81,7 @@ class Store:
         self._attributes: list[str] = []
         """The files with attributes in the folder."""
         self._links = LinkedObjects(path)
+        self._index = StoreIndex(path, root, os.path.join(path, _RULES), git, self._links)
         self._written: dict[str, int] = {}
         """When the files of the last look were written, in nanoseconds."""
         self._failed: dict[str, tuple[int, ...]] = {}
@@ -118,8 +121,8 @@ class Store:
         """The ignore rules as they are now, from the `.gitignore` files that hold; `above` are those of elsewhere."""
         self._write_file(_RULES, above)
         standard = ("--exclude-per-directory=.gitignore", "-X", os.path.join(self.path, _RULES))
-        found = _names(self._git.run("ls-files", "-z", "-c", "-o", *standard))
-        ignored = _names(self._git.run("ls-files", "-z", "-o", "-i", "--directory", *standard))
+        found = names_in(self._git.run("ls-files", "-z", "-c", "-o", *standard))
+        ignored = names_in(self._git.run("ls-files", "-z", "-o", "-i", "--directory", *standard))
         self._attributes = [name for name in found if name.rpartition("/")[2] == ".gitattributes"]
         self._ignored = [name.rstrip("/") for name in ignored if name.endswith("/")]
         inside = [f"{name}/.gitignore" for name in self._ignored]
@@ -166,19 +169,18 @@ class Store:
 
     def note_modes(self) -> None:
         """Find the permissions of all files of the last look, as those of a baseline."""
-        self.modes.begin(self.root, (*_names(self._git.run("ls-files", "-z", "-c")), *self._beside))
+        self.modes.begin(self.root, (*self._index.files(), *self._beside))
 
     def drop_ignored(self, rules: bytes) -> None:
         """Forget the files that the rules leave out by now."""
         self._write_file(_RULES, rules)
-        if ignored := self._git.run("ls-files", "-z", "-c", "-i", "-X", os.path.join(self.path, _RULES)):
-            self._git.run("update-index", "-z", "--force-remove", "--stdin", given=ignored)
+        self._index.drop_ignored()
 
     def empty_folders(self, rules: bytes) -> list[str]:
         """The folders without a file in them, after a look. Each ends with a slash."""
         self._write_file(_RULES, rules)
         listed = self._git.run("ls-files", "-z", "-o", "--directory", "-X", os.path.join(self.path, _RULES))
-        return [name for name in _names(listed) if name.endswith("/")]
+        return [name for name in names_in(listed) if name.endswith("/")]
 
     def look(
         self, rules: bytes, *, objects: Repository | None = None, may_be_large: bool = True, since: int = 0
@@ -188,28 +190,26 @@ class Store:
         `objects` is the repository whose objects are used instead of copies, `since` a time in nanoseconds. Raises
         TooLargeError, GitError.
         """
+        began = time.time_ns()
         self._write_file(_RULES, rules)
-        listed = self._git.run("ls-files", "-z", "-t", "-m", "-d", "-o", "-X", os.path.join(self.path, _RULES))
-        gone: set[str] = set()
-        seen: set[str] = set()
-        new: set[str] = set()
-        groups = {b"R": gone, b"?": new}
-        for line in listed.split(b"\0")[:-1]:
-            groups.get(line[:1], seen).add(os.fsdecode(line[2:]))
-        gone = {path for path in gone if not self._is_hidden(path)}
-        indexed = seen - gone
-        seen |= new
+        listing = self._index.listing(rules)
+        gone = {path for path in listing.gone if not self._is_hidden(path)}
+        indexed = listing.changed - gone
+        seen = indexed | listing.untracked
         nested = {name for name in seen if name.endswith("/")}
         seen -= nested | gone
         self._written.clear()
-        add, beside, stats = self._sorted(seen, gone, new, may_be_large=may_be_large)
+        add, beside, stats = self._sorted(seen, gone, listing.untracked, may_be_large=may_be_large)
         if objects:
             self._links.link(objects)
         # A file may have grown over the limit, or can't be read any more.
         remove = gone | (indexed & beside.keys())
         if remove or add:
             self._tree = ""  # until the index is written as a whole
-        unreadable = self._update(remove, add)
+            unreadable = self._unreadable(self._index.update(listing, remove, add))
+        else:
+            unreadable = {}
+            self._index.note(listing, rules, began)
         self._written |= {path: self.written_at(path) for path in add}  # it may have been written while it was read
         self._tree = self._tree or self._write_tree("index")
         beside |= unreadable
@@ -227,7 +227,7 @@ class Store:
         )
 
     def _sorted(
-        self, seen: set[str], gone: set[str], new: set[str], *, may_be_large: bool
+        self, seen: set[str], gone: set[str], new: AbstractSet[str], *, may_be_large: bool
     ) -> tuple[list[str], dict[str, Entry], dict[str, tuple[int, ...]]]:
         """The paths to add, and what is known of the others. Paths that are no files any more join the `gone` ones.
 
@@ -271,15 +271,8 @@ class Store:
         self._known = 0, 0
         return sorted(add), beside, stats
 
-    @contextlib.contextmanager
-    def _writing(self) -> Generator[None]:
-        try:
-            yield
-        finally:
-            self._links.restore_times()
-
     def _write_tree(self, index: str) -> str:
-        with self._writing():
+        with self._links.untouched():
             return self._git.run("write-tree", "--missing-ok", index=index).decode().strip()
 
     def _is_hidden(self, path: str) -> bool:
@@ -292,45 +285,15 @@ class Store:
             return False
         return False
 
-    def _update(self, remove: set[str], add: list[str]) -> dict[str, Entry]:
-        """Bring the index up to date. Returns what is known of the files that can't be read."""
-        self._remove(remove)
-        unreadable: list[str] = []
-        if add:
-            with self._writing():
-                unreadable = self._add(add)
-        self._remove(unreadable)
+    def _unreadable(self, paths: Iterable[str]) -> dict[str, Entry]:
         found: dict[str, Entry] = {}
-        for path in unreadable:
+        for path in paths:
             with contextlib.suppress(OSError):
                 stated = os.lstat(os.path.join(self.root, path))
                 self._failed[path] = (stated.st_size, stated.st_mtime_ns, stated.st_ino, stated.st_mode)
                 mode = PROGRAM if stated.st_mode & 0o100 else FILE
                 found[path] = Entry(mode, f"{stated.st_size}-{stated.st_mtime_ns}", "unreadable")
         return found
-
-    def _remove(self, paths: Collection[str]) -> None:
-        if paths:
-            self._git.run("update-index", "-z", "--force-remove", "--stdin", given=_joined(paths))
-
-    def _add(self, paths: Sequence[str]) -> list[str]:
-        """Add files to the index. Returns those that can't be read: they are no reason to miss the others."""
-        try:
-            self._git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=_joined(paths))
-        except GitStoppedError:
-            raise
-        except GitError:
-            closed = {path for path in paths if not _is_readable(os.path.join(self.root, path))}
-            if closed:
-                rest = [path for path in paths if path not in closed]
-                return [*closed, *(self._add(rest) if rest else ())]
-            if len(paths) > 1:
-                half = len(paths) // 2
-                return [*self._add(paths[:half]), *self._add(paths[half:])]
-            if not os.path.isdir(os.path.join(self.path, "objects")) or not os.path.isdir(self.root):
-                raise
-            return list(paths)
-        return []
 
     def written_at(self, path: str) -> int:
         """When a file was written, in nanoseconds of Unix time; 0 if there is none."""
@@ -369,8 +332,7 @@ class Store:
         found = {path: snapshot.beside[path] for path in paths if path in snapshot.beside}
         if rest := [path for path in paths if path not in found]:
             # The paths are literal, by the environment.
-            for start in range(0, len(rest), 200):
-                part = rest[start : start + 200]
+            for part in batches(rest):
                 for line in self._git.run("ls-tree", "-z", snapshot.tree, "--", *part).split(b"\0")[:-1]:
                     about, _, name = line.partition(b"\t")
                     mode, kind, blob = about.decode().split()
@@ -445,13 +407,13 @@ class Store:
 
     def write(self, data: bytes) -> str:
         """Copy bytes into the store; returns their id."""
-        with self._writing():
+        with self._links.untouched():
             return self._git.run("hash-object", "-w", "--no-filters", "--stdin", given=data).decode().strip()
 
     def write_file(self, path: str) -> str:
         """Copy a file of any size into the store; returns its id."""
         full = os.path.join(self.root, path)
-        with self._writing():
+        with self._links.untouched():
             return self._git.run("hash-object", "-w", "--no-filters", "--", full).decode().strip()
 
     def merge(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
@@ -479,18 +441,6 @@ def _large(path: str, mode: str) -> Entry:
     return Entry(mode, digest.hexdigest(), "large")
 
 
-def _is_readable(path: str) -> bool:
-    """Whether a file may be read. One that has gone is none that may not."""
-    try:
-        if not os.path.islink(path):
-            os.close(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)))
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return True
-
-
 def _is_id(blob: str) -> bool:
     return len(blob) == 40 and all(character in "0123456789abcdef" for character in blob)
 
@@ -500,14 +450,6 @@ def _sized(printed: bytes) -> Iterable[tuple[str, int]]:
         blob, _, size = line.partition(" ")
         if size.isdecimal():
             yield blob, int(size)
-
-
-def _names(printed: bytes) -> list[str]:
-    return [os.fsdecode(name) for name in printed.split(b"\0")[:-1]]
-
-
-def _joined(paths: Iterable[str]) -> bytes:
-    return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
 def _split(found: Iterable[Difference], beside: AbstractSet[str]) -> Iterator[Difference]:

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from ..exclusion import shortened
 from ..ids import ReviewId, WindowId
 from ..protocol import Notification
 from .disk import DiskFile, Encodings, Stamp
@@ -124,8 +125,8 @@ class Review:
 
     @property
     def name(self) -> str:
-        """The file's name."""
-        return os.path.basename(self.file_path.rstrip(os.sep)) or self.file_path
+        """The file's name, cut if it is one that no system takes."""
+        return shortened(os.path.basename(self.file_path.rstrip(os.sep)) or self.file_path, 255)
 
     @property
     def original(self) -> str:

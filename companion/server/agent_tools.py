@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from ..protocol import DiffAccepted, IdeContext, Notification, OpenDiffArguments
 from ..review.reviews import Reviews
 from ..settings import Settings
-from .knowledge import DISK, EditorKnowledge, UntoldError, answer_of
+from .knowledge import EditorKnowledge, UntoldError, answer_of
 from .new_problems import NewProblems
 from .sessions import Session
 from .tool_schemas import (
@@ -39,6 +39,8 @@ from .tool_schemas import (
 logger = logging.getLogger(__name__)
 Arguments = TypeVar("Arguments", bound=BaseModel)
 
+DISK = 5.0
+"""Seconds that getContext waits for the disks of the tabs, which may hang."""
 BUSY = "{name}: the editor, one of its packages or a disk has not answered in time. Try again."
 
 
@@ -145,7 +147,7 @@ class AgentTools:
         return OpenDiffAnswer.model_construct(**outcome)
 
     async def _get_context(self, _session: Session, _arguments: NoArguments) -> GetContextAnswer:
-        async with asyncio.timeout(DISK):  # a tab may be on a disk that hangs
+        async with asyncio.timeout(DISK):
             context = await self._context()
         return GetContextAnswer.model_validate(context.message if context else {}, by_alias=True)
 

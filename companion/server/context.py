@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,7 +124,7 @@ class Listed:
     """Whether a file that may not be told had the focus after all of these, so that none of them is active."""
 
 
-def listed(files: Sequence[OpenFile], told: Told, folders: Sequence[str], hanging: Collection[str] = ()) -> Listed:
+def listed(files: Iterable[OpenFile], told: Told, folders: Sequence[str], hanging: Collection[str] = ()) -> Listed:
     """The files that exist on disk and are not excluded, without duplicates, at most MAX_FILES.
 
     Reads from the disk, so this is not for an event loop. `hanging` are paths that are not looked at, nor told.

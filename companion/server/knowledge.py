@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from ..exclusion import Told, is_encodable
+from ..exclusion import Told, is_encodable, shortened
 from ..ids import WindowId
 from ..problems.diagnostic import SEVERITIES, Diagnostic
 from ..problems.quiet import LONGEST, settled
@@ -20,7 +20,8 @@ from ..problems.shown import ShownProblems
 from ..settings import Settings
 from .context import MAX_SELECTED, cut
 from .new_problems import Looked
-from .port import Selection, SymbolPlaces, SymbolQuestion, ToolSource
+from .port import Selection, SymbolQuestion, ToolSource
+from .tab_looks import TabLooks
 from .tool_schemas import (
     DiagnosticAnswer,
     FindReferencesArguments,
@@ -41,8 +42,6 @@ from .tool_schemas import (
 
 T = TypeVar("T")
 
-DISK = 5.0
-"""Seconds that a tool waits for the disk, which may hang."""
 OFF = "The user's setting “context” is “off”: this editor tells nothing of its files."
 GONE = "The editor's window is closed."
 EXCLUDED = "The user's setting “context_exclude” keeps {path} back."
@@ -53,39 +52,42 @@ class UntoldError(Exception):
 
 
 class EditorKnowledge:
-    """Answers for one window."""
+    """Answers for one window. What a disk that hangs holds is left out; the rest is told."""
 
     def __init__(
         self,
         window: WindowId,
         source: ToolSource,
+        looks: TabLooks,
         settings: Callable[[], Settings],
         folders: Callable[[], Sequence[str]],
     ) -> None:
         """`settings` and `folders` are those of the window."""
         self._window = window
         self._source = source
+        self._looks = looks
         self._settings = settings
         self._folders = folders
 
     async def diagnostics(self, arguments: GetDiagnosticsArguments) -> GetDiagnosticsAnswer:
         """The tool getDiagnostics."""
         told, offset = self._told(), arguments.offset
-        if arguments.paths is not None:
-            await self._check(told, arguments.paths)
-        paths = None if arguments.paths is None else await self._as_open(arguments.paths)
+        asked = arguments.paths
+        checked = asked if asked is None else await self._checked(told, asked)
+        paths = checked if checked is None else await self._as_open(checked)
         shown, is_settled = await settled(lambda: self._shown(paths), arguments.wait_seconds)
         if shown is None:
             raise UntoldError(GONE)
         grave = SEVERITIES[: SEVERITIES.index(arguments.severity) + 1]
-        found = [each for each in await self.listed(shown, told) if each.severity in grave]
+        listed, is_whole = await self._listed(shown, told)
+        found = [each for each in listed if each.severity in grave]
         page, following = _page(found, offset, arguments.limit)
         return GetDiagnosticsAnswer(
             diagnostics=[answer_of(each, told) for each in page],
             total=len(found),
             next_cursor=following,
             provider=shown.provider,
-            is_settled=is_settled,
+            is_settled=is_settled and is_whole and checked == asked,
             not_open=list(shown.unchecked),
         )
 
@@ -95,21 +97,28 @@ class EditorKnowledge:
         A file that is not there has none. Raises TimeoutError if nobody has looked at its last change in that time.
         """
         told = self._settings().told
-        if not told.has_files or await _on_disk(lambda: told.is_excluded(path, self._folders())):
+        if not told.has_files or await self._is_excluded(told, path):
             return None
         paths = await self._as_open([path])
         shown, _ = await settled(lambda: self._shown(paths), seconds)
         if shown is None or not shown.files:
             return None
         if shown.unchecked:
-            return None if await _on_disk(lambda: os.path.lexists(path)) else Looked(shown.provider, ())
+            return None if await self._looks.one(path, os.path.lexists) else Looked(shown.provider, ())
         if shown.awaited:
             raise TimeoutError
-        return Looked(shown.provider, await self.listed(shown, told))
+        listed, is_whole = await self._listed(shown, told)
+        if not is_whole:
+            raise TimeoutError
+        return Looked(shown.provider, listed)
 
-    async def listed(self, shown: ShownProblems, told: Told) -> list[Diagnostic]:
-        """The problems that may be told."""
-        return [each for each in await _on_disk(lambda: shown.diagnostics(told)) if is_encodable(each.path)]
+    async def _listed(self, shown: ShownProblems, told: Told) -> tuple[list[Diagnostic], bool]:
+        """The problems that may be told, and whether each disk has answered."""
+        files = [file for file in shown.files if file.rows and is_encodable(file.path)]
+        excluded = await self._excluded(told, (file.path for file in files), shown.folders)
+        allowed = replace(shown, files=[file for file in files if excluded.get(file.path) is False])
+        is_whole = all(file.path in excluded for file in files)
+        return await asyncio.to_thread(allowed.diagnostics), is_whole
 
     async def open_files(self, arguments: GetOpenFilesArguments) -> GetOpenFilesAnswer:
         """The tool getOpenFiles."""
@@ -117,10 +126,8 @@ class EditorKnowledge:
         tabs = await self._source.tabs(self._window)
         if tabs is None:
             raise UntoldError(GONE)
-        folders = self._folders()
-        allowed = await _on_disk(
-            lambda: [each for each in tabs if is_encodable(each.path) and not told.is_excluded(each.path, folders)]
-        )
+        excluded = await self._excluded(told, (each.path for each in tabs))
+        allowed = [each for each in tabs if is_encodable(each.path) and excluded.get(each.path) is False]
         page, following = _page(allowed, offset, arguments.limit)
         files = [
             TabAnswer(
@@ -138,9 +145,7 @@ class EditorKnowledge:
         """The tool getSelection."""
         told = self._told()
         found = await self._source.selected(self._window, MAX_SELECTED if told.has_text else 0)
-        if found is None or not is_encodable(found.path):
-            return GetSelectionAnswer(path=None, selections=[])
-        if await _on_disk(lambda: told.is_excluded(found.path, self._folders())):
+        if found is None or not is_encodable(found.path) or await self._is_excluded(told, found.path):
             return GetSelectionAnswer(path=None, selections=[])
         selections = [
             SelectionAnswer(start=_place(start), end=_place(end), text=_text(start.text, told), is_cut=is_cut)
@@ -157,7 +162,7 @@ class EditorKnowledge:
         if not arguments.name and arguments.path is None:
             raise UntoldError("findReferences: it needs a name, or a path with a line and a character.")
         if arguments.path is not None:
-            await self._check(self._told(), [arguments.path])
+            await self._check(self._told(), arguments.path)
         [path] = await self._as_open([arguments.path]) if arguments.path else [""]
         question = SymbolQuestion(arguments.name, path, arguments.line, arguments.character, wants_references=True)
         return await self._symbols(question, arguments.offset, arguments.limit)
@@ -169,37 +174,28 @@ class EditorKnowledge:
             raise UntoldError(GONE)
         if found.why_none:
             raise UntoldError(found.why_none)
-        allowed = await _on_disk(lambda: self._allowed(found, told))
+        excluded = await self._excluded(told, (each.path for each in found.places))
+        allowed = [each for each in found.places if is_encodable(each.path) and excluded.get(each.path) is False]
         page, following = _page(allowed, offset, limit)
-        return SymbolsAnswer(places=page, total=len(allowed), next_cursor=following, provider=found.provider)
-
-    def _allowed(self, found: SymbolPlaces, told: Told) -> list[SymbolAnswer]:
-        folders = self._folders()
-        excluded: dict[str, bool] = {}
-        places: list[SymbolAnswer] = []
-        for each in found.places:
-            if each.path not in excluded:
-                excluded[each.path] = not is_encodable(each.path) or told.is_excluded(each.path, folders)
-            if not excluded[each.path]:
-                name, container = (each.name, each.container) if told.has_text else ("", "")
-                places.append(
-                    SymbolAnswer(
-                        path=each.path,
-                        line=each.line,
-                        character=each.character,
-                        name=name,
-                        kind=each.kind,
-                        container=container,
-                    )
-                )
-        return places
+        places = [
+            SymbolAnswer(
+                path=each.path,
+                line=each.line,
+                character=each.character,
+                name=each.name if told.has_text else "",
+                kind=each.kind,
+                container=each.container if told.has_text else "",
+            )
+            for each in page
+        ]
+        return SymbolsAnswer(places=places, total=len(allowed), next_cursor=following, provider=found.provider)
 
     async def show(self, arguments: OpenFileArguments) -> OpenFileAnswer:
         """The tool openFile."""
         path = _normal(arguments.path)
-        await self._check(self._settings().told, [path])
-        if not await _on_disk(lambda: os.path.isfile(path)):
-            raise UntoldError(f"openFile: {path} is no file.")
+        await self._check(self._settings().told, path)
+        if not await self._looks.one(path, os.path.isfile):
+            raise UntoldError(f"openFile: {shortened(path, 300)} is no file.")
         is_shown = await self._source.show_place(self._window, path, arguments.line)
         return OpenFileAnswer(is_shown=is_shown)
 
@@ -209,26 +205,52 @@ class EditorKnowledge:
             raise UntoldError(OFF)
         return told
 
-    async def _check(self, told: Told, paths: Sequence[str]) -> None:
+    async def _check(self, told: Told, path: str) -> None:
+        if await self._is_excluded(told, path):
+            raise UntoldError(EXCLUDED.format(path=path))
+
+    async def _checked(self, told: Told, paths: Sequence[str]) -> list[str]:
+        """Those whose disks answer. Raises UntoldError for an excluded one, and TimeoutError if no disk answers."""
+        excluded = await self._excluded(told, paths)
+        if hidden := next((path for path in excluded if excluded[path]), None):
+            raise UntoldError(EXCLUDED.format(path=hidden))
+        if paths and not excluded:
+            raise TimeoutError
+        return [path for path in paths if path in excluded]
+
+    async def _is_excluded(self, told: Told, path: str) -> bool:
         folders = self._folders()
-        excluded = await _on_disk(lambda: next((each for each in paths if told.is_excluded(each, folders)), None))
-        if excluded is not None:
-            raise UntoldError(EXCLUDED.format(path=excluded))
+        return await self._looks.one(path, lambda path: told.is_excluded(path, folders))
+
+    async def _excluded(
+        self, told: Told, paths: Iterable[str], folders: Sequence[str] | None = None
+    ) -> dict[str, bool]:
+        """Whether each path is excluded, without those whose disks hang."""
+        roots = self._folders() if folders is None else folders
+        return await self._looks.each(paths, lambda path: told.is_excluded(path, roots))
 
     async def _as_open(self, paths: Sequence[str]) -> list[str]:
-        """Normal paths, each once; a file that a tab shows in the tab's spelling, in which everybody knows it here."""
+        """Normal paths, each once; a file that a tab shows in the tab's spelling, in which everybody knows it here.
+
+        A link leads to such a file, or its path differs in what the disk ignores, such as upper case.
+        """
         wanted = list(dict.fromkeys(map(_normal, paths)))
         tabs = [tab.path for tab in await self._source.tabs(self._window) or ()]
-        if not set(wanted) - set(tabs):
+        other = [path for path in wanted if path not in tabs]
+        if not other:
             return wanted
-        return await _on_disk(lambda: list(dict.fromkeys(_as_open(path, tabs) for path in wanted)))
+        found = await self._looks.each([*other, *tabs], _identity)
+        by_identity = {identity: tab for tab in reversed(tabs) if (identity := found.get(tab))}
+        spelled = {path: by_identity.get(identity, path) for path in other if (identity := found.get(path))}
+        return list(dict.fromkeys(spelled.get(path, path) for path in wanted))
 
     async def _shown(self, paths: Sequence[str] | None) -> ShownProblems | None:
         shown = await self._source.shown_problems(self._window, paths)
         if shown is None or not paths:
             return shown
         is_open = [path for path in paths if path not in shown.unchecked]
-        unseen = await _on_disk(lambda: [path for path in is_open if _is_unseen(path, shown.seen.get(path, 0.0))])
+        found = await self._looks.each(is_open, lambda path: _is_unseen(path, shown.seen.get(path, 0.0)))
+        unseen = [path for path in found if found[path]]
         return replace(shown, awaited=tuple(dict.fromkeys([*shown.awaited, *unseen])))
 
 
@@ -263,16 +285,13 @@ def _normal(path: str) -> str:
     return os.path.normpath(path)
 
 
-def _as_open(path: str, tabs: Sequence[str]) -> str:
-    """The tab of a file: a link leads to it, or its path differs in what the disk ignores, such as upper case."""
-    return path if path in tabs else next((each for each in tabs if _is_same(each, path)), path)
-
-
-def _is_same(one: str, other: str) -> bool:
+def _identity(path: str) -> tuple[int, int] | None:
+    """What is the same for all paths of a file; None if there is none."""
     try:
-        return os.path.samefile(one, other)
+        found = os.stat(path)
     except (OSError, ValueError):
-        return False
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _text(text: str, told: Told) -> str:
@@ -287,8 +306,3 @@ def _page(found: Sequence[T], offset: int, limit: int) -> tuple[list[T], str | N
     """A page, and the cursor of the one after it."""
     end = offset + limit
     return list(found[offset:end]), str(end) if end < len(found) else None
-
-
-def _on_disk(look: Callable[[], T]) -> Awaitable[T]:
-    """What reads links from a disk, which may hang. Raises TimeoutError then."""
-    return asyncio.wait_for(asyncio.to_thread(look), DISK)

@@ -1,18 +1,18 @@
-"""Looks at the files of a window's tabs, some of which may be on a disk that hangs."""
+"""Looks at files on disk, such as those of a window's tabs, some of which may be on a disk that hangs."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ..exclusion import Told
-from .context import CANDIDATES, Listed
+from .context import CANDIDATES, Listed, listed
 from .port import OpenFile
 
 T = TypeVar("T")
-Look = Callable[[Sequence[OpenFile], Told, Sequence[str], Collection[str]], Listed]
-"""As `context.listed`."""
+Look = Callable[[Iterable[str], Collection[str]], T]
+"""Looks at some paths, one after the other, without those that it gets besides."""
 
 LIMIT = 1.5
 """Seconds after which a disk counts as one that hangs. An agent that asks for the context waits for 5."""
@@ -21,40 +21,83 @@ MOST = 16
 
 
 class TabLooks:
-    """Leaves out each file whose disk does not answer, until it does: it may be excluded, and is told to nobody."""
+    """Leaves out each file whose disk does not answer, until it does: it may be excluded, and is told to nobody.
+
+    A call takes three times LIMIT seconds at most.
+    """
 
     def __init__(self) -> None:
-        self._hanging: dict[str, asyncio.Task[Listed]] = {}
+        self._hanging: dict[str, asyncio.Task[Any]] = {}
         """The looks that have not ended, by the paths of their files."""
         self._running: set[asyncio.Task[Any]] = set()
 
-    async def listed(self, look_at: Look, files: Sequence[OpenFile], told: Told, folders: Sequence[str]) -> Listed:
-        """The files that may be told, after three times LIMIT seconds at most."""
+    async def listed(self, files: Sequence[OpenFile], told: Told, folders: Sequence[str]) -> Listed:
+        """The files that may be told."""
+        by_path = {file.path: file for file in reversed(files)}
+
+        def look(paths: Iterable[str], hanging: Collection[str]) -> Listed:
+            return listed((by_path[path] for path in paths), told, folders, hanging)
+
+        found = await self._look(list(dict.fromkeys(file.path for file in files)), look)
+        return found or Listed(hides_latest=True)
+
+    async def each(self, paths: Iterable[str], look_at: Callable[[str], T]) -> dict[str, T]:
+        """What a look at each path gives, in their order. Raises TimeoutError if too many disks hang."""
+
+        def look(paths: Iterable[str], hanging: Collection[str]) -> dict[str, T]:
+            return {path: look_at(path) for path in paths if path not in hanging}
+
+        found = await self._look(list(dict.fromkeys(paths)), look)
+        if found is None:
+            raise TimeoutError
+        return found
+
+    async def one(self, path: str, look_at: Callable[[str], T]) -> T:
+        """What a look at a path gives. Raises TimeoutError if its disk hangs."""
+        found = await self.each([path], look_at)
+        if path not in found:
+            raise TimeoutError
+        return found[path]
+
+    async def _look(self, paths: Sequence[str], look: Look[T]) -> T | None:
         for is_again in (False, True):
             if len(self._running) >= MOST:
                 break
-            look = self._begin(asyncio.to_thread(look_at, files, told, folders, frozenset(self._hanging)))
-            await asyncio.wait([look], timeout=LIMIT)
-            if look.done():
-                return look.result()
+            steps = _Steps(paths)
+            task = asyncio.create_task(asyncio.to_thread(look, steps, frozenset(self._hanging)))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+            await asyncio.wait([task], timeout=LIMIT)
+            if task.done():
+                return task.result()
             if not is_again:
-                await self._find_hanging(look_at, files, told, folders)
-        return Listed(hides_latest=True)
+                await self._find_hanging(paths[steps.at :], look)
+        return None
 
-    async def _find_hanging(self, look_at: Look, files: Sequence[OpenFile], told: Told, folders: Sequence[str]) -> None:
+    async def _find_hanging(self, paths: Sequence[str], look: Look[Any]) -> None:
         """Look at each file on a thread of its own."""
-        looks: list[asyncio.Task[Listed]] = []
-        for file in files[: 2 * CANDIDATES]:
-            if file.path not in self._hanging:
-                look = asyncio.create_task(asyncio.to_thread(look_at, [file], told, folders, ()))
-                self._hanging[file.path] = look
-                look.add_done_callback(lambda _, path=file.path: self._hanging.pop(path))
-                looks.append(look)
-        if looks:
-            await asyncio.wait(looks, timeout=LIMIT)
+        looks = {
+            asyncio.create_task(asyncio.to_thread(look, [path], ())): path
+            for path in paths[: 2 * CANDIDATES]
+            if path not in self._hanging
+        }
+        if not looks:
+            return
+        _, late = await asyncio.wait(looks, timeout=LIMIT)
+        for task in late:
+            self._hanging[looks[task]] = task
+            task.add_done_callback(lambda _, path=looks[task]: self._hanging.pop(path, None))
 
-    def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        task = asyncio.create_task(work)
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return task
+
+class _Steps:
+    """Paths, one after the other."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+        self.at = 0
+        """The place of the one that is looked at."""
+
+    def __iter__(self) -> Iterator[str]:
+        for place, path in enumerate(self._paths):
+            self.at = place
+            yield path

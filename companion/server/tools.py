@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from starlette.requests import Request
 
 from .. import __version__
+from ..exclusion import shortened
 from ..ids import WindowId
 from ..protocol import (
     CloseDiffArguments,
@@ -136,7 +137,7 @@ class Tools:
     async def _refusal(self, session: Session, path: str) -> str:
         """Why no diff of a path opens; empty if it does."""
         if why := await asyncio.to_thread(refusal, path):
-            return f"openDiff: filePath: {path} {why}"
+            return f"openDiff: filePath: {shortened(path, 300)} {why}"
         if self._sessions.is_left:
             return LEFT
         return "" if session in self._sessions else OVER

@@ -27,7 +27,8 @@ from ..review.left_reviews import Unclaimed
 from ..review.review import Owner
 from ..review.reviews import Reviews
 from ..settings import Settings
-from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_context, listed
+from . import sessions
+from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_context
 from .endpoint import Endpoint
 from .http.app import App
 from .http.connections import HttpServer
@@ -95,7 +96,9 @@ class WindowServer:
         )
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
-        knowledge = EditorKnowledge(endpoint.window, editor, lambda: self.settings, lambda: self.endpoint.folders)
+        knowledge = EditorKnowledge(
+            endpoint.window, editor, self._tabs, lambda: self.settings, lambda: self.endpoint.folders
+        )
         self.news = NewProblems(knowledge.look)
         """What the agents' changes have made."""
         self._app = App(
@@ -164,7 +167,9 @@ class WindowServer:
                 inherited, self.endpoint.connections = self.endpoint.connections, []
                 await self._server.open(self.endpoint.listener, inherited)
                 self.started.set_result(None)
+                ending = self._loop.call_later(sessions.IDLE_MODEL, self._app.forget_models)
                 await self._is_over.wait()
+                ending.cancel()
         except Exception as error:
             if self.started.done():
                 raise
@@ -295,6 +300,8 @@ class WindowServer:
         name = self.endpoint.dismiss(token)
         if name in self.endpoint.guests.values():
             return  # another chat with the same agent
+        if name:
+            self._app.forget_agent(name)
         for session in self.sessions:
             if session.is_agent and session.cli == name:
                 self.sessions.end(session.identifier)
@@ -312,7 +319,7 @@ class WindowServer:
             return None
         self._shown.answered(question, state)
         told = self.settings.told  # after the editor's answer: a change that it has found is here before that
-        known = await self._tabs.listed(listed, self._shown.files(), told, state.folders)
+        known = await self._tabs.listed(self._shown.files(), told, state.folders)
         folders = state.folders or tuple(dict.fromkeys(file.folder for file in known.files))
         if folders != self.endpoint.folders and not self._is_closing:
             self.endpoint.folders = folders

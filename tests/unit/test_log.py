@@ -15,7 +15,7 @@ from companion.ids import WindowId
 from companion.log import Log
 from companion.protocol import OpenDiffArguments
 
-from .conftest import Running
+from .conftest import Running, until
 
 OURS = logging.getLogger("companion.review.reviews")
 SDK = logging.getLogger("mcp.server")
@@ -123,3 +123,19 @@ def test_a_whole_session_shows_no_secret(
     assert f"Qwen Code opens a diff of {path}" in shown
     for secret in (lock["authToken"], old.strip(), new.strip(), "and edited"):
         assert secret not in shown
+
+
+@pytest.mark.parametrize("length", [30_000, 100_000])
+def test_a_path_that_no_system_has_is_neither_logged_nor_said_whole(
+    debugging: Log, lines: list[str], stormy: object, running: Running, project: Path, length: int
+):
+    """The console, the status report and the CLI's own log get a part of it."""
+    path = str(project / ("x" * length))
+    with running.cli() as cli:
+        cli.connect()
+        answers = [cli.tool("openDiff", filePath=path, newContent="new\n")]
+        until(lambda: answers[0]["result"]["isError"] or running.editor.said)
+        answers.append(cli.tool("closeDiff", filePath=path))
+    said = [message for message, _ in running.editor.said]
+    assert max(map(len, [*lines, *said, *map(str, answers)])) < 3000
+    assert any(each["result"]["isError"] for each in answers) == (length == 100_000)

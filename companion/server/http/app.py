@@ -27,6 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...clis.families import FAMILIES
 from ...protocol import outcome
+from .. import sessions as sessions_module
 from ..agent_tools import failed
 from ..endpoint import Endpoint
 from ..sessions import CliSessions, InFlight, Session, Stream
@@ -70,6 +71,7 @@ class App:
         self._sessions = sessions
         self._tools = tools
         self._resumed = ResumedSessions(endpoint.sessions, self._open_again)
+        self.forget_models(keep=sessions_module.IDLE_AGENTS)
         self._hosts = frozenset(f"{name}:{endpoint.port}" for name in HOSTS)
         self._bodies = Bodies()
         self._requests = InFlight()
@@ -182,6 +184,14 @@ class App:
         elif cancel := self._endpoint.calls.get(session.known_as, {}).pop(number, None):
             cancel()
 
+    def forget_models(self, keep: int = 0) -> None:
+        """The models that were connected before the reload and have asked nothing since are gone, but the last few."""
+        self._resumed.drop(lambda name: name.endswith(MODEL), keep)
+
+    def forget_agent(self, name: str) -> None:
+        """An agent of a chat has ended that has asked nothing since the reload."""
+        self._resumed.drop(lambda each: each == name)
+
     async def answered(self) -> None:
         """Wait until no request is being answered."""
         await self._requests.none()
@@ -194,6 +204,7 @@ class App:
         """End a session in the SDK, with the request that a client would send."""
         self._resumed.forget(session.identifier)
         await _answered(session)
+        self._endpoint.calls.pop(session.known_as, None)
         await self._ask(self.manager.handle_request, "DELETE", {"mcp-session-id": session.identifier})
 
     def _last(self, send: Send) -> Send:

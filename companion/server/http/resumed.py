@@ -66,6 +66,12 @@ class ResumedSessions:
         """The SDK's id of the session that the CLI knows by this one."""
         return self._inward.get(identifier, identifier)
 
+    def drop(self, are_gone: Callable[[str], bool], keep: int = 0) -> None:
+        """Clients with such names don't come back; all but the last `keep` sessions of theirs are over."""
+        gone = [outward for outward, family in self.waiting.items() if are_gone(family)]
+        for outward in gone[: len(gone) - keep]:
+            del self.waiting[outward]
+
     def forget(self, identifier: str) -> None:
         """A session of the SDK is over."""
         self._inward.pop(self.outward(identifier), None)
@@ -80,7 +86,7 @@ class ResumedSessions:
             if self.waiting.get(outward) == family:
                 version = headers.get("mcp-protocol-version", DEFAULT_VERSION)
                 self._inward[outward] = await self._open_again(outward, family, version)
-                del self.waiting[outward]
+                self.waiting.pop(outward, None)  # it may be dropped meanwhile
         inward = self._inward.get(outward)
         if inward is None:
             return scope, send

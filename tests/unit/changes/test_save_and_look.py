@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pytest
+
+from companion.changes.store_index import Listing, StoreIndex
 
 from .folders import AGENT, Folder
 from .work import LINES
@@ -117,13 +120,13 @@ def test_a_save_while_a_look_reads_an_agents_write_is_the_persons(folder: Folder
     began = time.time_ns()
     write_at(folder, "a.py", AGENTS, began - SECOND)
     folder.round.loaded("a.py", AGENTS)
-    add = folder.store._add  # pyright: ignore[reportPrivateUsage]
+    update = StoreIndex.update
 
-    def saved_first(paths: list[str]) -> list[str]:
+    def saved_first(index: StoreIndex, listing: Listing, remove: Collection[str], add: Sequence[str]) -> list[str]:
         write_at(folder, "a.py", BOTH, began)
-        return add(paths)
+        return update(index, listing, remove, add)
 
-    monkeypatch.setattr(folder.store, "_add", saved_first)
+    monkeypatch.setattr(StoreIndex, "update", saved_first)
     folder.look()
     monkeypatch.undo()
     folder.round.saved("a.py", [AGENT], began, began)

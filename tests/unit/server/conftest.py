@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from companion.ids import WindowId
 from companion.server import tools
+from companion.settings import Settings
 
-from ..wire import LIMIT
+from ..conftest import Running
+from ..wire import LIMIT, Cli
 
 
 @pytest.fixture
@@ -35,3 +39,16 @@ def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, 
     monkeypatch.setattr(tools, "refusal", refusal)
     yield asked, go_on
     go_on.set()
+
+
+@pytest.fixture
+def agent(running: Running) -> Iterator[Cli]:
+    """An agent that is let in."""
+
+    def offer(companion: Any) -> tuple[str, str]:
+        companion.configure(Settings(agents_use_editor=True))
+        return companion._windows[WindowId(1)].admit("My Agent")
+
+    url, token = running.do(offer)
+    with Cli({"port": int(url.split(":")[2].split("/")[0]), "authToken": token}) as cli:
+        yield cli.connect()

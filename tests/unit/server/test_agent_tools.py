@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import jsonschema
 import pytest
 
 from companion.ids import WindowId
-from companion.server import agent_tools, window
+from companion.server import agent_tools, tab_looks
 from companion.server.port import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
 from companion.settings import AGENT_TOOLS, Settings
 
@@ -29,20 +28,6 @@ from ..problems.test_shown import row
 from ..wire import LIMIT, Cli
 
 BRIDGE = Path(__file__).parents[3] / "companion" / "clis" / "mcp_bridge.mjs"
-ON = Settings(agents_use_editor=True)
-
-
-@pytest.fixture
-def agent(running: Running) -> Iterator[Cli]:
-    """An agent that is let in."""
-
-    def offer(companion: Any) -> tuple[str, str]:
-        companion.configure(ON)
-        return companion._windows[WindowId(1)].admit("My Agent")
-
-    url, token = running.do(offer)
-    with Cli({"port": int(url.split(":")[2].split("/")[0]), "authToken": token}) as cli:
-        yield cli.connect()
 
 
 def configure(running: Running, **settings: Any) -> None:
@@ -222,8 +207,8 @@ def test_a_package_that_hangs_is_an_error_for_the_agent_alone(running: Running, 
 def test_a_disk_that_hangs_is_an_error_for_the_agent_that_asks_for_the_context(
     running: Running, agent: Cli, file: str, monkeypatch: pytest.MonkeyPatch
 ):
-    answers, listed_before = threading.Event(), window.listed
-    monkeypatch.setattr(window, "listed", lambda *args: (answers.wait(LIMIT), listed_before(*args))[1])
+    answers, listed_before = threading.Event(), tab_looks.listed
+    monkeypatch.setattr(tab_looks, "listed", lambda *args: (answers.wait(LIMIT), listed_before(*args))[1])
     monkeypatch.setattr(agent_tools, "DISK", 0.1)
     try:
         running.focus(1, file)

@@ -13,9 +13,12 @@ import pytest
 
 from companion.ids import WindowId
 from companion.server import tab_looks
+from companion.server.port import SymbolPlace, SymbolPlaces, Tab
 from companion.settings import Settings
 
 from ..conftest import Running, until
+from ..problems.test_shown import row
+from ..wire import Cli
 
 SHARE = "/share-that-hangs/"
 
@@ -28,14 +31,15 @@ class Share:
         self.looks = 0
         for name in ("realpath", "isfile"):
             monkeypatch.setattr(os.path, name, self._hanging(getattr(os.path, name)))
+        monkeypatch.setattr(os, "stat", self._hanging(os.stat))
 
     def _hanging(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def look(path: Any, *args: Any, **options: Any) -> Any:
-            if not os.fspath(path).startswith(SHARE):
+            if not str(path).startswith(SHARE):
                 return call(path, *args, **options)
             self.looks += 1
             self.answers.wait(600)
-            return path if call.__name__ == "realpath" else True
+            return {"realpath": path, "isfile": True}.get(call.__name__) or call(os.curdir)
 
         return look
 
@@ -114,3 +118,48 @@ def test_a_cli_connects_while_a_share_hangs(running: Running, share: Share, proj
         told(running)
         update = stream.take("ide/contextUpdate")
         seen = [file["path"] for file in update["workspaceState"].get("openFiles", [])]
+
+
+def answered(agent: Cli, tool: str, /, **arguments: Any) -> tuple[list[str], bool]:
+    """The paths in a tool's answer, and whether it is settled; none if it is an error."""
+    answer = agent.tool(tool, **arguments)["result"].get("structuredContent", {})
+    rows = answer.get("files") or answer.get("places") or answer.get("diagnostics") or []
+    return [each["path"] for each in rows], answer.get("isSettled", True)
+
+
+def test_an_agent_is_told_of_all_files_but_those_that_hang(
+    running: Running, agent: Cli, share: Share, files: list[str]
+):
+    hung = [f"{SHARE}{number}.py" for number in range(3)]
+    shown = [hung[0], files[0], hung[1], files[1], hung[2]]
+    running.editor.tabs_shown = [Tab(path) for path in shown]
+    running.editor.problems = {path: [row(0, "p")] for path in shown}
+    running.editor.symbols["f"] = SymbolPlaces("index", tuple(SymbolPlace(path, 1, 1, "f") for path in shown))
+    until(lambda: answered(agent, "getOpenFiles") == (files[:2], True))
+    until(lambda: answered(agent, "findSymbol", name="f") == (files[:2], True))
+    until(lambda: answered(agent, "findReferences", name="f") == (files[:2], True))
+    until(lambda: answered(agent, "getDiagnostics") == (files[:2], False))
+    share.answers.set()
+    until(lambda: answered(agent, "getOpenFiles") == (shown, True))
+    until(lambda: answered(agent, "getDiagnostics") == (sorted(shown), True))
+
+
+def test_an_agent_that_asks_for_the_problems_of_some_files_gets_those_that_do_not_hang(
+    running: Running, agent: Cli, share: Share, files: list[str]
+):
+    hung = SHARE + "a.py"
+    os.link(files[0], spelled := files[0] + "x")  # as another spelling on a disk that ignores upper case
+    running.editor.tabs_shown = [Tab(hung), Tab(files[0])]
+    running.editor.problems = {files[0]: [row(0, "p")]}
+    until(lambda: answered(agent, "getDiagnostics", paths=[spelled]) == (files[:1], True))
+    until(lambda: answered(agent, "getDiagnostics", paths=[hung, files[0]]) == (files[:1], False))
+    for tool, asked in (("getDiagnostics", {"paths": [hung]}), ("openFile", {"path": hung})):
+        result = agent.tool(tool, **asked)["result"]
+        assert result["isError"]
+        assert "has not answered in time" in result["content"][0]["text"]
+
+
+def test_a_file_that_hangs_far_behind_many_others_is_found(running: Running, agent: Cli, share: Share, project: Path):
+    many = [str(project / f"{number}.py") for number in range(200)]
+    running.editor.tabs_shown = [Tab(path) for path in (*many, SHARE + "a.py")]
+    until(lambda: answered(agent, "getOpenFiles", limit=500) == (many, True))

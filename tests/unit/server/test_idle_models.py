@@ -13,11 +13,13 @@ from typing import Any, Self
 
 import pytest
 
+from companion.clis.families import QWEN_CODE
+from companion.ids import WindowId
 from companion.server import sessions
 from companion.settings import Settings
 
 from ..conftest import Running, until
-from ..wire import Cli
+from ..wire import LIMIT, Cli
 
 FEW = 4
 BRIDGE = Path(__file__).parents[3] / "companion" / "clis" / "mcp_bridge.mjs"
@@ -139,6 +141,62 @@ def test_the_agent_of_a_chat_keeps_an_idle_session(
         look_now(running, gone)
         until(lambda: gone.session not in running.sessions())
         assert guest.tools()
+
+
+def waiting(running: Running) -> dict[str, str]:
+    """The sessions from before the reload whose clients have not come back."""
+    return running.do(lambda companion: dict(companion._windows[WindowId(1)]._app._resumed.waiting))
+
+
+@pytest.fixture
+def reloaded(
+    start: Callable[..., Running], running: Running, model: object, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Running]:
+    """A reload, before which some models were killed."""
+    instances = [running]
+
+    def reload(idle: float = sessions.IDLE_MODEL) -> Running:
+        for _ in range(FEW):
+            with Model(instances[-1].lock()) as one:
+                one.connect()
+        monkeypatch.setattr(sessions, "IDLE_MODEL", idle)
+        assert instances[-1].thread.stop(LIMIT, hand_over=True)
+        instances.append(start(Settings(agents_use_editor=True)))
+        instances[-1].do(lambda _: None)
+        return instances[-1]
+
+    return reload
+
+
+def test_the_sessions_of_models_that_went_during_a_reload_are_forgotten(
+    reloaded: Callable[..., Running], running: Running
+):
+    """A CLI may be suspended for as long as the person likes."""
+    cli, _ = running.listening()
+    again = reloaded(idle=0.05)
+    until(lambda: list(waiting(again).values()) == [QWEN_CODE.name])
+    assert cli.ask("tools/list").status_code == 200
+
+
+@pytest.mark.usefixtures("few")
+def test_the_sessions_of_models_that_went_do_not_pile_up_over_reloads(
+    reloaded: Callable[..., Running], running: Running
+):
+    for _ in range(3):
+        running = reloaded()
+    assert 0 < len(waiting(running)) <= FEW
+
+
+def test_the_sessions_of_an_agent_that_ended_with_its_chat_are_forgotten(
+    reloaded: Callable[..., Running], running: Running
+):
+    url, token = running.do(lambda companion: companion._windows[WindowId(1)].admit("My Agent"))
+    with Cli({"port": int(url.split(":")[2].split("/")[0]), "authToken": token}) as guest:
+        guest.connect()
+    again = reloaded()
+    assert "My Agent (chat)" in waiting(again).values()
+    again.do(lambda companion: companion.dismiss_agent(WindowId(1), token))
+    assert "My Agent (chat)" not in waiting(again).values()
 
 
 @pytest.mark.skipif("NODE" not in os.environ and not shutil.which("node"), reason="needs Node.js")

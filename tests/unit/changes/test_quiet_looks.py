@@ -1,0 +1,247 @@
+"""Looks at a tree where little changes: git isn't asked for everything again, and nothing is missed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from companion.changes import untracked
+from companion.changes.entries import LARGE
+from companion.changes.git import Git, batches
+
+from .folders import Folder, git, tree
+
+TICK = 0.02
+"""Seconds, longer than a step of the clock that a file system uses."""
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(untracked, "SETTLED", 0)
+    monkeypatch.setattr(untracked, "PAUSE", 0)
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The commands of git since the test began, with their options."""
+    run, found = Git.run, list[str]()
+
+    def noted(self: Git, *arguments: str, **more: object) -> bytes:
+        found.append(" ".join(arguments))
+        return run(self, *arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Git, "run", noted)
+    return found
+
+
+def quiet(base: Path, prepare: Callable[[Folder], None] = lambda _: None) -> Folder:
+    """A folder with a round, whose folders have been listed and remembered."""
+    made = Folder(base, excludes=lambda path: path.endswith(".env"))
+    made.write("a.txt", "a\n")
+    made.write("deep/er/b.txt", "b\n")
+    made.write("deep/secret.env", "x")
+    (made.path / "empty/inside").mkdir(parents=True)
+    prepare(made)
+    made.round.begin()
+    time.sleep(TICK)
+    made.look()
+    time.sleep(TICK)
+    return made
+
+
+def test_a_quiet_tree_costs_one_comparison_of_times(tmp_path: Path, commands: list[str]):
+    folder = quiet(tmp_path)
+    commands.clear()
+    folder.look()
+    assert commands == ["diff-files -z --name-only"]
+    assert folder.listed() == {}
+
+
+def test_of_a_file_that_is_written_git_is_asked_alone(tmp_path: Path, commands: list[str]):
+    folder = quiet(tmp_path)
+    commands.clear()
+    folder.write("deep/er/b.txt", "agent\n")
+    folder.look()
+    assert commands[:2] == ["diff-files -z --name-only", "ls-files -z -t -m -d -- deep/er/b.txt"]
+    assert folder.listed() == {"deep/er/b.txt": "modified"}
+
+
+def test_more_written_files_than_a_command_takes_are_all_seen(tmp_path: Path):
+    names = [f"deep/{number:03}.txt" for number in range(250)]
+
+    def written(made: Folder) -> None:
+        for name in names:
+            made.write(name, "before\n")
+
+    folder = quiet(tmp_path, written)
+    for name in names:
+        (folder.path / name).write_bytes(b"agent\n")
+    folder.look()
+    assert folder.listed() == dict.fromkeys(names, "modified")
+
+
+def test_a_file_whose_times_alone_have_changed_is_compared_once(tmp_path: Path, commands: list[str]):
+    folder = quiet(tmp_path)
+    os.utime(folder.path / "a.txt", (1, 1))
+    folder.look()
+    commands.clear()
+    folder.look()
+    assert commands == ["diff-files -z --name-only"]
+    assert folder.listed() == {}
+
+
+@pytest.mark.parametrize(
+    "path", ["new.txt", "deep/new.txt", "deep/er/new.txt", "empty/new.txt", "empty/inside/new.txt", "made/just/now.txt"]
+)
+def test_a_new_file_is_seen_wherever_it_is(tmp_path: Path, path: str):
+    folder = quiet(tmp_path)
+    folder.write(path, "agent\n")
+    folder.look()
+    assert folder.listed() == {path: "created"}
+
+
+def test_what_goes_is_seen(tmp_path: Path):
+    folder = quiet(tmp_path)
+    (folder.path / "deep/secret.env").unlink()
+    shutil.rmtree(folder.path / "deep/er")
+    folder.look()
+    assert folder.listed() == {"deep/er/b.txt": "deleted", "deep/secret.env": "excluded"}
+
+
+def test_an_excluded_file_that_is_written_is_listed(tmp_path: Path):
+    folder = quiet(tmp_path)
+    (folder.path / "deep/secret.env").write_bytes(b"longer")
+    folder.look()
+    assert folder.listed() == {"deep/secret.env": "excluded"}
+
+
+def test_a_file_that_grows_over_the_limit_is_followed_there_and_back(tmp_path: Path):
+    folder = quiet(tmp_path)
+    os.truncate(folder.path / "a.txt", LARGE + 1)
+    for size in (LARGE + 1, LARGE + 2):
+        os.truncate(folder.path / "a.txt", size)
+        folder.look()
+        assert folder.round.state.now.beside["a.txt"].why == "large"
+    folder.look()  # is remembered again
+    os.truncate(folder.path / "a.txt", 2)
+    (folder.path / "a.txt").write_bytes(b"a\n")
+    folder.look()
+    assert folder.listed() == {}
+    assert folder.store.look(folder.round.state.rules).touched == ()
+
+
+def test_a_repository_below_that_becomes_a_folder_is_seen(tmp_path: Path):
+    def nested(made: Folder) -> None:
+        made.write("sub/c.txt", "c\n")
+        git(made.path / "sub", "init", "-q")
+
+    folder = quiet(tmp_path, nested)
+    rules = b""  # those of the round leave such folders out
+    assert folder.store.look(rules).snapshot.beside["sub"].why == "repository"
+    time.sleep(TICK)
+    assert not folder.store.look(rules).touched
+    shutil.rmtree(folder.path / "sub/.git")
+    assert folder.store.look(rules).touched == ("sub", "sub/c.txt")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
+def test_a_folder_that_may_not_be_read_keeps_its_files(tmp_path: Path):
+    folder = quiet(tmp_path)
+    (folder.path / "deep/er").chmod(0)
+    try:
+        folder.look()
+        folder.look()
+        assert folder.listed() == {}
+    finally:
+        (folder.path / "deep/er").chmod(0o755)
+    folder.look()
+    assert folder.listed() == {}
+
+
+def test_where_folders_keep_no_times_a_file_is_seen_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(untracked.UntrackedFiles, "_times_of", lambda *_: (1, 1))
+    folder = quiet(tmp_path)
+    folder.write("new.txt", "agent\n")
+    folder.look()
+    assert folder.listed() == {}
+    monkeypatch.setattr(untracked, "PERIOD", 0)
+    folder.look()
+    assert folder.listed() == {"new.txt": "created"}
+
+
+def test_a_round_begins_with_a_whole_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(untracked.UntrackedFiles, "_times_of", lambda *_: (1, 1))
+    folder = quiet(tmp_path)
+    folder.write("new.txt", "before the round\n")
+    folder.round.begin()
+    folder.write("new.txt", "agent\n")
+    folder.look()
+    assert folder.listed() == {"new.txt": "modified"}
+
+
+def test_a_folder_that_has_just_changed_is_not_relied_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(untracked, "SETTLED", 3600 * 1_000_000_000)
+    monkeypatch.setattr(untracked.UntrackedFiles, "_times_of", lambda *_: (time.time_ns(), 1))
+    folder = quiet(tmp_path)
+    folder.write("new.txt", "agent\n")
+    folder.look()
+    assert folder.listed() == {"new.txt": "created"}
+
+
+def test_too_many_folders_are_listed_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: list[str]):
+    monkeypatch.setattr(untracked, "MANY_FOLDERS", 3)
+    folder = quiet(tmp_path)
+    commands.clear()
+    folder.look()
+    assert commands[0].startswith("ls-files -z -t -m -d -o")
+
+
+PATHS = st.sampled_from(["a", "b.env", "d", "d/a", "d/e/a", "d/e", "x.o", "x.o/a", "x.o/a/b", "d/.git/HEAD"])
+
+
+STEPS = st.tuples(st.sampled_from(["write", "remove", "folder", "touch", "move"]), PATHS, PATHS)
+
+
+@given(st.lists(STEPS, max_size=8))
+@settings(max_examples=25)
+def test_what_is_remembered_changes_no_look(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]
+):
+    folder = quiet(tmp_path_factory.mktemp("quiet"), lambda made: made.write(".gitignore", "*.o\n"))
+    store, rules = folder.store, folder.round.state.rules
+    for number, (step, path, other) in enumerate(steps):
+        at = folder.path / path
+        with contextlib.suppress(OSError):
+            if step == "write":
+                at.parent.mkdir(parents=True, exist_ok=True)
+                at.write_bytes(b"%d\n" % number)
+            elif step == "remove":
+                shutil.rmtree(at) if at.is_dir() else at.unlink()
+            elif step == "folder":
+                at.mkdir(parents=True)
+            elif step == "touch":
+                os.utime(at, (number, number))
+            else:
+                at.rename(folder.path / other)
+        found = store.look(rules).snapshot
+        assert folder.opened().store.look(rules).snapshot == found, tree(folder.path)
+        time.sleep(TICK)
+        assert store.look(rules).snapshot == found  # and it is remembered again
+        time.sleep(TICK)
+
+
+def test_a_command_line_takes_no_more_paths_than_windows_allows():
+    paths = ["a" * 100] * 450 + ["b" * 20_000] * 3 + ["c"]
+    parts = list(batches(paths))
+    assert [path for part in parts for path in part] == paths
+    assert max(sum(len(path) + 1 for path in part) for part in parts) < 25_000
+    assert [len(part) for part in parts] == [200, 200, 50, 1, 1, 2]
