@@ -333,7 +333,7 @@ class TestClicks(ChatCase):
         clicks = self.adapter.chats.clicks
         ways: tuple[Callable[[], object], ...] = (
             self.click,
-            lambda: clicks.use(self.chat, next(one for one in clicks.links(self.chat) if one.href == "vote:0:p1")),
+            lambda: clicks.do(self.chat, next(one.href for one in clicks.links(self.chat) if one.href == "vote:0:p1")),
             lambda: self.window.run_command("qwen_companion_chat_answer", {"kind": "allow_once"}),
             lambda: self.window.run_command("qwen_companion_chat_answer", {"kind": "allow_always"}),
         )

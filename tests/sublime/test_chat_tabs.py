@@ -152,7 +152,7 @@ class TestRouting(TabsCase):
         self.chats.answers["changes.by_turn"] = loaded("backends.daemon.errors").DaemonError(
             "No turn has changed a file."
         )
-        self.adapter.chats.clicks.use(self.first, link)
+        self.adapter.chats.clicks.do(self.first, link.href)
         yield from self.told("changes.by_turn")
         self.assertEqual(self.chats.of("changes.by_turn"), [(self.first.id,)])
 
@@ -223,7 +223,7 @@ class TestAnswers(TabsCase):
         [link] = [
             each for each in self.adapter.chats.clicks.links(self.first) if each.href == f"vote:0:{permission.id}"
         ]
-        self.adapter.chats.clicks.use(self.first, link)
+        self.adapter.chats.clicks.do(self.first, link.href)
         yield from self.told("vote")
         self.assertEqual(self.chats.of("vote"), [(self.first.id, permission.id, "id0", None)])
 
@@ -401,7 +401,7 @@ class TestMoving(TabsCase):
         self.show(self.message("Hello"), session="own", running="turn", chosen_mode="plan")
         there = yield from self.another_window()
         self.adapter.chats.activated(there, self.second.view)
-        self.adapter.chats.send(self.second, "And now")
+        self.adapter.chats.sender.send(self.second, "And now")
         self.show(self.message("Hello"), session="own", state="done", chosen_mode="plan")
         yield from self.told("send")
         yield lambda: self.second._unshown == "taken"
@@ -415,7 +415,7 @@ class TestMoving(TabsCase):
         self.about(self.second)
         self.show(self.message("Hello"), session="own")
         there = yield from self.another_window()
-        self.adapter.chats.send(self.second, "Begin")
+        self.adapter.chats.sender.send(self.second, "Begin")
         self.adapter.chats.activated(there, self.second.view)
         yield from self.told("send")
         yield lambda: self.second._unshown == "taken"

@@ -132,7 +132,7 @@ class TestWays(ChatCase):
         bar = loaded("sublime_text.chat.html").bar(render, [])
         self.assertIn('href="sign_in"', bar)
         [link] = [item for item in self.adapter.chats.clicks.links(self.chat) if item.href == "sign_in"]
-        self.adapter.chats.clicks.use(self.chat, link)
+        self.adapter.chats.clicks.do(self.chat, link.href)
         yield lambda: self.screen.panels
 
     def test_a_login_runs_in_the_shell_of_the_person(self) -> Steps:
