@@ -21,7 +21,7 @@ from ..targets import Menu, if_there
 from ..windows import is_code
 from .clipboard import find_picture, named_picture
 from .commands import _ChatCommand, ask, is_chat_on
-from .context import excerpt
+from .context import excerpt, named
 from .opening import have_chat
 
 if TYPE_CHECKING:
@@ -204,8 +204,7 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
 
 def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
     path = view.file_name()
-    name = PurePath(path).name if path else view.name() or "untitled"
-    uri = Path(path).as_uri() if path else f"untitled:{name}"
+    uri, name = named(view)
     if why := adapter.refusal(chat.window, [path or name]):
         say(chat.window, why)
         return
@@ -223,12 +222,12 @@ def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
 def _add_paths(adapter: Adapter, chat: ChatView, paths: Sequence[str]) -> None:
     """Mention files and folders. Those outside of the chat's folder and those that are excluded can't be mentioned."""
     refused = {path: why for path in paths if (why := adapter.refusal(chat.window, [path]))}
-    named = [(path, _relative(chat, path)) for path in paths if path not in refused]
-    for _, relative in named:
+    found = [(path, _relative(chat, path)) for path in paths if path not in refused]
+    for _, relative in found:
         if relative:
             _mention(chat, relative)
     adapter.chats.go_to(chat)
-    outside = [PurePath(path).name for path, relative in named if not relative]
+    outside = [PurePath(path).name for path, relative in found if not relative]
     if refused:
         say(chat.window, next(iter(refused.values())))
     elif outside:
