@@ -187,6 +187,14 @@ class ChatCase(CompanionCase):
         """Type at the carets."""
         self.view.run_command("insert", {"characters": text})
 
+    def choose(self, *captions: str) -> Steps:
+        """Pick these, each in the panel that has opened after the one before."""
+        shown = 0
+        for caption in captions:
+            yield lambda shown=shown: len(self.screen.panels) > shown
+            shown = len(self.screen.panels)
+            self.screen.pick(caption)
+
     def put_caret(self, *points: int) -> None:
         """Put the carets at points, negative ones from the end, as a click does."""
         self.view.sel().clear()

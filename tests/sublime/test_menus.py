@@ -82,7 +82,7 @@ class TestMenus(TerminalCase):
         for name, args in (("send", {}), ("chat_add", {}), ("run", {"cli": "qwen"})):
             self.screen.messages.clear()
             self.run_command(name, paths=[gone], **args)
-            self.assertTrue(self.screen.said(f"{gone} no longer exists."), (name, self.screen.messages))
+            yield lambda: self.screen.said(f"{gone} no longer exists.")
         self.assertEqual((self.texts(), len(self.terminus.opened)), ([], 1))
 
     def test_menus_hide_what_cannot_work(self) -> Steps:
