@@ -246,17 +246,17 @@ class Companion:
     def active(self, window: WindowId, view: ViewId, at: int) -> None:
         """A view has the focus in its window, which need not be in front."""
         if server := self._windows.get(window):
-            server.order.focused(view, at)
-            server.touched(view)
+            server.contexts.order.focused(view, at)
+            server.contexts.touched(view)
             for other in self._windows.values():
-                if other is not server and other.order.at(view):  # it has moved to this window
-                    other.touched(view)
+                if other is not server and other.contexts.order.at(view):  # it has moved to this window
+                    other.contexts.touched(view)
 
     def seen(self, window: WindowId, view: ViewId, at: int) -> None:
         """A view had the focus at some time before."""
         if server := self._windows.get(window):
-            server.order.seen(view, at)
-            server.touched(view)
+            server.contexts.order.seen(view, at)
+            server.contexts.touched(view)
 
     def window_focused(self, window: WindowId) -> None:
         """A window came to the front: terminals that are opened from now on belong to it."""
@@ -276,13 +276,13 @@ class Companion:
     def view_closed(self, view: ViewId) -> None:
         """A view was closed, in any window."""
         for server in self._windows.values():
-            server.order.forget(view)
-            server.touched()
+            server.contexts.order.forget(view)
+            server.contexts.touched()
 
     def touched(self, window: WindowId, view: ViewId | None = None) -> None:
         """The file or the selection of a view may have changed; without a view, anything of the window."""
         if server := self._windows.get(window):
-            server.touched(view)
+            server.contexts.touched(view)
 
     def configure(
         self,
@@ -299,7 +299,7 @@ class Companion:
         self._window_settings = windows or {}
         for number, server in self._windows.items():
             server.settings = self._settings_of(number)
-            server.touched()
+            server.contexts.touched()
             if server.endpoint.legacy_files != settings.legacy_discovery_files:
                 server.endpoint.legacy_files = settings.legacy_discovery_files
                 server.publish()
@@ -469,7 +469,7 @@ class Companion:
             for window, _ in list(self._unserved.values()):
                 _guarded(self.window_opened, window)
             for server in self._windows.values():
-                _guarded(server.touched)
+                _guarded(server.contexts.touched)
                 _guarded(server.heal, wrote)
                 _guarded(server.watch)
             self._background(self.reviews.look())
