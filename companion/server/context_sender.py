@@ -41,8 +41,8 @@ class ContextSender:
 
         `folders_changed` is called when the endpoint has got other folders, which are not published yet.
         """
-        self.order = FocusOrder()
-        self._shown = Shown(self.order)
+        self._order = FocusOrder()
+        self._shown = Shown(self._order)
         self._endpoint = endpoint
         self._editor = editor
         self._looks = looks
@@ -74,6 +74,26 @@ class ContextSender:
         """A context can't be sent. Returns whether the one before could be."""
         was_mute, self._is_mute = self._is_mute, True
         return not was_mute
+
+    def focused(self, view: ViewId, at: int) -> None:
+        """A view of the window got the focus, at a Unix time in milliseconds."""
+        self._order.focused(view, at)
+        self.touched(view)
+
+    def seen(self, view: ViewId, at: int) -> None:
+        """A view of the window had the focus at some time before."""
+        self._order.seen(view, at)
+        self.touched(view)
+
+    def left(self, view: ViewId) -> None:
+        """A view is in another window; it may have been in this one."""
+        if self._order.at(view):
+            self.touched(view)
+
+    def closed(self, view: ViewId) -> None:
+        """A view of any window was closed."""
+        self._order.forget(view)
+        self.touched()
 
     def touched(self, view: ViewId | None = None) -> None:
         """The context may have changed: what a view shows or its selection; without a view, anything."""
@@ -140,14 +160,14 @@ class ContextSender:
             self._folders_changed()
         if not told.has_files:
             known = Listed()
-        file = active(known, self.order)
+        file = active(known, self._order)
         if file and file.view == question.selected and _limit(told) <= question.limit:
             selection = state.selection
         else:
             selection = await self._editor.selection(file.view, _limit(told)) if file else None
         if selection and not told.has_text:
             selection = replace(selection, text="")
-        return ide_context(known, self.order, selection, is_trusted=self._settings().is_trusted)
+        return ide_context(known, self._order, selection, is_trusted=self._settings().is_trusted)
 
 
 def _limit(told: Told) -> int:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..clis.discovery import Lives
+from ..clis.processes import wrote
 from ..handover import Inheritance
 from ..protocol import (
     ContextUpdate,
@@ -260,9 +260,9 @@ class WindowServer:
             self._loop.call_soon_threadsafe(self._on_folders)
         return problems
 
-    def heal(self, lives: Lives) -> None:
+    def heal(self) -> None:
         """Write the discovery files that are missing or changed, soon."""
-        self._on_disk("heal", lambda: self.endpoint.heal(lives))
+        self._on_disk("heal", lambda: self.endpoint.heal(wrote))
 
     def watch(self) -> None:
         """Open the port again if it accepts no more, whatever the reason."""

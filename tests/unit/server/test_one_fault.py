@@ -157,7 +157,7 @@ def test_a_busy_editor_is_asked_once(running: Running, editor: MemoryEditor, mon
         running.do(lambda it: it._windows[WindowId(1)].contexts._send_soon())
     late = running.cli().connect().listen()
     assert len(gates) == 1
-    assert running.do(lambda it: sum("_send_context" in repr(task) for task in it._tasks)) == 1
+    assert running.do(lambda it: sum("_send_context" in repr(task) for task in it._background._tasks)) == 1
     running.do(lambda _: gates[0].set())
     assert late.take("ide/contextUpdate")
     until(lambda: len(gates) == 2)
@@ -244,7 +244,7 @@ def test_a_hung_home_holds_up_neither_a_window_nor_the_end(
         assert other.connect().tools()
     ticking.close_window(WindowId(2))
     ticking.touch()
-    assert ticking.do(lambda it: sum("_work_on_disk" in repr(task) for task in it._tasks)) <= 3
+    assert ticking.do(lambda it: sum("_work_on_disk" in repr(task) for task in it._background._tasks)) <= 3
     assert ticking.thread.stop(LIMIT)
 
 
