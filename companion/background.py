@@ -10,7 +10,7 @@ from typing import Any
 logger = logging.getLogger(__name__)
 
 
-class BackgroundTasks:
+class LoopTasks:
     """Begins tasks, and logs what they raise."""
 
     def __init__(self) -> None:

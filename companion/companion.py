@@ -12,7 +12,7 @@ from typing import Any
 
 from . import leftovers
 from .backends.port import OfferedServer
-from .background import BackgroundTasks
+from .background import LoopTasks
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
 from .chats.chats import Chats
@@ -49,7 +49,7 @@ class Companion:
     """Serves the windows of an editor."""
 
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
-        self._background = BackgroundTasks()
+        self._background = LoopTasks()
         self.changes = Rounds(editor, self, self._background)
         self.decisions = Decisions(self.changes.roots)
         self.reviews = Reviews(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from .background import BackgroundTasks
+from .background import LoopTasks
 from .changes.rounds import Rounds
 from .chats.chats import Chats
 from .editor import Editor, WindowStatus
@@ -30,7 +30,7 @@ class WindowStatuses:
         chats: Chats,
         changes: Rounds,
         settings_of: Callable[[WindowId], Settings],
-        background: BackgroundTasks,
+        background: LoopTasks,
     ) -> None:
         self._editor = editor
         self._windows = windows
