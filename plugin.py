@@ -54,12 +54,8 @@ from .companion.sublime_text.chat.commands import (  # noqa: E402
 from .companion.sublime_text.chat.history import (  # noqa: E402
     QwenCompanionChatForkCommand,
     QwenCompanionChatRewindCommand,
-    QwenCompanionChatSuggestionCommand,
 )
-from .companion.sublime_text.chat.listener import (  # noqa: E402
-    QwenCompanionChatCompleteCommand,
-    QwenCompanionChatListener,
-)
+from .companion.sublime_text.chat.listener import QwenCompanionChatListener  # noqa: E402
 from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatAddCommand,
     QwenCompanionChatEffortCommand,
@@ -73,9 +69,11 @@ from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsComma
 from .companion.sublime_text.chat.sign_in import QwenCompanionChatSignInCommand, QwenCompanionChatSignOutCommand  # noqa: E402
 from .companion.sublime_text.chat.tasks import QwenCompanionChatTasksCommand  # noqa: E402
 from .companion.sublime_text.chat.text_commands import (  # noqa: E402
+    QwenCompanionChatCompleteCommand,
     QwenCompanionChatFollowCommand,
     QwenCompanionChatHomeCommand,
     QwenCompanionChatRecallCommand,
+    QwenCompanionChatSuggestionCommand,
     QwenCompanionChatTypeCommand,
     QwenCompanionChatUndoCommand,
 )

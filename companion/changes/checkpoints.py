@@ -9,7 +9,6 @@ from dataclasses import replace
 from .entries import Entry, TreeSnapshot
 from .files import WriteRefusedError
 from .round import Round
-from .rows import ChangeRow, is_comparable, pair_of
 from .state import Checkpoint
 from .undo import RoundUndo, Write
 
@@ -53,10 +52,20 @@ class Checkpoints:
         ]
         self._round.save()
 
-    def of_turn(self, turn: str) -> list[tuple[ChangeRow, bytes, bytes]] | None:
-        """What was changed in a turn of a chat; None if there is no checkpoint of it."""
-        found = self.begin_of(turn)
-        return self.changed_since(found.number) if found else None
+    def of_turn(self, turn: str) -> list[tuple[str, bytes, bytes]] | None:
+        """What was changed in a turn of a chat, until now if it still runs: path, old and new content of each file.
+
+        None if there is no checkpoint of it. What isn't compared, such as a link, has no content.
+        """
+        point = self.begin_of(turn)
+        if point is None:
+            return None
+        state = self._round.state
+        disk, saves = (point.end, point.end_saves) if point.end else (state.now, len(state.saves))
+        found = self._store.differences(self._round.with_saves(point.disk, point.saves, saves)[0], disk)
+        contents = self._round.contents_of(found)
+        known = [contents.get(each.path, (b"", b"")) for each in found]
+        return [(each.path, both[0], both[1]) for each, both in zip(found, known, strict=True)]
 
     def begin_of(self, turn: str) -> Checkpoint | None:
         """The checkpoint at which a turn of a chat began."""
@@ -86,27 +95,6 @@ class Checkpoints:
     def files_since(self, point: Checkpoint) -> int:
         """How many files differ from a checkpoint."""
         return len(self._store.differences(point.disk, self._round.state.now))
-
-    def changed_since(self, number: int, until: int | None = None) -> list[tuple[ChangeRow, bytes, bytes]]:
-        """What agents have changed from one checkpoint to another one, else to the end of its turn, else to now.
-
-        Each file has both contents.
-        """
-        first = self.point(number)
-        state = self._round.state
-        last = next((each for each in state.checkpoints if each.number == until), None)
-        disk, saves = (last.disk, last.saves) if last else (state.now, len(state.saves))
-        if until is None and first.end:
-            disk, saves = first.end, first.end_saves
-        start = self._round.with_saves(first.disk, first.saves, saves)[0]
-        found = self._store.differences(start, disk)
-        rows = self._round.rows_of(found)
-        result: list[tuple[ChangeRow, bytes, bytes]] = []
-        for each, row in zip(found, rows, strict=True):
-            data = self._store.read(blob for blob in pair_of(each) if blob) if is_comparable(each) else {}
-            before, after = (data.get(blob, b"") for blob in pair_of(each))
-            result.append((row, before, after))
-        return result
 
     def plan(self, number: int) -> tuple[list[Write], dict[str, Entry | None], list[str]]:
         """What to write so that the files are as at a checkpoint, with the person's saves since.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..ids import WindowId
-from .folder import Folder
+from .folder import Folder, WriteOutcome
 from .roots import Roots
 from .rows import ChangeRow
 
@@ -93,13 +93,16 @@ class Decisions:
         await folder.call(folder.look, self._roots.at_work(folder), {})
         writes = await folder.call(folder.undo.plan, path, key, lines)
         notes = await folder.call(folder.undo.notes, path, key, lines)
-        _, refused = await folder.apply(f"Undo {path}", writes, self._roots.at_work(folder), notes)
-        self._say_left(window, "Not undone", refused)
+        outcome = await folder.apply(f"Undo {path}", writes, self._roots.at_work(folder), notes)
+        self._say_left(window, "Not undone", outcome.left, outcome.unseen)
 
-    def _say_left(self, window: WindowId, what: str, left: Sequence[str]) -> None:
-        if left:
-            more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-            self._roots.editor.say(f"{what}: {left[0]}{more}.", window)
+    def _say_left(self, window: WindowId, what: str, left: Iterable[str], unseen: str) -> None:
+        found = list(dict.fromkeys(left))
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        said = [f"{what}: {found[0]}{more}."] if found else []
+        said += [f"{unseen[:1].upper()}{unseen[1:]}."] if unseen else []
+        if said:
+            self._roots.editor.say(" ".join(said), window)
 
     def keep_all(self, window: WindowId) -> None:
         """Take everything over."""
@@ -115,8 +118,8 @@ class Decisions:
         await folder.call(folder.look, self._roots.at_work(folder), {})
         writes, refused = await folder.call(folder.undo.plan_all)
         notes = await folder.call(folder.undo.notes)
-        _, failed = await folder.apply("Undo All", writes, self._roots.at_work(folder), notes)
-        self._say_left(window, "Not undone", [*refused, *failed])
+        outcome = await folder.apply("Undo All", writes, self._roots.at_work(folder), notes)
+        self._say_left(window, "Not undone", [*refused, *outcome.left], outcome.unseen)
 
     def redo(self, window: WindowId) -> None:
         """Take the last undo of a window back that can be."""
@@ -128,18 +131,16 @@ class Decisions:
         self._roots.background(self._redo(window, found))
 
     async def _redo(self, window: WindowId, folders: Sequence[Folder]) -> None:
-        left: list[str] = []
-        is_done = False
+        outcomes: list[WriteOutcome] = []
 
         async def redo(folder: Folder) -> None:
-            nonlocal is_done
-            is_done, more = await folder.redo(self._roots.at_work(folder))
-            left.extend(more)
+            outcomes.append(await folder.redo(self._roots.at_work(folder)))
 
         for folder in folders:
-            if not is_done:
+            if all(each.is_nothing for each in outcomes):
                 await self._done(window, folder, redo, None, "")
-        self._say_left(window, "Not brought back", left)
+        left = (sentence for each in outcomes for sentence in each.left)
+        self._say_left(window, "Not brought back", left, outcomes[-1].unseen if outcomes else "")
 
     def _do(
         self,
@@ -185,8 +186,8 @@ class Decisions:
 
     async def _restore(self, window: WindowId, folder: Folder, number: int) -> None:
         await folder.call(folder.look, self._roots.at_work(folder), {})
-        _, left = await folder.restore(number, self._roots.at_work(folder))
-        self._say_left(window, "Not undone", left)
+        outcome = await folder.restore(number, self._roots.at_work(folder))
+        self._say_left(window, "Not undone", outcome.left, outcome.unseen)
 
     async def points(self, window: WindowId) -> list[Point]:
         """The checkpoints of a window, the latest first."""

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from ..ids import WindowId
@@ -18,12 +19,12 @@ from .checkpoints import Checkpoints
 from .entries import LINK, TreeSnapshot
 from .files import WriteRefusedError
 from .git import Git, program
-from .port import ChangeViews, FileChanges
+from .port import ChangeViews, FileChanges, UnsavedTextError
 from .recent import Below
 from .round import Round, Seen
 from .rows import ChangeRow
 from .store import DamagedError, Store
-from .undo import RoundUndo, Write
+from .undo import RoundUndo, UnseenError, Write
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +33,20 @@ T = TypeVar("T")
 
 QUIET = 60.0
 """Seconds without a change after which the next one begins another checkpoint, if no prompt says when."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOutcome:
+    """What has become of an undo, of taking one back, or of going back to a checkpoint."""
+
+    written: Sequence[str]
+    """The paths of the files that were written."""
+    left: Sequence[str]
+    """A sentence for each file or operation that was left alone, or is not as it should be."""
+    unseen: str = ""
+    """A sentence if what was written could not be looked at afterwards."""
+    is_nothing: bool = False
+    """Whether there was nothing to take back."""
 
 
 class FolderClosedError(asyncio.CancelledError):
@@ -94,6 +109,10 @@ class Folder:
         if self._checkpoints is None:
             raise WriteRefusedError(f"there is no snapshot of {self.root}")
         return self._checkpoints
+
+    def full_path(self, path: str) -> str:
+        """The absolute path of a file of the folder."""
+        return os.path.join(self.root, *path.split("/"))
 
     @property
     def has_round(self) -> bool:
@@ -184,78 +203,89 @@ class Folder:
     async def tell_below(self, window: WindowId, path: str, before: TreeSnapshot) -> None:
         """Tell the editor that an agent has written a file of which a buffer has unsaved edits."""
         if below := await self.call(self.round.written_below, path, before):
-            full = os.path.join(self.root, *path.split("/"))
-            self._editor.written_below(window, full, below.agents, below.before, below.after)
+            self._editor.written_below(window, self.full_path(path), below.agents, below.before, below.after)
 
     async def tell_overwritten(self, window: WindowId, path: str, below: Below) -> None:
         """Tell the editor that a save has overwritten what an agent had written."""
-        full = os.path.join(self.root, *path.split("/"))
+        full = self.full_path(path)
         if (text := _shown(below.after, await self._editor.encodings(full))) is not None:
             self._editor.overwritten(window, full, below.agents, text)
 
     async def committed(self, path: str, *, in_index: bool) -> str | None:
         """The text of a file in the person's own repository, as a view shows it; None if there is none."""
-        encodings = await self._editor.encodings(os.path.join(self.root, *path.split("/")))
+        encodings = await self._editor.encodings(self.full_path(path))
         data = await self.call(self.round.committed, path, in_index=in_index)
         return None if data is None else _shown(data, encodings)
 
     def texts_of_turn(self, turn: str) -> list[tuple[str, str, str]] | None:
         """Path, old and new text of each file that was changed in a turn of a chat. On the worker thread."""
         files = self.checkpoints.of_turn(turn)
-        return None if files is None else [(row.full_path, _lenient(old), _lenient(new)) for row, old, new in files]
+        return (
+            None
+            if files is None
+            else [(self.full_path(path), _lenient(old), _lenient(new)) for path, old, new in files]
+        )
 
     def paths_since_turn(self, turn: str) -> list[str] | None:
         """The absolute paths that going back to before a turn would write; None if it has no checkpoint."""
         point = self.checkpoints.begin_of(turn)
         paths = self.checkpoints.paths_since(point) if point else None
-        return None if paths is None else [os.path.join(self.root, *path.split("/")) for path in paths]
+        return None if paths is None else [self.full_path(path) for path in paths]
 
     async def apply(
         self, what: str, writes: Sequence[Write], at_work: Sequence[str], notes: Mapping[str, Sequence[str]]
-    ) -> tuple[list[Write], list[str]]:
-        """Write what was planned: in the editor if a file is open there. Returns what was written and what was not.
+    ) -> WriteOutcome:
+        """Write what was planned: in the editor if a file is open there. `notes` has the lines for the agents."""
+        done, left = await self._write(writes)
+        if not done:
+            return WriteOutcome([], left)
+        return await self._noted(done, left, self.undo.finish, what, done, at_work, notes)
 
-        The second list has a sentence for each file that was left alone. `notes` has the lines for the agents.
-        """
-        done, refused = await self._write(writes)
-        failed = await self.call(self.undo.finish, what, done, at_work, notes) if done else []
-        await self.call(self.refresh)
-        return done, refused + [f"{path} is not as it should be" for path in failed]
-
-    async def redo(self, at_work: Sequence[str]) -> tuple[bool, list[str]]:
-        """Take the last undo back, or the last one before it of which something can be.
-
-        Returns whether anything was, and a sentence for each file or operation that was left alone.
-        """
+    async def redo(self, at_work: Sequence[str]) -> WriteOutcome:
+        """Take the last undo back, or the last one before it of which something can be."""
         left: list[str] = []
         tried: list[float] = []
         while True:
             try:
                 operation, writes = await self.call(self.undo.plan_redo, left, tried)
             except WriteRefusedError as error:
-                return False, list(dict.fromkeys(left or [str(error)]))
+                return WriteOutcome([], left or [str(error)], is_nothing=True)
             done, refused = await self._write(writes)
-            left = list(dict.fromkeys([*left, *refused]))
-            paths = None if len(done) == len(writes) else [write.path for write in done]
-            if paths != []:
-                is_back = bool(done or operation.base)  # of a checkpoint perhaps the baseline alone
-                await self.call(self.undo.finish_redo, operation, at_work, paths)
-                await self.call(self.refresh)
-                if is_back:
-                    return True, left
+            left += refused
+            if not done and writes:
+                tried.append(operation.at)
+                continue
+            outcome = await self._noted(done, left, self.undo.finish_redo, operation, done, at_work)
+            if done or operation.base:  # of a checkpoint perhaps the baseline alone
+                return outcome
             tried.append(operation.at)
 
-    async def restore(self, number: int, at_work: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Go back to a checkpoint. Returns the files that were written, and a sentence for each that was left alone."""
+    async def restore(self, number: int, at_work: Sequence[str]) -> WriteOutcome:
+        """Go back to a checkpoint."""
         writes, base, left = await self.call(self.checkpoints.plan, number)
         done, refused = await self._write(writes)
-        paths = {write.path for write in done}
-        lost = {write.path for write in writes} - paths
+        lost = {write.path for write in writes} - {write.path for write in done}
         kept = {path: entry for path, entry in base.items() if path not in lost}
-        failed = await self.call(self.checkpoints.finish_restore, done, kept, at_work)
-        await self.call(self.refresh)
-        written = sorted(paths - set(failed))
-        return written, [*left, *refused, *(f"{path} is not as it should be" for path in failed)]
+        return await self._noted(done, [*left, *refused], self.checkpoints.finish_restore, done, kept, at_work)
+
+    async def _noted(
+        self,
+        done: Sequence[Write],
+        left: Sequence[str],
+        finish: Callable[P, Sequence[str]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> WriteOutcome:
+        """Have `finish` look at what was written and note it. It returns the paths that are not as they should be."""
+        unseen = ""
+        try:
+            failed = await self.call(finish, *args, **kwargs)
+            await self.call(self.refresh)
+        except UnseenError as error:
+            files = f"{len(done)} file{'s' * (len(done) != 1)}"
+            failed, unseen = error.failed, f"what was written in {files} could not be looked at: {error}"
+        written = sorted({write.path for write in done} - {*failed})
+        return WriteOutcome(written, [*left, *(f"{path} is not as it should be" for path in failed)], unseen)
 
     async def _write(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
         """What was written, and a sentence for each file that was not."""
@@ -266,28 +296,25 @@ class Folder:
         closed = [write for write in writes if write.path not in unsaved and write not in shown]
         # All at once: on a busy machine each way to the other thread and back takes longer than the write.
         done, refused = await self.call(self.undo.write_all, closed) if closed else ([], [])
-        if closed and shown:  # that took a while
-            opened = await self._editor.open_files()
-            unsaved |= {write.path for write in shown if opened.get(self._full(write))}
         for write in shown:
-            if write.path in unsaved:
-                continue
             try:
                 await self._apply_in_editor(self._full(write), write)
+            except UnsavedTextError:  # it was typed since
+                unsaved.add(write.path)
             except OSError as error:
                 refused.append(str(error))
             else:
                 done.append(write)
-        refused += [f"{write.path} has unsaved edits: save it, then undo" for write in writes if write.path in unsaved]
+        refused += [f"{write.path} has unsaved edits: save it first" for write in writes if write.path in unsaved]
         return done, refused
 
     def _full(self, write: Write) -> str:
-        return os.path.normcase(os.path.join(self.root, *write.path.split("/")))
+        return os.path.normcase(self.full_path(write.path))
 
     async def _apply_in_editor(self, full: str, write: Write) -> None:
         await self.call(self.undo.check, write)
         text = _shown(write.data or b"", await self._editor.encodings(full))
-        saved = None if text is None else await self._editor.replace_buffer(full, text)
+        saved = None if text is None else await self._editor.replace_buffer(full, text, keeps_unsaved=True)
         if saved is None:
             await self.call(self.undo.write, write)
             return
@@ -296,7 +323,7 @@ class Folder:
 
     async def file(self, path: str) -> FileChanges | None:
         """The changes of a file for its view; None if nothing of it waits, or they can't be shown in the text."""
-        full = os.path.join(self.root, *path.split("/"))
+        full = self.full_path(path)
         encodings = await self._editor.encodings(full)
         return await self.call(self._file, path, full, encodings)
 

@@ -103,7 +103,7 @@ class Looks:
     async def _tell_below(self, window: WindowId, folder: Folder, seen: Seen) -> None:
         opened = await self._roots.editor.open_files()
         for path in seen.changed if seen.before and any(opened.values()) else ():
-            if seen.before and opened.get(os.path.normcase(os.path.join(folder.root, *path.split("/")))):
+            if seen.before and opened.get(os.path.normcase(folder.full_path(path))):
                 await folder.tell_below(window, path, seen.before)
 
     def _named_in(self, folder: Folder) -> Mapping[str, str]:

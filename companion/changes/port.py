@@ -53,6 +53,10 @@ class FileChanges:
     """The keys of the changes that were made since comments were sent."""
 
 
+class UnsavedTextError(OSError):
+    """A tab has text that isn't saved and is not to be lost."""
+
+
 class ChangeViews(Messages, Protocol):
     """The changes on the screen, called on the companion thread."""
 
@@ -64,12 +68,13 @@ class ChangeViews(Messages, Protocol):
         """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
         ...
 
-    async def replace_buffer(self, path: str, text: str) -> Stamp:
+    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
         """Replace the text of an open file as one step of undo, and save it.
 
         Returns its stamp then; None if it isn't open.
 
         Raises:
+            UnsavedTextError: it has unsaved text, with `keeps_unsaved`.
             OSError: it can't be saved.
         """
         ...

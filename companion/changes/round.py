@@ -143,28 +143,41 @@ class Round:
             self.save()
         looked_at, self._looked_at = self._looked_at, time.time_ns()
         loaded, self._loaded = self._loaded, {}
-        found = self.store.look(self.state.rules)
-        self.state.now = found.snapshot
+        looked = self.store.look(self.state.rules)
+        self.state.now = looked.snapshot
         head, self.state.head = self.state.head, project.head(self._in_repository()[0])
         if before == self.state.now:
             return Seen((), "", (), before)
         changed: list[str] = []
         self._recent.forget_old()
-        for each in self.store.differences(before, self.state.now, renames=False):
+        found = self.store.differences(before, self.state.now, renames=False)
+        for each in found:
             agent = (named or {}).get(each.path)
             if self._settling.get(each.path, 0) > time.monotonic() and not agent:
                 self._follow(each.path, each.before, each.after)
                 continue
             changed.append(each.path)
             known = self.state.agents.setdefault(each.path, [])
-            at = found.written.get(each.path, 0)
+            at = looked.written.get(each.path, 0)
             text, below = loaded.get(each.path), self._below.get(each.path)
             sighting = Sighting(each.before, each.after, list(known), text, below, at, bool(agent))
             self._recent.add(each.path, sighting)
             known += [name for name in ([agent] if agent else at_work) if name not in known]
+        self._forget_modes(each.path for each in found if each.after is None)
         self.save()
         moved_by, by_git = self._moved(head, [path for path in changed if path not in (named or {})], looked_at)
         return Seen(tuple(changed), moved_by, tuple(by_git), before)
+
+    def _forget_modes(self, gone: Iterable[str]) -> None:
+        """Forget the permissions of deleted files, unless an undo or a checkpoint can bring them back."""
+        left = self.store.modes.left
+        paths = {path for path in gone if path in left}
+        paths.difference_update(*(each.disk for each in self.state.undone))
+        for disk in {each.disk.tree: each.disk for each in self.state.checkpoints}.values():
+            if paths:
+                paths -= self.store.entries(disk, list(paths)).keys()
+        for path in paths:
+            del left[path]
 
     def _moved(self, before: Head, paths: Sequence[str], since: int) -> tuple[str, Sequence[str]]:
         """What has moved `HEAD` or the index since a look, and which of some changed paths came with that."""
@@ -277,7 +290,9 @@ class Round:
         if text is not None:
             self._loaded[path] = text
 
-    def saved(self, path: str, at_work: Sequence[str], since: int = 0, until: int = 0) -> Below | None:
+    def saved(
+        self, path: str, at_work: Sequence[str], encodings: Encodings, since: int = 0, until: int = 0
+    ) -> Below | None:
         """The person has saved a file.
 
         `since` and `until` are when the editor began to write it and had written it, in nanoseconds of Unix time.
@@ -287,7 +302,7 @@ class Round:
             limit = max(since, until) + int(FORMATTING * 1e9)
             seen = self._recent.take(path, since, limit, self.store.written_at(path))
             if seen and seen.last:  # an agent has written it since: that is no part of the save
-                edited = self._edited(seen.first.before, seen.last.after, seen.first.loaded)
+                edited = self._edited(seen.first.before, seen.last.after, seen.first.loaded, encodings)
                 self._follow(path, edited, seen.last.after)
                 self.save()
                 return None
@@ -301,7 +316,7 @@ class Round:
         self.look(at_work)
         self._recent.forget(path)
         after = self.store.entry(self.state.now, path)
-        edited = self._edited(before, after, loaded)
+        edited = self._edited(before, after, loaded, encodings)
         if edited != before:  # somebody has written it after the last look, and the person had that before them
             known += [name for name in at_work if name not in known]
         if known:
@@ -317,18 +332,20 @@ class Round:
         saved = self.store.read([after.blob]).get(after.blob, b"")
         return None if self.store.merge(saved, below.before, below.after) == saved else below
 
-    def _edited(self, before: Entry | None, after: Entry | None, loaded: str | None) -> Entry | None:
+    def _edited(
+        self, before: Entry | None, after: Entry | None, loaded: str | None, encodings: Encodings
+    ) -> Entry | None:
         """What the person has edited: the text that the editor had `loaded` after the last look, which is `before`.
 
         A save leaves the line endings and the encoding of the file as they are.
         """
-        if loaded is None or before is None or after is None or self._text(before) == loaded:
+        if loaded is None or before is None or after is None or self._text(before, encodings) == loaded:
             return before
-        data = self.store.read([after.blob]).get(after.blob) if is_text(after) else None
+        data = self._data(after)
         if data is None:
             return before
         try:
-            edited = encode_like(SourceText(decoded(data, Encodings())[0]).adapt(loaded), data)
+            edited = encode_like(SourceText(decoded(data, encodings)[0]).adapt(loaded), data, encodings)
         except UnicodeEncodeError:
             return before
         return Entry(before.mode, self.store.write(edited))
@@ -347,28 +364,37 @@ class Round:
         else:
             self.state.agents.pop(path, None)
 
-    def reviewed(self, path: str, before: str | None, text: str) -> bool:
+    def reviewed(self, path: str, before: str | None, text: str, encodings: Encodings) -> None:
         """The person has accepted a proposal: `text` in place of `before`, None for a new file.
 
-        Returns whether the disk has that text.
+        It counts as reviewed if the disk has that text. An agent may write another encoding than the editor has read.
         """
         self.look(())
         after, ours = self.store.entry(self.state.now, path), self.store.entry(self.state.base, path)
-        if after is None or self._text(after) != SourceText(text).shown:
-            return False
+        shown = SourceText(text).shown
+        if after is None or shown not in {self._text(after, each) for each in (encodings, Encodings())}:
+            return
         old = None if before is None else SourceText(before).shown
-        if (self._text(ours) if ours else None) == old:
+        data = self._data(ours) if ours else None
+        if (None if data is None else SourceText(decoded(data, encodings)[0]).shown) == old:
             self.state.base = self.store.with_entries(self.state.base, {path: after})
         elif before is not None:
-            shown = Entry(after.mode, self.store.write(before.encode("utf-8", "surrogatepass")))
-            self._merge_into_base(path, shown, after)  # no save of the person's: an agent has made it
+            try:
+                seen = Entry(after.mode, self.store.write(encode_like(before, data or b"", encodings)))
+            except UnicodeEncodeError:
+                self.state.mixed.add(path)
+            else:
+                self._merge_into_base(path, seen, after)  # no save of the person's: an agent has made it
         self.settle()
-        return True
 
-    def _text(self, entry: Entry) -> str | None:
+    def _data(self, entry: Entry) -> bytes | None:
+        """The bytes of a file; None if the store lacks them."""
+        return self.store.read([entry.blob]).get(entry.blob) if is_text(entry) else None
+
+    def _text(self, entry: Entry, encodings: Encodings) -> str | None:
         """The text of a file as a view shows it; None if it has none."""
-        data = self.store.read([entry.blob]).get(entry.blob) if is_text(entry) else None
-        return None if data is None else SourceText(decoded(data, Encodings())[0]).shown
+        data = self._data(entry)
+        return None if data is None else SourceText(decoded(data, encodings)[0]).shown
 
     def belongs_to_the_person(self, paths: Iterable[str], before: TreeSnapshot) -> None:
         """What has changed in these files since a snapshot is the person's, such as a checkout."""

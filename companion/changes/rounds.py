@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -121,8 +120,9 @@ class Rounds:
                 at_work = self.roots.at_work(folder)
                 await folder.call(folder.look, at_work, {})
                 if point := await folder.call(folder.checkpoints.begin_of, turn):
-                    done, alone = await folder.restore(point.number, at_work)
-                    written += [os.path.join(folder.root, path) for path in done]
+                    outcome = await folder.restore(point.number, at_work)
+                    written += [folder.full_path(path) for path in outcome.written]
+                    alone = filter(None, [*outcome.left, outcome.unseen])
                     left += [f"{sentence[:1].upper()}{sentence[1:]}." for sentence in alone]
             self.roots.publish_all(folder)
         return written, left
@@ -213,8 +213,9 @@ class Rounds:
         self.roots.hear(path, lambda folder, name: self._saved(folder, name, since, until))
 
     async def _saved(self, folder: Folder, name: str, since: int, until: int) -> None:
+        encodings = await self._editor.encodings(folder.full_path(name))
         async with folder.lock:
-            below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), since, until)
+            below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), encodings, since, until)
             await folder.call(folder.refresh)
         self.roots.publish_all(folder)
         if below and folder.windows:
@@ -247,8 +248,9 @@ class Rounds:
         self.roots.hear(review.file_path, lambda folder, name: self._reviewed(folder, name, before, text))
 
     async def _reviewed(self, folder: Folder, name: str, before: str | None, text: str) -> None:
+        encodings = await self._editor.encodings(folder.full_path(name))
         async with folder.lock:
-            await folder.call(folder.round.reviewed, name, before, text)
+            await folder.call(folder.round.reviewed, name, before, text, encodings)
             await folder.call(folder.refresh)
         self.roots.publish_all(folder)
 

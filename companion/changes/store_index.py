@@ -12,7 +12,7 @@ from .untracked import UntrackedFiles
 
 
 @dataclass(slots=True)
-class Listing:
+class IndexListing:
     """How a folder differs from the index, by relative path."""
 
     changed: set[str] = field(default_factory=set[str])
@@ -37,7 +37,7 @@ class StoreIndex:
         """What is in the index."""
         return names_in(self._git.run("ls-files", "-z", "-c"))
 
-    def listing(self, rules: bytes) -> Listing:
+    def listing(self, rules: bytes) -> IndexListing:
         """What differs now. `rules` are the ignore rules in the file. Raises GitError."""
         untracked = self._untracked.remembered(rules)
         if untracked is None:
@@ -45,7 +45,7 @@ class StoreIndex:
         # This compares the times on several threads, which `ls-files` doesn't.
         suspected = names_in(self._git.run("diff-files", "-z", "--name-only"))
         if not suspected:
-            return Listing(untracked=untracked)
+            return IndexListing(untracked=untracked)
         parts = list(batches(suspected))
         found = self._listed("-m", "-d", *(("--", *suspected) if len(parts) == 1 else ()))
         if not found.changed and not found.gone:  # only their times differ
@@ -53,16 +53,16 @@ class StoreIndex:
         found.untracked = untracked
         return found
 
-    def _listed(self, *arguments: str) -> Listing:
+    def _listed(self, *arguments: str) -> IndexListing:
         changed: set[str] = set()
         gone: set[str] = set()
         untracked: set[str] = set()
         groups = {b"R": gone, b"?": untracked}
         for line in self._git.run("ls-files", "-z", "-t", *arguments).split(b"\0")[:-1]:
             groups.get(line[:1], changed).add(os.fsdecode(line[2:]))
-        return Listing(changed, gone, frozenset(untracked))
+        return IndexListing(changed, gone, frozenset(untracked))
 
-    def note(self, listing: Listing, rules: bytes, began: int) -> None:
+    def note(self, listing: IndexListing, rules: bytes, began: int) -> None:
         """Remember a listing after which nothing had to be brought up to date.
 
         `began` is the time at which it was asked for, in nanoseconds of Unix time.
@@ -76,7 +76,7 @@ class StoreIndex:
         if ignored := self._git.run("ls-files", "-z", "-c", "-i", "-X", self._rules):
             self._git.run("update-index", "-z", "--force-remove", "--stdin", given=ignored)
 
-    def update(self, listing: Listing, remove: Collection[str], add: Sequence[str]) -> list[str]:
+    def update(self, listing: IndexListing, remove: Collection[str], add: Sequence[str]) -> list[str]:
         """Bring it up to date. Returns the files that can't be read. Raises GitError."""
         self._remove(remove)
         unreadable: list[str] = []

@@ -45,6 +45,15 @@ class Write:
     """Whether `expected` is what the baseline has."""
 
 
+class UnseenError(OSError):
+    """What was written could not be looked at afterwards; the text says why."""
+
+    def __init__(self, why: str, failed: Sequence[str]) -> None:
+        super().__init__(why)
+        self.failed = failed
+        """The paths of the files that are not as they should be."""
+
+
 class RoundUndo:
     """Undo and redo in one round."""
 
@@ -206,33 +215,44 @@ class RoundUndo:
 
         `notes` has the lines for the agents, by path.
         """
-        paths = [write.path for write in writes]
-        before = self._store.entries(self._state.now, paths)
-        failed = [write.path for write in writes if not self._is_as_it_should_be(write)]
+        failed = self._failed(writes)
         after = {write.path: Entry(write.mode, files.blob_id(write.data)) for write in writes if write.data is not None}
+        operation = self._noted(what, writes, after, notes, failed)
         try:
-            self._look_at_own(paths, at_work)
-            after = self._store.entries(self._state.now, paths)
-        finally:  # whatever the look has met, it can be taken back
-            self._remember(what, {path: (before.get(path), after.get(path)) for path in paths}, failed, notes)
-        self._round.save()
+            self._round.save()  # whatever the look meets, it can be taken back
+            self._look_at_own(operation.disk, at_work)
+            after = self._store.entries(self._state.now, list(operation.disk))
+            operation.disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
+            self._round.save()
+        except OSError as error:
+            raise UnseenError(str(error), failed) from error
         return failed
+
+    def _failed(self, writes: Iterable[Write]) -> list[str]:
+        """The paths of the files that are not as they should be."""
+        return [write.path for write in writes if not self._is_as_it_should_be(write)]
 
     def _is_as_it_should_be(self, write: Write) -> bool:
         mode = on_disk(self._round.root, write.path) if write.full_mode is not None else None
-        return self.is_written(write) and mode == write.full_mode
+        try:
+            return self.is_written(write) and mode == write.full_mode
+        except WriteRefusedError:  # it can't be read
+            return False
 
-    def _remember(
+    def _noted(
         self,
         what: str,
-        done: dict[str, tuple[Entry | None, Entry | None]],
-        failed: Sequence[str],
+        writes: Iterable[Write],
+        after: Mapping[str, Entry],
         notes: Mapping[str, Sequence[str]],
-    ) -> None:
-        agents = {path: self._state.agents[path] for path in done if path in self._state.agents}
-        told = [line for path in done if path not in failed for line in notes.get(path, ())]
-        operation = Operation(what, done, agents, time.time(), notes=limited(told))
+        failed: Sequence[str],
+    ) -> Operation:
+        disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
+        agents = {path: self._state.agents[path] for path in disk if path in self._state.agents}
+        told = [line for path in disk if path not in failed for line in notes.get(path, ())]
+        operation = Operation(what, disk, agents, time.time(), notes=limited(told))
         self._state.undone = [*self._state.undone, operation][-OPERATIONS_KEPT:]
+        return operation
 
     def _look_at_own(self, paths: Iterable[str], at_work: Sequence[str]) -> None:
         """Look at what was written here, which is nobody's change."""
@@ -288,23 +308,30 @@ class RoundUndo:
                 changed.append(str(error))
         return changed
 
-    def finish_redo(
-        self, operation: Operation, at_work: Sequence[str] = (), paths: Collection[str] | None = None
-    ) -> None:
-        """The files of an operation are as they were before it: so is the baseline. `paths` are these, if not all."""
-        back = {path: pair for path, pair in operation.disk.items() if paths is None or path in paths}
-        known = {path: list(names) for path, names in self._state.agents.items()}
-        self._look_at_own(back, at_work)
-        self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in back}
-        entries = {path: before for path, (before, _) in operation.base.items() if paths is None or path in paths}
-        if entries:
-            self._state.base = self._store.with_entries(self._state.base, entries)
-        rest = {path: pair for path, pair in operation.disk.items() if path not in back and pair[0] != pair[1]}
-        if rest:
-            operation.disk = rest
-            operation.base = {path: pair for path, pair in operation.base.items() if path not in entries}
-            about = tuple(f"{path}{mark}" for path in back for mark in (":", ", line"))
-            operation.notes = [note for note in operation.notes if not note.startswith(about)]
-        elif operation in self._state.undone:
-            self._state.undone.remove(operation)
-        self._round.save()
+    def finish_redo(self, operation: Operation, writes: Sequence[Write], at_work: Sequence[str] = ()) -> list[str]:
+        """Files of an operation are as they were before it, and so is their baseline. The rest can still come back.
+
+        Returns what is not as it should be.
+        """
+        failed = self._failed(writes)
+        written = {write.path for write in writes} - {*failed}
+        rest = {path: pair for path, pair in operation.disk.items() if pair[0] != pair[1] and path not in written}
+        back = [path for path in operation.disk if path not in rest]
+        known = dict(self._state.agents)
+        try:
+            self._look_at_own(back, at_work)
+            self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in back}
+            entries = {path: before for path, (before, _) in operation.base.items() if path not in rest}
+            if entries:
+                self._state.base = self._store.with_entries(self._state.base, entries)
+            if rest:
+                operation.disk = rest
+                operation.base = {path: pair for path, pair in operation.base.items() if path in rest}
+                about = tuple(f"{path}{mark}" for path in back for mark in (":", ", line"))
+                operation.notes = [note for note in operation.notes if not note.startswith(about)]
+            else:
+                self._state.undone.remove(operation)
+            self._round.save()
+        except OSError as error:
+            raise UnseenError(str(error), failed) from error
+        return failed

@@ -202,14 +202,14 @@ class EditorPort:
         """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
         return await self._bridge.call(lambda: files.buffer(path))
 
-    async def replace_buffer(self, path: str, text: str) -> Stamp:
+    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
         """Replace the text of an open file as one step of undo, and save it.
 
         Returns its stamp then; None if it isn't open.
         """
 
         def replace(done: Callable[[Stamp], None]) -> None:
-            if files.replace(path, text):
+            if files.replace(path, text, keeps_unsaved=keeps_unsaved):
                 # At once, before others write it, and not here, where its disk may hang.
                 threading.Thread(target=lambda: done(stamp(path)), name="qwen-companion-stamp", daemon=True).start()
             else:

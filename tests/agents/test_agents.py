@@ -15,7 +15,7 @@ from _pytest.mark import ParameterSet
 from companion.backends.surroundings import Surroundings, no_surroundings
 from companion.conversation.failures import UnsendableError
 from companion.conversation.snapshot import Diff, Permission
-from tests.agent_talk import AgentTalk, MemoryFiles, run, said, talking, tools, until
+from tests.agent_talk import AgentTalk, MemoryFiles, said, talking, tools, until
 from tests.e2e.model import Model, Script
 from tests.e2e.qwen import Home
 from tests.parts import has
@@ -106,15 +106,12 @@ def diffs(asked: list[Permission]) -> list[Diff]:
     return [diff for permission in asked for diff in permission.diffs]
 
 
-def test_it_says_what_the_model_says(place: Place):
-    async def test():
-        async with place.talk() as talk:
-            assert talk.client.name == place.agent.title
-            script = place.model.speech("One ", "two ", "three.", thoughts=("Hm. ",))
-            turn = await talk.done(await talk.ask(f"Count {script.tag}"))
-            assert (turn.state, said(turn)) == ("done", "One two three.")
-
-    run(test())
+async def test_it_says_what_the_model_says(place: Place):
+    async with place.talk() as talk:
+        assert talk.client.name == place.agent.title
+        script = place.model.speech("One ", "two ", "three.", thoughts=("Hm. ",))
+        turn = await talk.done(await talk.ask(f"Count {script.tag}"))
+        assert (turn.state, said(turn)) == ("done", "One two three.")
 
 
 #: Those that ask before they change a file; Kimi Code has the editor write without a question.
@@ -122,86 +119,66 @@ ASKS = each(AGENTS.keys() - {"kimi"})
 
 
 @pytest.mark.parametrize("place", ASKS, indirect=True)
-def test_a_question_shows_the_whole_file_with_the_change_in_it(place: Place):
+async def test_a_question_shows_the_whole_file_with_the_change_in_it(place: Place):
     path = place.home.write("a.txt", TEXT)
-
-    async def test():
-        async with place.talk() as talk:
-            asked = await place.turn(talk, place.changes(path, ("line 20\n", "line twenty\n")))
-            expected = TEXT.replace("line 20\n", "line twenty\n")
-            assert path.read_text() == expected
-            assert [(diff.path, diff.old, diff.new) for diff in diffs(asked)] == [(str(path), TEXT, expected)]
-
-    run(test())
+    async with place.talk() as talk:
+        asked = await place.turn(talk, place.changes(path, ("line 20\n", "line twenty\n")))
+        expected = TEXT.replace("line 20\n", "line twenty\n")
+        assert path.read_text() == expected
+        assert [(diff.path, diff.old, diff.new) for diff in diffs(asked)] == [(str(path), TEXT, expected)]
 
 
 @pytest.mark.parametrize("place", ASKS, indirect=True)
-def test_a_whole_file_that_is_written_over_another_shows_what_goes(place: Place):
+async def test_a_whole_file_that_is_written_over_another_shows_what_goes(place: Place):
     path = place.home.write("a.txt", TEXT)
-
-    async def test():
-        async with place.talk() as talk:
-            read = [[place.agent.read(str(path))]] if place.agent.read else []
-            script = place.model.script(*read, [place.agent.write(str(path), "all\nnew\n")])
-            asked = await place.turn(talk, script)
-            assert path.read_text() in {"all\nnew\n", TEXT}  # Copilot creates only files that don't exist
-            if path.read_text() != TEXT:
-                assert [(diff.path, diff.old, diff.new) for diff in diffs(asked)] == [(str(path), TEXT, "all\nnew\n")]
-
-    run(test())
+    async with place.talk() as talk:
+        read = [[place.agent.read(str(path))]] if place.agent.read else []
+        script = place.model.script(*read, [place.agent.write(str(path), "all\nnew\n")])
+        asked = await place.turn(talk, script)
+        assert path.read_text() in {"all\nnew\n", TEXT}  # Copilot creates only files that don't exist
+        if path.read_text() != TEXT:
+            assert [(diff.path, diff.old, diff.new) for diff in diffs(asked)] == [(str(path), TEXT, "all\nnew\n")]
 
 
 @pytest.mark.parametrize("place", ASKS, indirect=True)
-def test_what_the_person_edits_is_what_stands_on_the_disk(place: Place):
+async def test_what_the_person_edits_is_what_stands_on_the_disk(place: Place):
     path = place.home.write("a.txt", TEXT)
     mine = TEXT.replace("line 20\n", "line twenty, mine\n")
-
-    async def test():
-        async with place.talk() as talk:
-            key = await talk.ask(f"Please {place.changes(path, ('line 20', 'line twenty')).tag}")
-            permission = await asyncio.wait_for(talk.asked(), STEP)
-            [diff] = permission.diffs
-            await has(talk.client.edits).edited(diff.path, diff.new, mine)
-            await talk.vote(permission, "allow_once")
-            await talk.done(key)
-            assert path.read_text() == mine
-            assert not talk.editor.kept
-            script = place.model.speech("I see.")
-            await talk.done(await talk.ask(f"Next {script.tag}"))
-            assert "the user has edited your change" in json.dumps([each.body for each in place.model.requests])
-
-    run(test())
+    async with place.talk() as talk:
+        key = await talk.ask(f"Please {place.changes(path, ('line 20', 'line twenty')).tag}")
+        permission = await asyncio.wait_for(talk.asked(), STEP)
+        [diff] = permission.diffs
+        await has(talk.client.edits).edited(diff.path, diff.new, mine)
+        await talk.vote(permission, "allow_once")
+        await talk.done(key)
+        assert path.read_text() == mine
+        assert not talk.editor.kept
+        script = place.model.speech("I see.")
+        await talk.done(await talk.ask(f"Next {script.tag}"))
+        assert "the user has edited your change" in json.dumps([each.body for each in place.model.requests])
 
 
 @pytest.mark.parametrize("place", ASKS, indirect=True)
-def test_two_edits_of_a_file_in_a_turn_are_shown_one_after_the_other(place: Place):
+async def test_two_edits_of_a_file_in_a_turn_are_shown_one_after_the_other(place: Place):
     path = place.home.write("a.txt", TEXT)
-
-    async def test():
-        async with place.talk() as talk:
-            first = TEXT.replace("line 20\n", "line twenty\n")
-            second = first.replace("line 30\n", "line thirty\n")
-            script = place.changes(path, ("line 20\n", "line twenty\n"), ("line 30\n", "line thirty\n"))
-            asked = await place.turn(talk, script)
-            assert path.read_text() == second
-            assert [(diff.old, diff.new) for diff in diffs(asked)] == [(TEXT, first), (first, second)]
-
-    run(test())
+    async with place.talk() as talk:
+        first = TEXT.replace("line 20\n", "line twenty\n")
+        second = first.replace("line 30\n", "line thirty\n")
+        script = place.changes(path, ("line 20\n", "line twenty\n"), ("line 30\n", "line thirty\n"))
+        asked = await place.turn(talk, script)
+        assert path.read_text() == second
+        assert [(diff.old, diff.new) for diff in diffs(asked)] == [(TEXT, first), (first, second)]
 
 
-def test_unsaved_text_is_never_overwritten(place: Place):
+async def test_unsaved_text_is_never_overwritten(place: Place):
     path = place.home.write("a.txt", TEXT)
     unsaved = TEXT + "mine, not saved\n"
-
-    async def test():
-        editor = MemoryFiles({str(path.resolve()): unsaved})
-        async with place.talk(editor=editor) as talk:
-            await place.turn(talk, place.changes(path, ("line 20\n", "line twenty\n")))
-            now = editor.open[str(path.resolve())]
-            assert "mine, not saved" in now
-            assert now in {unsaved, unsaved.replace("line 20\n", "line twenty\n")}
-
-    run(test())
+    editor = MemoryFiles({str(path.resolve()): unsaved})
+    async with place.talk(editor=editor) as talk:
+        await place.turn(talk, place.changes(path, ("line 20\n", "line twenty\n")))
+        now = editor.open[str(path.resolve())]
+        assert "mine, not saved" in now
+        assert now in {unsaved, unsaved.replace("line 20\n", "line twenty\n")}
 
 
 #: The others have no tool that asks the person.
@@ -209,67 +186,55 @@ QUESTIONS = each(name for name, agent in AGENTS.items() if agent.question)
 
 
 @pytest.mark.parametrize("place", QUESTIONS, indirect=True)
-def test_a_question_of_the_model_is_answered_by_the_person(place: Place):
-    async def test():
-        async with place.talk() as talk:
-            await place.plan_first(talk)
-            script = place.model.script([has(place.agent.question)()])
-            key = await talk.ask(f"Please {script.tag}")
-            permission = await asyncio.wait_for(talk.asked(), STEP)
-            if permission.form:
-                [field, *_] = permission.form.fields
-                assert [choice.name for choice in field.choices][:2] == ["Red", "Blue"]
-                await talk.client.answer(talk.session, permission.id, "accept", {field.name: field.choices[1].id})
-            else:
-                assert permission.is_choice
-                blue = next(option for option in permission.options if option.name == "Blue")
-                await talk.client.answer(talk.session, permission.id, blue.id)
-            await talk.done(key)
-            assert "Blue" in json.dumps(place.model.requests[-1].body)
-
-    run(test())
+async def test_a_question_of_the_model_is_answered_by_the_person(place: Place):
+    async with place.talk() as talk:
+        await place.plan_first(talk)
+        script = place.model.script([has(place.agent.question)()])
+        key = await talk.ask(f"Please {script.tag}")
+        permission = await asyncio.wait_for(talk.asked(), STEP)
+        if permission.form:
+            [field, *_] = permission.form.fields
+            assert [choice.name for choice in field.choices][:2] == ["Red", "Blue"]
+            await talk.client.answer(talk.session, permission.id, "accept", {field.name: field.choices[1].id})
+        else:
+            assert permission.is_choice
+            blue = next(option for option in permission.options if option.name == "Blue")
+            await talk.client.answer(talk.session, permission.id, blue.id)
+        await talk.done(key)
+        assert "Blue" in json.dumps(place.model.requests[-1].body)
 
 
-def test_a_turn_is_cancelled(place: Place):
-    async def test():
-        async with place.talk() as talk:
-            script = place.model.script([place.agent.run("sleep 60; touch late.txt")])
-            key = await talk.ask(f"Please {script.tag}")
-            await until(lambda: talk.conversation.status.permissions or talk.turn(key), STEP)
-            await talk.client.cancel(talk.session)
-            turn = await talk.done(key)
-            assert turn.state == "cancelled"
-            assert not (place.folder / "late.txt").exists()
-
-    run(test())
+async def test_a_turn_is_cancelled(place: Place):
+    async with place.talk() as talk:
+        script = place.model.script([place.agent.run("sleep 60; touch late.txt")])
+        key = await talk.ask(f"Please {script.tag}")
+        await until(lambda: talk.conversation.status.permissions or talk.turn(key), STEP)
+        await talk.client.cancel(talk.session)
+        turn = await talk.done(key)
+        assert turn.state == "cancelled"
+        assert not (place.folder / "late.txt").exists()
 
 
-def test_its_death_is_told_and_a_new_process_goes_on(place: Place):
-    async def test():
-        async with place.talk() as talk:
-            script = place.model.speech("One.")
-            await talk.done(await talk.ask(f"Say {script.tag}"))
-            session = talk.session.id
-            has(talk.client._process).end("")
-            assert "has ended" in str(await talk.ended())
-        async with place.talk(session) as talk:
-            script = place.model.speech("Two.")
-            turn = await talk.done(await talk.ask(f"Say {script.tag}"))
-            assert said(turn) == "Two."
-
-    run(test())
+async def test_its_death_is_told_and_a_new_process_goes_on(place: Place):
+    async with place.talk() as talk:
+        script = place.model.speech("One.")
+        await talk.done(await talk.ask(f"Say {script.tag}"))
+        session = talk.session.id
+        has(talk.client._process).end("")
+        assert "has ended" in str(await talk.ended())
+    async with place.talk(session) as talk:
+        script = place.model.speech("Two.")
+        turn = await talk.done(await talk.ask(f"Say {script.tag}"))
+        assert said(turn) == "Two."
 
 
-def test_a_command_shows_what_it_prints(place: Place):
-    async def test():
-        async with place.talk() as talk:
-            script = place.model.script([place.agent.run("echo shel''led; touch made.txt")])
-            await place.turn(talk, script)
-            turn = talk.conversation.turns[-1]
-            assert (place.folder / "made.txt").exists()
-            assert any("shelled" in tool.text for tool in tools(turn))
-
-    run(test())
+async def test_a_command_shows_what_it_prints(place: Place):
+    async with place.talk() as talk:
+        script = place.model.script([place.agent.run("echo shel''led; touch made.txt")])
+        await place.turn(talk, script)
+        turn = talk.conversation.turns[-1]
+        assert (place.folder / "made.txt").exists()
+        assert any("shelled" in tool.text for tool in tools(turn))
 
 
 #: The others have no tool that makes a plan.
@@ -277,14 +242,11 @@ PLANS = each(name for name, agent in AGENTS.items() if agent.plan)
 
 
 @pytest.mark.parametrize("place", PLANS, indirect=True)
-def test_a_plan_is_shown_with_its_steps(place: Place):
-    async def test():
-        async with place.talk() as talk:
-            await place.turn(talk, place.model.script([has(place.agent.plan)()]))
-            plan = talk.conversation.status.plan
-            assert [(step.text, step.status) for step in plan] == list(STEPS)
-
-    run(test())
+async def test_a_plan_is_shown_with_its_steps(place: Place):
+    async with place.talk() as talk:
+        await place.turn(talk, place.model.script([has(place.agent.plan)()]))
+        plan = talk.conversation.status.plan
+        assert [(step.text, step.status) for step in plan] == list(STEPS)
 
 
 #: The others keep no plan in prose apart from the answer.
@@ -292,34 +254,28 @@ PROSE = each(name for name, agent in AGENTS.items() if agent.planning[0])
 
 
 @pytest.mark.parametrize("place", PROSE, indirect=True)
-def test_a_plan_in_prose_is_part_of_the_answer(place: Place):
-    async def test():
-        async with place.talk() as talk:
-            await place.plan_first(talk)
-            script = place.model.speech("<proposed_plan>\n# The plan\n\n- one\n", "- two\n</proposed_plan>\n")
-            [asked] = await place.turn(talk, script, kind="reject_once")
-            assert "plan" in asked.title
-            assert said(talk.conversation.turns[0]).count("# The plan\n\n- one\n- two\n") == 1
-
-    run(test())
+async def test_a_plan_in_prose_is_part_of_the_answer(place: Place):
+    async with place.talk() as talk:
+        await place.plan_first(talk)
+        script = place.model.speech("<proposed_plan>\n# The plan\n\n- one\n", "- two\n</proposed_plan>\n")
+        [asked] = await place.turn(talk, script, kind="reject_once")
+        assert "plan" in asked.title
+        assert said(talk.conversation.turns[0]).count("# The plan\n\n- one\n- two\n") == 1
 
 
 #: A picture of one point.
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
 
-def test_a_picture_reaches_the_model(place: Place):
-    async def test():
-        async with place.talk() as talk:
-            script = place.model.speech("I see.")
-            picture = {"type": "image", "mimeType": "image/png", "data": PICTURE}
-            words = {"type": "text", "text": f"Look {script.tag}"}
-            try:
-                key = await talk.client.prompt(talk.session, [words, picture])
-            except UnsendableError:
-                pytest.skip("The agent has no way to take pictures.")
-            turn = await talk.done(key)
-            assert said(turn) == "I see."
-            assert any("image/png" in json.dumps(each.body) for each in place.model.requests)
-
-    run(test())
+async def test_a_picture_reaches_the_model(place: Place):
+    async with place.talk() as talk:
+        script = place.model.speech("I see.")
+        picture = {"type": "image", "mimeType": "image/png", "data": PICTURE}
+        words = {"type": "text", "text": f"Look {script.tag}"}
+        try:
+            key = await talk.client.prompt(talk.session, [words, picture])
+        except UnsendableError:
+            pytest.skip("The agent has no way to take pictures.")
+        turn = await talk.done(key)
+        assert said(turn) == "I see."
+        assert any("image/png" in json.dumps(each.body) for each in place.model.requests)

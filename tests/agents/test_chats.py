@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from companion.agents import AgentCommand
-from tests.agent_talk import run, until
+from tests.agent_talk import until
 from tests.e2e.chatting import Chatting, opened, write_settings
 from tests.e2e.editor import Editor
 from tests.unit.chats import test_chats_agents as rooms
@@ -32,33 +32,30 @@ async def chatting(place: Place) -> AsyncGenerator[rooms.Room]:
         yield room
 
 
-def test_the_mode_stays_after_a_new_connection(place: Place):
-    async def test():
-        async with chatting(place) as room:
-            status = room.render.status
-            if len(status.modes) < 2:
-                pytest.skip("The agent has no modes.")
-            other = next(mode.id for mode in reversed(status.modes) if mode.id != status.mode)
-            script = place.model.speech("One.")
-            room.say(f"Say {script.tag}")
-            await until(lambda: room.render.status.last == "done", STEP)
-            room.chats.options.switch_mode(CHAT, other)
-            await until(lambda: room.render.status.mode == other, STEP)
-            before = room.agent_pid
-            room.chats.reconnect(CHAT)
-            await until(lambda: room.render.status.connection.state == "connecting", STEP)
-            await until(lambda: room.render.status.connection.state == "live", STEP)
-            assert room.agent_pid != before
-            assert room.render.status.mode == other
-            assert "could not be set" not in room.text
-            # The agent says so itself, too.
-            client, session = room.chats._registry[CHAT].connection.connected
-            assert client.options
-            choices = await client.options.choices(session)
-            assert choices
-            assert choices.mode == other
-
-    run(test())
+async def test_the_mode_stays_after_a_new_connection(place: Place):
+    async with chatting(place) as room:
+        status = room.render.status
+        if len(status.modes) < 2:
+            pytest.skip("The agent has no modes.")
+        other = next(mode.id for mode in reversed(status.modes) if mode.id != status.mode)
+        script = place.model.speech("One.")
+        room.say(f"Say {script.tag}")
+        await until(lambda: room.render.status.last == "done", STEP)
+        room.chats.options.switch_mode(CHAT, other)
+        await until(lambda: room.render.status.mode == other, STEP)
+        before = room.agent_pid
+        room.chats.reconnect(CHAT)
+        await until(lambda: room.render.status.connection.state == "connecting", STEP)
+        await until(lambda: room.render.status.connection.state == "live", STEP)
+        assert room.agent_pid != before
+        assert room.render.status.mode == other
+        assert "could not be set" not in room.text
+        # The agent says so itself, too.
+        client, session = room.chats._registry[CHAT].connection.connected
+        assert client.options
+        choices = await client.options.choices(session)
+        assert choices
+        assert choices.mode == other
 
 
 class InEditor:

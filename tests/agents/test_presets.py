@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 from companion.agents import PRESETS, AgentCommand
-from tests.agent_talk import run, said, talking
+from tests.agent_talk import said, talking
 from tests.e2e.qwen import PROJECT
 
 from .published import INSTALLED, folder_of
@@ -53,16 +53,12 @@ def is_pinned(package: str) -> bool:
     return any(name == package or name.startswith(PINNED_BY.get(package, package + " ")) for name in pinned)
 
 
-def test_its_preset_starts_it(place: Place):
+async def test_its_preset_starts_it(place: Place):
     preset = preset_of(place)
     assert is_pinned(shlex.split(preset.install)[-1])
-
-    async def test():
-        environment = place.agent.prepare(place.model.base_url.removesuffix("/v1"), place.home)
-        environment["PATH"] = f"{programs(place)}{os.pathsep}{environment['PATH']}"
-        async with talking(preset.command, str(folder_of(place.home)), environment) as talk:
-            assert talk.client.name == place.agent.title
-            turn = await talk.done(await talk.ask(f"Say {place.model.speech('Here I am.').tag}"))
-            assert said(turn).startswith("Here I am.")  # Claude Agent may add a warning
-
-    run(test())
+    environment = place.agent.prepare(place.model.base_url.removesuffix("/v1"), place.home)
+    environment["PATH"] = f"{programs(place)}{os.pathsep}{environment['PATH']}"
+    async with talking(preset.command, str(folder_of(place.home)), environment) as talk:
+        assert talk.client.name == place.agent.title
+        turn = await talk.done(await talk.ask(f"Say {place.model.speech('Here I am.').tag}"))
+        assert said(turn).startswith("Here I am.")  # Claude Agent may add a warning

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from companion.backends.acp.errors import SignInError
-from tests.agent_talk import AgentTalk, notices, run, said, talking, until
+from tests.agent_talk import AgentTalk, notices, said, talking, until
 from tests.parts import has
 
 from .published import folder_of, no_files
@@ -46,34 +46,27 @@ async def is_asked_to_sign_in(talk: AgentTalk) -> bool:
     return found
 
 
-def test_whoever_has_not_signed_in_is_told_how(place: Place):
+async def test_whoever_has_not_signed_in_is_told_how(place: Place):
     if place.name == "opencode":
         pytest.skip("The agent has no need of a sign-in.")
+    async with stranger(place) as talk:
+        assert talk.client.authentication.ways
+        assert await is_asked_to_sign_in(talk)
+    async with place.talk() as talk:
+        turn = await talk.done(await talk.ask(f"Say {place.model.speech('Welcome.').tag}"))
+        assert said(turn) == "Welcome."
 
-    async def test():
-        async with stranger(place) as talk:
-            assert talk.client.authentication.ways
+
+async def test_the_person_signs_out(place: Place):
+    # Only Codex takes a key over the protocol: the others open a browser.
+    key = {"OPENAI_API_KEY": "sk-none-needed"} if place.name == "codex" else {}
+    async with stranger(place, **key) as talk:
+        if talk.client.sign_out is None:
+            pytest.skip("The agent has no way to sign out.")
+        if key:
             assert await is_asked_to_sign_in(talk)
-        async with place.talk() as talk:
-            turn = await talk.done(await talk.ask(f"Say {place.model.speech('Welcome.').tag}"))
-            assert said(turn) == "Welcome."
-
-    run(test())
-
-
-def test_the_person_signs_out(place: Place):
-    async def test():
-        # Only Codex takes a key over the protocol: the others open a browser.
-        key = {"OPENAI_API_KEY": "sk-none-needed"} if place.name == "codex" else {}
-        async with stranger(place, **key) as talk:
-            if talk.client.sign_out is None:
-                pytest.skip("The agent has no way to sign out.")
-            if key:
-                assert await is_asked_to_sign_in(talk)
-                await talk.client.authentication.authenticate("api-key")
-                assert (await talk.client.create(talk.folder)).id
-            await talk.client.sign_out.sign_out()
-        async with stranger(place) as talk:
-            assert await is_asked_to_sign_in(talk)
-
-    run(test())
+            await talk.client.authentication.authenticate("api-key")
+            assert (await talk.client.create(talk.folder)).id
+        await talk.client.sign_out.sign_out()
+    async with stranger(place) as talk:
+        assert await is_asked_to_sign_in(talk)

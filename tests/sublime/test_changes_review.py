@@ -8,6 +8,7 @@ import sys
 import time
 import unittest
 from typing import Any
+from unittest.mock import patch
 
 import sublime
 
@@ -142,6 +143,26 @@ class TestWritten(ChangesCase):
         self.assertEqual(self.path.read_bytes(), before)
         self.assertEqual(self.listed(), {"code.txt": ("modified", 2)})
         self.assertIn("typed", text_of(self.code))
+
+    def test_what_is_typed_while_an_undo_is_on_its_way_stays_unsaved(self) -> Steps:
+        """The tab had no unsaved edits when the undo began."""
+        yield from self.opened_at_first()
+        port = loaded("sublime_text.package").adapter().port
+        before, files = self.path.read_bytes(), port.open_files
+
+        async def clean() -> dict[str, bool]:
+            return dict.fromkeys(await files(), False)
+
+        patcher = patch.object(port, "open_files", clean)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        self.put_caret(self.code, 3)
+        self.code.run_command("insert", {"characters": "typed "})
+        self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
+        yield {"condition": lambda: self.screen.said("code.txt has unsaved edits"), "timeout": 60_000}
+        self.assertEqual(self.path.read_bytes(), before)
+        self.assertIn("typed", text_of(self.code))
+        self.assertTrue(self.code.is_dirty())
 
     def test_selected_lines_are_undone(self) -> Steps:
         """Only the selected line of a change that has three."""
@@ -351,6 +372,23 @@ class TestWritten(ChangesCase):
         written._typed_at = -100.0
         written.turn_changed(self.window, "Qwen Code", 1)
         yield lambda: (view := self.window.active_view()) and view.file_name() == str(self.path)
+
+    def test_the_first_change_does_not_open_where_the_person_is_not(self) -> Steps:
+        """While they are in a panel, or in another window: that one could come to the back."""
+        written = self.on_screen
+        self.addCleanup(setattr, written, "_opens_first", written._opens_first)
+        written._opens_first = lambda: True
+        written._typed_at = -100.0
+        panel = yield from self.open_terminal_panel()
+        written.turn_changed(self.window, "Qwen Code", 1)
+        self.assertEqual(self.focused(), panel)
+        self.window.focus_view(self.view)
+        yield lambda: self.focused() == self.view
+        front = yield from self.another_window()
+        yield lambda: sublime.active_window() == front
+        written.turn_changed(self.window, "Qwen Code", 1)
+        self.assertEqual(sublime.active_window(), front)
+        self.assertIsNone(self.window.find_open_file(str(self.path)))
 
     def test_the_status_report_has_the_list(self) -> Steps:
         """A row for each file."""

@@ -34,7 +34,7 @@ class TestContext(ChatCase):
         self.window.focus_view(view)
         yield lambda: self.adapter.focus.last_code(self.window) == view
         self.window.focus_view(self.view)
-        self.adapter.chats.look_at_context(self.window)
+        self.adapter.chats.context.look(self.window)
         return view
 
     def select_text(self, first: int, end: int) -> None:
@@ -75,10 +75,10 @@ class TestContext(ChatCase):
         view.run_command("insert", {"characters": "KEY"})
         view.run_command("select_all")
         yield lambda: self.adapter.focus.last_code(self.window) == view
-        self.adapter.chats.look_at_context(self.window)
+        self.adapter.chats.context.look(self.window)
         yield lambda: self.chat.context and self.chat.context.text == "KEY"
         view.set_name("new.pem")
-        self.adapter.chats.look_at_context(self.window)
+        self.adapter.chats.context.look(self.window)
         yield lambda: self.chat.context is None
 
     def test_a_disk_that_hangs_does_not_hold_up_the_editor_and_nothing_of_it_goes(self) -> Steps:
@@ -92,7 +92,7 @@ class TestContext(ChatCase):
 
         try:
             with patch("os.path.realpath", hanging):
-                self.adapter.chats.look_at_context(self.window)
+                self.adapter.chats.context.look(self.window)
                 self.assertIsNone(self.chat.context)
                 self.assertIn(
                     "disk does not answer", self.adapter.refusal(self.window, [str(self.folder / "app.py")]) or ""
@@ -103,7 +103,7 @@ class TestContext(ChatCase):
             answers.set()
 
     def looked(self) -> bool:
-        self.adapter.chats.look_at_context(self.window)
+        self.adapter.chats.context.look(self.window)
         return self.chat.context is not None
 
     def test_one_key_leaves_it_out_until_another_file_is_active(self) -> Steps:
@@ -112,7 +112,7 @@ class TestContext(ChatCase):
         self.assertNotIn("app.py", self.bar())
         self.assertEqual((yield from self.sent()), ())
         self.select_text(0, 3)
-        self.adapter.chats.look_at_context(self.window)
+        self.adapter.chats.context.look(self.window)
         self.assertEqual((yield from self.sent()), ())
         self.code = yield from self.active("other.py", "x\n")
         self.assertIn("other.py (active)", self.bar())
@@ -120,7 +120,7 @@ class TestContext(ChatCase):
 
     def test_a_link_and_a_command_leave_it_out(self) -> Steps:
         [link] = [item for item in self.adapter.chats.clicks.links(self.chat) if item.caption == "leave out"]
-        self.adapter.chats.clicks.use(self.chat, link)
+        self.adapter.chats.clicks.do(self.chat, link.href)
         self.assertIsNone(self.chat.context)
         self.code = yield from self.active("other.py", "x\n")
         self.window.run_command("qwen_companion_chat_leave_out")
@@ -129,7 +129,7 @@ class TestContext(ChatCase):
     def test_a_setting_turns_it_off(self) -> Steps:
         self.set_setting("chat_context", False)
         yield lambda: not self.adapter.settings.value("chat_context")
-        self.adapter.chats.look_at_context(self.window)
+        self.adapter.chats.context.look(self.window)
         self.assertNotIn("app.py", self.bar())
         self.assertEqual((yield from self.sent()), ())
 
@@ -137,7 +137,7 @@ class TestContext(ChatCase):
         for name in (".env", "secrets/plan.md"):
             self.code = yield from self.active(name, "TOKEN=1\n")
             self.select_text(0, 7)
-            self.adapter.chats.look_at_context(self.window)
+            self.adapter.chats.context.look(self.window)
             self.assertNotIn("(active)", self.bar())
             self.assertEqual((yield from self.sent()), ())
 
@@ -160,7 +160,7 @@ class TestContext(ChatCase):
         context = loaded("sublime_text.chat.context")
         self.code.run_command("append", {"characters": "x" * (context.MOST + 10)})
         self.select_text(0, self.code.size())
-        self.adapter.chats.look_at_context(self.window)
+        self.adapter.chats.context.look(self.window)
         [excerpt] = yield from self.sent()
         self.assertTrue(excerpt.text.endswith("x\n(The rest of the selection is left out.)"))
         self.assertLess(len(excerpt.text), context.MOST + 100)
@@ -209,12 +209,11 @@ class TestClipboard(ChatCase):
         self.screen.pick("From the Clipboard")
         yield lambda: self.chat.pictures == [str(path)]
 
-    def test_a_text_is_pasted_as_ever(self) -> Steps:
+    def test_a_text_is_pasted_as_ever(self) -> None:
         sublime.set_clipboard("some text")
         self.put_caret(-1)
         self.view.run_command("paste")
         self.assertEqual(self.prompt, "some text")
-        yield 1
 
 
 class TestNotifications(ChatCase):
@@ -274,14 +273,13 @@ class TestNotifications(ChatCase):
 class TestPrograms(ChatCase):
     """The systems' programs, without running them."""
 
-    def test_texts_are_never_a_part_of_code(self) -> Steps:
+    def test_texts_are_never_a_part_of_code(self) -> None:
         notify = loaded("sublime_text.notify")
         text = 'x" & (do shell script "rm") & $(rm) `rm`'
         for system in ("linux", "osx", "windows"):
             words, variables = notify.command(system, text)
             with_text = [word for word in words if text in word] + list(variables.values())
             self.assertTrue(all(word in (text, notify.TITLE) for word in with_text))
-        yield 1
 
     def test_a_program_that_is_missing_fails_or_hangs_disturbs_nobody(self) -> Steps:
         notify = loaded("sublime_text.notify")

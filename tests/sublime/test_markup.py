@@ -28,7 +28,7 @@ PLACES = {
     "panels:choose": "test_the_choices_of_a_panel",
     "registry.commands:AgentList.show": "",
     "registry.commands:AgentList._item": "test_the_list_of_agents_of_the_registry",
-    "chat.marks:_Phantoms._phantom": "test_the_bar_the_questions_and_the_code_blocks_of_a_chat",
+    "chat.marks:ChatPhantoms._phantom": "test_the_bar_the_questions_and_the_code_blocks_of_a_chat",
     "chat.clicks:Clicks.show_link": "test_the_popup_over_a_file_name",
     "chat.listener:_completion": "test_a_completion",
     "chat.sign_in:_SignIn._show": "",

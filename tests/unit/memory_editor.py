@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from companion.changes.port import Listing
+from companion.changes.port import Listing, UnsavedTextError
 from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
 from companion.conversation.forms import Form, Values
@@ -152,9 +152,11 @@ class MemoryEditor:
     async def buffer(self, path: str) -> str | None:
         return self.buffers.get(path)
 
-    async def replace_buffer(self, path: str, text: str) -> Stamp:
+    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
         if path not in self.buffers:
             return None
+        if keeps_unsaved and path in self.unsaved:
+            raise UnsavedTextError(path)
         self.buffers[path] = text
         return stamp(path) or (0, 0, 0)
 

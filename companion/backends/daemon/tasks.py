@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from pydantic import BeforeValidator, Field
 
-from ...conversation.snapshot import Task
+from ...conversation.task import Task
 from ..sessions import AgentSession
 from ..wire import Object, Text, Wire
 from . import answers

@@ -148,7 +148,7 @@ class _Sending:
     def _send(self, chat: ChatView) -> None:
         values, excerpts = self._values.in_chat(chat)
         self._adapter.chats.go_to(chat)
-        self._adapter.chats.send(chat, self._action.filled(values), excerpts=excerpts)
+        self._adapter.chats.sender.send(chat, self._action.filled(values), excerpts=excerpts)
 
     def _open_chat(self) -> None:
         have_chat(self._window, lambda _, chat: self._send(chat))

@@ -503,9 +503,9 @@ class WrittenChanges:
     def turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
         """A turn has changed some files: say so once."""
         NOTICES.add(f"{agent}: {files} file{'s' * (files != 1)} changed. Review (F8)", window)
-        view = window.active_view()
+        view = self._focus.last(window)
         is_idle = view is not None and is_code(view) and time.monotonic() - self._typed_at >= IDLE
-        if is_idle and self._opens_first():
+        if is_idle and is_in_front(window) and self._opens_first():
             self.go(window, None)
 
     def facts(self, window: sublime.Window) -> tuple[str, ...]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from typing import TYPE_CHECKING
 
 import sublime
 
 from .. import package
+from ..other_packages import is_installed
 from ..panels import PanelItem, choose, say
 from ..terminal import terminals
+from ..terminal.terminus import TERMINUS
+from .commands import ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,12 +30,7 @@ MOST_LOOKS = 60
 
 def ask_way(adapter: Adapter, chat: ChatView) -> None:
     """Ask the person which way they take, and begin it."""
-    chat_id = chat.id
-    adapter.ask_later(
-        chat.window,
-        lambda companion: companion.chats.sign_in.methods(chat_id),
-        lambda ways: _choose(adapter, chat, ways),
-    )
+    ask(adapter, chat, lambda chats: chats.sign_in.methods(chat.id), partial(_choose, adapter, chat))
 
 
 def _choose(adapter: Adapter, chat: ChatView, ways: Sequence[Way]) -> None:
@@ -53,7 +52,6 @@ def _details(way: Way) -> str:
 
 
 def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
-    chat_id = chat.id
     if way.kind == "variables":
         where = f"in the start-up file of your shell, or in “environment” of {chat.agent_key} in the setting “agents”"
         page = f" The value is from {way.page}." if way.page else ""
@@ -62,16 +60,17 @@ def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
         _in_terminal(adapter, chat, way)
     else:
         say(chat.window, f"{chat.agent} signs you in. It may open a page in your browser.")
-        adapter.ask_later(
-            chat.window,
-            lambda companion: companion.chats.sign_in.authenticate(chat_id, way.id),
+        ask(
+            adapter,
+            chat,
+            lambda chats: chats.sign_in.authenticate(chat.id, way.id),
             lambda _: say(chat.window, f"{chat.agent} says that it is done. The chat asks it again."),
         )
 
 
 def _in_terminal(adapter: Adapter, chat: ChatView, way: Way) -> None:
     """Run the agent's own login. Without Terminus it is over when the person says so, since only they can see that."""
-    if terminals.is_installed():
+    if is_installed(TERMINUS):
         title = f"Sign in to {chat.agent}"
         try:
             name = terminals.run_once(chat.window, title, chat.folder, way.environment, list(way.command))

@@ -8,7 +8,7 @@ import sublime
 
 from ..page import Page
 from ..panels import PanelItem, changed_file, choose
-from .commands import _ChatCommand
+from .commands import _ChatCommand, ask
 from .html import shortened
 
 if TYPE_CHECKING:
@@ -33,10 +33,7 @@ class QwenCompanionChatChangesCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List those of the latest turn that has changed any."""
-        chat_id = chat.id
-        adapter.ask_later(
-            chat.window, lambda companion: companion.chats.changes.by_turn(chat_id), lambda found: _list(chat, found, 0)
-        )
+        ask(adapter, chat, lambda chats: chats.changes.by_turn(chat.id), lambda found: _list(chat, found, 0))
 
 
 def _list(chat: ChatView, found: Sequence[TurnChanges], at: int) -> None:

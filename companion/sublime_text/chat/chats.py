@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import sublime
 
-from ...chats.mentions import mentions
 from ...chats.prompt import Draft, Excerpt
-from ...chats.slash import Instead, translated
 from ...ids import WindowId
 from ...status.facts import ShownChat
 from ..answers import expect
@@ -21,27 +17,24 @@ from ..panels import NO_ANSWER, STARTING, say
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
 from .clicks import Clicks, Tell
 from .consent import Consent
+from .context import ContextOffers
 from .prompt import CHOSEN_SETTING, SESSION_SETTING, give_back, keep, kept_session
-from .view import USED_SETTING, ChatView, chat_id_of
+from .sending import PromptSender
+from .view import USED_SETTING, ChatView, agent_of, chat_id_of, folder_of, used_at
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
-    from ...chats.chats import Chats
     from ...chats.transcript.render import Render
     from ...ids import ChatId
 
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
 
-SETTLED = 300
-"""Milliseconds after a change of a selection until the bar names it."""
-
 NOT_LOOKED_AT = "connects when its tab is shown"
 MOVES_LATER = (
     "{agent} goes on working for the window that the chat came from. The chat moves here once the turn is over."
 )
 ENDED_WITH_WINDOW = "{agent} was ended before it was done, since the window that the chat came from has closed."
-STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
 
 
 class ChatViews:
@@ -71,18 +64,16 @@ class ChatViews:
         """
         self._here = here
         self.clicks = Clicks(focus, tell, off_thread, self.reconnect)
-        self._context = context
+        self.context = ContextOffers(self.within, context)
+        self.sender = PromptSender(tell, self.context, self.begin, is_starting=is_starting, sent=sent)
         self._consent = consent
         self._tell = tell
         self._is_on = is_on
         self._notify = notify
         self._is_starting = is_starting
-        self._sent = sent
         self._chats: dict[ChatId, ChatView] = {}
         self._latest = 0
         """The time of the last use that was noted."""
-        self._looking: set[int] = set()
-        """The windows in which the active file is looked at soon."""
         self.is_away = False
         """Whether another program has the focus, as far as the editor knows."""
 
@@ -122,12 +113,12 @@ class ChatViews:
         active = window.active_view() if window else None
         if active and (chat := self.find(active)):
             return chat
-        return max(self.within(window), key=lambda chat: _used_at(chat.view), default=None)
+        return max(self.within(window), key=lambda chat: used_at(chat.view), default=None)
 
     def shown(self, window: sublime.Window) -> tuple[ShownChat, ...]:
         """The chats of a window for the status report, with those that nobody has looked at since a restart."""
         return tuple(
-            chat.facts if (chat := self.find(view)) else ShownChat(view.name(), NOT_LOOKED_AT, _folder_of(view))
+            chat.facts if (chat := self.find(view)) else ShownChat(view.name(), NOT_LOOKED_AT, folder_of(view))
             for view in window.views()
             if is_chat(view)
         )
@@ -145,7 +136,7 @@ class ChatViews:
     def last(self, window: sublime.Window) -> ChatView | None:
         """The same as `of`, with the chats from before a restart or a reload that nobody has looked at since."""
         views = [view for view in window.views() if is_chat(view) and (self.find(view) or self._may_adopt(view))]
-        latest = max(views, key=_used_at, default=None)
+        latest = max(views, key=used_at, default=None)
         chat = self.of(window)
         if latest is None or (chat and chat.view == window.active_view()):
             return chat
@@ -221,7 +212,7 @@ class ChatViews:
         if chat:
             self._used(chat)
             chat.activated()
-            self.look_at_context(window)
+            self.context.look(window)
 
     def closing(self, view: sublime.View) -> None:
         """The view of a chat is about to close."""
@@ -259,109 +250,35 @@ class ChatViews:
         """Have the whole text rendered again."""
         self._connect(chat, chat.session)
 
-    def send(
-        self, chat: ChatView, text: str | None = None, *, mid_turn: bool = False, excerpts: Sequence[Excerpt] = ()
-    ) -> None:
-        """Send a text with what goes with it, or what the person has written in the prompt."""
-        draft = Draft(text, tuple(excerpts)) if text is not None else chat.draft({})
-        draft = Draft(draft.text, draft.excerpts, draft.pictures, _unsaved(chat, draft.text))
-        if not (draft.text.strip() or draft.excerpts or draft.pictures):
-            return
-        if text is None and chat.render is None:
-            # What is sent would be lost, so it stays in the prompt.
-            say(chat.window, STARTING_CHAT if self._is_starting() else NO_ANSWER)
-            return
-        self.look_at_context(chat.window)
-        context = chat.context
-        if text is None:
-            chat.sent()
-        if instead := translated(draft.text):
-            what, rest = instead
-            self._do_instead(chat, what)
-            if text is None and (rest or draft.excerpts or draft.pictures):
-                chat.take_back(replace(draft, text=rest))
-            return
-        chat_id, status = chat.id, chat.render.status if chat.render else None
-        in_turn = mid_turn and status is not None and status.running is not None
-        # A message into a running turn is a text alone, and so is a command.
-        if context and not in_turn and not draft.text.startswith("/"):
-            draft = replace(draft, excerpts=(*draft.excerpts, context))
-        self._sent(chat, draft)
-        chat.sending()
-
-        def send(chats: Chats) -> None:
-            chats.send(chat_id, draft, mid_turn=in_turn)
-            sublime.set_timeout(chat.taken)
-
-        self._tell(send)
-
-    def look_at_context_soon(self, window: sublime.Window | None) -> None:
-        """The same after a while, since a selection changes often."""
-        if window and self.within(window) and window.id() not in self._looking:
-            self._looking.add(window.id())
-
-            def look() -> None:
-                self._looking.discard(window.id())
-                self.look_at_context(window)
-
-            sublime.set_timeout(look, SETTLED)
-
     def is_seen(self, chat: ChatView) -> bool:
         """Whether the person can see a chat, as far as the editor knows."""
         return is_visible(chat.view) and chat.view.window() == sublime.active_window() and not self.is_away
 
-    def look_at_context(self, window: sublime.Window | None) -> None:
-        """Another file may be active in a window, or something else selected in it."""
-        if window and (chats := self.within(window)):
-            context = self._context(window)
-            for chat in chats:
-                chat.offer(context)
-
-    def _do_instead(self, chat: ChatView, what: Instead) -> None:
-        """Do what a slash command is for."""
-        if what == "new":
-            self.begin(chat)
-        else:
-            chat.window.focus_view(chat.view)
-            chat.window.run_command(f"qwen_companion_chat_{what}")
-
     def begin(self, chat: ChatView) -> None:
         """Begin a new conversation in a chat. The one before stays in the list."""
-        chat_id = chat.id
-        self._tell(lambda chats: chats.begin(chat_id))
+        self._tell(lambda chats: chats.begin(chat.id))
 
     def cancel(self, chat: ChatView) -> None:
         """End the turn that is shown to run, and not one that has begun meanwhile."""
-        chat_id, turn = chat.id, chat.render.status.running if chat.render else None
-        self._tell(lambda chats: chats.cancel(chat_id, turn))
-
-    def go_on(self, chat: ChatView) -> None:
-        """Continue the last turn, which was interrupted or has failed."""
-        chat_id = chat.id
-        self._tell(lambda chats: chats.history.continue_turn(chat_id))
-
-    def show_earlier(self, chat: ChatView) -> None:
-        """Show a page of the turns before the first one that is shown."""
-        chat_id = chat.id
-        self._tell(lambda chats: chats.history.show_earlier(chat_id))
+        turn = chat.render.status.running if chat.render else None
+        self._tell(lambda chats: chats.cancel(chat.id, turn))
 
     def reconnect(self, chat: ChatView) -> None:
         """Try again now, with the command that the agent has in the settings now."""
-        chat_id, name = chat.id, chat.agent_key
-        if name:
-            self._consent.renew(name, lambda agent: self._tell(lambda chats: chats.reconnect(chat_id, agent)))
+        if name := chat.agent_key:
+            self._consent.renew(name, lambda agent: self._tell(lambda chats: chats.reconnect(chat.id, agent)))
         else:
-            self._tell(lambda chats: chats.reconnect(chat_id))
+            self._tell(lambda chats: chats.reconnect(chat.id))
 
     def _connect(self, chat: ChatView, session: str) -> None:
         """Have the companion show a session in a chat, in the folder and with the agent that the chat has now."""
-        chat_id, window, folder, agent = chat.id, WindowId(chat.window.id()), chat.folder, chat.agent_key
+        window, folder, agent = WindowId(chat.window.id()), chat.folder, chat.agent_key
         chosen = [chat.chosen] if chat.chosen else []
-        self._tell(lambda chats: chats.open(chat_id, window, folder, session, agent, *chosen))
+        self._tell(lambda chats: chats.open(chat.id, window, folder, session, agent, *chosen))
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
-        letter = self._consent.letter(_agent_of(view))
+        letter = self._consent.letter(agent_of(view))
         chat = ChatView(
             view,
             window,
@@ -374,7 +291,7 @@ class ChatViews:
         for draft in drafts:
             chat.take_back(draft)
         self.redraw(chat)
-        self.look_at_context(window)
+        self.context.look(window)
         expect(
             lambda: self._chats.get(chat.id) is not chat or chat.render is not None,
             self._is_starting,
@@ -396,7 +313,7 @@ class ChatViews:
 
     def _may_adopt(self, view: sublime.View) -> bool:
         """Whether a view from before may be a chat again; a clone of it may not."""
-        agent = _agent_of(view)
+        agent = agent_of(view)
         return view.is_primary() and (self._consent.allows(agent) if agent else self._is_on())
 
     def _used(self, chat: ChatView) -> None:
@@ -406,33 +323,5 @@ class ChatViews:
 
     def _end(self, chat: ChatView) -> None:
         chat.close()
-        chat_id = chat.id
-        if self._chats.pop(chat_id, None):
-            self._tell(lambda chats: chats.close(chat_id))
-
-
-def _agent_of(view: sublime.View) -> str:
-    return str(view.settings().get(CHAT_AGENT_SETTING) or "")
-
-
-def _folder_of(view: sublime.View) -> str:
-    return str(view.settings().get(CHAT_FOLDER_SETTING) or "")
-
-
-def _used_at(view: sublime.View) -> int:
-    """When a chat last had the focus, in milliseconds."""
-    at = view.settings().get(USED_SETTING)
-    return at if isinstance(at, int) else 0
-
-
-def _unsaved(chat: ChatView, text: str) -> dict[str, str]:
-    """The texts of the unsaved buffers that a prompt names, by their paths."""
-    named = {_spelled(os.path.join(chat.folder, path)) for mention in mentions(text) for _, path in mention.paths}
-    views = {path: view for view in chat.window.views() if named and (path := view.file_name()) and view.is_dirty()}
-    return {
-        path: view.substr(sublime.Region(0, view.size())) for path, view in views.items() if _spelled(path) in named
-    }
-
-
-def _spelled(path: str) -> str:
-    return os.path.normcase(os.path.normpath(path))
+        if self._chats.pop(chat.id, None):
+            self._tell(lambda chats: chats.close(chat.id))

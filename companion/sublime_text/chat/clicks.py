@@ -147,26 +147,22 @@ class Clicks:
             found += [item._replace(line=first) for item in html.link_items(html.code(block))]
         return found
 
-    def use(self, chat: ChatView, item: LinkItem) -> None:
-        """Do what a click on a link does, wherever its button is."""
-        self._clicked(chat, item.href)
-
     def clicked(self, chat: ChatView, href: str) -> None:
         """A click does what its link says, unless it is an answer and the button has moved under the mouse."""
         what, _, of = href.partition(":")
         if what == "vote" and not chat.attention.is_steady(of.partition(":")[2]):
             say(chat.window, MOVED)
         else:
-            self._clicked(chat, href)
+            self.do(chat, href)
 
-    def _clicked(self, chat: ChatView, href: str) -> None:
+    def do(self, chat: ChatView, href: str) -> None:
+        """Do what a link says, wherever its button is."""
         what, _, of = href.partition(":")
-        chat_id = chat.id
         match what:
             case "reconnect":
                 self._reconnect(chat)
             case _ if call := _CALLS.get(what):
-                self._tell(lambda chats: call(chats, chat_id, of))
+                self._tell(lambda chats: call(chats, chat.id, of))
             case "suggestion":
                 chat.view.run_command("qwen_companion_chat_suggestion")
             case "tasks" | "changes" | "leave_out" | "sign_in":
@@ -225,8 +221,7 @@ class Clicks:
         chat.window.focus_view(view)
 
     def _vote(self, chat: ChatView, permission: Permission, option: str | None, answers: Values | None = None) -> None:
-        chat_id, asked = chat.id, permission.id
-        self._tell(lambda chats: chats.vote(chat_id, asked, option, answers))
+        self._tell(lambda chats: chats.vote(chat.id, permission.id, option, answers))
 
 
 def waiting(chat: ChatView) -> Permission | None:

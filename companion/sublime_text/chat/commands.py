@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime_plugin
 
@@ -15,10 +15,26 @@ from .html import CONTINUED
 from .opening import have_chat, open_with
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     import sublime
 
+    from ...chats.chats import Chats
     from ..adapter import Adapter
     from .view import ChatView
+
+T = TypeVar("T")
+
+
+def ask(
+    adapter: Adapter,
+    chat: ChatView,
+    question: Callable[[Chats], Coroutine[Any, Any, T]],
+    answer: Callable[[T], object],
+    failed: Callable[[str], object] | None = None,
+) -> None:
+    """Ask the companion's chats something that takes a while, as `Adapter.ask_later`."""
+    adapter.ask_later(chat.window, lambda companion: question(companion.chats), answer, failed)
 
 
 def is_chat_on(window: sublime.Window) -> bool:
@@ -97,7 +113,7 @@ class QwenCompanionChatSendCommand(sublime_plugin.WindowCommand):
 
     def run(self, text: str | None = None, mid_turn: bool = False) -> None:
         """`text`, or the content of the prompt; with `mid_turn` into the running turn, if there is one."""
-        have_chat(self.window, lambda adapter, chat: adapter.chats.send(chat, text, mid_turn=mid_turn))
+        have_chat(self.window, lambda adapter, chat: adapter.chats.sender.send(chat, text, mid_turn=mid_turn))
 
     def is_visible(self, text: str | None = None, mid_turn: bool = False) -> bool:
         """Whether there is something to send."""
@@ -128,7 +144,7 @@ class QwenCompanionChatContinueCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon."""
-        adapter.chats.go_on(chat)
+        adapter.chats.clicks.do(chat, "go_on")
 
 
 class QwenCompanionChatEarlierCommand(_ChatCommand):
@@ -140,7 +156,7 @@ class QwenCompanionChatEarlierCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask for a page of them."""
-        adapter.chats.show_earlier(chat)
+        adapter.chats.clicks.do(chat, "show_earlier")
 
 
 class QwenCompanionChatLeaveOutCommand(_ChatCommand):
@@ -208,7 +224,7 @@ class QwenCompanionChatLinksCommand(_ChatCommand):
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""
         choices: list[PanelItem] = [
-            (item.caption, item.line, partial(adapter.chats.clicks.use, chat, item))
+            (item.caption, item.line, partial(adapter.chats.clicks.do, chat, item.href))
             for item in adapter.chats.clicks.links(chat)
         ]
         choose(chat.window, choices, "The links of the chat")

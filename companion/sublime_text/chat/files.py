@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sublime
 
+from ...changes.port import UnsavedTextError
 from ...chats.transcript.plain import flat, spelled
 from .. import buffers
 from ..windows import OWN_SAVES, views_of_file
@@ -15,10 +16,11 @@ def buffer(path: str) -> str | None:
     return view.substr(sublime.Region(0, view.size())) if view else None
 
 
-def replace(path: str, text: str) -> bool:
+def replace(path: str, text: str, *, keeps_unsaved: bool) -> bool:
     """Replace the text of an open file as one step of undo, and save it. Returns whether it is open.
 
     Raises:
+        UnsavedTextError: it has unsaved text, with `keeps_unsaved`.
         OSError: it can't be saved.
     """
     views = [view for view in views_of_file(path, is_exact=True) if not view.is_loading()]
@@ -26,6 +28,8 @@ def replace(path: str, text: str) -> bool:
     view = max(views, key=sublime.View.is_dirty, default=None)
     if view is None:
         return False
+    if keeps_unsaved and view.is_dirty():
+        raise UnsavedTextError(f"{path} has unsaved text")
     before = view.substr(sublime.Region(0, view.size()))
     if before != text:
         # The smallest one, so that carets and folds stay where they are.

@@ -1,15 +1,12 @@
-"""The commands of the chat that go back: rewind, edit an earlier prompt, fork, take the suggestion."""
+"""The commands of the chat that go back: rewind, edit an earlier prompt, fork."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-import sublime
-import sublime_plugin
-
-from .. import package
 from ..panels import PanelItem, choose, say
-from .commands import _ChatCommand
+from .commands import _ChatCommand, ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,12 +31,7 @@ class QwenCompanionChatRewindCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List the prompts with what going back would undo, and ask which."""
-        chat_id = chat.id
-        adapter.ask_later(
-            chat.window,
-            lambda companion: companion.chats.history.targets(chat_id),
-            lambda found: _list(adapter, chat, found),
-        )
+        ask(adapter, chat, lambda chats: chats.history.targets(chat.id), partial(_list, adapter, chat))
 
 
 def _is_idle(chat: ChatView) -> bool:
@@ -48,7 +40,7 @@ def _is_idle(chat: ChatView) -> bool:
 
 def _list(adapter: Adapter, chat: ChatView, found: Sequence[RewindTarget]) -> None:
     choices: list[PanelItem] = [
-        (_line(one.text), undone(one) or "No file was changed since then", lambda one=one: _ask(adapter, chat, one))
+        (_line(one.text), undone(one) or "No file was changed since then", partial(_ask, adapter, chat, one))
         for one in found
     ]
     choose(chat.window, choices, "Go back to before this prompt")
@@ -58,8 +50,6 @@ def _ask(adapter: Adapter, chat: ChatView, to: RewindTarget) -> None:
     """Ask what to do with the prompt and with the files."""
 
     def rewind(*, edits: bool, undo_files: bool) -> None:
-        chat_id = chat.id
-
         def done(told: tuple[str, Draft]) -> None:
             sentence, draft = told
             if edits:
@@ -67,35 +57,21 @@ def _ask(adapter: Adapter, chat: ChatView, to: RewindTarget) -> None:
                 chat.text.to_prompt()
             say(chat.window, sentence)
 
-        adapter.ask_later(
-            chat.window, lambda companion: companion.chats.history.rewind(chat_id, to, undo_files=undo_files), done
-        )
+        ask(adapter, chat, lambda chats: chats.history.rewind(chat.id, to, undo_files=undo_files), done)
 
+    files = "1 file" if to.count == 1 else f"{to.count} files"
+    edit = "Edit this prompt"
     choices: list[PanelItem] = []
     if not to.rewinds and to.count:
-        edit = f"Edit this prompt, and undo {_counted(to)}"
-        choices = [
-            (f"Undo {_counted(to)}", undone(to), lambda: rewind(edits=False, undo_files=True)),
-            (edit, undone(to), lambda: rewind(edits=True, undo_files=True)),
-        ]
+        choices.append((f"Undo {files}", undone(to), partial(rewind, edits=False, undo_files=True)))
+        choices.append((f"{edit}, and undo {files}", undone(to), partial(rewind, edits=True, undo_files=True)))
     elif not to.rewinds:
-        choices = [("Edit this prompt", "", lambda: rewind(edits=True, undo_files=False))]
-    for caption, edits in (("Rewind", False), ("Edit this prompt", True)) if to.rewinds else ():
+        choices.append((edit, "", partial(rewind, edits=True, undo_files=False)))
+    for caption, edits in (("Rewind", False), (edit, True)) if to.rewinds else ():
         if to.count:
-            choices += [
-                (
-                    f"{caption}, and undo {_counted(to)}",
-                    undone(to),
-                    lambda edits=edits: rewind(edits=edits, undo_files=True),
-                ),
-                (
-                    f"{caption}, and leave the files as they are",
-                    "",
-                    lambda edits=edits: rewind(edits=edits, undo_files=False),
-                ),
-            ]
-        else:
-            choices.append((caption, "", lambda edits=edits: rewind(edits=edits, undo_files=False)))
+            choices.append((f"{caption}, and undo {files}", undone(to), partial(rewind, edits=edits, undo_files=True)))
+        leaving = f"{caption}, and leave the files as they are" if to.count else caption
+        choices.append((leaving, "", partial(rewind, edits=edits, undo_files=False)))
     choose(chat.window, choices, f"Back to before “{_line(to.text)}”")
 
 
@@ -108,10 +84,6 @@ def undone(to: RewindTarget) -> str:
         named.append(f"{others} {'more' if named else 'file' if others == 1 else 'files'}")
     lines = f" (+{to.inserted} −{to.deleted})" if to.inserted or to.deleted else ""
     return f"Changed since then: {', '.join(named)}{lines}"
-
-
-def _counted(to: RewindTarget) -> str:
-    return "1 file" if to.count == 1 else f"{to.count} files"
 
 
 def _line(text: str) -> str:
@@ -130,20 +102,4 @@ class QwenCompanionChatForkCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon, and show the copy."""
-        chat_id = chat.id
-        adapter.ask_later(chat.window, lambda companion: companion.chats.history.fork(chat_id), lambda _: None)
-
-
-class QwenCompanionChatSuggestionCommand(sublime_plugin.TextCommand):
-    """Take the suggested prompt, which is shown in grey, into the input."""
-
-    def run(self, edit: sublime.Edit) -> None:
-        """The person may edit it before it is sent."""
-        adapter = package.adapter()
-        chat = adapter.chats.find(self.view) if adapter else None
-        if chat and (suggestion := chat.suggestion):
-            chat.text.write(suggestion)
-
-    def is_visible(self) -> bool:
-        """Not in a menu."""
-        return False
+        ask(adapter, chat, lambda chats: chats.history.fork(chat.id), lambda _: None)

@@ -15,6 +15,7 @@ from ..minihtml import safe
 from ..panels import say
 from ..windows import CHAT_SETTING, is_chat, is_code
 from .clicks import waiting
+from .commands import ask
 from .prompt import open_command
 from .vim import is_enter, is_insert, is_needless_escape, is_normal
 
@@ -69,13 +70,13 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
         if chat := _chat(view):
             chat.text.protect()
         elif (adapter := package.adapter()) and adapter.chats.within(view.window()) and is_code(view):
-            adapter.chats.look_at_context_soon(view.window())
+            adapter.chats.context.look_soon(view.window())
 
     def on_activated(self, view: sublime.View) -> None:
         """A view got the focus, so the person is in the editor."""
         if adapter := package.adapter():
             adapter.chats.is_away = False
-            adapter.chats.look_at_context_soon(view.window())
+            adapter.chats.context.look_soon(view.window())
 
     def on_deactivated(self, view: sublime.View) -> None:
         """A view has lost the focus: to another one, which is told right after this, or to another program."""
@@ -306,12 +307,12 @@ def _completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.Compl
         return sublime.CompletionList(items, _FLAGS)
     if (found := open_mention(before)) is None:
         return sublime.CompletionList([], _FLAGS)
-    listed, (_, words), chat_id = sublime.CompletionList(), found, chat.id
+    listed, (_, words) = sublime.CompletionList(), found
 
     def show(paths: Sequence[str]) -> None:
         listed.set_completions([_completion(path, f"{mention(path)} ", "", _FILE) for path in paths], _FLAGS)
 
-    adapter.ask_later(chat.window, lambda companion: companion.chats.files(chat_id, words), show, lambda _: show(()))
+    ask(adapter, chat, lambda chats: chats.files(chat.id, words), show, lambda _: show(()))
     return listed
 
 
@@ -324,24 +325,3 @@ def _completion(
     )
     item.details = safe(details)
     return item
-
-
-class QwenCompanionChatCompleteCommand(sublime_plugin.TextCommand):
-    """Complete the mention or the slash command before the caret."""
-
-    def run(self, edit: sublime.Edit, text: str) -> None:
-        """`text` replaces its beginning."""
-        adapter = package.adapter()
-        if adapter is None or (chat := adapter.chats.find(self.view)) is None or not chat.text.is_in_prompt:
-            return
-        caret = self.view.sel()[0].b
-        before = self.view.substr(sublime.Region(chat.text.length, caret))
-        found = open_mention(before) if text.startswith("@") else (0, "")
-        start = chat.text.length + (found[0] if found else len(before))
-        buffers.edit(self.view, [(start, caret, text)])
-        self.view.sel().clear()
-        self.view.sel().add(start + len(text))
-
-    def is_visible(self) -> bool:
-        """Not in a menu."""
-        return False

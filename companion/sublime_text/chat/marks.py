@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -42,9 +43,9 @@ class ChatMarks:
     def __init__(self, view: sublime.View, icon: str, clicked: Callable[[str], None]) -> None:
         self._view = view
         self._folds = _Folds(view)
-        self._phantoms = _Phantoms(view, icon, clicked)
-        self._links: Groups[Link] = Groups(self._show_links)
-        self._said: Groups[Said] = Groups(self._show_said)
+        self.phantoms = ChatPhantoms(view, icon, clicked)
+        self._links: Groups[Link] = Groups(partial(self._draw, LINKS, "markup.underline.link", _UNDERLINED))
+        self._said: Groups[Said] = Groups(partial(self._draw, SAID, "meta.said-by-person comment", _FRAMED))
         self._must_fold = False
 
     def before(self, render: Render) -> None:
@@ -60,47 +61,30 @@ class ChatMarks:
         points = {edit.start for edit in render.edits}
         self._said.inserted(points)
         self._links.inserted(points)
-        self._phantoms.show(render, attached)
-
-    def show_context(self, context: str) -> None:
-        """The bar names this from now on as what goes with the prompt by itself."""
-        self._phantoms.context = context
-
-    def show_bar(self, render: Render, attached: Sequence[str]) -> None:
-        """Update only the bar."""
-        self._phantoms.show_bar(render, attached)
-
-    def show_suggestion(self, suggestion: str) -> None:
-        """Show a suggested prompt at the end, empty for none."""
-        self._phantoms.show_suggestion(suggestion)
+        self.phantoms.show(render, attached)
 
     def link_at(self, point: int) -> Link | None:
         """The file's name at a point."""
         return next((link for link in self._links.marks if link.start <= point < link.end), None)
 
-    def toggle_fold(self, point: int) -> bool:
-        """Unfold or fold what begins in the line of a point. Returns whether there is something."""
-        return self._folds.toggle(point)
+    def toggle_fold(self, point: int) -> None:
+        """Unfold or fold what begins in the line of a point."""
+        self._folds.toggle(point)
 
     def close(self) -> None:
         """Remove them from the view, except the folds."""
-        self._phantoms.close()
+        self.phantoms.close()
         self._links.update((), 0)
         self._said.update((), 0)
 
-    def _show_said(self, group: int, said: Sequence[Said]) -> None:
-        regions = [sublime.Region(message.start, message.end) for message in said]
+    def _draw(
+        self, name: str, scope: str, flags: sublime.RegionFlags, group: int, marks: Sequence[Link] | Sequence[Said]
+    ) -> None:
+        regions = [sublime.Region(mark.start, mark.end) for mark in marks]
         if regions:
-            self._view.add_regions(key(SAID, group), regions, "meta.said-by-person comment", flags=_FRAMED)
+            self._view.add_regions(key(name, group), regions, scope, flags=flags)
         else:
-            self._view.erase_regions(key(SAID, group))
-
-    def _show_links(self, group: int, links: Sequence[Link]) -> None:
-        regions = [sublime.Region(link.start, link.end) for link in links]
-        if regions:
-            self._view.add_regions(key(LINKS, group), regions, "markup.underline.link", flags=_UNDERLINED)
-        else:
-            self._view.erase_regions(key(LINKS, group))
+            self._view.erase_regions(key(name, group))
 
 
 class _Folds:
@@ -155,8 +139,8 @@ class _Folds:
         if wanted:
             self._view.fold(wanted)
 
-    def toggle(self, point: int) -> bool:
-        """Unfold or fold what begins in the line of a point. Returns whether there is something."""
+    def toggle(self, point: int) -> None:
+        """Unfold or fold what begins in the line of a point."""
         line, folded = self._view.line(point), _Folded(self._view)
         found = [fold for fold in self._folds if line.begin() <= fold.start <= line.end()]
         open_them = [region for fold in found if (region := folded.over(fold))]
@@ -164,7 +148,6 @@ class _Folds:
             self._view.unfold(open_them)
         elif found:
             self._view.fold([_region(fold) for fold in found])
-        return bool(found)
 
 
 class _Folded:
@@ -187,7 +170,7 @@ def _region(fold: Fold) -> sublime.Region:
     return sublime.Region(fold.start, fold.end)
 
 
-class _Phantoms:
+class ChatPhantoms:
     """The phantoms of a chat's view. `icon` stands for the agent, `clicked` is called with a link's href."""
 
     def __init__(self, view: sublime.View, icon: str, clicked: Callable[[str], None]) -> None:

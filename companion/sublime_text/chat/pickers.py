@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -17,15 +17,17 @@ from ...chats.prompt import Excerpt
 from .. import package
 from ..page import Page
 from ..panels import PanelItem, choose, say
-from ..targets import Menu, missing
+from ..targets import Menu, if_there
 from ..windows import is_code
 from .clipboard import find_picture, named_picture
-from .commands import _ChatCommand, is_chat_on
-from .context import excerpt
+from .commands import _ChatCommand, ask, is_chat_on
+from .context import excerpt, named
 from .opening import have_chat
 
 if TYPE_CHECKING:
-    from ...conversation.snapshot import Choice, SessionOption
+    from ...chats.options import ChatOptions
+    from ...conversation.snapshot import Choice, SessionOption, Status
+    from ...ids import ChatId
     from ..adapter import Adapter
     from .view import ChatView
 
@@ -41,29 +43,38 @@ class _SwitchCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether there are any to choose from."""
-        return bool(self.options(chat)[1])
+        return chat.render is not None and bool(self.choices(chat.render.status)[1])
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""
-        current, options = self.options(chat)
-        choices: list[PanelItem] = [
-            (one.name or one.id, one.description, lambda one=one: self.switch(adapter, chat, one.id)) for one in options
-        ]
-        marks = ["current" if one.id == current else "" for one in options]
-        selected = marks.index("current") if "current" in marks else -1
-        choose(chat.window, choices, self.placeholder(chat), selected=selected, annotations=marks)
+        if chat.render:
+            current, choices = self.choices(chat.render.status)
+            _choose(chat, choices, current, self.placeholder(chat), partial(self._switch, adapter, chat))
+
+    def _switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
+        adapter.thread.post(lambda companion: self.switch(companion.chats.options, chat.id, identifier))
 
     def placeholder(self, chat: ChatView) -> str:
         """What is asked."""
         raise NotImplementedError
 
-    def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
+    def choices(self, status: Status) -> tuple[str, Sequence[Choice]]:
         """The id of the current one, and all of them."""
         raise NotImplementedError
 
-    def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
-        """Switch to one of them."""
+    def switch(self, options: ChatOptions, chat: ChatId, identifier: str) -> None:
+        """Switch to one of them, on the companion thread."""
         raise NotImplementedError
+
+
+def _choose(
+    chat: ChatView, choices: Sequence[Choice], current: object, placeholder: str, picked: Callable[[str], object]
+) -> None:
+    """Ask for one of several; `current` is the id of the one that is marked."""
+    items: list[PanelItem] = [(one.name or one.id, one.description, partial(picked, one.id)) for one in choices]
+    marks = ["current" if one.id == current else "" for one in choices]
+    selected = marks.index("current") if "current" in marks else -1
+    choose(chat.window, items, placeholder, selected=selected, annotations=marks)
 
 
 class QwenCompanionChatModelCommand(_SwitchCommand):
@@ -73,14 +84,13 @@ class QwenCompanionChatModelCommand(_SwitchCommand):
         """The daemon's agent keeps the model for all that comes; another agent does so for the session."""
         return f"The model of {chat.agent}" if chat.agent_key else BECOMES_DEFAULT
 
-    def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
+    def choices(self, status: Status) -> tuple[str, Sequence[Choice]]:
         """The models."""
-        return (chat.render.status.model, chat.render.status.models) if chat.render else ("", ())
+        return status.model, status.models
 
-    def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
-        """Ask the daemon."""
-        chat_id = chat.id
-        adapter.thread.post(lambda companion: companion.chats.options.switch_model(chat_id, identifier))
+    def switch(self, options: ChatOptions, chat: ChatId, identifier: str) -> None:
+        """Switch the model."""
+        options.switch_model(chat, identifier)
 
 
 class QwenCompanionChatModeCommand(_SwitchCommand):
@@ -90,14 +100,13 @@ class QwenCompanionChatModeCommand(_SwitchCommand):
         """The agent says what each mode allows."""
         return f"What {chat.agent} may do without asking"
 
-    def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
+    def choices(self, status: Status) -> tuple[str, Sequence[Choice]]:
         """The modes."""
-        return (chat.render.status.mode, chat.render.status.modes) if chat.render else ("", ())
+        return status.mode, status.modes
 
-    def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
-        """Ask the daemon."""
-        chat_id = chat.id
-        adapter.thread.post(lambda companion: companion.chats.options.switch_mode(chat_id, identifier))
+    def switch(self, options: ChatOptions, chat: ChatId, identifier: str) -> None:
+        """Switch the mode."""
+        options.switch_mode(chat, identifier)
 
 
 class QwenCompanionChatEffortCommand(_SwitchCommand):
@@ -107,14 +116,13 @@ class QwenCompanionChatEffortCommand(_SwitchCommand):
         """It holds for the session."""
         return "How long the model thinks in this conversation"
 
-    def options(self, chat: ChatView) -> tuple[str, Sequence[Choice]]:
+    def choices(self, status: Status) -> tuple[str, Sequence[Choice]]:
         """The efforts."""
-        return (chat.render.status.effort, chat.render.status.efforts) if chat.render else ("", ())
+        return status.effort, status.efforts
 
-    def switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
-        """Ask the daemon."""
-        chat_id = chat.id
-        adapter.thread.post(lambda companion: companion.chats.options.switch_effort(chat_id, identifier))
+    def switch(self, options: ChatOptions, chat: ChatId, identifier: str) -> None:
+        """Switch the effort."""
+        options.switch_effort(chat, identifier)
 
 
 class QwenCompanionChatOptionsCommand(_ChatCommand):
@@ -128,27 +136,21 @@ class QwenCompanionChatOptionsCommand(_ChatCommand):
         """Ask which one."""
         options = chat.render.status.options if chat.render else ()
         choices: list[PanelItem] = [
-            (one.name, one.description, lambda one=one: self._change(adapter, chat, one)) for one in options
+            (one.name, one.description, partial(_change, adapter, chat, one)) for one in options
         ]
         choose(chat.window, choices, f"Options of {chat.agent}", annotations=[one.shown for one in options])
 
-    def _change(self, adapter: Adapter, chat: ChatView, option: SessionOption) -> None:
-        """Turn a switch over; ask for the value of anything else."""
-        if isinstance(option.value, bool):
-            self._set(adapter, chat, option, not option.value)
-            return
-        choices: list[PanelItem] = [
-            (one.name, one.description, lambda one=one: self._set(adapter, chat, option, one.id))
-            for one in option.values
-        ]
-        marks = ["current" if one.id == option.value else "" for one in option.values]
-        selected = marks.index("current") if "current" in marks else -1
-        choose(chat.window, choices, option.name, selected=selected, annotations=marks)
 
-    @staticmethod
-    def _set(adapter: Adapter, chat: ChatView, option: SessionOption, value: str | bool) -> None:
-        chat_id = chat.id
-        adapter.thread.post(lambda companion: companion.chats.options.set(chat_id, option.id, value))
+def _change(adapter: Adapter, chat: ChatView, option: SessionOption) -> None:
+    """Turn a switch over; ask for the value of anything else."""
+
+    def set_to(value: str | bool) -> None:
+        adapter.thread.post(lambda companion: companion.chats.options.set(chat.id, option.id, value))
+
+    if isinstance(option.value, bool):
+        set_to(not option.value)
+    else:
+        _choose(chat, option.values, option.value, option.name, set_to)
 
 
 class QwenCompanionDaemonCommand(_ChatCommand):
@@ -158,14 +160,9 @@ class QwenCompanionDaemonCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The page opens at once and is filled when the daemon answers."""
-        page, chat_id = Page(chat.window, DAEMON_SETTING, "Qwen Companion: Where the Chat Runs"), chat.id
+        page = Page(chat.window, DAEMON_SETTING, "Qwen Companion: Where the Chat Runs")
         page.show("Asking the daemon…\n")
-        adapter.ask_later(
-            chat.window,
-            lambda companion: companion.chats.locality(chat_id),
-            page.show,
-            lambda why: page.show(f"{why}\n"),
-        )
+        ask(adapter, chat, lambda chats: chats.locality(chat.id), page.show, lambda why: page.show(f"{why}\n"))
 
 
 class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
@@ -177,8 +174,13 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
         `menu` is what the menu of the side bar or of a tab gives.
         """
         on = Menu.of(menu)
-        if paths := on.paths:
-            self._add_paths(paths)
+        adapter = package.adapter()
+        if adapter and (paths := on.paths):
+
+            def add(_: object) -> None:
+                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
+
+            if_there(adapter.on_another_thread, self.window, paths, add)
         elif view := self._view(on):
             have_chat(self.window, lambda adapter, chat: _add(adapter, chat, view))
 
@@ -191,18 +193,6 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
         """Whether there is something to add, and the person has turned on the chat or has picked an agent."""
         return is_chat_on(self.window) and self.is_enabled(**menu)
 
-    def _add_paths(self, paths: Sequence[str]) -> None:
-        """Add what the side bar has, if it is still there. Its disk may hang."""
-
-        def looked(gone: str | None) -> None:
-            if gone:
-                say(self.window, gone)
-            else:
-                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
-
-        if adapter := package.adapter():
-            adapter.on_another_thread(lambda: missing(paths), looked)
-
     def _view(self, on: Menu) -> sublime.View | None:
         if on.index is not None:
             return on.tab(self.window)
@@ -214,8 +204,7 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
 
 def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
     path = view.file_name()
-    name = PurePath(path).name if path else view.name() or "untitled"
-    uri = Path(path).as_uri() if path else f"untitled:{name}"
+    uri, name = named(view)
     if why := adapter.refusal(chat.window, [path or name]):
         say(chat.window, why)
         return
@@ -233,12 +222,12 @@ def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
 def _add_paths(adapter: Adapter, chat: ChatView, paths: Sequence[str]) -> None:
     """Mention files and folders. Those outside of the chat's folder and those that are excluded can't be mentioned."""
     refused = {path: why for path in paths if (why := adapter.refusal(chat.window, [path]))}
-    named = [(path, _relative(chat, path)) for path in paths if path not in refused]
-    for _, relative in named:
+    found = [(path, _relative(chat, path)) for path in paths if path not in refused]
+    for _, relative in found:
         if relative:
             _mention(chat, relative)
     adapter.chats.go_to(chat)
-    outside = [PurePath(path).name for path, relative in named if not relative]
+    outside = [PurePath(path).name for path, relative in found if not relative]
     if refused:
         say(chat.window, next(iter(refused.values())))
     elif outside:

@@ -11,7 +11,7 @@ import sublime
 from ...chats.transcript.plain import flat
 from ..buffers import write_all
 from ..panels import PanelItem, choose, say
-from .commands import _ChatCommand
+from .commands import _ChatCommand, ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -44,10 +44,10 @@ class QwenCompanionChatSessionsCommand(_ChatCommand):
 
 def _ask_page(adapter: Adapter, chat: ChatView, cursor: str = "", *, is_archived: bool = False) -> None:
     """List a page of them: the first one, or the one at a cursor; or those in the archive."""
-    chat_id = chat.id
-    adapter.ask_later(
-        chat.window,
-        lambda companion: companion.chats.sessions.page(chat_id, cursor, is_archived=is_archived),
+    ask(
+        adapter,
+        chat,
+        lambda chats: chats.sessions.page(chat.id, cursor, is_archived=is_archived),
         lambda page: _list(adapter, chat, page, is_first=not cursor, is_archived=is_archived),
     )
 
@@ -78,15 +78,10 @@ def _list(adapter: Adapter, chat: ChatView, page: SessionPage, *, is_first: bool
 
 def _ask_words(adapter: Adapter, chat: ChatView) -> None:
     """Ask what to search for."""
-    chat_id = chat.id
 
     def search(words: str) -> None:
-        if words.strip():
-            adapter.ask_later(
-                chat.window,
-                lambda companion: companion.chats.sessions.search(chat_id, words.strip()),
-                lambda found: _list_found(adapter, chat, found),
-            )
+        if words := words.strip():
+            ask(adapter, chat, lambda chats: chats.sessions.search(chat.id, words), partial(_list_found, adapter, chat))
 
     chat.window.show_input_panel("Search the conversations:", "", search, None, None)
 
@@ -113,7 +108,6 @@ class _Actions:
         self._adapter = adapter
         self._chat = chat
         self._session = session
-        self._chat_id = chat.id
 
     def choices(self) -> list[PanelItem]:
         """The rows to choose from. One in the archive can't be renamed or pinned there."""
@@ -136,45 +130,41 @@ class _Actions:
 
     def _ask(self, question: Callable[[Chats], Coroutine[Any, Any, None]], done: str) -> None:
         """Ask the companion to do something, and say that it is done."""
-        self._adapter.ask_later(
-            self._chat.window,
-            lambda companion: question(companion.chats),
-            lambda _: say(self._chat.window, done) if done else None,
-        )
+        ask(self._adapter, self._chat, question, lambda _: say(self._chat.window, done) if done else None)
 
     def _open(self) -> None:
         other = _chat_with(self._adapter, self._chat, self._session)
         if other:
             self._adapter.chats.go_to(other)
             return
-        self._adapter.thread.post(lambda companion: companion.chats.sessions.resume(self._chat_id, self._session.id))
+        self._adapter.thread.post(lambda companion: companion.chats.sessions.resume(self._chat.id, self._session.id))
 
     def _reopen(self) -> None:
-        self._ask(lambda chats: chats.sessions.reopen(self._chat_id, self._session.id), "")
+        self._ask(lambda chats: chats.sessions.reopen(self._chat.id, self._session.id), "")
 
     def _ask_title(self) -> None:
         self._chat.window.show_input_panel("Title:", self._session.title, self._rename, None, None)
 
     def _rename(self, title: str) -> None:
         if title.strip():
-            self._ask(lambda chats: chats.sessions.rename(self._chat_id, self._session.id, title.strip()), "Renamed.")
+            self._ask(lambda chats: chats.sessions.rename(self._chat.id, self._session.id, title.strip()), "Renamed.")
 
     def _pin(self) -> None:
         pins = not self._session.is_pinned
         done = "Pinned." if pins else "No longer pinned."
-        self._ask(lambda chats: chats.sessions.pin(self._chat_id, self._session.id, is_pinned=pins), done)
+        self._ask(lambda chats: chats.sessions.pin(self._chat.id, self._session.id, is_pinned=pins), done)
 
     def _archive(self) -> None:
         archives = not self._session.is_archived
         done = "Archived." if archives else "Taken out of the archive."
-        self._ask(lambda chats: chats.sessions.archive(self._chat_id, self._session.id, is_archived=archives), done)
+        self._ask(lambda chats: chats.sessions.archive(self._chat.id, self._session.id, is_archived=archives), done)
 
     def _delete(self) -> None:
         question = (
             f"Delete the conversation “{flat(_title(self._session), 80)}” and its history? It can't be brought back."
         )
         if sublime.ok_cancel_dialog(question, "Delete", "Qwen Companion"):
-            self._ask(lambda chats: chats.sessions.delete(self._chat_id, self._session.id), "Deleted.")
+            self._ask(lambda chats: chats.sessions.delete(self._chat.id, self._session.id), "Deleted.")
 
     def _ask_form(self) -> None:
         forms: list[PanelItem] = [(name, f".{form}", partial(self._export, form)) for form, name in FORMS.items()]
@@ -182,11 +172,10 @@ class _Actions:
 
     def _export(self, form: Form) -> None:
         session = self._session
-        self._adapter.ask_later(
-            self._chat.window,
-            lambda companion: companion.chats.sessions.export(
-                self._chat_id, session.id, form, is_archived=session.is_archived
-            ),
+        ask(
+            self._adapter,
+            self._chat,
+            lambda chats: chats.sessions.export(self._chat.id, session.id, form, is_archived=session.is_archived),
             lambda text: self._show(text, form),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import sublime
@@ -14,7 +15,7 @@ from ..page import Page
 from ..panels import PanelItem, choose, say
 from . import html
 from .auth_methods import ask_way
-from .commands import _ChatCommand
+from .commands import _ChatCommand, ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,15 +42,10 @@ class QwenCompanionChatSignInCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask where if there are several, or how if the agent isn't the daemon's."""
-        chat_id = chat.id
         if chat.agent_key:
             ask_way(adapter, chat)
-            return
-        adapter.ask_later(
-            chat.window,
-            lambda companion: companion.chats.sign_in.providers(chat_id),
-            lambda found: _choose(adapter, chat, found),
-        )
+        else:
+            ask(adapter, chat, lambda chats: chats.sign_in.providers(chat.id), partial(_choose, adapter, chat))
 
 
 class QwenCompanionChatSignOutCommand(_ChatCommand):
@@ -65,10 +61,10 @@ class QwenCompanionChatSignOutCommand(_ChatCommand):
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask, since it counts beyond this chat."""
         if sublime.ok_cancel_dialog(SIGN_OUT.format(agent=flat(chat.agent, 80)), "Sign Out", "Qwen Companion"):
-            chat_id = chat.id
-            adapter.ask_later(
-                chat.window,
-                lambda companion: companion.chats.sign_in.sign_out(chat_id),
+            ask(
+                adapter,
+                chat,
+                lambda chats: chats.sign_in.sign_out(chat.id),
                 lambda is_restarted: say(chat.window, (SIGNED_OUT if is_restarted else STAYS).format(agent=chat.agent)),
             )
 
@@ -84,12 +80,7 @@ def _choose(adapter: Adapter, chat: ChatView, providers: Sequence[str]) -> None:
 
 
 def _begin(adapter: Adapter, chat: ChatView, provider: str) -> None:
-    chat_id = chat.id
-    adapter.ask_later(
-        chat.window,
-        lambda companion: companion.chats.sign_in.begin(chat_id, provider),
-        lambda begun: _SignIn(adapter, chat, begun),
-    )
+    ask(adapter, chat, lambda chats: chats.sign_in.begin(chat.id, provider), partial(_SignIn, adapter, chat))
 
 
 class _SignIn:
@@ -99,7 +90,6 @@ class _SignIn:
         self._adapter = adapter
         self._chat = chat
         self._begun = begun
-        self._chat_id = chat.id
         self._page = Page(chat.window, SIGN_IN_SETTING, "Qwen Companion: Sign In")
         self._page.view.settings().set(SIGN_IN_SETTING, begun.id)
         self._buttons = sublime.PhantomSet(self._page.view, BUTTONS)
@@ -139,20 +129,13 @@ class _SignIn:
         if not self._is_shown:
             self._give_up()
             return
-        self._adapter.ask_later(
-            self._chat.window,
-            lambda companion: companion.chats.sign_in.progress(self._chat_id, self._begun.id),
-            self._show,
-            self._show_trouble,
-        )
+        adapter, chat, begun = self._adapter, self._chat, self._begun
+        ask(adapter, chat, lambda chats: chats.sign_in.progress(chat.id, begun.id), self._show, self._show_trouble)
 
     def _give_up(self) -> None:
-        self._adapter.ask_later(
-            self._chat.window,
-            lambda companion: companion.chats.sign_in.cancel(self._chat_id, self._begun.id),
-            lambda _: say(self._chat.window, "The sign-in was cancelled."),
-            lambda _: None,
-        )
+        chat, begun = self._chat, self._begun
+        cancelled = lambda _: say(chat.window, "The sign-in was cancelled.")  # noqa: E731
+        ask(self._adapter, chat, lambda chats: chats.sign_in.cancel(chat.id, begun.id), cancelled, lambda _: None)
 
     def _clicked(self, href: str) -> None:
         if href == "open":

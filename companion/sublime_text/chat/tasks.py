@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import sublime
 
 from ..page import Page
 from ..panels import PanelItem, choose, say
-from .commands import _ChatCommand
+from .commands import _ChatCommand, ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,10 +37,7 @@ class QwenCompanionChatTasksCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""
-        chat_id = chat.id
-        adapter.ask_later(
-            chat.window, lambda companion: companion.chats.tasks.all(chat_id), lambda found: _list(adapter, chat, found)
-        )
+        ask(adapter, chat, lambda chats: chats.tasks.all(chat.id), partial(_list, adapter, chat))
 
 
 def _list(adapter: Adapter, chat: ChatView, found: Sequence[Task]) -> None:
@@ -57,39 +55,29 @@ def _ask(adapter: Adapter, chat: ChatView, task: Task) -> None:
     if not task.is_running:
         _follow(adapter, chat, task)
         return
-    chat_id = chat.id
 
     def stop() -> None:
-        adapter.ask_later(
-            chat.window,
-            lambda companion: companion.chats.tasks.stop(chat_id, task),
-            lambda told: say(chat.window, told),
-        )
+        ask(adapter, chat, lambda chats: chats.tasks.stop(chat.id, task), partial(say, chat.window))
 
-    choices: list[PanelItem] = [
-        ("Follow", "Show what it does in a tab", lambda: _follow(adapter, chat, task)),
-        ("Stop", "", stop),
-    ]
+    follow = partial(_follow, adapter, chat, task)
+    choices: list[PanelItem] = [("Follow", "Show what it does in a tab", follow), ("Stop", "", stop)]
     choose(chat.window, choices, task.title)
 
 
 def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
     """Show a task in a tab, and keep that up to date as long as the task runs and the tab shows it."""
-    chat_id = chat.id
     page = Page(chat.window, TASK_SETTING, f"Qwen Companion: {task.title}")
     # The ids of tasks are those of the chat.
-    shown = f"{chat_id}:{task.id}"
+    shown = f"{chat.id}:{task.id}"
     page.view.settings().set(TASK_SETTING, shown)
     page.show("Asking the daemon…\n")
 
     def look() -> None:
         if page.view.is_valid() and page.view.settings().get(TASK_SETTING) == shown:
-            adapter.ask_later(
-                chat.window,
-                lambda companion: companion.chats.tasks.page(chat_id, task.id),
-                show,
-                lambda why: page.show(f"{why}\n"),
-            )
+            ask(adapter, chat, lambda chats: chats.tasks.page(chat.id, task.id), show, fail)
+
+    def fail(why: str) -> None:
+        page.show(f"{why}\n")
 
     def show(told: tuple[str, bool]) -> None:
         text, is_running = told

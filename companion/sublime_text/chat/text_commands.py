@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sublime
 import sublime_plugin
 
-from .. import package
+from ...chats.mentions import open_mention
+from .. import buffers, package
 
 if TYPE_CHECKING:
     from .view import ChatView
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 class _ChatTextCommand(sublime_plugin.TextCommand):
     """A command on the chat in the view."""
 
-    def is_enabled(self) -> bool:
+    def is_enabled(self, **_args: Any) -> bool:
         """Whether there is one."""
         return self.chat() is not None
 
@@ -45,10 +46,6 @@ class QwenCompanionChatHomeCommand(_ChatTextCommand):
         self.view.sel().clear()
         self.view.sel().add_all(moved)
 
-    def is_enabled(self, extend: bool = False) -> bool:
-        """Whether there is a chat."""
-        return self.chat() is not None
-
 
 class QwenCompanionChatRecallCommand(_ChatTextCommand):
     """Put an earlier prompt into the input."""
@@ -58,9 +55,14 @@ class QwenCompanionChatRecallCommand(_ChatTextCommand):
         if (chat := self.chat()) and (text := chat.step(by)) is not None:
             chat.text.write(text)
 
-    def is_enabled(self, by: int = 0) -> bool:
-        """Whether there is a chat."""
-        return self.chat() is not None
+
+class QwenCompanionChatSuggestionCommand(_ChatTextCommand):
+    """Take the suggested prompt, which is shown in grey, into the input."""
+
+    def run(self, edit: sublime.Edit) -> None:
+        """The person may edit it before it is sent."""
+        if (chat := self.chat()) and (suggestion := chat.suggestion):
+            chat.text.write(suggestion)
 
 
 class QwenCompanionChatUndoCommand(_ChatTextCommand):
@@ -70,10 +72,6 @@ class QwenCompanionChatUndoCommand(_ChatTextCommand):
         """`by` is -1 to undo, 1 to redo."""
         if chat := self.chat():
             chat.text.take_step(by)
-
-    def is_enabled(self, by: int = 0) -> bool:
-        """Whether there is a chat."""
-        return self.chat() is not None
 
 
 class QwenCompanionChatFollowCommand(_ChatTextCommand):
@@ -95,6 +93,18 @@ class QwenCompanionChatTypeCommand(_ChatTextCommand):
             chat.text.to_prompt()
             self.view.run_command("insert", {"characters": character})
 
-    def is_enabled(self, character: str = "") -> bool:
-        """Whether there is a chat."""
-        return self.chat() is not None
+
+class QwenCompanionChatCompleteCommand(_ChatTextCommand):
+    """Complete the mention or the slash command before the caret."""
+
+    def run(self, edit: sublime.Edit, text: str) -> None:
+        """`text` replaces its beginning."""
+        if (chat := self.chat()) is None or not chat.text.is_in_prompt:
+            return
+        caret = self.view.sel()[0].b
+        before = self.view.substr(sublime.Region(chat.text.length, caret))
+        found = open_mention(before) if text.startswith("@") else (0, "")
+        start = chat.text.length + (found[0] if found else len(before))
+        buffers.edit(self.view, [(start, caret, text)])
+        self.view.sel().clear()
+        self.view.sel().add(start + len(text))

@@ -75,6 +75,22 @@ def chat_id_of(view: sublime.View) -> ChatId:
     return ChatId(ViewId(view.id()))
 
 
+def agent_of(view: sublime.View) -> str:
+    """The name of the agent of a chat's view in the settings; empty for Qwen Code's daemon."""
+    return str(view.settings().get(CHAT_AGENT_SETTING) or "")
+
+
+def folder_of(view: sublime.View) -> str:
+    """The folder that the chat in a view was opened for."""
+    return str(view.settings().get(CHAT_FOLDER_SETTING) or "")
+
+
+def used_at(view: sublime.View) -> int:
+    """When a chat's view last had the focus, in Unix milliseconds; 0 for never."""
+    at = view.settings().get(USED_SETTING)
+    return at if isinstance(at, int) else 0
+
+
 class ChatView:
     """The view of a chat. `act` is called with the href of a click, `damaged` if the transcript was edited."""
 
@@ -144,12 +160,12 @@ class ChatView:
     @property
     def folder(self) -> str:
         """The folder that the chat was opened for."""
-        return str(self.view.settings().get(CHAT_FOLDER_SETTING) or "")
+        return folder_of(self.view)
 
     @property
     def agent_key(self) -> str:
         """The name of the agent in the settings; empty for Qwen Code's daemon."""
-        return str(self.view.settings().get(CHAT_AGENT_SETTING) or "")
+        return agent_of(self.view)
 
     @property
     def session(self) -> str:
@@ -176,7 +192,7 @@ class ChatView:
 
     def show_suggestion(self) -> None:
         """Show the suggested prompt in the empty input."""
-        self.marks.show_suggestion(self.suggestion)
+        self.marks.phantoms.show_suggestion(self.suggestion)
 
     def show(self, render: Render, *, is_seen: bool = True) -> None:
         """Update the view. `is_seen`: whether the person sees it."""
@@ -225,12 +241,12 @@ class ChatView:
     def _show_context(self, context: Excerpt | None) -> None:
         if context != self.context:
             self.context = context
-            self.marks.show_context(context.name if context else "")
+            self.marks.phantoms.context = context.name if context else ""
             self._show_bar()
 
-    def draft(self, unsaved: dict[str, str]) -> Draft:
+    def draft(self) -> Draft:
         """What the person has written and attached."""
-        return Draft(self.text.prompt.strip(), tuple(self.excerpts), tuple(self.pictures), unsaved)
+        return Draft(self.text.prompt.strip(), tuple(self.excerpts), tuple(self.pictures))
 
     def sending(self) -> None:
         """The companion is told of a prompt."""
@@ -356,7 +372,7 @@ class ChatView:
         """Update the bar, which may become higher."""
         if self.render:
             follows = self._shows_end()
-            self.marks.show_bar(self.render, self.attached)
+            self.marks.phantoms.show_bar(self.render, self.attached)
             if follows:
                 self._show_end()
 

@@ -176,9 +176,9 @@ def _submit(
     elif is_running:
         # A message into a running turn is one text.
         text = message(comments, lambda path, lines: markdown(below(path, chat.folder), lines))
-        adapter.chats.send(chat, text, mid_turn=True)
+        adapter.chats.sender.send(chat, text, mid_turn=True)
     else:
-        adapter.chats.send(chat, _text(chat, comments), excerpts=_excerpts(comments))
+        adapter.chats.sender.send(chat, _text(chat, comments), excerpts=_excerpts(comments))
 
 
 def _text(chat: ChatView, comments: Sequence[Comment]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..chat.view import USED_SETTING, ChatView
+from ..chat.view import ChatView, used_at
 from ..terminal import terminals
 from ..terminal.terminals import Terminal
 from .screen import has_empty_prompt
@@ -54,9 +54,7 @@ def recipients(chats: ChatViews, window: sublime.Window, *, waits: bool = False)
     ]
     found += [Recipient(one, "", 0) for one in terminals.others(window) if waits or has_empty_prompt(one.view)]
     chats.last(window)  # takes over one from before a restart
-    for chat in chats.within(window):
-        at = chat.view.settings().get(USED_SETTING)
-        found.append(Recipient(chat, chat.agent, at if isinstance(at, int) else 0))
+    found += [Recipient(chat, chat.agent, used_at(chat.view)) for chat in chats.within(window)]
     return sorted(found, key=lambda one: -one.used_at)
 
 

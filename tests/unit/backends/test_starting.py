@@ -20,7 +20,7 @@ from ..conftest import until
 from ..wire import LIMIT
 
 
-def test_the_loop_goes_on_while_a_program_on_a_disk_that_hangs_is_started(
+async def test_the_loop_goes_on_while_a_program_on_a_disk_that_hangs_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     start, hangs = programs.start, threading.Event()
@@ -30,22 +30,18 @@ def test_the_loop_goes_on_while_a_program_on_a_disk_that_hangs_is_started(
         return start(*args, **more)
 
     monkeypatch.setattr(programs, "start", hanging)
-
-    async def test() -> None:
-        starting = asyncio.create_task(child.start([sys.executable, "-c", ""], str(tmp_path), {}))
-        for _ in range(3):
-            await asyncio.sleep(0.01)
-        assert not starting.done()
-        hangs.set()
-        started = await starting
-        assert await started.wait() == 0
-        started.close()
-
-    asyncio.run(test())
+    starting = asyncio.create_task(child.start([sys.executable, "-c", ""], str(tmp_path), {}))
+    for _ in range(3):
+        await asyncio.sleep(0.01)
+    assert not starting.done()
+    hangs.set()
+    started = await starting
+    assert await started.wait() == 0
+    started.close()
 
 
 @pytest.mark.parametrize("is_late", [True, False], ids=["while it starts", "once it has started"])
-def test_a_process_that_nobody_waits_for_any_more_is_ended(is_late: bool):
+async def test_a_process_that_nobody_waits_for_any_more_is_ended(is_late: bool):
     may_start, has_started = threading.Event(), threading.Event()
     made: list[subprocess.Popen[bytes]] = []
 
@@ -59,33 +55,26 @@ def test_a_process_that_nobody_waits_for_any_more_is_ended(is_late: bool):
         process.kill()
         process.wait()
 
-    async def test() -> None:
-        starting = asyncio.create_task(begun(start, end))
-        await asyncio.sleep(0.01)
-        if not is_late:
-            may_start.set()
-            has_started.wait(LIMIT)  # the loop learns of nothing meanwhile
-        starting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await starting
+    starting = asyncio.create_task(begun(start, end))
+    await asyncio.sleep(0.01)
+    if not is_late:
         may_start.set()
-
-    asyncio.run(test())
+        has_started.wait(LIMIT)  # the loop learns of nothing meanwhile
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    may_start.set()
     until(lambda: made and made[0].poll() is not None)
 
 
-def test_looks_at_files_on_a_loop_are_noticed(looks_on_loops: list[str], tmp_path: Path):
+async def test_looks_at_files_on_a_loop_are_noticed(looks_on_loops: list[str], tmp_path: Path):
     """The fixture that watches over all tests of this folder."""
     found = capabilities({"features": [], "workspaceCwd": str(tmp_path)})
     assert found
     folder = found.folder
-
-    async def test() -> None:
-        asyncio.get_running_loop().call_soon(folder, str(tmp_path))
-        await asyncio.sleep(0)
-        folder(str(tmp_path))  # a test may do that
-        await asyncio.to_thread(folder, str(tmp_path))
-
-    asyncio.run(test())
+    asyncio.get_running_loop().call_soon(folder, str(tmp_path))
+    await asyncio.sleep(0)
+    folder(str(tmp_path))  # a test may do that
+    await asyncio.to_thread(folder, str(tmp_path))
     assert {each.partition(": ")[2].partition(":")[0] for each in looks_on_loops} == {"backends/daemon/answers.py"}
     looks_on_loops.clear()

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from companion.changes.checkpoints import Checkpoints
 from companion.changes.git import Git, program
+from companion.changes.recent import Below
 from companion.changes.round import Round
 from companion.changes.store import Store
 from companion.changes.undo import RoundUndo, Write
+from companion.review.disk import Encodings
 
 AGENT = "Qwen Code"
 GIT = shutil.which("git") or "git"
@@ -77,7 +79,7 @@ class Folder:
         operation, writes = self.undoing.plan_redo()
         for write in writes:
             self.undoing.write(write)
-        self.undoing.finish_redo(operation)
+        assert self.undoing.finish_redo(operation, writes) == []
 
     def apply(self, writes: Sequence[Write]) -> list[str]:
         """Write what was planned."""
@@ -88,7 +90,11 @@ class Folder:
     def save(self, path: str, data: bytes | str) -> None:
         """The person saves a file in the editor."""
         self.write(path, data)
-        self.round.saved(path, [AGENT])
+        self.saved(path)
+
+    def saved(self, path: str, since: int = 0, until: int = 0) -> Below | None:
+        """The word of a save comes."""
+        return self.round.saved(path, [AGENT], Encodings(), since, until)
 
     def keys(self, path: str) -> list[str]:
         """The changes of a file."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from companion.changes.git import GitStoppedError
+from companion.review.disk import Encodings
 
 from .folders import AGENT, Folder, committed, git, tree
 
@@ -149,17 +150,21 @@ def test_a_repository_in_an_ignored_folder_is_left_to_a_round_of_its_own(folder:
     assert folder.listed() == {}
 
 
-def test_what_an_agent_wrote_just_before_a_save_stays_its_own(folder: Folder):
+@pytest.mark.parametrize(("codec", "encoding"), [("utf-8", ""), ("cp1251", "Cyrillic (Windows 1251)")])
+def test_what_an_agent_wrote_just_before_a_save_stays_its_own(folder: Folder, codec: str, encoding: str):
     """No look has come between: the person had it in their tab, and saved it with an edit."""
+    lines = LINES.replace("line", "строка")
+    folder.write("a.py", lines.encode(codec))
     folder.round.begin()
-    agents = LINES.replace("line 3\n", "agent\n")
-    folder.write("a.py", agents)
+    agents = lines.replace("строка 3\n", "агент\n")
+    folder.write("a.py", agents.encode(codec))
     folder.round.loaded("a.py", agents)
-    folder.save("a.py", agents.replace("line 20\n", "mine\n"))
+    folder.write("a.py", agents.replace("строка 20\n", "моё\n").encode(codec))
+    folder.round.saved("a.py", [AGENT], Encodings(encoding))
     [row] = folder.round.rows()
     assert (row.path, row.inserted, row.deleted, row.agents) == ("a.py", 1, 1, (AGENT,))
     assert folder.undo_all() == []
-    assert folder.read("a.py").decode() == LINES.replace("line 20\n", "mine\n")
+    assert folder.read("a.py").decode(codec) == lines.replace("строка 20\n", "моё\n")
 
 
 def test_a_look_between_a_save_and_its_word_changes_nothing_of_that(folder: Folder):
@@ -172,7 +177,7 @@ def test_a_look_between_a_save_and_its_word_changes_nothing_of_that(folder: Fold
     began = time.time_ns()
     folder.write("a.py", agents.replace(b"line 20\r\n", b"mine\r\n"))
     folder.look()
-    folder.round.saved("a.py", [AGENT], began)
+    folder.saved("a.py", began)
     assert folder.undo_all() == []
     assert folder.read("a.py") == before.replace(b"line 20\r\n", b"mine\r\n")
 

@@ -24,7 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from companion.changes import round as rounds_of_one
 from companion.changes.git import GitStoppedError
 
-from .folders import AGENT, Folder, committed, git, tree
+from .folders import Folder, committed, git, tree
 
 NAMES = ("a.txt", "deep/b.bin", "ü \udcff.txt", "-c", "sub/d.txt", "\n\t\"'\\ .txt")
 OWN = ("mine.txt", "deep/mine.txt")
@@ -166,7 +166,7 @@ class Interleavings(RuleBasedStateMachine):
         if upper != self.upper:
             self.folder.round.written_below(SHARED, before)
         self.folder.write(SHARED, mine)
-        below = self.folder.round.saved(SHARED, [AGENT])
+        below = self.folder.saved(SHARED)
         if upper != self.upper:
             assert below
             assert below.after.decode() == theirs
@@ -184,9 +184,9 @@ class Interleavings(RuleBasedStateMachine):
             if is_late:
                 self.folder.look()
                 self.folder.write(name, formatted)
-                self.folder.round.saved(name, [AGENT], began, time.time_ns())
+                self.folder.saved(name, began, time.time_ns())
             else:
-                self.folder.round.saved(name, [AGENT])
+                self.folder.saved(name)
                 self.folder.write(name, formatted)
                 self.folder.look()
         self.folder.round.settled(name)
@@ -199,7 +199,7 @@ class Interleavings(RuleBasedStateMachine):
         self.folder.write(name, content[:at])
         self.folder.look()
         self.folder.write(name, content)
-        self.folder.round.saved(name, [AGENT], began, time.time_ns())
+        self.folder.saved(name, began, time.time_ns())
         self.disk = self.files()
         self.kept([name])
 

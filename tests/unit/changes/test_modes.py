@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from companion.changes.files import WriteRefusedError
+from companion.changes.state import read_state
 
 from .folders import Folder, tree
 from .work import LINES
@@ -108,6 +109,37 @@ def test_a_created_file_comes_back_with_the_permissions_that_it_had(folder: Fold
     assert folder.undo_all() == []
     folder.redo()
     assert tree(folder.path) == agents
+
+
+def test_permissions_of_files_that_cannot_come_back_are_forgotten(folder: Folder):
+    """An agent may make and delete any number of temporary files in a round."""
+
+    def appears(path: str) -> None:
+        folder.write(path, "new\n")
+        (folder.path / path).chmod(0o600)
+        folder.look()
+
+    def goes(path: str) -> None:
+        (folder.path / path).unlink()
+        folder.look()
+
+    def left() -> set[str]:
+        found = read_state(str(folder.store_path), str(folder.path))
+        assert found
+        return set(found.modes.left)
+
+    appears("temporary")
+    assert left() == {"temporary"}
+    goes("temporary")
+    assert left() == set()
+    appears("undone")
+    assert folder.undo("undone") == []
+    appears("of a checkpoint")
+    folder.checkpoints.add("Qwen Code", "")
+    for path in ("of a checkpoint", "temporary"):
+        appears(path)
+        goes(path)
+    assert left() == {"undone", "of a checkpoint"}
 
 
 def test_a_program_that_is_none_any_more_is_one_again_for_the_same_users(folder: Folder):

@@ -10,6 +10,7 @@ import pytest
 
 from companion.changes import round as round_module
 from companion.changes.files import WriteRefusedError
+from companion.review.disk import Encodings
 
 from .folders import AGENT, Folder, tree
 
@@ -157,40 +158,59 @@ def test_a_change_by_an_agent_that_has_named_the_file_is_its_own_even_after_a_sa
 
 def test_a_proposal_that_was_accepted_is_reviewed_once_it_is_on_the_disk(folder: Folder):
     content = LINES.replace("line 3\n", "accepted\n")
-    assert not folder.round.reviewed("a.py", LINES, content)
+    folder.round.reviewed("a.py", LINES, content, Encodings())
     folder.write("a.py", content)
     folder.look()
-    assert folder.round.reviewed("a.py", LINES, content)
+    assert folder.listed() == {"a.py": "modified"}
+    folder.round.reviewed("a.py", LINES, content, Encodings())
     folder.write("made.txt", "made\n")
-    assert folder.round.reviewed("made.txt", None, "made\n")
+    folder.round.reviewed("made.txt", None, "made\n", Encodings())
     assert folder.listed() == {}
 
 
-def test_an_accepted_proposal_beside_changes_that_wait_leaves_them(folder: Folder):
-    before = LINES.replace("line 3\n", "agent\n")
-    folder.write("a.py", before)
+@pytest.mark.parametrize(
+    ("codec", "encodings", "word"),
+    [
+        ("utf-8", Encodings(), "ä"),
+        ("utf-16", Encodings(), "ä"),
+        ("cp1252", Encodings(), "ä"),
+        ("cp1251", Encodings("Cyrillic (Windows 1251)"), "д"),
+    ],
+)
+def test_an_accepted_proposal_beside_changes_that_wait_leaves_them(
+    folder: Folder, codec: str, encodings: Encodings, word: str
+):
+    lines = LINES.replace("\n", f" {word}\r\n")
+    folder.write("a.py", lines.encode(codec))
+    folder.round.begin()
+    before = lines.replace("line 3 ", "agent ")
+    folder.write("a.py", before.encode(codec))
     folder.look()
-    after = before.replace("line 25\n", "accepted\n")
-    folder.write("a.py", after)
+    after = before.replace("line 25 ", "accepted ")
+    folder.write("a.py", after.encode(codec))
     folder.look()
-    assert folder.round.reviewed("a.py", before, after)
+    folder.round.reviewed("a.py", before, after, encodings)
+    [row] = folder.round.rows()
+    assert (row.inserted, row.deleted, row.note) == (1, 1, "")
     folder.undo_all()
-    assert folder.read("a.py").decode() == LINES.replace("line 25\n", "accepted\n")
+    assert folder.read("a.py").decode(codec) == lines.replace("line 25 ", "accepted ")
 
 
 def test_accepted_proposals_are_changes_of_the_turn_however_late_the_first_one_is_on_the_disk(folder: Folder):
     """An agent that writes by itself does so after the answer."""
     number = folder.checkpoints.add(AGENT, "change two lines", "turn-1")
     first = LINES.replace("line 3\n", "first\n")
-    assert not folder.round.reviewed("a.py", LINES, first)
+    folder.round.reviewed("a.py", LINES, first, Encodings())
     folder.write("a.py", first)
     second = first.replace("line 25\n", "second\n")
     folder.write("a.py", second)
     folder.look()
-    assert folder.round.reviewed("a.py", first, second)
+    folder.round.reviewed("a.py", first, second, Encodings())
+    [row] = folder.round.rows()
+    assert (row.inserted, row.deleted) == (1, 1)  # the first one
     folder.checkpoints.end("turn-1")
     changed = folder.checkpoints.of_turn("turn-1")
-    assert [(row.path, old.decode(), new.decode()) for row, old, new in changed or ()] == [("a.py", LINES, second)]
+    assert changed == [("a.py", LINES.encode(), second.encode())]
     writes, _, left = folder.checkpoints.plan(number)
     assert [(write.path, write.data) for write in writes] == [("a.py", LINES.encode())]
     assert left == []
@@ -306,20 +326,20 @@ def test_a_checkpoint_is_restored_with_the_persons_saves_since_then(folder: Fold
     assert folder.listed() == {}
 
 
-def test_the_changes_of_a_turn_are_those_between_two_checkpoints(folder: Folder):
-    first = folder.checkpoints.add(AGENT, "one")
-    folder.write("a.py", LINES.replace("line 3\n", "draft\n"))
-    folder.look()
-    folder.write("a.py", LINES.replace("line 3\n", "final\n"))
-    folder.look()
-    second = folder.checkpoints.add(AGENT, "two")
+def test_the_changes_of_a_turn_are_those_until_its_end(folder: Folder):
+    folder.checkpoints.add(AGENT, "one", "first")
+    for word in ("draft", "final"):
+        folder.write("a.py", LINES.replace("line 3\n", f"{word}\n"))
+        folder.look()
+    folder.checkpoints.end("first")
+    folder.checkpoints.add(AGENT, "two", "second")
     folder.write("b.txt", "later\n")
     folder.look()
-    ((row, before, after),) = folder.checkpoints.changed_since(first, second)
-    assert (row.path, before.decode()) == ("a.py", LINES)
+    [(path, before, after)] = folder.checkpoints.of_turn("first") or []
+    assert (path, before.decode()) == ("a.py", LINES)
     assert b"final" in after
-    ((row, _, _),) = folder.checkpoints.changed_since(second)
-    assert row.path == "b.txt"
+    [(path, _, after)] = folder.checkpoints.of_turn("second") or []
+    assert (path, after) == ("b.txt", b"later\n")
 
 
 def test_a_read_only_file_is_left_alone_and_named(folder: Folder):

@@ -89,6 +89,48 @@ def test_an_undo_that_can_not_be_looked_at_afterwards_can_be_taken_back(run: Any
     run(test)
 
 
+@pytest.mark.parametrize("decision", ["undo", "redo", "restore"])
+def test_what_was_left_alone_is_told_also_if_nothing_can_be_looked_at_afterwards(
+    run: Any, monkeypatch: pytest.MonkeyPatch, decision: str
+):
+    async def test(work: Work) -> None:
+        (work.path / "b.py").write_text(LINES)
+        await work.begun()
+        work.rounds.checkpoint(WINDOW, "before")
+        folder = work.rounds.roots.opened(WINDOW)[0]
+        await work.until(lambda: folder.round.state.checkpoints)
+        for name in ("a.py", "b.py"):
+            (work.path / name).write_text("agent\n")
+        await work.until(lambda: len(work.rows) == 2)
+        if decision == "redo":
+            work.decisions.undo_all(WINDOW)
+            await work.until(lambda: not work.rows)
+        work.editor.buffers[str(work.path / "b.py")] = "typed\n"
+        work.editor.unsaved.add(str(work.path / "b.py"))
+        before, look = (work.path / "a.py").read_text(), Store.look
+
+        def full(store: Store, *args: Any, **kwargs: Any) -> Any:
+            if (work.path / "a.py").read_text() != before:
+                raise GitError("No space left on device")
+            return look(store, *args, **kwargs)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "look", full)
+            if decision == "undo":
+                work.decisions.undo_all(WINDOW)
+            elif decision == "redo":
+                work.decisions.redo(WINDOW)
+            else:
+                work.decisions.restore(WINDOW, folder.root, folder.round.state.checkpoints[0].number)
+            await work.until(lambda: work.editor.said)
+        [(said, _)] = work.editor.said
+        assert "b.py has unsaved edits" in said
+        assert "written in 1 file could not be looked at: No space left" in said
+        assert (work.path / "a.py").read_text() == ("agent\n" if decision == "redo" else LINES)
+
+    run(test)
+
+
 def test_what_is_typed_while_other_files_are_undone_is_not_replaced(run: Any, monkeypatch: pytest.MonkeyPatch):
     async def test(work: Work) -> None:
         (work.path / "other.txt").write_text(LINES)
@@ -111,6 +153,39 @@ def test_what_is_typed_while_other_files_are_undone_is_not_replaced(run: Any, mo
         assert work.editor.buffers[path] == "agent\ntyped\n"
         assert (work.path / "a.py").read_text() == "agent\n"
         await work.until(lambda: set(work.rows) == {"a.py"})
+
+    run(test)
+
+
+def test_what_is_typed_while_other_tabs_are_undone_is_neither_replaced_nor_saved(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+):
+    async def test(work: Work) -> None:
+        (work.path / "b.py").write_text(LINES)
+        await work.begun()
+        paths = [work.path / "a.py", work.path / "b.py"]
+        for path in paths:
+            path.write_text("agent\n")
+            work.editor.buffers[str(path)] = "agent\n"
+        await work.until(lambda: len(work.rows) == 2)
+        replace, first = work.editor.replace_buffer, list[str]()
+
+        async def typed(path: str, *args: Any, **more: Any) -> Any:
+            saved = await replace(path, *args, **more)
+            if not first:
+                first.append(path)
+                [other] = {*map(str, paths)} - {path}
+                work.editor.buffers[other] = "agent\ntyped\n"
+                work.editor.unsaved.add(other)
+            return saved
+
+        monkeypatch.setattr(work.editor, "replace_buffer", typed)
+        work.decisions.undo_all(WINDOW)
+        await work.until(lambda: len(work.rows) == 1)
+        [name] = work.rows
+        assert work.editor.buffers[str(work.path / name)] == "agent\ntyped\n"
+        assert (work.path / name).read_text() == "agent\n"
+        await work.until(lambda: any(f"{name} has unsaved edits" in said for said, _ in work.editor.said))
 
     run(test)
 
@@ -152,8 +227,8 @@ def test_what_an_agent_writes_while_the_editor_undoes_is_not_overwritten(run: An
         work.editor.buffers[str(path)] = "agent\n"
         replace = work.editor.replace_buffer
 
-        async def written_after(*args: Any) -> Any:
-            saved = await replace(*args)
+        async def written_after(*args: Any, **more: Any) -> Any:
+            saved = await replace(*args, **more)
             path.write_text("newer\n")
             return saved
 

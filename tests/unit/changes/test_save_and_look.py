@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.changes.store_index import Listing, StoreIndex
+from companion.changes.store_index import IndexListing, StoreIndex
 
 from .folders import AGENT, Folder
 from .work import LINES
@@ -42,7 +42,7 @@ def test_a_look_in_the_middle_of_a_save_makes_no_change_of_an_agent(folder: Fold
     folder.look()
     write_at(folder, "a.py", MINE, began + SECOND)
     folder.look()
-    folder.round.saved("a.py", [AGENT], began, began + SECOND)
+    folder.saved("a.py", began, began + SECOND)
     folder.look()
     assert folder.listed() == {}
 
@@ -54,7 +54,7 @@ def test_a_look_in_the_middle_of_a_save_of_a_file_that_waits_keeps_what_waits(fo
     write_at(folder, "a.py", BOTH[:40], began)
     folder.look()
     write_at(folder, "a.py", BOTH, began + SECOND // 4)
-    folder.round.saved("a.py", [AGENT], began, began + SECOND // 4)
+    folder.saved("a.py", began, began + SECOND // 4)
     [row] = folder.round.rows()
     assert (row.inserted, row.deleted, row.agents) == (1, 1, (AGENT,))
     assert folder.undo_all() == []
@@ -68,7 +68,7 @@ def test_a_save_is_the_persons_also_if_later_looks_have_found_other_files(folder
     for number in range(3):
         folder.write("b.py", f"{number}\n")
         folder.look()
-    folder.round.saved("a.py", [AGENT], began, time.time_ns())
+    folder.saved("a.py", began, time.time_ns())
     assert folder.listed() == {"b.py": "modified"}
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == MINE
@@ -81,7 +81,7 @@ def test_what_an_agent_writes_long_after_a_save_is_its_own_if_looks_have_seen_bo
     folder.look()
     write_at(folder, "a.py", BOTH, began + 8 * SECOND)
     folder.look()
-    folder.round.saved("a.py", [AGENT], began, began)
+    folder.saved("a.py", began, began)
     [row] = folder.round.rows()
     assert (row.path, row.inserted, row.deleted, row.agents) == ("a.py", 1, 1, (AGENT,))
     assert folder.undo_all() == []
@@ -94,7 +94,7 @@ def test_what_an_agent_has_named_is_its_own_directly_after_a_save_too(folder: Fo
     folder.look()
     folder.write("a.py", BOTH)
     folder.round.look([AGENT], {"a.py": AGENT})
-    folder.round.saved("a.py", [AGENT], began, began)
+    folder.saved("a.py", began, began)
     [row] = folder.round.rows()
     assert (row.inserted, row.deleted) == (1, 1)
     assert folder.undo_all() == []
@@ -109,7 +109,7 @@ def test_what_an_agent_writes_after_a_save_below_new_edits_is_still_told(folder:
     before = folder.round.state.now
     write_at(folder, "a.py", BOTH, began + 8 * SECOND)
     folder.look()
-    folder.round.saved("a.py", [AGENT], began, began)
+    folder.saved("a.py", began, began)
     below = folder.round.written_below("a.py", before)
     assert below
     assert (below.before.decode(), below.after.decode()) == (MINE, BOTH)
@@ -122,14 +122,14 @@ def test_a_save_while_a_look_reads_an_agents_write_is_the_persons(folder: Folder
     folder.round.loaded("a.py", AGENTS)
     update = StoreIndex.update
 
-    def saved_first(index: StoreIndex, listing: Listing, remove: Collection[str], add: Sequence[str]) -> list[str]:
+    def saved_first(index: StoreIndex, listing: IndexListing, remove: Collection[str], add: Sequence[str]) -> list[str]:
         write_at(folder, "a.py", BOTH, began)
         return update(index, listing, remove, add)
 
     monkeypatch.setattr(StoreIndex, "update", saved_first)
     folder.look()
     monkeypatch.undo()
-    folder.round.saved("a.py", [AGENT], began, began)
+    folder.saved("a.py", began, began)
     [row] = folder.round.rows()
     assert (row.inserted, row.deleted, row.agents) == (1, 1, (AGENT,))
     assert folder.undo_all() == []
@@ -145,6 +145,6 @@ def test_a_save_that_a_look_has_seen_half_has_overwritten_nothing(folder: Folder
     folder.look()
     folder.round.written_below("a.py", before)
     write_at(folder, "a.py", BOTH, began + SECOND // 4)
-    assert folder.round.saved("a.py", [AGENT], began, began + SECOND // 4) is None
+    assert folder.saved("a.py", began, began + SECOND // 4) is None
     assert folder.round.written_below("a.py", before) is None
-    assert folder.round.saved("a.py", [AGENT], time.time_ns()) is None
+    assert folder.saved("a.py", time.time_ns()) is None

@@ -31,7 +31,7 @@ def agent(tmp_path: Path) -> AgentCommand:
 def test_a_chat_with_an_agent_names_it_and_shows_the_answer(project: Path, agent: AgentCommand):
     async def test():
         async with chatting(project, agent) as room:
-            assert room.text.startswith(f"Scripted Agent 1 on this computer, in {os.path.realpath(project)}")  # noqa: ASYNC240
+            assert room.text.startswith(f"Scripted Agent 1 on this computer, in {os.path.realpath(project)}")
             room.say("Hello")
             await room.shows("You said: Hello")
             assert "❯\u00a0You\nHello" in room.text
@@ -490,7 +490,7 @@ def test_the_files_go_back_also_where_the_agent_can_not(project: Path, agent: Ag
             assert told.endswith("b.py has your edits in the same lines.")
             assert draft.text == "Hello"
             assert written.restored == written.began
-            chat.turn_written(target.turn, 3)
+            room.chats.turn_written(CHAT, target.turn, 3)
             await until(lambda: room.render.status.changed == 3)
 
     run(test())

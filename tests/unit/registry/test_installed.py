@@ -133,15 +133,11 @@ def test_what_could_not_be_put_back_is_put_back_at_the_next_start(
 
 
 @pytest.mark.parametrize("runs", [False, True])
-def test_a_package_that_takes_the_place_of_an_archive_leaves_none(place: Place, folder: Path, runs: bool):
+async def test_a_package_that_takes_the_place_of_an_archive_leaves_none(place: Place, folder: Path, runs: bool):
     """Codex came as an archive first, and then from npm."""
     place.serve(entry(version="2.0.0"))
-
-    async def test():
-        plan = (await place.look(anew=True)).plans["mine"]
-        await place.registry.install(plan, WindowId(1), str(folder / "1.2.3") if runs else "")
-
-    run(test())
+    plan = (await place.look(anew=True)).plans["mine"]
+    await place.registry.install(plan, WindowId(1), str(folder / "1.2.3") if runs else "")
     assert folder.exists() == runs
     assert (folder.parent / "no-project").is_dir()
 

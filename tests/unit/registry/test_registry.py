@@ -32,25 +32,21 @@ def ran(
     return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_the_list_is_downloaded_once_a_day(place: Place):
+async def test_the_list_is_downloaded_once_a_day(place: Place):
     place.serve(entry())
-
-    async def test():
-        first = await place.look()
-        assert ([each.name for each in first.entries], first.why) == (["Mine"], "")
-        assert (await place.look()).entries == first.entries
-        assert place.served.asked == ["/registry.json"]
-        kept = place.home / "cache" / "registry.json"
-        if os.name != "nt":
-            assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-        old = kept.stat().st_mtime - module.DAY - 1
-        os.utime(kept, (old, old))
-        place.serve(entry(), entry("other"))
-        assert len((await place.look()).entries) == 2
-        await place.look(anew=True)
-        assert len(place.served.asked) == 3
-
-    run(test())
+    first = await place.look()
+    assert ([each.name for each in first.entries], first.why) == (["Mine"], "")
+    assert (await place.look()).entries == first.entries
+    assert place.served.asked == ["/registry.json"]
+    kept = place.home / "cache" / "registry.json"
+    if os.name != "nt":
+        assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    old = kept.stat().st_mtime - module.DAY - 1
+    os.utime(kept, (old, old))
+    place.serve(entry(), entry("other"))
+    assert len((await place.look()).entries) == 2
+    await place.look(anew=True)
+    assert len(place.served.asked) == 3
 
 
 def test_nothing_is_downloaded_before_the_list_is_asked_for(place: Place):
@@ -58,40 +54,33 @@ def test_nothing_is_downloaded_before_the_list_is_asked_for(place: Place):
 
 
 @pytest.mark.parametrize("damage", [None, b"", b"<html>", b"[]", b'{"agents": 1}', b'{"agents": [{}]}', b"[" * 99_999])
-def test_a_list_that_can_not_be_had_is_one_sentence_and_the_last_one_stays(place: Place, damage: bytes | None):
-    async def test():
-        if damage is not None:
-            place.served.put("/registry.json", damage)
-        copied = await place.look(SHIPPED.read_bytes())
-        assert (copied.at, len(copied.entries) > 5) == (0.0, True)
-        assert copied.day == read_day(SHIPPED.read_bytes())
-        assert copied.why.count(".") >= 1
-        assert "Traceback" not in copied.why
-        assert not (place.home / "cache" / "registry.json").exists()
-        place.serve(entry())
-        await place.look()
-        place.served.pages = {} if damage is None else {"/registry.json": damage}
-        listing = await place.look(anew=True)
-        assert [each.id for each in listing.entries] == ["mine"]
-        assert listing.why
-
-    run(test())
+async def test_a_list_that_can_not_be_had_is_one_sentence_and_the_last_one_stays(place: Place, damage: bytes | None):
+    if damage is not None:
+        place.served.put("/registry.json", damage)
+    copied = await place.look(SHIPPED.read_bytes())
+    assert (copied.at, len(copied.entries) > 5) == (0.0, True)
+    assert copied.day == read_day(SHIPPED.read_bytes())
+    assert copied.why.count(".") >= 1
+    assert "Traceback" not in copied.why
+    assert not (place.home / "cache" / "registry.json").exists()
+    place.serve(entry())
+    await place.look()
+    place.served.pages = {} if damage is None else {"/registry.json": damage}
+    listing = await place.look(anew=True)
+    assert [each.id for each in listing.entries] == ["mine"]
+    assert listing.why
 
 
-def test_a_list_that_never_ends_is_given_up(place: Place, monkeypatch: pytest.MonkeyPatch):
+async def test_a_list_that_never_ends_is_given_up(place: Place, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "LIST_LIMIT", 1024**2)
     place.served.put("/registry.json", b"x" * 100_000)
     place.served.endless.add("/registry.json")
-
-    async def test():
-        listing = await place.look(listed(entry("copy")))
-        assert listing.why == "127.0.0.1 can't be reached: it sends more than 1 MB."
-        place.served.endless.clear()
-        place.serve(entry())
-        place.served.short.add("/registry.json")
-        assert "closed before the end" in (await place.look(listed(entry("copy")))).why
-
-    run(test())
+    listing = await place.look(listed(entry("copy")))
+    assert listing.why == "127.0.0.1 can't be reached: it sends more than 1 MB."
+    place.served.endless.clear()
+    place.serve(entry())
+    place.served.short.add("/registry.json")
+    assert "closed before the end" in (await place.look(listed(entry("copy")))).why
 
 
 def test_neither_a_list_nor_a_copy_is_an_error(place: Place):
@@ -253,79 +242,63 @@ def test_a_later_version_is_an_update():
 
 @pytest.mark.skipif(os.name == "nt", reason="the program is a script of a shell")
 @pytest.mark.parametrize("form", ["zip", "gz", "bz2", "xz", "plain", "program"])
-def test_an_archive_is_unpacked_and_its_program_runs(place: Place, form: str):
+async def test_an_archive_is_unpacked_and_its_program_runs(place: Place, form: str):
     members = {"./bin/agent": PROGRAM, "lib/text.txt": b"text"}
     # A zip file that was made on Windows says nothing of what can be run.
     data = zipped({"bin/agent": PROGRAM, "lib/text.txt": b"text"}) if form == "zip" else PROGRAM
     if form not in {"zip", "program"}:
         data = tar(members, "" if form == "plain" else form)
     place.serve(from_archive(place.served.put("/a", data), data))
-
-    async def test():
-        command = await place.install()
-        program, *arguments = command.command
-        assert (arguments, command.environment) == (["acp"], {"MODE": "acp"})
-        assert Path(program) == place.home / "data" / "agents" / "mine" / "1.2.3" / "bin" / "agent"
-        assert ran([program], {}).stdout == "it runs\n"
-        if form != "program":
-            assert stat.S_IMODE((place.home / "data/agents/mine/1.2.3/lib/text.txt").stat().st_mode) & 0o111 == 0
-        assert os.listdir(place.home / "data" / "agents" / "mine") == ["1.2.3"]
-
-    run(test())
+    command = await place.install()
+    program, *arguments = command.command
+    assert (arguments, command.environment) == (["acp"], {"MODE": "acp"})
+    assert Path(program) == place.home / "data" / "agents" / "mine" / "1.2.3" / "bin" / "agent"
+    assert ran([program], {}).stdout == "it runs\n"
+    if form != "program":
+        assert stat.S_IMODE((place.home / "data/agents/mine/1.2.3/lib/text.txt").stat().st_mode) & 0o111 == 0
+    assert os.listdir(place.home / "data" / "agents" / "mine") == ["1.2.3"]
 
 
-def test_an_archive_with_another_checksum_is_refused_and_the_one_before_stays(place: Place):
+async def test_an_archive_with_another_checksum_is_refused_and_the_one_before_stays(place: Place):
     good = tar({"bin/agent": PROGRAM})
     place.serve(from_archive(place.served.put("/a", good), good))
-
-    async def test():
+    await place.install()
+    place.served.put("/a", tar({"bin/agent": b"#!/bin/sh\necho evil\n"}))
+    with pytest.raises(ArchiveError, match="SHA-256"):
         await place.install()
-        place.served.put("/a", tar({"bin/agent": b"#!/bin/sh\necho evil\n"}))
-        with pytest.raises(ArchiveError, match="SHA-256"):
-            await place.install()
-        folder = place.home / "data" / "agents" / "mine"
-        assert os.listdir(folder) == ["1.2.3"]
-        assert (folder / "1.2.3" / "bin" / "agent").read_bytes() == PROGRAM
-
-    run(test())
+    folder = place.home / "data" / "agents" / "mine"
+    assert os.listdir(folder) == ["1.2.3"]
+    assert (folder / "1.2.3" / "bin" / "agent").read_bytes() == PROGRAM
 
 
-def test_an_update_leaves_the_version_that_may_run_and_removes_the_others(place: Place):
+async def test_an_update_leaves_the_version_that_may_run_and_removes_the_others(place: Place):
     data = tar({"bin/agent": PROGRAM})
     address = place.served.put("/a", data)
-
-    async def test():
-        before = ""
-        for version in ("1.0.0", "1.1.0", "1.2.0"):
-            place.serve(from_archive(address, version=version))
-            plan = (await place.look(anew=True)).plans["mine"]
-            await place.registry.install(plan, WindowId(1), before)
-            before = plan.folder
-        folder = place.home / "data" / "agents" / "mine"
-        assert sorted(os.listdir(folder)) == ["1.1.0", "1.2.0"]
-        await place.registry.remove("mine")
-        assert not folder.exists()
-        await place.registry.remove("mine")
-
-    run(test())
+    before = ""
+    for version in ("1.0.0", "1.1.0", "1.2.0"):
+        place.serve(from_archive(address, version=version))
+        plan = (await place.look(anew=True)).plans["mine"]
+        await place.registry.install(plan, WindowId(1), before)
+        before = plan.folder
+    folder = place.home / "data" / "agents" / "mine"
+    assert sorted(os.listdir(folder)) == ["1.1.0", "1.2.0"]
+    await place.registry.remove("mine")
+    assert not folder.exists()
+    await place.registry.remove("mine")
 
 
-def test_the_version_that_may_run_stays_however_its_folder_is_spelled(place: Place):
+async def test_the_version_that_may_run_stays_however_its_folder_is_spelled(place: Place):
     """On Windows and macOS `1.0.0-RC` is `1.0.0-rc`, and a folder above it may have a short name."""
     address = place.served.put("/a", tar({"bin/agent": PROGRAM}))
-
-    async def test():
-        for version in ("1.0.0-rc", "1.1.0"):
-            place.serve(from_archive(address, version=version))
-            plan = (await place.look(anew=True)).plans["mine"]
-            await place.registry.install(plan, WindowId(1), str(place.home / "DATA~1" / "mine" / "1.0.0-RC"))
-        assert sorted(os.listdir(place.home / "data" / "agents" / "mine")) == ["1.0.0-rc", "1.1.0"]
-
-    run(test())
+    for version in ("1.0.0-rc", "1.1.0"):
+        place.serve(from_archive(address, version=version))
+        plan = (await place.look(anew=True)).plans["mine"]
+        await place.registry.install(plan, WindowId(1), str(place.home / "DATA~1" / "mine" / "1.0.0-RC"))
+    assert sorted(os.listdir(place.home / "data" / "agents" / "mine")) == ["1.0.0-rc", "1.1.0"]
 
 
 @pytest.mark.parametrize("trouble", ["missing", "short", "elsewhere", "no program"])
-def test_an_archive_that_can_not_be_had_leaves_nothing(place: Place, trouble: str):
+async def test_an_archive_that_can_not_be_had_leaves_nothing(place: Place, trouble: str):
     data = tar({"bin/other" if trouble == "no program" else "bin/agent": PROGRAM})
     place.serve(from_archive(place.served.put("/a", data)))
     if trouble == "missing":
@@ -334,62 +307,46 @@ def test_an_archive_that_can_not_be_had_leaves_nothing(place: Place, trouble: st
         place.served.short.add("/a")
     elif trouble == "elsewhere":
         place.served.redirects["/a"] = "http://example.invalid/a"
-
-    async def test():
-        with pytest.raises((DownloadError, ArchiveError)):
-            await place.install()
-        assert os.listdir(place.home / "data" / "agents" / "mine") == []
-
-    run(test())
+    with pytest.raises((DownloadError, ArchiveError)):
+        await place.install()
+    assert os.listdir(place.home / "data" / "agents" / "mine") == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_link_in_place_of_the_folder_is_not_followed(place: Place):
+async def test_a_link_in_place_of_the_folder_is_not_followed(place: Place):
     data = tar({"bin/agent": PROGRAM})
     place.serve(from_archive(place.served.put("/a", data)))
     (place.home / "data" / "agents").mkdir(parents=True)
     (place.home / "elsewhere").mkdir()
     (place.home / "elsewhere" / "mine").write_text("mine")
     (place.home / "data" / "agents" / "mine").symlink_to(place.home / "elsewhere")
-
-    async def test():
-        with pytest.raises(InstallError):
-            await place.install()
-        await place.registry.remove("mine")
-        assert (place.home / "elsewhere" / "mine").read_text() == "mine"
-
-    run(test())
+    with pytest.raises(InstallError):
+        await place.install()
+    await place.registry.remove("mine")
+    assert (place.home / "elsewhere" / "mine").read_text() == "mine"
 
 
-def test_two_installs_of_one_agent_at_once_are_refused(place: Place):
+async def test_two_installs_of_one_agent_at_once_are_refused(place: Place):
     data = tar({"bin/agent": PROGRAM})
     place.serve(from_archive(place.served.put("/a", data)))
-
-    async def test():
-        plan = await place.plan()
-        with place.registry._working("mine"), pytest.raises(RegistryError, match="already"):
-            await place.registry.install(plan, WindowId(1))
-
-    run(test())
+    plan = await place.plan()
+    with place.registry._working("mine"), pytest.raises(RegistryError, match="already"):
+        await place.registry.install(plan, WindowId(1))
 
 
-def test_what_the_person_says_yes_to_has_the_command_and_the_archive(place: Place):
+async def test_what_the_person_says_yes_to_has_the_command_and_the_archive(place: Place):
     data = tar({"bin/agent": PROGRAM})
     address = place.served.put("/a", data)
     place.serve(
         from_archive(address, data), entry("other", distribution={"uvx": {"package": "o", "env": {"A": "b c"}}})
     )
-
-    async def test():
-        words = (await place.plan()).words
-        [_, checksum, folder, command] = [line.strip() for line in words.splitlines() if line.startswith("    ")]
-        plan = await place.plan()
-        assert address in words
-        assert checksum.endswith(plan.source.sha256)  # type: ignore[union-attr]
-        assert (folder, command.startswith("MODE=acp ")) == (plan.folder, True)
-        assert "A='b c' uvx o@1.2.3" in (await place.plan("other")).words
-
-    run(test())
+    words = (await place.plan()).words
+    [_, checksum, folder, command] = [line.strip() for line in words.splitlines() if line.startswith("    ")]
+    plan = await place.plan()
+    assert address in words
+    assert checksum.endswith(plan.source.sha256)  # type: ignore[union-attr]
+    assert (folder, command.startswith("MODE=acp ")) == (plan.folder, True)
+    assert "A='b c' uvx o@1.2.3" in (await place.plan("other")).words
 
 
 NPM_AGENT = """#!/usr/bin/env node
@@ -397,7 +354,7 @@ console.log("the registry's", process.cwd(), process.argv.slice(2).join(" "))
 """
 
 
-def test_npx_runs_the_package_of_the_registry_whatever_the_project_has(place: Place, project: Path):
+async def test_npx_runs_the_package_of_the_registry_whatever_the_project_has(place: Place, project: Path):
     """Npx prefers a package in `node_modules` of the folder that it is started in, and obeys its `.npmrc`."""
     npx = programs.find("npx", os.environ)
     if npx is None:
@@ -421,23 +378,19 @@ def test_npx_runs_the_package_of_the_registry_whatever_the_project_has(place: Pl
     environment |= {name: os.environ[name] for name in ("SYSTEMROOT", "PATHEXT", "COMSPEC") if name in os.environ}
 
     real = os.path.realpath(project)
-
-    async def test():
-        place.serve(entry())
-        place.environment = environment
-        command = await place.install()
-        words = programs.resolve(command.command, environment)
-        assert words
-        # It may have been cleared; a start makes it again.
-        (place.home / "data" / "agents" / "no-project").rmdir()
-        prepare(command.command)
-        found = ran(words, environment, project)
-        assert found.stdout.strip() == f"the registry's {real} --acp", found.stderr
-
-    run(test())
+    place.serve(entry())
+    place.environment = environment
+    command = await place.install()
+    words = programs.resolve(command.command, environment)
+    assert words
+    # It may have been cleared; a start makes it again.
+    (place.home / "data" / "agents" / "no-project").rmdir()
+    prepare(command.command)
+    found = ran(words, environment, project)
+    assert found.stdout.strip() == f"the registry's {real} --acp", found.stderr
 
 
-def test_only_a_runner_that_is_there_counts(place: Place):
+async def test_only_a_runner_that_is_there_counts(place: Place):
     place.serve(entry(distribution={"npx": {"package": "a"}, "uvx": {"package": "b"}}))
     name = "uvx.exe" if sys.platform == "win32" else "uvx"
     path = place.home / "bin" / name
@@ -445,12 +398,8 @@ def test_only_a_runner_that_is_there_counts(place: Place):
     path.write_bytes(PROGRAM)
     path.chmod(0o755)
     place.environment = {"PATH": str(path.parent)}
-
-    async def test():
-        listing = await place.look()
-        source = listing.plans["mine"].source
-        assert listing.there == ("uvx",)
-        assert isinstance(source, PackageSource)
-        assert source.runner == "uvx"
-
-    run(test())
+    listing = await place.look()
+    source = listing.plans["mine"].source
+    assert listing.there == ("uvx",)
+    assert isinstance(source, PackageSource)
+    assert source.runner == "uvx"

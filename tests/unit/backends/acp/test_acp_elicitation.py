@@ -12,7 +12,7 @@ import pytest
 from companion.backends.acp.elicitation import FormError
 from companion.conversation.failures import AlreadyAnsweredError
 from companion.conversation.forms import Form, Values
-from tests.agent_talk import AgentTalk, MemoryFiles, notices, run, said, scripted, talking, tools, until
+from tests.agent_talk import AgentTalk, MemoryFiles, notices, said, scripted, talking, tools, until
 from tests.parts import has
 
 SCHEMA: dict[str, Any] = {
@@ -56,32 +56,29 @@ async def answered(talk: AgentTalk, key: str) -> dict[str, Any]:
     return json.loads(said(await talk.done(key)))
 
 
-def test_a_form_is_asked_with_all_its_fields(project: Path, tmp_path: Path):
-    async def test():
-        async with talking(scripted(asks(form()), tmp_path), str(project)) as talk:
-            key = await talk.ask("Go")
-            permission = await talk.asked()
-            asked = has(permission.form)
-            assert permission.title == "Who are you?"
-            assert [(each.name, each.kind, each.title) for each in asked.fields][:2] == [
-                ("name", "string", "Name"),
-                ("mail", "string", "mail"),
-            ]
-            assert [each.name for each in asked.fields if each.is_required] == ["name", "count"]
-            assert asked.defaults == {"name": "Ann", "sure": False}
-            assert [(each.id, each.name) for each in has(asked.field("size")).choices] == [
-                ("s", "Small"),
-                ("m", "Middle"),
-            ]
-            assert asked.field("odd") is None  # of a kind that isn't known, and not required
-            values: Values = {"name": "Bob", "count": 2, "sure": True, "many": ("x", "z"), "share": 0.5, "mail": ""}
-            await talk.client.answer(talk.session, permission.id, "accept", values)
-            content = {"name": "Bob", "count": 2, "share": 0.5, "sure": True, "many": ["x", "z"]}
-            assert await answered(talk, key) == {"action": "accept", "content": content}
-            [tool] = tools(talk.conversation.turns[-1])
-            assert (tool.status, tool.permissions[0].state) == ("completed", "selected")
-
-    run(test())
+async def test_a_form_is_asked_with_all_its_fields(project: Path, tmp_path: Path):
+    async with talking(scripted(asks(form()), tmp_path), str(project)) as talk:
+        key = await talk.ask("Go")
+        permission = await talk.asked()
+        asked = has(permission.form)
+        assert permission.title == "Who are you?"
+        assert [(each.name, each.kind, each.title) for each in asked.fields][:2] == [
+            ("name", "string", "Name"),
+            ("mail", "string", "mail"),
+        ]
+        assert [each.name for each in asked.fields if each.is_required] == ["name", "count"]
+        assert asked.defaults == {"name": "Ann", "sure": False}
+        assert [(each.id, each.name) for each in has(asked.field("size")).choices] == [
+            ("s", "Small"),
+            ("m", "Middle"),
+        ]
+        assert asked.field("odd") is None  # of a kind that isn't known, and not required
+        values: Values = {"name": "Bob", "count": 2, "sure": True, "many": ("x", "z"), "share": 0.5, "mail": ""}
+        await talk.client.answer(talk.session, permission.id, "accept", values)
+        content = {"name": "Bob", "count": 2, "share": 0.5, "sure": True, "many": ["x", "z"]}
+        assert await answered(talk, key) == {"action": "accept", "content": content}
+        [tool] = tools(talk.conversation.turns[-1])
+        assert (tool.status, tool.permissions[0].state) == ("completed", "selected")
 
 
 @pytest.mark.parametrize(
@@ -101,68 +98,54 @@ def test_a_form_is_asked_with_all_its_fields(project: Path, tmp_path: Path):
         ({"many": ("q",)}, "many: Choose from the answers that are offered."),
     ],
 )
-def test_a_wrong_value_is_said_and_the_question_stays(project: Path, tmp_path: Path, wrong: Values, problem: str):
-    async def test():
-        async with talking(scripted(asks(form()), tmp_path), str(project)) as talk:
-            key = await talk.ask("Go")
-            permission = await talk.asked()
-            values: Values = {"name": "Ann", "count": 1, **wrong}
-            with pytest.raises(FormError, match=re.escape(problem)):
-                await talk.client.answer(talk.session, permission.id, "accept", values)
-            assert talk.conversation.status.permissions
+async def test_a_wrong_value_is_said_and_the_question_stays(project: Path, tmp_path: Path, wrong: Values, problem: str):
+    async with talking(scripted(asks(form()), tmp_path), str(project)) as talk:
+        key = await talk.ask("Go")
+        permission = await talk.asked()
+        values: Values = {"name": "Ann", "count": 1, **wrong}
+        with pytest.raises(FormError, match=re.escape(problem)):
+            await talk.client.answer(talk.session, permission.id, "accept", values)
+        assert talk.conversation.status.permissions
+        await talk.client.answer(talk.session, permission.id, "decline")
+        assert await answered(talk, key) == {"action": "decline"}
+        with pytest.raises(AlreadyAnsweredError):
             await talk.client.answer(talk.session, permission.id, "decline")
-            assert await answered(talk, key) == {"action": "decline"}
-            with pytest.raises(AlreadyAnsweredError):
-                await talk.client.answer(talk.session, permission.id, "decline")
-
-    run(test())
 
 
-def test_a_turn_that_is_cancelled_cancels_its_form(project: Path, tmp_path: Path):
-    async def test():
-        async with talking(scripted(asks(form()), tmp_path), str(project)) as talk:
-            key = await talk.ask("Go")
-            await talk.asked()
-            await talk.client.cancel(talk.session)
-            assert await answered(talk, key) == {"action": "cancel"}
-            assert not talk.conversation.status.permissions
-
-    run(test())
+async def test_a_turn_that_is_cancelled_cancels_its_form(project: Path, tmp_path: Path):
+    async with talking(scripted(asks(form()), tmp_path), str(project)) as talk:
+        key = await talk.ask("Go")
+        await talk.asked()
+        await talk.client.cancel(talk.session)
+        assert await answered(talk, key) == {"action": "cancel"}
+        assert not talk.conversation.status.permissions
 
 
-def test_a_form_about_a_tool_call_is_asked_below_that_call(project: Path, tmp_path: Path):
+async def test_a_form_about_a_tool_call_is_asked_below_that_call(project: Path, tmp_path: Path):
     call = 'update(sessionUpdate="tool_call", toolCallId="t", title="Ask", kind="other", status="pending")'
-
-    async def test():
-        async with talking(scripted(asks(form(toolCallId="t"), before=call), tmp_path), str(project)) as talk:
-            key = await talk.ask("Go")
-            permission = await talk.asked()
-            assert (permission.tool, permission.title) == ("t", "Who are you?")
-            await talk.client.answer(talk.session, permission.id, "decline")
-            await talk.done(key)
-            assert [(each.id, each.title, each.status) for each in tools(talk.conversation.turns[-1])] == [
-                ("t", "Ask", "pending")
-            ]
-
-    run(test())
+    async with talking(scripted(asks(form(toolCallId="t"), before=call), tmp_path), str(project)) as talk:
+        key = await talk.ask("Go")
+        permission = await talk.asked()
+        assert (permission.tool, permission.title) == ("t", "Who are you?")
+        await talk.client.answer(talk.session, permission.id, "decline")
+        await talk.done(key)
+        assert [(each.id, each.title, each.status) for each in tools(talk.conversation.turns[-1])] == [
+            ("t", "Ask", "pending")
+        ]
 
 
-def test_a_form_with_a_required_field_of_an_unknown_kind_can_only_be_declined(project: Path, tmp_path: Path):
+async def test_a_form_with_a_required_field_of_an_unknown_kind_can_only_be_declined(project: Path, tmp_path: Path):
     schema = {"type": "object", "properties": {"place": {"type": "_map"}}, "required": ["place"]}
-
-    async def test():
-        async with talking(scripted(asks(form(requestedSchema=schema)), tmp_path), str(project)) as talk:
-            key = await talk.ask("Go")
-            permission = await talk.asked()
-            assert has(permission.form).unknown == ("place",)
-            assert [option.id for option in permission.options] == ["decline"]
-            await talk.client.answer(talk.session, permission.id, "decline")
-            assert await answered(talk, key) == {"action": "decline"}
-
-    run(test())
+    async with talking(scripted(asks(form(requestedSchema=schema)), tmp_path), str(project)) as talk:
+        key = await talk.ask("Go")
+        permission = await talk.asked()
+        assert has(permission.form).unknown == ("place",)
+        assert [option.id for option in permission.options] == ["decline"]
+        await talk.client.answer(talk.session, permission.id, "decline")
+        assert await answered(talk, key) == {"action": "decline"}
 
 
-def test_a_page_is_asked_for_with_its_host_and_its_end_is_told(project: Path, tmp_path: Path):
+async def test_a_page_is_asked_for_with_its_host_and_its_end_is_told(project: Path, tmp_path: Path):
     request = {
         "mode": "url",
         "message": "Sign in there",
@@ -171,17 +154,13 @@ def test_a_page_is_asked_for_with_its_host_and_its_end_is_told(project: Path, tm
     }
     completes = 'send(method="elicitation/complete", params={"elicitationId": "e"})'
     script = asks(request).replace("    return", f"    {completes}\n    return")
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("Go")
-            permission = await talk.asked()
-            assert has(permission.form).host == "xn--bcher-kva.example"
-            await talk.client.answer(talk.session, permission.id, "accept")
-            assert await answered(talk, key) == {"action": "accept"}
-            await until(lambda: "Done: Sign in there" in notices(talk.conversation.turns[-1]))
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key = await talk.ask("Go")
+        permission = await talk.asked()
+        assert has(permission.form).host == "xn--bcher-kva.example"
+        await talk.client.answer(talk.session, permission.id, "accept")
+        assert await answered(talk, key) == {"action": "accept"}
+        await until(lambda: "Done: Sign in there" in notices(talk.conversation.turns[-1]))
 
 
 @pytest.mark.parametrize(
@@ -201,16 +180,13 @@ def test_a_page_is_asked_for_with_its_host_and_its_end_is_told(project: Path, tm
         None,
     ],
 )
-def test_an_address_that_is_no_page_is_never_offered(project: Path, tmp_path: Path, url: str | None):
-    async def test():
-        request = {"mode": "url", "message": "Go", "url": url, "elicitationId": "e"}
-        async with talking(scripted(asks(request), tmp_path), str(project)) as talk:
-            assert await answered(talk, await talk.ask("Go")) == {"action": "cancel"}
-
-    run(test())
+async def test_an_address_that_is_no_page_is_never_offered(project: Path, tmp_path: Path, url: str | None):
+    request = {"mode": "url", "message": "Go", "url": url, "elicitationId": "e"}
+    async with talking(scripted(asks(request), tmp_path), str(project)) as talk:
+        assert await answered(talk, await talk.ask("Go")) == {"action": "cancel"}
 
 
-def test_what_is_asked_while_a_session_is_opened_is_asked_beside_the_chat(project: Path, tmp_path: Path):
+async def test_what_is_asked_while_a_session_is_opened_is_asked_beside_the_chat(project: Path, tmp_path: Path):
     script = """
 def session_new(params):
     global told
@@ -227,10 +203,7 @@ def session_prompt(params):
             self.said.append(f"{agent}: {message} {form.host}")
             return "accept", {}
 
-    async def test():
-        editor = Editor()
-        async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
-            assert await answered(talk, await talk.ask("Go")) == {"action": "accept"}
-            assert editor.said == ["Scripted Agent: Sign in a.example"]
-
-    run(test())
+    editor = Editor()
+    async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+        assert await answered(talk, await talk.ask("Go")) == {"action": "accept"}
+        assert editor.said == ["Scripted Agent: Sign in a.example"]

@@ -20,11 +20,13 @@ from companion.backends.acp.errors import (
     SignInError,
     SilentError,
 )
-from tests.agent_talk import is_alive, run, said, scripted, talking, until
+from tests.agent_talk import is_alive, said, scripted, talking, until
 
 
 @pytest.mark.parametrize("half", [b"", b'{"jsonrpc": "2.0", "meth'], ids=["between lines", "in the middle of a line"])
-def test_an_agent_that_dies_in_mid_turn_is_told_and_the_conversation_stays(project: Path, tmp_path: Path, half: bytes):
+async def test_an_agent_that_dies_in_mid_turn_is_told_and_the_conversation_stays(
+    project: Path, tmp_path: Path, half: bytes
+):
     script = f"""
 def session_prompt(params):
     say("Half of")
@@ -34,83 +36,64 @@ def session_prompt(params):
     print("out of memory, key sk-123456789", file=sys.stderr, flush=True)
     os._exit(7)
 """
-
-    async def test():
-        environment = {**os.environ, "SOME_API_KEY": "sk-123456789"}
-        async with talking(scripted(script, tmp_path), str(project), environment) as talk:
-            key = await talk.ask("x")
-            error = await talk.ended()
-            assert isinstance(error, EndedError)
-            assert str(error) == (
-                "Scripted Agent has ended unexpectedly: out of memory, key …. Reconnect to start it again."
-            )
-            turn = await talk.done(key)
-            assert (turn.state, said(turn)) == ("failed", "Half of")
-            assert not talk.conversation.status.permissions
-            with pytest.raises(EndedError):
-                await talk.client.options.switch_mode(talk.session, "x")
-
-    run(test())
+    environment = {**os.environ, "SOME_API_KEY": "sk-123456789"}
+    async with talking(scripted(script, tmp_path), str(project), environment) as talk:
+        key = await talk.ask("x")
+        error = await talk.ended()
+        assert isinstance(error, EndedError)
+        assert str(error) == (
+            "Scripted Agent has ended unexpectedly: out of memory, key …. Reconnect to start it again."
+        )
+        turn = await talk.done(key)
+        assert (turn.state, said(turn)) == ("failed", "Half of")
+        assert not talk.conversation.status.permissions
+        with pytest.raises(EndedError):
+            await talk.client.options.switch_mode(talk.session, "x")
 
 
-def test_an_agent_that_ends_at_once_is_told_with_its_last_words(project: Path, tmp_path: Path):
+async def test_an_agent_that_ends_at_once_is_told_with_its_last_words(project: Path, tmp_path: Path):
     script = 'print("\\x1b[31mNode.js is too old.\\x1b[0m", file=sys.stderr, flush=True); os._exit(1)'
-
-    async def test():
-        with pytest.raises(AgentStartError, match=r"ended as soon as it was started: Node\.js is too old\."):
-            async with talking(scripted(script, tmp_path), str(project)):
-                pass
-        with pytest.raises(AgentStartError, match="it has returned 3"):
-            async with talking(scripted("os._exit(3)", tmp_path), str(project)):
-                pass
-
-    run(test())
+    with pytest.raises(AgentStartError, match=r"ended as soon as it was started: Node\.js is too old\."):
+        async with talking(scripted(script, tmp_path), str(project)):
+            pass
+    with pytest.raises(AgentStartError, match="it has returned 3"):
+        async with talking(scripted("os._exit(3)", tmp_path), str(project)):
+            pass
 
 
-def test_a_missing_program_names_its_install_command(project: Path, tmp_path: Path):
-    async def test():
-        with pytest.raises(NoProgramError, match="npm install -g the-agent"):
-            async with talking(["there-is-no-such-program"], str(project)):
-                pass
-        with pytest.raises(AgentStartError, match="there is no folder"):
-            async with talking([sys.executable], str(tmp_path / "none")):
-                pass
-
-    run(test())
+async def test_a_missing_program_names_its_install_command(project: Path, tmp_path: Path):
+    with pytest.raises(NoProgramError, match="npm install -g the-agent"):
+        async with talking(["there-is-no-such-program"], str(project)):
+            pass
+    with pytest.raises(AgentStartError, match="there is no folder"):
+        async with talking([sys.executable], str(tmp_path / "none")):
+            pass
 
 
-def test_an_agent_that_never_answers_is_told(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_an_agent_that_never_answers_is_told(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(client_module, "START_LIMIT", 0.5)
-
-    async def test():
-        script = 'def initialize(params): return "silence"'
-        with pytest.raises(SilentError, match="didn't answer within"):
-            async with talking(scripted(script, tmp_path), str(project)):
-                pass
-
-    run(test())
+    script = 'def initialize(params): return "silence"'
+    with pytest.raises(SilentError, match="didn't answer within"):
+        async with talking(scripted(script, tmp_path), str(project)):
+            pass
 
 
-def test_a_turn_that_no_cancel_ends_is_given_up(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_turn_that_no_cancel_ends_is_given_up(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(cancellation, "CANCEL_LIMIT", 0.1)
-
-    async def test():
-        script = 'def session_prompt(params): say("Working"); return "silence"'
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("x")
-            await until(lambda: (turn := talk.turn(key)) and said(turn))
-            await talk.client.cancel(talk.session)
-            process = talk.client._process
-            assert process
-            assert isinstance(await talk.ended(), SilentError)
-            assert (await talk.done(key)).state == "failed"
-            # It does nothing more behind the person's back.
-            await until(lambda: not is_alive(process.pid))
-
-    run(test())
+    script = 'def session_prompt(params): say("Working"); return "silence"'
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key = await talk.ask("x")
+        await until(lambda: (turn := talk.turn(key)) and said(turn))
+        await talk.client.cancel(talk.session)
+        process = talk.client._process
+        assert process
+        assert isinstance(await talk.ended(), SilentError)
+        assert (await talk.done(key)).state == "failed"
+        # It does nothing more behind the person's back.
+        await until(lambda: not is_alive(process.pid))
 
 
-def test_an_agent_that_wants_a_sign_in_names_its_ways_and_goes_on_after_one(project: Path, tmp_path: Path):
+async def test_an_agent_that_wants_a_sign_in_names_its_ways_and_goes_on_after_one(project: Path, tmp_path: Path):
     script = """
 is_in = False
 def initialize(params):
@@ -123,41 +106,30 @@ def session_new(params):
     if not is_in: raise Failure(-32000, "Authentication required")
     return {"sessionId": "s"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project), session=None) as talk:
-            with pytest.raises(SignInError, match="Log in with Google"):
-                await talk.open()
-            await talk.client.authentication.authenticate("g")
+    async with talking(scripted(script, tmp_path), str(project), session=None) as talk:
+        with pytest.raises(SignInError, match="Log in with Google"):
             await talk.open()
-            assert (await talk.done(await talk.ask("x"))).state == "done"
+        await talk.client.authentication.authenticate("g")
+        await talk.open()
+        assert (await talk.done(await talk.ask("x"))).state == "done"
 
-    run(test())
 
-
-def test_a_turn_that_the_agent_refuses_has_its_words(project: Path, tmp_path: Path):
+async def test_a_turn_that_the_agent_refuses_has_its_words(project: Path, tmp_path: Path):
     script = 'def session_prompt(params): raise Failure(-32603, "No credits are left")'
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            turn = await talk.done(await talk.ask("x"))
-            assert (turn.state, turn.error) == ("failed", "Scripted Agent refuses: No credits are left.")
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        turn = await talk.done(await talk.ask("x"))
+        assert (turn.state, turn.error) == ("failed", "Scripted Agent refuses: No credits are left.")
 
 
-def test_an_agent_that_opens_no_session_is_told(project: Path, tmp_path: Path):
-    async def test():
-        script = scripted("def session_new(params): return None", tmp_path)
-        async with talking(script, str(project), session=None) as talk:
-            with pytest.raises(AnswerError, match="no session"):
-                await talk.open()
-
-    run(test())
+async def test_an_agent_that_opens_no_session_is_told(project: Path, tmp_path: Path):
+    script = scripted("def session_new(params): return None", tmp_path)
+    async with talking(script, str(project), session=None) as talk:
+        with pytest.raises(AnswerError, match="no session"):
+            await talk.open()
 
 
 @pytest.mark.parametrize("shut", ["output", "input"])
-def test_an_agent_that_lives_on_without_its_pipes_is_ended(
+async def test_an_agent_that_lives_on_without_its_pipes_is_ended(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shut: str
 ):
     """It closes one end and never answers again; nobody waits for it for ever."""
@@ -181,25 +153,21 @@ session_prompt = lambda params: "silence"
 main()
 """,
     }
-
-    async def test():
-        async with talking(scripted(scripts[shut], tmp_path), str(project)) as talk:
-            key = await talk.ask("x")
-            await until(lambda: (turn := talk.turn(key)) and said(turn))
-            if shut == "input":
-                # It need not be told anything until then.
-                await talk.client.cancel(talk.session)
-            assert str(await talk.ended()) == (
-                f"Scripted Agent has ended unexpectedly: it has closed its {shut}. Reconnect to start it again."
-            )
-            turn = await talk.done(key)
-            assert (turn.state, said(turn)) == ("failed", "Half of")
-
-    run(test())
+    async with talking(scripted(scripts[shut], tmp_path), str(project)) as talk:
+        key = await talk.ask("x")
+        await until(lambda: (turn := talk.turn(key)) and said(turn))
+        if shut == "input":
+            # It need not be told anything until then.
+            await talk.client.cancel(talk.session)
+        assert str(await talk.ended()) == (
+            f"Scripted Agent has ended unexpectedly: it has closed its {shut}. Reconnect to start it again."
+        )
+        turn = await talk.done(key)
+        assert (turn.state, said(turn)) == ("failed", "Half of")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions of processes")
-def test_the_end_of_an_agent_is_noticed_though_its_child_keeps_the_pipes(project: Path, tmp_path: Path):
+async def test_the_end_of_an_agent_is_noticed_though_its_child_keeps_the_pipes(project: Path, tmp_path: Path):
     script = """
 import subprocess
 def session_prompt(params):
@@ -209,19 +177,15 @@ def session_prompt(params):
     say(str(child.pid))
     os.kill(os.getpid(), 9)
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("x")
-            assert "it was ended by SIGKILL" in str(await talk.ended())
-            child = int(said(await talk.done(key)))
-            assert is_alive(child)
-            psutil.Process(child).kill()
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key = await talk.ask("x")
+        assert "it was ended by SIGKILL" in str(await talk.ended())
+        child = int(said(await talk.done(key)))
+        assert is_alive(child)
+        psutil.Process(child).kill()
 
 
-def test_what_an_agent_leaves_behind_ends_with_it(project: Path, tmp_path: Path):
+async def test_what_an_agent_leaves_behind_ends_with_it(project: Path, tmp_path: Path):
     """Before the person reconnects, that is: its group and its terminals."""
     script = """
 import subprocess
@@ -235,20 +199,16 @@ def session_prompt(params):
     say(f"{child.pid} {printed}")
     os._exit(3)
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("x")
-            await talk.ended()
-            pids = [int(pid) for pid in said(await talk.done(key)).split()]
-            assert len(pids) == 2
-            # On Windows there are no groups: what has no parent any more is not found.
-            await until(lambda: not any(map(is_alive, pids[sys.platform == "win32" :])))
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key = await talk.ask("x")
+        await talk.ended()
+        pids = [int(pid) for pid in said(await talk.done(key)).split()]
+        assert len(pids) == 2
+        # On Windows there are no groups: what has no parent any more is not found.
+        await until(lambda: not any(map(is_alive, pids[sys.platform == "win32" :])))
 
 
-def test_the_last_words_of_an_agent_that_ends_in_a_flood_are_shown(project: Path, tmp_path: Path):
+async def test_the_last_words_of_an_agent_that_ends_in_a_flood_are_shown(project: Path, tmp_path: Path):
     script = """
 def session_prompt(params):
     for number in range(5000):
@@ -256,29 +216,21 @@ def session_prompt(params):
     say("The end.")
     os._exit(0)
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            turn = await talk.done(await talk.ask("x"))
-            assert turn.state == "failed"
-            assert said(turn) == "x" * 5_000_000 + "The end."
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        turn = await talk.done(await talk.ask("x"))
+        assert turn.state == "failed"
+        assert said(turn) == "x" * 5_000_000 + "The end."
 
 
-def test_a_line_of_chatter_is_no_cause_of_death(project: Path, tmp_path: Path):
+async def test_a_line_of_chatter_is_no_cause_of_death(project: Path, tmp_path: Path):
     script = """
 def session_prompt(params):
     print("Loaded 12 skills", file=sys.stderr, flush=True)
     os._exit(7)
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            await talk.ask("x")
-            assert "ended unexpectedly: it has returned 7." in str(await talk.ended())
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        await talk.ask("x")
+        assert "ended unexpectedly: it has returned 7." in str(await talk.ended())
 
 
 NPM = """npm error code ETARGET
@@ -303,29 +255,21 @@ HEADING = "Model Configuration Error:\nNo default model is configured.\n"
         (HEADING, "it was started: Model Configuration Error: No default model is configured. "),
     ],
 )
-def test_the_cause_is_what_went_wrong_and_not_what_is_said_around_it(
+async def test_the_cause_is_what_went_wrong_and_not_what_is_said_around_it(
     project: Path, tmp_path: Path, printed: str, cause: str
 ):
     script = f"print({printed!r}, file=sys.stderr, flush=True); os._exit(1)"
-
-    async def test():
-        with pytest.raises(AgentStartError) as failed:
-            async with talking(scripted(script, tmp_path), str(project)):
-                pass
-        assert cause in str(failed.value)
-
-    run(test())
+    with pytest.raises(AgentStartError) as failed:
+        async with talking(scripted(script, tmp_path), str(project)):
+            pass
+    assert cause in str(failed.value)
 
 
-def test_what_a_program_prints_instead_of_the_protocol_is_in_the_error(project: Path, tmp_path: Path):
+async def test_what_a_program_prints_instead_of_the_protocol_is_in_the_error(project: Path, tmp_path: Path):
     script = 'print("This program is no longer maintained: install the-other-one.", flush=True); os._exit(0)'
-
-    async def test():
-        with pytest.raises(AgentStartError, match="no longer maintained: install the-other-one"):
-            async with talking(scripted(script, tmp_path), str(project)):
-                pass
-
-    run(test())
+    with pytest.raises(AgentStartError, match="no longer maintained: install the-other-one"):
+        async with talking(scripted(script, tmp_path), str(project)):
+            pass
 
 
 @pytest.mark.parametrize("code", [-32603, -32000])
@@ -333,7 +277,7 @@ def test_what_a_program_prints_instead_of_the_protocol_is_in_the_error(project: 
     "is_reloaded",
     [False, pytest.param(True, marks=pytest.mark.skipif(sys.platform == "win32", reason="Windows starts it again"))],
 )
-def test_an_error_that_answers_a_cancelled_turn_is_its_cancellation(
+async def test_an_error_that_answers_a_cancelled_turn_is_its_cancellation(
     project: Path, tmp_path: Path, code: int, is_reloaded: bool
 ):
     script = """
@@ -341,14 +285,10 @@ def session_prompt(params):
     while not any(each.get("method") == "session/cancel" for each in seen): time.sleep(0.001)
     raise Failure(CODE, "The operation was aborted")
 """.replace("CODE", str(code))
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("x")
-            if is_reloaded:
-                await until(lambda: talk.turn(key))
-                await talk.reload()
-            await talk.client.cancel(talk.session)
-            assert (await talk.done(key)).state == "cancelled"
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key = await talk.ask("x")
+        if is_reloaded:
+            await until(lambda: talk.turn(key))
+            await talk.reload()
+        await talk.client.cancel(talk.session)
+        assert (await talk.done(key)).state == "cancelled"

@@ -13,7 +13,7 @@ import pytest
 from companion.conversation.failures import (
     AlreadyAnsweredError,
 )
-from tests.agent_talk import MemoryFiles, run, said, scripted, talking, tools
+from tests.agent_talk import MemoryFiles, said, scripted, talking, tools
 from tests.parts import has
 
 EDIT = """
@@ -37,56 +37,46 @@ def edit(path: Path, old: str, new: str) -> str:
     return json.dumps([str(path), old, new])
 
 
-def test_an_accepted_edit_is_written_with_the_endings_the_mark_and_the_encoding_of_the_file(
+async def test_an_accepted_edit_is_written_with_the_endings_the_mark_and_the_encoding_of_the_file(
     project: Path, tmp_path: Path
 ):
     path = project / "a.txt"
     path.write_bytes("one\r\ntwo é\r\n".encode("cp1252"))
-
-    async def test():
-        async with talking(scripted(WRITES, tmp_path), str(project)) as talk:
-            key = await talk.ask(edit(path, "one\ntwo é\n", "one\n2 é\nthree\n"))
-            permission = await talk.asked()
-            assert (permission.diffs[0].path, permission.diffs[0].new) == (str(path), "one\n2 é\nthree\n")
+    async with talking(scripted(WRITES, tmp_path), str(project)) as talk:
+        key = await talk.ask(edit(path, "one\ntwo é\n", "one\n2 é\nthree\n"))
+        permission = await talk.asked()
+        assert (permission.diffs[0].path, permission.diffs[0].new) == (str(path), "one\n2 é\nthree\n")
+        await talk.vote(permission, "allow_once")
+        turn = await talk.done(key)
+        assert path.read_bytes() == "one\r\n2 é\r\nthree\r\n".encode("cp1252")
+        assert tools(turn)[0].permissions[0].state == "selected"
+        with pytest.raises(AlreadyAnsweredError):
             await talk.vote(permission, "allow_once")
-            turn = await talk.done(key)
-            assert path.read_bytes() == "one\r\n2 é\r\nthree\r\n".encode("cp1252")
-            assert tools(turn)[0].permissions[0].state == "selected"
-            with pytest.raises(AlreadyAnsweredError):
-                await talk.vote(permission, "allow_once")
-
-    run(test())
 
 
-def test_a_rejected_edit_is_not_written_and_a_cancel_cancels_the_question(project: Path, tmp_path: Path):
+async def test_a_rejected_edit_is_not_written_and_a_cancel_cancels_the_question(project: Path, tmp_path: Path):
     path = project / "a.txt"
     path.write_text("one\n")
-
-    async def test():
-        async with talking(scripted(WRITES, tmp_path), str(project)) as talk:
-            key = await talk.ask(edit(path, "one\n", "two\n"))
-            await talk.vote(await talk.asked(), "reject_once")
-            assert '"no"' in said(await talk.done(key))
-            key = await talk.ask(edit(path, "one\n", "two\n"))
-            await talk.asked()
-            await talk.client.cancel(talk.session)
-            turn = await talk.done(key)
-            assert turn.state == "cancelled"
-            assert not talk.conversation.status.permissions
-            assert path.read_text() == "one\n"
-
-    run(test())
+    async with talking(scripted(WRITES, tmp_path), str(project)) as talk:
+        key = await talk.ask(edit(path, "one\n", "two\n"))
+        await talk.vote(await talk.asked(), "reject_once")
+        assert '"no"' in said(await talk.done(key))
+        key = await talk.ask(edit(path, "one\n", "two\n"))
+        await talk.asked()
+        await talk.client.cancel(talk.session)
+        turn = await talk.done(key)
+        assert turn.state == "cancelled"
+        assert not talk.conversation.status.permissions
+        assert path.read_text() == "one\n"
 
 
 @pytest.mark.parametrize("writes", [True, False], ids=["through the editor", "by itself"])
-def test_an_edited_proposal_is_what_is_written_and_the_agent_is_told(project: Path, tmp_path: Path, writes: bool):
+async def test_an_edited_proposal_is_what_is_written_and_the_agent_is_told(project: Path, tmp_path: Path, writes: bool):
     path = project / "a.txt"
     path.write_text("one\n")
     own = 'Path = __import__("pathlib").Path; Path(path).write_text(new)'
-
-    async def test():
-        script = WRITES if writes else EDIT.replace("WRITE", own)
-        script += """
+    script = WRITES if writes else EDIT.replace("WRITE", own)
+    script += """
 first = session_prompt
 def session_prompt(params):
     if params["prompt"][-1]["text"] != "Next":
@@ -94,38 +84,32 @@ def session_prompt(params):
     say(params["prompt"][0]["text"])
     return {"stopReason": "end_turn"}
 """
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask(edit(path, "one\n", "two\n"))
-            permission = await talk.asked()
-            await has(talk.client.edits).edited(str(path), "two\n", "mine\n")
-            await talk.vote(permission, "allow_once")
-            await talk.done(key)
-            assert path.read_text() == "mine\n"
-            turn = await talk.done(await talk.ask("Next"))
-            assert "edited your change" in said(turn)
-            assert str(path) in said(turn)
-            assert said(turn, "user") == "Next"
-            assert not talk.editor.kept
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key = await talk.ask(edit(path, "one\n", "two\n"))
+        permission = await talk.asked()
+        await has(talk.client.edits).edited(str(path), "two\n", "mine\n")
+        await talk.vote(permission, "allow_once")
+        await talk.done(key)
+        assert path.read_text() == "mine\n"
+        turn = await talk.done(await talk.ask("Next"))
+        assert "edited your change" in said(turn)
+        assert str(path) in said(turn)
+        assert said(turn, "user") == "Next"
+        assert not talk.editor.kept
 
 
-def test_an_edited_proposal_that_the_agent_writes_otherwise_is_kept(project: Path, tmp_path: Path):
+async def test_an_edited_proposal_that_the_agent_writes_otherwise_is_kept(project: Path, tmp_path: Path):
     path = project / "a.txt"
     path.write_text("one\n")
     other = 'ask("fs/write_text_file", path=path, content="other\\n")'
-
-    async def test():
-        async with talking(scripted(EDIT.replace("WRITE", other), tmp_path), str(project)) as talk:
-            key = await talk.ask(edit(path, "one\n", "two\n"))
-            permission = await talk.asked()
-            await has(talk.client.edits).edited(str(path), "two\n", "mine\n")
-            await talk.vote(permission, "allow_once")
-            await talk.done(key)
-            assert path.read_text() == "other\n"
-            assert talk.editor.kept == ["mine\n"]
-
-    run(test())
+    async with talking(scripted(EDIT.replace("WRITE", other), tmp_path), str(project)) as talk:
+        key = await talk.ask(edit(path, "one\n", "two\n"))
+        permission = await talk.asked()
+        await has(talk.client.edits).edited(str(path), "two\n", "mine\n")
+        await talk.vote(permission, "allow_once")
+        await talk.done(key)
+        assert path.read_text() == "other\n"
+        assert talk.editor.kept == ["mine\n"]
 
 
 ANY = """
@@ -136,65 +120,53 @@ def session_prompt(params):
 """
 
 
-def test_an_unsaved_text_is_read_and_an_open_file_is_written_in_the_editor(project: Path, tmp_path: Path):
+async def test_an_unsaved_text_is_read_and_an_open_file_is_written_in_the_editor(project: Path, tmp_path: Path):
     path = project / "a.txt"
     path.write_text("old\n")
     real = os.path.realpath(path)
+    editor = MemoryFiles({real: "one\ntwo\nthree\n"})
+    async with talking(scripted(ANY, tmp_path), str(project), editor=editor) as talk:
 
-    async def test():
-        editor = MemoryFiles({real: "one\ntwo\nthree\n"})
-        async with talking(scripted(ANY, tmp_path), str(project), editor=editor) as talk:
+        async def ask(method: str, **fields: Any) -> Any:
+            return json.loads(said(await talk.done(await talk.ask(json.dumps([method, fields])))))
 
-            async def ask(method: str, **fields: Any) -> Any:
-                return json.loads(said(await talk.done(await talk.ask(json.dumps([method, fields])))))
-
-            assert await ask("fs/read_text_file", path=str(path)) == {"content": "one\ntwo\nthree\n"}
-            assert await ask("fs/read_text_file", path=str(path), line=2, limit=1) == {"content": "two"}
-            await ask("fs/write_text_file", path=str(path), content="new\r\n")
-            assert editor.open == {real: "new\n"}
-            assert path.read_text() == "old\n"
-            missing = await ask("fs/read_text_file", path=str(project / "none"))
-            assert missing["code"] == -32002
-            made = project / "new" / "b.txt"
-            await ask("fs/write_text_file", path=str(made), content="b\n", _meta={"bom": True, "lineEnding": "crlf"})
-            assert made.read_bytes() == b"\xef\xbb\xbfb\r\n"
-            made.write_bytes(b"a\0b")
-            assert "no text" in (await ask("fs/read_text_file", path=str(made)))["message"]
-            assert "absolute" in (await ask("fs/read_text_file", path="a.txt"))["message"]
-            assert (await ask("fs/write_text_file", path=str(made)))["code"] == -32602
-            assert (await ask("_vendor/anything"))["code"] == -32601
-            assert not editor.asked
-
-    run(test())
+        assert await ask("fs/read_text_file", path=str(path)) == {"content": "one\ntwo\nthree\n"}
+        assert await ask("fs/read_text_file", path=str(path), line=2, limit=1) == {"content": "two"}
+        await ask("fs/write_text_file", path=str(path), content="new\r\n")
+        assert editor.open == {real: "new\n"}
+        assert path.read_text() == "old\n"
+        missing = await ask("fs/read_text_file", path=str(project / "none"))
+        assert missing["code"] == -32002
+        made = project / "new" / "b.txt"
+        await ask("fs/write_text_file", path=str(made), content="b\n", _meta={"bom": True, "lineEnding": "crlf"})
+        assert made.read_bytes() == b"\xef\xbb\xbfb\r\n"
+        made.write_bytes(b"a\0b")
+        assert "no text" in (await ask("fs/read_text_file", path=str(made)))["message"]
+        assert "absolute" in (await ask("fs/read_text_file", path="a.txt"))["message"]
+        assert (await ask("fs/write_text_file", path=str(made)))["code"] == -32602
+        assert (await ask("_vendor/anything"))["code"] == -32601
+        assert not editor.asked
 
 
-def test_an_excluded_file_is_not_read_for_an_agent(project: Path, tmp_path: Path):
+async def test_an_excluded_file_is_not_read_for_an_agent(project: Path, tmp_path: Path):
     (project / ".env").write_text("KEY=secret\n")
-
-    async def test():
-        async with talking(scripted(ANY, tmp_path), str(project)) as talk:
-            turn = await talk.done(await talk.ask(json.dumps(["fs/read_text_file", {"path": str(project / ".env")}])))
-            assert "context_exclude" in said(turn)
-            assert "secret" not in said(turn)
-
-    run(test())
+    async with talking(scripted(ANY, tmp_path), str(project)) as talk:
+        turn = await talk.done(await talk.ask(json.dumps(["fs/read_text_file", {"path": str(project / ".env")}])))
+        assert "context_exclude" in said(turn)
+        assert "secret" not in said(turn)
 
 
-def test_a_character_that_the_encoding_lacks_is_refused_and_the_file_stays(project: Path, tmp_path: Path):
+async def test_a_character_that_the_encoding_lacks_is_refused_and_the_file_stays(project: Path, tmp_path: Path):
     path = project / "a.txt"
     path.write_bytes("é\n".encode("cp1252"))
-
-    async def test():
-        async with talking(scripted(ANY, tmp_path), str(project)) as talk:
-            fields = {"path": str(path), "content": "→\n"}
-            turn = await talk.done(await talk.ask(json.dumps(["fs/write_text_file", fields])))
-            assert "has no" in json.loads(said(turn))["message"]
-            assert path.read_bytes() == "é\n".encode("cp1252")
-
-    run(test())
+    async with talking(scripted(ANY, tmp_path), str(project)) as talk:
+        fields = {"path": str(path), "content": "→\n"}
+        turn = await talk.done(await talk.ask(json.dumps(["fs/write_text_file", fields])))
+        assert "has no" in json.loads(said(turn))["message"]
+        assert path.read_bytes() == "é\n".encode("cp1252")
 
 
-def test_files_outside_the_folder_are_touched_only_after_a_question_asked_once(project: Path, tmp_path: Path):
+async def test_files_outside_the_folder_are_touched_only_after_a_question_asked_once(project: Path, tmp_path: Path):
     outside = tmp_path / "outside"
     outside.mkdir()
     secret = outside / "secret.txt"
@@ -209,24 +181,20 @@ def session_prompt(params):
         say(json.dumps(ask("fs/read_text_file", path=path)) + "\\n")
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            paths = [str(secret), str(project / ".." / "outside" / "secret.txt"), str(link)]
-            for number in range(5):
-                (tmp_path / str(number)).mkdir()
-                paths.append(str(tmp_path / str(number) / "file"))
-            key = await talk.ask(json.dumps(paths if sys.platform != "win32" else paths[:2] + paths[3:]))
-            answers = [json.loads(line) for line in said(await talk.done(key)).splitlines()]
-            assert all("content" not in answer for answer in answers)
-            # One question for the folder, and no more than three in all.
-            assert len(talk.editor.asked) == 3
-            assert talk.editor.asked[0] == (real, False)
-        async with talking(scripted(script, tmp_path), str(project), editor=MemoryFiles(allows=True)) as talk:
-            key = await talk.ask(json.dumps([str(secret)]))
-            assert json.loads(said(await talk.done(key))) == {"content": "s"}
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        paths = [str(secret), str(project / ".." / "outside" / "secret.txt"), str(link)]
+        for number in range(5):
+            (tmp_path / str(number)).mkdir()
+            paths.append(str(tmp_path / str(number) / "file"))
+        key = await talk.ask(json.dumps(paths if sys.platform != "win32" else paths[:2] + paths[3:]))
+        answers = [json.loads(line) for line in said(await talk.done(key)).splitlines()]
+        assert all("content" not in answer for answer in answers)
+        # One question for the folder, and no more than three in all.
+        assert len(talk.editor.asked) == 3
+        assert talk.editor.asked[0] == (real, False)
+    async with talking(scripted(script, tmp_path), str(project), editor=MemoryFiles(allows=True)) as talk:
+        key = await talk.ask(json.dumps([str(secret)]))
+        assert json.loads(said(await talk.done(key))) == {"content": "s"}
 
 
 READS = """
@@ -253,21 +221,17 @@ PARTS = [
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
-def test_lines_are_those_of_the_editor_whatever_their_ending(project: Path, tmp_path: Path, end: str):
+async def test_lines_are_those_of_the_editor_whatever_their_ending(project: Path, tmp_path: Path, end: str):
     """A form feed, U+2028 or U+0085 in a line begins no other line."""
     path = project / "a.txt"
     path.write_bytes(f"a{end}b\fB\u2028\x85{end}c{end}".encode())
-
-    async def test():
-        async with talking(scripted(READS, tmp_path), str(project)) as talk:
-            key = await talk.ask(json.dumps([(str(path), part) for part, _ in PARTS]))
-            answers = [json.loads(line)["content"] for line in said(await talk.done(key)).split("\n")[:-1]]
-            assert answers == [expected.format(end=end) for _, expected in PARTS]
-
-    run(test())
+    async with talking(scripted(READS, tmp_path), str(project)) as talk:
+        key = await talk.ask(json.dumps([(str(path), part) for part, _ in PARTS]))
+        answers = [json.loads(line)["content"] for line in said(await talk.done(key)).split("\n")[:-1]]
+        assert answers == [expected.format(end=end) for _, expected in PARTS]
 
 
-def test_what_is_no_readable_file_is_refused_in_a_sentence(project: Path, tmp_path: Path):
+async def test_what_is_no_readable_file_is_refused_in_a_sentence(project: Path, tmp_path: Path):
     (project / "binary").write_bytes(b"a\0b")
     (project / "file").write_text("a")
     with (project / "large").open("wb") as file:
@@ -286,18 +250,14 @@ def test_what_is_no_readable_file_is_refused_in_a_sentence(project: Path, tmp_pa
         os.mkfifo(project / "fifo")
         (project / "loop").symlink_to("loop")
         wanted |= {"fifo": "is not a regular file", "loop": "symbolic links"}
-
-    async def test():
-        async with talking(scripted(READS, tmp_path), str(project)) as talk:
-            key = await talk.ask(json.dumps([(f"{project}{os.sep}{name}", {}) for name in wanted]))
-            answers = [json.loads(line) for line in said(await talk.done(key)).splitlines()]
-            for answer, why in zip(answers, wanted.values(), strict=True):
-                assert why in answer["message"]
-
-    run(test())
+    async with talking(scripted(READS, tmp_path), str(project)) as talk:
+        key = await talk.ask(json.dumps([(f"{project}{os.sep}{name}", {}) for name in wanted]))
+        answers = [json.loads(line) for line in said(await talk.done(key)).splitlines()]
+        for answer, why in zip(answers, wanted.values(), strict=True):
+            assert why in answer["message"]
 
 
-def test_a_file_is_written_as_it_is_or_not_at_all(project: Path, tmp_path: Path):
+async def test_a_file_is_written_as_it_is_or_not_at_all(project: Path, tmp_path: Path):
     """Endings, mark and encoding are the file's own; what is no file for that stays as it is."""
     before = {
         "mixed": b"a\r\nb\nc\r\n",
@@ -335,24 +295,20 @@ def session_prompt(params):
         say(json.dumps(ask("fs/write_text_file", path=name, content=content)) + "\\n")
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask(json.dumps([(f"{project}{os.sep}{name}", text) for name, (text, _) in writes.items()]))
-            answers = [json.loads(line) for line in said(await talk.done(key)).splitlines()]
-            for (name, (_, after)), answer in zip(writes.items(), answers, strict=True):
-                if isinstance(after, bytes):
-                    assert answer == {}
-                    assert (project / name).read_bytes() == after
-                else:
-                    assert after in answer["message"]
-                    assert name not in before or (project / name).read_bytes() == before[name] or name == "empty"
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key = await talk.ask(json.dumps([(f"{project}{os.sep}{name}", text) for name, (text, _) in writes.items()]))
+        answers = [json.loads(line) for line in said(await talk.done(key)).splitlines()]
+        for (name, (_, after)), answer in zip(writes.items(), answers, strict=True):
+            if isinstance(after, bytes):
+                assert answer == {}
+                assert (project / name).read_bytes() == after
+            else:
+                assert after in answer["message"]
+                assert name not in before or (project / name).read_bytes() == before[name] or name == "empty"
     assert {each.name for each in project.iterdir()} == {*before, "new"}
 
 
-def test_a_folder_whose_name_only_begins_like_the_chats_is_outside_and_a_yes_to_reading_is_none_to_writing(
+async def test_a_folder_whose_name_only_begins_like_the_chats_is_outside_and_a_yes_to_reading_is_none_to_writing(
     project: Path, tmp_path: Path
 ):
     other = tmp_path / f"{project.name}2"
@@ -367,13 +323,9 @@ def session_prompt(params):
         say(json.dumps(ask("fs/write_text_file", path=path, content="b")))
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        editor = MemoryFiles(allows=True)
-        async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
-            turn = await talk.done(await talk.ask(str(path)))
-            assert said(turn) == '{"content": "a"}{}{"content": "b"}{}'
-            real = os.path.realpath(path)  # noqa: ASYNC240 - it is there
-            assert editor.asked == [(real, False), (real, True)]
-
-    run(test())
+    editor = MemoryFiles(allows=True)
+    async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+        turn = await talk.done(await talk.ask(str(path)))
+        assert said(turn) == '{"content": "a"}{}{"content": "b"}{}'
+        real = os.path.realpath(path)
+        assert editor.asked == [(real, False), (real, True)]

@@ -24,7 +24,7 @@ from companion.conversation.events import PermissionRequest
 from companion.conversation.forms import Form, Values
 from companion.exclusion import Told
 from companion.ids import WindowId
-from tests.agent_talk import MemoryFiles, run, said, scripted, talking, until
+from tests.agent_talk import MemoryFiles, said, scripted, talking, until
 
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
 FORM = {"type": "object", "properties": {"ok": {"type": "boolean", "default": True}}}
@@ -59,27 +59,24 @@ def test_questions_that_cannot_be_read_are_an_ordinary_permission():
         assert request.questions == ()
 
 
-def test_an_edited_proposal_that_was_written_is_looked_at_again_after_a_reload(tmp_path: Path):
+async def test_an_edited_proposal_that_was_written_is_looked_at_again_after_a_reload(tmp_path: Path):
     path = tmp_path / "a.txt"
 
     def files() -> Files:
         return Files(MemoryFiles(), WindowId(1), lambda: "A", Workplace(str(tmp_path)), lambda _: None, Told)
 
-    async def test():
-        before, after = files(), files()
-        path.write_text("theirs", encoding="utf-8")
-        await before.allowed(Edited(str(path), "theirs", "mine"))
-        assert await before.settle([str(path)]) == []
-        assert path.read_text(encoding="utf-8") == "mine"
-        await after.take_over(before.leave())
-        path.write_text("theirs", encoding="utf-8")  # as OpenCode does after its tool call
-        assert await after.settle_all() == []
-        assert path.read_text(encoding="utf-8") == "mine"
-
-    run(test())
+    before, after = files(), files()
+    path.write_text("theirs", encoding="utf-8")
+    await before.allowed(Edited(str(path), "theirs", "mine"))
+    assert await before.settle([str(path)]) == []
+    assert path.read_text(encoding="utf-8") == "mine"
+    await after.take_over(before.leave())
+    path.write_text("theirs", encoding="utf-8")  # as OpenCode does after its tool call
+    assert await after.settle_all() == []
+    assert path.read_text(encoding="utf-8") == "mine"
 
 
-def test_a_form_in_the_middle_of_a_turn_is_asked_in_the_chat(project: Path, tmp_path: Path):
+async def test_a_form_in_the_middle_of_a_turn_is_asked_in_the_chat(project: Path, tmp_path: Path):
     script = f"""
 def session_prompt(params):
     number = request("elicitation/create", {{"mode": "form", "message": "m", "requestedSchema": {FORM!r}}})
@@ -87,19 +84,15 @@ def session_prompt(params):
     return {{"stopReason": "end_turn"}}
 """
     editor = Asked("accept")
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
-            key = await talk.ask("x")
-            asked = await talk.asked()
-            await talk.client.answer(talk.session, asked.id, "decline")
-            assert json.loads(said(await talk.done(key))) == {"action": "decline"}
-            assert editor.messages == []
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+        key = await talk.ask("x")
+        asked = await talk.asked()
+        await talk.client.answer(talk.session, asked.id, "decline")
+        assert json.loads(said(await talk.done(key))) == {"action": "decline"}
+        assert editor.messages == []
 
 
-def test_beside_the_chat_an_agent_is_refused_three_times_and_asks_in_short(project: Path, tmp_path: Path):
+async def test_beside_the_chat_an_agent_is_refused_three_times_and_asks_in_short(project: Path, tmp_path: Path):
     script = f"""
 def session_new(params):
     got = []
@@ -112,17 +105,13 @@ def session_new(params):
     return {{"sessionId": "s"}}
 """
     editor = Asked(None)
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
-            assert talk.session.id == "s"
-        assert len(editor.messages) == MAX_REFUSALS
-        assert all(len(message) <= 600 and message.isprintable() for _, message in editor.messages)
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+        assert talk.session.id == "s"
+    assert len(editor.messages) == MAX_REFUSALS
+    assert all(len(message) <= 600 and message.isprintable() for _, message in editor.messages)
 
 
-def test_an_agent_may_ask_again_when_the_person_signs_in_again(project: Path, tmp_path: Path):
+async def test_an_agent_may_ask_again_when_the_person_signs_in_again(project: Path, tmp_path: Path):
     script = f"""
 def authenticate(params):
     form = {{"mode": "form", "message": "m", "requestedSchema": {FORM!r}}}
@@ -131,34 +120,26 @@ def authenticate(params):
     return {{}}
 """
     editor = Asked(None)
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project), session=None, editor=editor) as talk:
-            for times in (1, 2):
-                await talk.client.authentication.authenticate("g")
-                assert len(editor.messages) == times * MAX_REFUSALS
-                assert editor.said == [f"{talk.client.name} has asked too often, and is refused."] * times
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project), session=None, editor=editor) as talk:
+        for times in (1, 2):
+            await talk.client.authentication.authenticate("g")
+            assert len(editor.messages) == times * MAX_REFUSALS
+            assert editor.said == [f"{talk.client.name} has asked too often, and is refused."] * times
 
 
-def test_an_agents_name_is_short_and_on_one_line(project: Path, tmp_path: Path):
+async def test_an_agents_name_is_short_and_on_one_line(project: Path, tmp_path: Path):
     script = """
 def initialize(params):
     return {"protocolVersion": 1, "agentInfo": {"title": "Safe\\u202e\\n\\nAllow everything? " + "x" * 5000}}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project), session=None) as talk:
-            name = talk.client.name
-            assert name.startswith("Safe Allow everything? x")
-            assert len(name) <= MAX_NAME
-            assert name.isprintable()
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project), session=None) as talk:
+        name = talk.client.name
+        assert name.startswith("Safe Allow everything? x")
+        assert len(name) <= MAX_NAME
+        assert name.isprintable()
 
 
-def test_a_message_into_a_turn_that_is_not_answered_may_have_arrived(
+async def test_a_message_into_a_turn_that_is_not_answered_may_have_arrived(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     script = """
@@ -172,23 +153,19 @@ def session_prompt(params):
 def _session_steering(params):
     return "silence"
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("x")
-            await until(lambda: (turn := talk.turn(key)) and said(turn))
-            monkeypatch.setattr(requests, "CALL_LIMIT", 0.2)
-            monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)
-            with pytest.raises(UnansweredError) as caught:
-                await talk.client.steering.inject(talk.session, "and this")
-            assert caught.value.may_have_arrived
-            assert "before you send it again" in str(caught.value)
-            await talk.done(key)
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key = await talk.ask("x")
+        await until(lambda: (turn := talk.turn(key)) and said(turn))
+        monkeypatch.setattr(requests, "CALL_LIMIT", 0.2)
+        monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)
+        with pytest.raises(UnansweredError) as caught:
+            await talk.client.steering.inject(talk.session, "and this")
+        assert caught.value.may_have_arrived
+        assert "before you send it again" in str(caught.value)
+        await talk.done(key)
 
 
-def test_a_message_into_the_turn_of_an_agent_that_dies_may_have_arrived(
+async def test_a_message_into_the_turn_of_an_agent_that_dies_may_have_arrived(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     script = """
@@ -198,20 +175,16 @@ def session_prompt(params):
 def _session_steering(params):
     os._exit(3)
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("x")
-            await until(lambda: (turn := talk.turn(key)) and said(turn))
-            monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)
-            with pytest.raises(LostMessageError, match="has ended unexpectedly") as caught:
-                await talk.client.steering.inject(talk.session, "and this")
-            assert caught.value.may_have_arrived
-            assert "before you send it again" in str(caught.value)
-            # What is sent once it has ended can't have arrived.
-            assert await talk.client.steering.inject(talk.session, "too late") is None
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key = await talk.ask("x")
+        await until(lambda: (turn := talk.turn(key)) and said(turn))
+        monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)
+        with pytest.raises(LostMessageError, match="has ended unexpectedly") as caught:
+            await talk.client.steering.inject(talk.session, "and this")
+        assert caught.value.may_have_arrived
+        assert "before you send it again" in str(caught.value)
+        # What is sent once it has ended can't have arrived.
+        assert await talk.client.steering.inject(talk.session, "too late") is None
 
 
 def test_a_piece_that_occurs_everywhere_is_placed_in_one_pass(monkeypatch: pytest.MonkeyPatch):
@@ -234,32 +207,28 @@ def test_a_piece_that_occurs_everywhere_is_placed_in_one_pass(monkeypatch: pytes
     assert place(str(text), Replacement("}", "]", (3,))) == "}\n" * 2 + "]\n" + "}\n" * 1997
 
 
-def test_what_shows_terminals_is_forgotten_once_they_and_their_call_are_over():
+async def test_what_shows_terminals_is_forgotten_once_they_and_their_call_are_over():
     printed: dict[str, Printed] = {}
     published: list[object] = []
-
-    async def test():
-        outputs = Outputs(printed.get, published.append)
-        for number in range(50):
-            name = f"terminal-{number}"
-            printed[name] = Printed("out", is_cut=False, is_running=number == 7)
-            call: Mapping[str, Any] = {
-                "toolCallId": f"call-{number}",
-                "content": [{"type": "terminal", "terminalId": name}],
-                "rawInput": {"command": "x" * 10_000},
-            }
-            outputs.noted({**call, "status": "in_progress"})
-            outputs.printed(name)
-            assert set(outputs.shown_in[name]) == {"toolCallId", "content"}
-            outputs.noted({"toolCallId": f"call-{number}", "status": "completed"})
-        outputs.show()
-        assert list(outputs.shown_in) == ["terminal-7"]
-        printed["terminal-7"] = Printed("out", is_cut=False, is_running=False)
-        outputs.printed("terminal-7")
-        outputs.show()
-        assert outputs.shown_in == {}
-        assert len(published) == 51
-        await asyncio.sleep(0)
-
-    run(test())
+    outputs = Outputs(printed.get, published.append)
+    for number in range(50):
+        name = f"terminal-{number}"
+        printed[name] = Printed("out", is_cut=False, is_running=number == 7)
+        call: Mapping[str, Any] = {
+            "toolCallId": f"call-{number}",
+            "content": [{"type": "terminal", "terminalId": name}],
+            "rawInput": {"command": "x" * 10_000},
+        }
+        outputs.noted({**call, "status": "in_progress"})
+        outputs.printed(name)
+        assert set(outputs.shown_in[name]) == {"toolCallId", "content"}
+        outputs.noted({"toolCallId": f"call-{number}", "status": "completed"})
+    outputs.show()
+    assert list(outputs.shown_in) == ["terminal-7"]
+    printed["terminal-7"] = Printed("out", is_cut=False, is_running=False)
+    outputs.printed("terminal-7")
+    outputs.show()
+    assert outputs.shown_in == {}
+    assert len(published) == 51
+    await asyncio.sleep(0)
     assert decoder.terminals({}) == []

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from companion.backends.acp import extensions
 from companion.backends.port import OfferedServer
 from companion.conversation.snapshot import Choice, SessionOption
-from tests.agent_talk import LIMIT, said, scripted, talking, until
+from tests.agent_talk import said, scripted, talking, until
 
 SCRIPT = """
 now = {"fast": False, "style": "short"}
@@ -56,31 +53,22 @@ class Server:
         self.known.pop()
 
 
-def run(test: Coroutine[Any, Any, None]) -> None:
-    async def limited() -> None:
-        async with asyncio.timeout(3 * LIMIT):
-            await test
-
-    asyncio.run(limited())
-
-
-def test_other_options_are_shown_and_set(project: Path, tmp_path: Path):
-    async def test():
-        async with talking(scripted(SCRIPT, tmp_path), str(project)) as talk:
-            options = lambda: talk.conversation.status.options  # noqa: E731
-            style = SessionOption("style", "Style", "short", "", (Choice("short", "Short"), Choice("long", "long")))
-            assert options() == (SessionOption("fast", "Fast Mode", False, "Costs more"), style)
-            assert [option.shown for option in options()] == ["off", "Short"]
-            await talk.client.options.set_option(talk.session, "fast", True)
-            await until(lambda: options()[0].value is True)
-            await talk.client.options.set_option(talk.session, "style", "long")
-            await until(lambda: options()[1].shown == "long")
-
-    run(test())
+async def test_other_options_are_shown_and_set(project: Path, tmp_path: Path):
+    async with talking(scripted(SCRIPT, tmp_path), str(project)) as talk:
+        options = lambda: talk.conversation.status.options  # noqa: E731
+        style = SessionOption("style", "Style", "short", "", (Choice("short", "Short"), Choice("long", "long")))
+        assert options() == (SessionOption("fast", "Fast Mode", False, "Costs more"), style)
+        assert [option.shown for option in options()] == ["off", "Short"]
+        await talk.client.options.set_option(talk.session, "fast", True)
+        await until(lambda: options()[0].value is True)
+        await talk.client.options.set_option(talk.session, "style", "long")
+        await until(lambda: options()[1].shown == "long")
 
 
 @pytest.mark.parametrize("answer", ["{}", "{'configOptions': []}", "None"])
-def test_a_value_that_is_accepted_without_a_word_counts_and_that_is_said(project: Path, tmp_path: Path, answer: str):
+async def test_a_value_that_is_accepted_without_a_word_counts_and_that_is_said(
+    project: Path, tmp_path: Path, answer: str
+):
     script = (
         SCRIPT
         + f"""
@@ -91,24 +79,20 @@ def session_set_config_option(params):
     return {answer}
 """
     )
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            values = lambda: [option.shown for option in talk.conversation.status.options]  # noqa: E731
-            await talk.client.options.set_option(talk.session, "style", "long")
-            await until(lambda: values() == ["off", "long"])
-            assert talk.editor.said == []  # it has told its options by itself
-            await talk.client.options.set_option(talk.session, "fast", True)
-            await until(lambda: values() == ["on", "long"])
-            told = "has accepted “on” for “Fast Mode”, but doesn't say what holds now."
-            assert talk.editor.said == [f"{talk.client.name} {told}"]
-            await talk.done(await talk.ask("x"))  # the agent says what holds: it had not set that at all
-            assert values() == ["off", "long"]
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        values = lambda: [option.shown for option in talk.conversation.status.options]  # noqa: E731
+        await talk.client.options.set_option(talk.session, "style", "long")
+        await until(lambda: values() == ["off", "long"])
+        assert talk.editor.said == []  # it has told its options by itself
+        await talk.client.options.set_option(talk.session, "fast", True)
+        await until(lambda: values() == ["on", "long"])
+        told = "has accepted “on” for “Fast Mode”, but doesn't say what holds now."
+        assert talk.editor.said == [f"{talk.client.name} {told}"]
+        await talk.done(await talk.ask("x"))  # the agent says what holds: it had not set that at all
+        assert values() == ["off", "long"]
 
 
-def test_what_the_agent_has_told_counts_more_than_what_it_accepts_without_a_word(project: Path, tmp_path: Path):
+async def test_what_the_agent_has_told_counts_more_than_what_it_accepts_without_a_word(project: Path, tmp_path: Path):
     script = (
         SCRIPT
         + """
@@ -117,26 +101,19 @@ def session_set_config_option(params):
     return {}
 """
     )
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            await talk.client.options.set_option(talk.session, "style", "long")
-            assert [option.shown for option in talk.client.options.settings.choices.options] == ["off", "Short"]
-            assert talk.editor.said == []
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        await talk.client.options.set_option(talk.session, "style", "long")
+        assert [option.shown for option in talk.client.options.settings.choices.options] == ["off", "Short"]
+        assert talk.editor.said == []
 
 
-def test_an_option_that_the_agent_changes_is_shown(project: Path, tmp_path: Path):
-    async def test():
-        async with talking(scripted(SCRIPT, tmp_path), str(project)) as talk:
-            await talk.done(await talk.ask("x"))
-            assert talk.conversation.status.options[1].value == "long"
-
-    run(test())
+async def test_an_option_that_the_agent_changes_is_shown(project: Path, tmp_path: Path):
+    async with talking(scripted(SCRIPT, tmp_path), str(project)) as talk:
+        await talk.done(await talk.ask("x"))
+        assert talk.conversation.status.options[1].value == "long"
 
 
-def test_the_editors_server_is_offered_to_an_agent_that_takes_http(
+async def test_the_editors_server_is_offered_to_an_agent_that_takes_http(
     project: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.DEBUG)
@@ -158,20 +135,16 @@ def session_prompt(params):
         "url": "http://127.0.0.1:1/mcp",
         "headers": [{"name": "Authorization", "value": "Bearer very-secret-token"}],
     }
-
-    async def test():
-        server = Server()
-        for session in ("", "s"):
-            agent = scripted(script.replace("HTTP", "True"), tmp_path)
-            async with talking(agent, str(project), server=server, session=session) as talk:
-                assert json.loads(said(await talk.done(await talk.ask("x")))) == [[entry]]
-                assert server.known == ["The agent"]
-            assert server.known == []
-        async with talking(scripted(script.replace("HTTP", "False"), tmp_path), str(project), server=server) as talk:
-            assert json.loads(said(await talk.done(await talk.ask("x")))) == [[]]
-            assert server.known == []
-
-    run(test())
+    server = Server()
+    for session in ("", "s"):
+        agent = scripted(script.replace("HTTP", "True"), tmp_path)
+        async with talking(agent, str(project), server=server, session=session) as talk:
+            assert json.loads(said(await talk.done(await talk.ask("x")))) == [[entry]]
+            assert server.known == ["The agent"]
+        assert server.known == []
+    async with talking(scripted(script.replace("HTTP", "False"), tmp_path), str(project), server=server) as talk:
+        assert json.loads(said(await talk.done(await talk.ask("x")))) == [[]]
+        assert server.known == []
     assert "Bearer …" in caplog.text
     assert "very-secret-token" not in caplog.text
 
@@ -186,7 +159,7 @@ def test_gemini_cli_is_not_asked_to_load_a_conversation_in_the_minute_of_its_beg
     assert pause("qwen-code", begun, begun + 20) == 0
 
 
-def test_a_session_knows_when_it_was_begun_and_the_load_waits(
+async def test_a_session_knows_when_it_was_begun_and_the_load_waits(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     asked: list[tuple[str, float]] = []
@@ -196,13 +169,9 @@ def test_a_session_knows_when_it_was_begun_and_the_load_waits(
         return 0.001
 
     monkeypatch.setattr(extensions, "pause_before_load", pause)
-
-    async def test():
-        async with talking(scripted("", tmp_path), str(project)) as talk:
-            begun = talk.session.begun
-            assert begun > 0
-            loaded, _ = await talk.client.load(talk.session)
-            assert loaded.begun == begun
-            assert asked == [("scripted", begun)]
-
-    run(test())
+    async with talking(scripted("", tmp_path), str(project)) as talk:
+        begun = talk.session.begun
+        assert begun > 0
+        loaded, _ = await talk.client.load(talk.session)
+        assert loaded.begun == begun
+        assert asked == [("scripted", begun)]

@@ -39,7 +39,9 @@ def test_without_an_answer_of_the_login_shell_the_editors_environment_does(monke
     assert run(LoginEnvironment().get())["OWN"] == "a"
 
 
-def test_a_start_that_is_given_up_leaves_no_process(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_start_that_is_given_up_leaves_no_process(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     pids: list[int] = []
 
     def write(pid: int, started: float, kind: str) -> None:
@@ -47,36 +49,28 @@ def test_a_start_that_is_given_up_leaves_no_process(project: Path, tmp_path: Pat
         raise OSError
 
     monkeypatch.setattr(process_module.records, "write", write)
-
-    async def test():
-        with pytest.raises(OSError):
-            async with talking(scripted("", tmp_path), str(project)):
-                pass
-        assert not any(map(is_alive, pids))
-
-    run(test())
+    with pytest.raises(OSError):
+        async with talking(scripted("", tmp_path), str(project)):
+            pass
+    assert not any(map(is_alive, pids))
     assert pids
 
 
-def test_all_that_a_process_has_printed_is_read_though_it_has_ended(project: Path):
+async def test_all_that_a_process_has_printed_is_read_though_it_has_ended(project: Path):
     code = f"import sys; sys.stdout.write('x' * {child_module.MAX_UNREAD + 64 * 1024})"
-
-    async def test():
-        child = await child_module.start([sys.executable, "-c", code], str(project), os.environ)
-        await child.wait()
-        settled = asyncio.create_task(child.output.settled())
-        await asyncio.sleep(0)
-        size = 0
-        while size < child_module.MAX_UNREAD + 64 * 1024:
-            assert not settled.done()
-            size += len(await child.output.read())
-        await settled
-        child.close()
-
-    run(test())
+    child = await child_module.start([sys.executable, "-c", code], str(project), os.environ)
+    await child.wait()
+    settled = asyncio.create_task(child.output.settled())
+    await asyncio.sleep(0)
+    size = 0
+    while size < child_module.MAX_UNREAD + 64 * 1024:
+        assert not settled.done()
+        size += len(await child.output.read())
+    await settled
+    child.close()
 
 
-def test_an_agent_and_what_it_has_started_end_with_its_client(project: Path, tmp_path: Path):
+async def test_an_agent_and_what_it_has_started_end_with_its_client(project: Path, tmp_path: Path):
     script = """
 import subprocess, signal
 if os.name != "nt": signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -86,14 +80,10 @@ def session_prompt(params):
     say(f"{os.getpid()} {child.pid}")
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            pids = [int(pid) for pid in said(await talk.done(await talk.ask("x"))).split()]
-            assert all(map(is_alive, pids))
-        assert not any(map(is_alive, pids))
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        pids = [int(pid) for pid in said(await talk.done(await talk.ask("x"))).split()]
+        assert all(map(is_alive, pids))
+    assert not any(map(is_alive, pids))
 
 
 class FakeProcess:
@@ -146,7 +136,7 @@ def test_on_windows_what_a_batch_file_has_started_ends_with_it(monkeypatch: pyte
     assert {each.pid for each in processes if each.is_killed} == ({2, 3} if has_ended else {1, 2, 3})
 
 
-def test_an_agent_that_is_ended_for_what_it_does_takes_its_children_along(project: Path, tmp_path: Path):
+async def test_an_agent_that_is_ended_for_what_it_does_takes_its_children_along(project: Path, tmp_path: Path):
     script = """
 import os, subprocess, sys, time
 def session_prompt(params):
@@ -157,32 +147,25 @@ def session_prompt(params):
     os.close(1)
     time.sleep(600)
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            await talk.ask("Go")
-            file = project / "child"
-            await until(lambda: file.exists() and file.read_text())
-            await until(lambda: not is_alive(int(file.read_text())))
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        await talk.ask("Go")
+        file = project / "child"
+        await until(lambda: file.exists() and file.read_text())
+        await until(lambda: not is_alive(int(file.read_text())))
 
 
-def test_the_agent_of_a_killed_editor_is_ended_at_the_next_start(project: Path, tmp_path: Path):
-    async def test():
-        async with talking(scripted("os._exit = lambda code: time.sleep(600)", tmp_path), str(project)) as talk:
-            process = talk.client._process
-            assert process
-            assert process_module.end_leftovers() == []
-            folder = next((tmp_path / "tmp").glob("qwen-companion*"))
-            record = folder / f"agent-{process.pid}.json"
-            assert set(json.loads(record.read_text())) == {"agent", "editor"}
-            record.write_text(json.dumps(json.loads(record.read_text()) | {"editor": [os.getpid(), 1.0]}))
-            assert await asyncio.to_thread(process_module.end_leftovers) == [process.pid]
-            assert not record.exists()
-            await talk.ended()
-
-    run(test())
+async def test_the_agent_of_a_killed_editor_is_ended_at_the_next_start(project: Path, tmp_path: Path):
+    async with talking(scripted("os._exit = lambda code: time.sleep(600)", tmp_path), str(project)) as talk:
+        process = talk.client._process
+        assert process
+        assert process_module.end_leftovers() == []
+        folder = next((tmp_path / "tmp").glob("qwen-companion*"))
+        record = folder / f"agent-{process.pid}.json"
+        assert set(json.loads(record.read_text())) == {"agent", "editor"}
+        record.write_text(json.dumps(json.loads(record.read_text()) | {"editor": [os.getpid(), 1.0]}))
+        assert await asyncio.to_thread(process_module.end_leftovers) == [process.pid]
+        assert not record.exists()
+        await talk.ended()
 
 
 def test_nothing_but_an_agent_is_ended_whatever_a_record_says(tmp_path: Path):

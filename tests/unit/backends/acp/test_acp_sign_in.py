@@ -19,7 +19,7 @@ from companion.backends.acp.errors import AnswerError
 from companion.backends.acp.process import STOP_LIMIT, AgentProcess
 from companion.backends.parts import Way
 from companion.conversation.failures import ChatError, MissingFeatureError, NotConnectedError
-from tests.agent_talk import is_alive, run, scripted, until
+from tests.agent_talk import is_alive, scripted, until
 
 from ...chats.agent_room import chatting
 from ...chats.chatting import CHAT, WINDOW
@@ -103,109 +103,93 @@ def test_variables_are_named_with_what_they_are_for():
     assert read({**method, "link": "file:///etc/passwd"})[0].page == ""
 
 
-def test_a_chat_that_wants_a_sign_in_goes_on_with_the_same_process(project: Path, tmp_path: Path):
-    async def test():
-        agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
-        async with chatting(project, agent, opens=False) as room:
-            with pytest.raises(NotConnectedError):
-                await room.chats.sign_in.methods(CHAT)
-            room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
-            message = await room.state("lost")
-            assert message == (
-                "A wants you to sign in. It offers: Google, Bad. Click Sign In, or run “Qwen Companion: Chat: Sign In”."
-            )
-            assert room.render.status.connection.wants_sign_in
-            assert [way.name for way in await room.chats.sign_in.methods(CHAT)] == ["Google", "Bad"]
-            pid = room.agent_pid
-            with pytest.raises(AnswerError, match="The browser was closed"):
-                await room.chats.sign_in.authenticate(CHAT, "bad")
-            await room.chats.sign_in.authenticate(CHAT, "g")
-            await room.state("live")
-            room.say("Hello")
-            await room.shows(f"Hello of {pid}")
-
-    run(test())
+async def test_a_chat_that_wants_a_sign_in_goes_on_with_the_same_process(project: Path, tmp_path: Path):
+    agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+    async with chatting(project, agent, opens=False) as room:
+        with pytest.raises(NotConnectedError):
+            await room.chats.sign_in.methods(CHAT)
+        room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
+        message = await room.state("lost")
+        assert message == (
+            "A wants you to sign in. It offers: Google, Bad. Click Sign In, or run “Qwen Companion: Chat: Sign In”."
+        )
+        assert room.render.status.connection.wants_sign_in
+        assert [way.name for way in await room.chats.sign_in.methods(CHAT)] == ["Google", "Bad"]
+        pid = room.agent_pid
+        with pytest.raises(AnswerError, match="The browser was closed"):
+            await room.chats.sign_in.authenticate(CHAT, "bad")
+        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.state("live")
+        room.say("Hello")
+        await room.shows(f"Hello of {pid}")
 
 
-def test_a_sign_in_elsewhere_is_taken_up_by_a_reconnect(project: Path, tmp_path: Path):
-    async def test():
-        agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
-        async with chatting(project, agent, opens=False) as room:
-            room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
-            await room.state("lost")
-            before = room.agent_pid
-            (tmp_path / "script.py.in").touch()
-            room.chats.reconnect(CHAT)
-            await room.state("live")
-            room.say("Hello")
-            await room.shows("Hello of ")
-            assert f"of {before}" not in room.text
-
-    run(test())
-
-
-def test_a_conversation_is_loaded_after_the_sign_in(project: Path, tmp_path: Path):
-    async def test():
+async def test_a_sign_in_elsewhere_is_taken_up_by_a_reconnect(project: Path, tmp_path: Path):
+    agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+    async with chatting(project, agent, opens=False) as room:
+        room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
+        await room.state("lost")
+        before = room.agent_pid
         (tmp_path / "script.py.in").touch()
-        agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
-        async with chatting(project, agent) as room:
-            room.say("Hello")
-            await room.shows("Hello of ")
-            room.say("out")
-            await room.shows("A wants you to sign in.")
-            room.chats.reconnect(CHAT)
-            await room.state("lost")
-            await room.chats.sign_in.authenticate(CHAT, "g")
-            await room.shows("as before")
-            await room.state("live")
-
-    run(test())
+        room.chats.reconnect(CHAT)
+        await room.state("live")
+        room.say("Hello")
+        await room.shows("Hello of ")
+        assert f"of {before}" not in room.text
 
 
-def test_an_agent_gets_the_environment_of_now_after_a_reconnect(project: Path, tmp_path: Path):
+async def test_a_conversation_is_loaded_after_the_sign_in(project: Path, tmp_path: Path):
+    (tmp_path / "script.py.in").touch()
+    agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+    async with chatting(project, agent) as room:
+        room.say("Hello")
+        await room.shows("Hello of ")
+        room.say("out")
+        await room.shows("A wants you to sign in.")
+        room.chats.reconnect(CHAT)
+        await room.state("lost")
+        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.shows("as before")
+        await room.state("live")
+
+
+async def test_an_agent_gets_the_environment_of_now_after_a_reconnect(project: Path, tmp_path: Path):
     script = """
 def session_new(params):
     if "A_KEY" not in os.environ: raise Failure(-32000, "Authentication required")
     return {"sessionId": "s"}
 """
-
-    async def test():
-        command = tuple(scripted(script, tmp_path))
-        async with chatting(project, AgentCommand("Scripted", command), opens=False) as room:
-            room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
-            await room.state("lost")
-            assert await room.chats.sign_in.methods(CHAT) == ()
-            room.configure(AgentCommand("Scripted", command, {"A_KEY": "1"}))
-            room.chats.reconnect(CHAT)
-            await room.state("live")
-            room.configure(AgentCommand("Scripted", ("another-program",)))
-            room.chats.reconnect(CHAT)
-            await until(lambda: room.render.status.connection.state == "live")
-            assert os.path.basename(command[0]) in room.command
-
-    run(test())
+    command = tuple(scripted(script, tmp_path))
+    async with chatting(project, AgentCommand("Scripted", command), opens=False) as room:
+        room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
+        await room.state("lost")
+        assert await room.chats.sign_in.methods(CHAT) == ()
+        room.configure(AgentCommand("Scripted", command, {"A_KEY": "1"}))
+        room.chats.reconnect(CHAT)
+        await room.state("live")
+        room.configure(AgentCommand("Scripted", ("another-program",)))
+        room.chats.reconnect(CHAT)
+        await until(lambda: room.render.status.connection.state == "live")
+        assert os.path.basename(command[0]) in room.command
 
 
-def test_a_prompt_that_is_refused_waits_for_the_sign_in_and_goes_on(project: Path, tmp_path: Path):
-    async def test():
-        (tmp_path / "script.py.in").touch()
-        agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
-        async with chatting(project, agent) as room:
-            (tmp_path / "script.py.in").unlink()
-            room.say("Hello")
-            await room.shows("A wants you to sign in.")
-            await until(lambda: room.render.status.connection.wants_sign_in)
-            assert room.render.status.connection.state == "live"
-            pid = room.agent_pid
-            await room.chats.sign_in.authenticate(CHAT, "g")
-            await room.shows(f"Hello of {pid}")
-            await until(lambda: not room.render.status.connection.wants_sign_in)
-            assert room.text.count("Hello") == 2  # the prompt and the answer
-
-    run(test())
+async def test_a_prompt_that_is_refused_waits_for_the_sign_in_and_goes_on(project: Path, tmp_path: Path):
+    (tmp_path / "script.py.in").touch()
+    agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+    async with chatting(project, agent) as room:
+        (tmp_path / "script.py.in").unlink()
+        room.say("Hello")
+        await room.shows("A wants you to sign in.")
+        await until(lambda: room.render.status.connection.wants_sign_in)
+        assert room.render.status.connection.state == "live"
+        pid = room.agent_pid
+        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.shows(f"Hello of {pid}")
+        await until(lambda: not room.render.status.connection.wants_sign_in)
+        assert room.text.count("Hello") == 2  # the prompt and the answer
 
 
-def test_a_turn_whose_sign_in_expires_in_the_middle_is_not_done_twice(project: Path, tmp_path: Path):
+async def test_a_turn_whose_sign_in_expires_in_the_middle_is_not_done_twice(project: Path, tmp_path: Path):
     script = (
         SCRIPT
         + """
@@ -219,26 +203,22 @@ def session_prompt(params):
     return {"stopReason": "end_turn"}
 """
     )
-
-    async def test():
-        (tmp_path / "script.py.in").touch()
-        agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
-        async with chatting(project, agent) as room:
-            room.say("half")
-            await room.shows("A wants you to sign in.")
-            await until(lambda: room.render.status.last == "failed")
-            await room.shows("since a part of it is done. Sign in, then ask A to go on.")
-            assert room.render.status.connection.wants_sign_in
-            await room.chats.sign_in.authenticate(CHAT, "g")
-            await until(lambda: not room.render.status.connection.wants_sign_in)
-            room.say("go on")
-            await room.shows("go on is answer 2")
-            assert room.text.count("Pay") == 1
-
-    run(test())
+    (tmp_path / "script.py.in").touch()
+    agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
+    async with chatting(project, agent) as room:
+        room.say("half")
+        await room.shows("A wants you to sign in.")
+        await until(lambda: room.render.status.last == "failed")
+        await room.shows("since a part of it is done. Sign in, then ask A to go on.")
+        assert room.render.status.connection.wants_sign_in
+        await room.chats.sign_in.authenticate(CHAT, "g")
+        await until(lambda: not room.render.status.connection.wants_sign_in)
+        room.say("go on")
+        await room.shows("go on is answer 2")
+        assert room.text.count("Pay") == 1
 
 
-def test_an_agent_that_also_says_that_it_wants_a_sign_in_gets_the_prompt_again(project: Path, tmp_path: Path):
+async def test_an_agent_that_also_says_that_it_wants_a_sign_in_gets_the_prompt_again(project: Path, tmp_path: Path):
     script = (
         SCRIPT
         + """
@@ -250,80 +230,68 @@ def session_prompt(params):
     return {"stopReason": "end_turn"}
 """
     )
-
-    async def test():
-        (tmp_path / "script.py.in").touch()
-        agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
-        async with chatting(project, agent) as room:
-            (tmp_path / "script.py.in").unlink()
-            room.say("Hello")
-            await room.shows("Please run /login.")
-            await room.shows("A wants you to sign in.")
-            assert room.render.status.running is not None
-            await room.chats.sign_in.authenticate(CHAT, "g")
-            await room.shows("Answered.")
-
-    run(test())
+    (tmp_path / "script.py.in").touch()
+    agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
+    async with chatting(project, agent) as room:
+        (tmp_path / "script.py.in").unlink()
+        room.say("Hello")
+        await room.shows("Please run /login.")
+        await room.shows("A wants you to sign in.")
+        assert room.render.status.running is not None
+        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.shows("Answered.")
 
 
-def test_an_authenticate_that_changes_nothing_is_no_success(project: Path, tmp_path: Path):
+async def test_an_authenticate_that_changes_nothing_is_no_success(project: Path, tmp_path: Path):
     script = SCRIPT.replace('pathlib.Path(sys.argv[1] + ".in").touch()\n    return', "return")
+    (tmp_path / "script.py.in").touch()
+    agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
+    async with chatting(project, agent) as room:
+        (tmp_path / "script.py.in").unlink()
+        room.say("Hello")
+        await room.shows("A wants you to sign in.")
+        await room.chats.sign_in.authenticate(CHAT, "g")
+        await until(lambda: room.text.count("A wants you to sign in.") == 2)
+        assert room.render.status.connection.wants_sign_in
+        room.chats.cancel(CHAT)
+        await until(lambda: room.render.status.running is None)
 
-    async def test():
+
+async def test_a_prompt_that_is_refused_is_sent_again_after_a_login_elsewhere(project: Path, tmp_path: Path):
+    (tmp_path / "script.py.in").touch()
+    agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+    async with chatting(project, agent) as room:
+        (tmp_path / "script.py.in").unlink()
+        room.say("Hello")
+        await room.shows("A wants you to sign in.")
+        before = room.agent_pid
         (tmp_path / "script.py.in").touch()
-        agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
-        async with chatting(project, agent) as room:
-            (tmp_path / "script.py.in").unlink()
-            room.say("Hello")
-            await room.shows("A wants you to sign in.")
-            await room.chats.sign_in.authenticate(CHAT, "g")
-            await until(lambda: room.text.count("A wants you to sign in.") == 2)
-            assert room.render.status.connection.wants_sign_in
-            room.chats.cancel(CHAT)
-            await until(lambda: room.render.status.running is None)
-
-    run(test())
+        room.chats.reconnect(CHAT)
+        await room.shows("Hello of ")
+        assert f"Hello of {before}" not in room.text
 
 
-def test_a_prompt_that_is_refused_is_sent_again_after_a_login_elsewhere(project: Path, tmp_path: Path):
-    async def test():
+async def test_a_prompt_that_waits_for_a_sign_in_is_sent_again_by_reconnect_after_a_reload(
+    project: Path, tmp_path: Path
+):
+    (tmp_path / "script.py.in").touch()
+    async with reloads(project, tmp_path, SCRIPT) as there:
+        (tmp_path / "script.py.in").unlink()
+        there.room.say("Hello")
+        await there.room.shows("A wants you to sign in.")
+        before = there.room.agent_pid
+        for _ in range(2):
+            await there.reload()
+            await until(lambda: there.room.render.status.connection.wants_sign_in)
+        assert there.room.agent_pid == before
         (tmp_path / "script.py.in").touch()
-        agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
-        async with chatting(project, agent) as room:
-            (tmp_path / "script.py.in").unlink()
-            room.say("Hello")
-            await room.shows("A wants you to sign in.")
-            before = room.agent_pid
-            (tmp_path / "script.py.in").touch()
-            room.chats.reconnect(CHAT)
-            await room.shows("Hello of ")
-            assert f"Hello of {before}" not in room.text
-
-    run(test())
+        there.room.chats.reconnect(CHAT)
+        await there.room.shows("Hello of ")
+        assert f"Hello of {before}" not in there.room.text
+        assert there.room.editor.returned == []
 
 
-def test_a_prompt_that_waits_for_a_sign_in_is_sent_again_by_reconnect_after_a_reload(project: Path, tmp_path: Path):
-    async def test():
-        (tmp_path / "script.py.in").touch()
-        async with reloads(project, tmp_path, SCRIPT) as there:
-            (tmp_path / "script.py.in").unlink()
-            there.room.say("Hello")
-            await there.room.shows("A wants you to sign in.")
-            before = there.room.agent_pid
-            for _ in range(2):
-                await there.reload()
-                await until(lambda: there.room.render.status.connection.wants_sign_in)
-            assert there.room.agent_pid == before
-            (tmp_path / "script.py.in").touch()
-            there.room.chats.reconnect(CHAT)
-            await there.room.shows("Hello of ")
-            assert f"Hello of {before}" not in there.room.text
-            assert there.room.editor.returned == []
-
-    run(test())
-
-
-def test_a_start_that_takes_long_says_so_and_can_be_cancelled(
+async def test_a_start_that_takes_long_says_so_and_can_be_cancelled(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     script = """
@@ -332,19 +300,15 @@ def initialize(params):
     time.sleep(600)
 """
     monkeypatch.setattr(connector, "START_STEP", 0.1)
-
-    async def test():
-        agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
-        async with chatting(project, agent, opens=False) as room:
-            room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
-            await room.state("connecting")
-            assert room.render.status.connection.can_be_cancelled
-            await until(lambda: "s): added 12 packages" in room.render.status.connection.message)
-            assert room.render.status.connection.can_be_cancelled
-            room.chats.cancel(CHAT)
-            assert await room.state("lost") == "The start of Scripted was cancelled. Reconnect to start it."
-
-    run(test())
+    agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
+    async with chatting(project, agent, opens=False) as room:
+        room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
+        await room.state("connecting")
+        assert room.render.status.connection.can_be_cancelled
+        await until(lambda: "s): added 12 packages" in room.render.status.connection.message)
+        assert room.render.status.connection.can_be_cancelled
+        room.chats.cancel(CHAT)
+        assert await room.state("lost") == "The start of Scripted was cancelled. Reconnect to start it."
 
 
 SLOW = """
@@ -355,7 +319,7 @@ def initialize(params):
 
 
 @pytest.mark.parametrize("then", ["cancel", "close"])
-def test_a_start_that_is_cancelled_twice_still_ends_its_program(project: Path, tmp_path: Path, then: str):
+async def test_a_start_that_is_cancelled_twice_still_ends_its_program(project: Path, tmp_path: Path, then: str):
     stopping, gate = asyncio.Event(), asyncio.Event()
     ended: list[AgentProcess] = []
     real_stop = AgentProcess.stop
@@ -366,24 +330,21 @@ def test_a_start_that_is_cancelled_twice_still_ends_its_program(project: Path, t
         await gate.wait()  # here another cancel would cut it short
         await real_stop(process, limit)
 
-    async def test():
-        agent = AgentCommand("Scripted", tuple(scripted(SLOW, tmp_path)))
-        with patch.object(AgentProcess, "stop", stop):
-            async with chatting(project, agent, opens=False) as room:
-                room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
-                await until((tmp_path / "script.py.begun").exists)
+    agent = AgentCommand("Scripted", tuple(scripted(SLOW, tmp_path)))
+    with patch.object(AgentProcess, "stop", stop):
+        async with chatting(project, agent, opens=False) as room:
+            room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
+            await until((tmp_path / "script.py.begun").exists)
+            room.chats.cancel(CHAT)
+            await stopping.wait()
+            if then == "cancel":
                 room.chats.cancel(CHAT)
-                await stopping.wait()
-                if then == "cancel":
-                    room.chats.cancel(CHAT)
-                    await asyncio.sleep(0)
-                    gate.set()
-                    assert await room.state("lost") == "The start of Scripted was cancelled. Reconnect to start it."
-                else:
-                    gate.set()
-        await until(lambda: not is_alive(ended[0].pid))
-
-    run(test())
+                await asyncio.sleep(0)
+                gate.set()
+                assert await room.state("lost") == "The start of Scripted was cancelled. Reconnect to start it."
+            else:
+                gate.set()
+    await until(lambda: not is_alive(ended[0].pid))
 
 
 OUT = (
@@ -400,42 +361,36 @@ def logout(params):
 
 
 @pytest.mark.parametrize("loads", [True, False])
-def test_the_person_signs_out_and_in_again(project: Path, tmp_path: Path, loads: bool):
-    async def test():
-        (tmp_path / "script.py.in").touch()
-        agent = AgentCommand("Scripted", tuple(scripted(OUT.replace("LOADS", str(loads)), tmp_path)))
-        async with chatting(project, agent) as room:
-            assert "sign_out" not in room.render.status.lacks
-            room.say("Hello")
-            await room.shows("Hello of ")
-            before = room.agent_pid
-            assert await room.chats.sign_in.sign_out(CHAT) is loads
-            assert not (tmp_path / "script.py.in").exists()
-            if loads:
-                assert "wants you to sign in" in await room.state("lost")
-                assert room.render.status.connection.wants_sign_in
-                await room.chats.sign_in.authenticate(CHAT, "g")
-                await room.state("live")
-                await room.shows("as before")
-                assert room.agent_pid != before
-            else:
-                assert room.render.status.connection.state == "live"
-                assert "Hello of" in room.text
-
-    run(test())
+async def test_the_person_signs_out_and_in_again(project: Path, tmp_path: Path, loads: bool):
+    (tmp_path / "script.py.in").touch()
+    agent = AgentCommand("Scripted", tuple(scripted(OUT.replace("LOADS", str(loads)), tmp_path)))
+    async with chatting(project, agent) as room:
+        assert "sign_out" not in room.render.status.lacks
+        room.say("Hello")
+        await room.shows("Hello of ")
+        before = room.agent_pid
+        assert await room.chats.sign_in.sign_out(CHAT) is loads
+        assert not (tmp_path / "script.py.in").exists()
+        if loads:
+            assert "wants you to sign in" in await room.state("lost")
+            assert room.render.status.connection.wants_sign_in
+            await room.chats.sign_in.authenticate(CHAT, "g")
+            await room.state("live")
+            await room.shows("as before")
+            assert room.agent_pid != before
+        else:
+            assert room.render.status.connection.state == "live"
+            assert "Hello of" in room.text
 
 
-def test_a_sign_out_that_is_refused_changes_nothing(project: Path, tmp_path: Path):
-    async def test():
-        (tmp_path / "script.py.in").write_text("stays")
-        agent = AgentCommand("Scripted", tuple(scripted(OUT.replace("LOADS", "True"), tmp_path)))
-        async with chatting(project, agent) as room:
-            before = room.agent_pid
-            with pytest.raises(AnswerError, match="The store is locked"):
-                await room.chats.sign_in.sign_out(CHAT)
-            assert (room.render.status.connection.state, room.agent_pid) == ("live", before)
-
-    run(test())
+async def test_a_sign_out_that_is_refused_changes_nothing(project: Path, tmp_path: Path):
+    (tmp_path / "script.py.in").write_text("stays")
+    agent = AgentCommand("Scripted", tuple(scripted(OUT.replace("LOADS", "True"), tmp_path)))
+    async with chatting(project, agent) as room:
+        before = room.agent_pid
+        with pytest.raises(AnswerError, match="The store is locked"):
+            await room.chats.sign_in.sign_out(CHAT)
+        assert (room.render.status.connection.state, room.agent_pid) == ("live", before)
 
 
 HELD = f"""{OUT.replace("LOADS", "True")}
@@ -452,50 +407,41 @@ def logout(params):
 """
 
 
-def test_nobody_signs_out_while_a_turn_runs(project: Path, tmp_path: Path):
-    async def test():
-        (tmp_path / "script.py.in").touch()
+async def test_nobody_signs_out_while_a_turn_runs(project: Path, tmp_path: Path):
+    (tmp_path / "script.py.in").touch()
+    (tmp_path / "script.py.logout").touch()
+    agent = AgentCommand("Scripted", tuple(scripted(HELD, tmp_path)))
+    async with chatting(project, agent) as room:
+        room.say("Hello")
+        await until(lambda: room.render.status.running)
+        with pytest.raises(ChatError, match="A turn runs"):
+            await room.chats.sign_in.sign_out(CHAT)
+        assert (tmp_path / "script.py.in").exists()
+        (tmp_path / "script.py.prompt").touch()
+        await room.shows("Hello of ")
+
+
+async def test_a_turn_that_begins_while_the_person_is_signed_out_goes_on(project: Path, tmp_path: Path):
+    (tmp_path / "script.py.in").touch()
+    agent = AgentCommand("Scripted", tuple(scripted(HELD, tmp_path)))
+    async with chatting(project, agent) as room:
+        before = room.agent_pid
+        signing_out = asyncio.create_task(room.chats.sign_in.sign_out(CHAT))
+        await until((tmp_path / "script.py.logout.begun").exists)
+        room.say("Hello")
+        await until(lambda: room.render.status.running)
         (tmp_path / "script.py.logout").touch()
-        agent = AgentCommand("Scripted", tuple(scripted(HELD, tmp_path)))
-        async with chatting(project, agent) as room:
-            room.say("Hello")
-            await until(lambda: room.render.status.running)
-            with pytest.raises(ChatError, match="A turn runs"):
-                await room.chats.sign_in.sign_out(CHAT)
-            assert (tmp_path / "script.py.in").exists()
-            (tmp_path / "script.py.prompt").touch()
-            await room.shows("Hello of ")
-
-    run(test())
-
-
-def test_a_turn_that_begins_while_the_person_is_signed_out_goes_on(project: Path, tmp_path: Path):
-    async def test():
+        assert await signing_out is False
         (tmp_path / "script.py.in").touch()
-        agent = AgentCommand("Scripted", tuple(scripted(HELD, tmp_path)))
-        async with chatting(project, agent) as room:
-            before = room.agent_pid
-            signing_out = asyncio.create_task(room.chats.sign_in.sign_out(CHAT))
-            await until((tmp_path / "script.py.logout.begun").exists)
-            room.say("Hello")
-            await until(lambda: room.render.status.running)
-            (tmp_path / "script.py.logout").touch()
-            assert await signing_out is False
-            (tmp_path / "script.py.in").touch()
-            (tmp_path / "script.py.prompt").touch()
-            await room.shows("Hello of ")
-            assert room.agent_pid == before
-
-    run(test())
+        (tmp_path / "script.py.prompt").touch()
+        await room.shows("Hello of ")
+        assert room.agent_pid == before
 
 
-def test_an_agent_that_signs_nobody_out_is_said_to_lack_it(project: Path, tmp_path: Path):
-    async def test():
-        (tmp_path / "script.py.in").touch()
-        agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
-        async with chatting(project, agent) as room:
-            assert "sign_out" in room.render.status.lacks
-            with pytest.raises(MissingFeatureError, match="can't sign you out"):
-                await room.chats.sign_in.sign_out(CHAT)
-
-    run(test())
+async def test_an_agent_that_signs_nobody_out_is_said_to_lack_it(project: Path, tmp_path: Path):
+    (tmp_path / "script.py.in").touch()
+    agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
+    async with chatting(project, agent) as room:
+        assert "sign_out" in room.render.status.lacks
+        with pytest.raises(MissingFeatureError, match="can't sign you out"):
+            await room.chats.sign_in.sign_out(CHAT)

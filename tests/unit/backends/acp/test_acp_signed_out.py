@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from companion.agents import AgentCommand
-from tests.agent_talk import run, scripted, until
+from tests.agent_talk import scripted, until
 
 from ...chats.agent_room import chatting
 from ...chats.chatting import CHAT
@@ -36,44 +36,38 @@ FORM = """ask("elicitation/create", mode="form", message="Which account?",
 
 
 @pytest.mark.parametrize("does", DOES)
-def test_what_an_agent_does_without_telling_of_a_tool_is_not_done_twice(project: Path, tmp_path: Path, does: str):
+async def test_what_an_agent_does_without_telling_of_a_tool_is_not_done_twice(project: Path, tmp_path: Path, does: str):
     script = SCRIPT + FIRST.replace("DOES", DOES[does])
-
-    async def test():
-        (tmp_path / "script.py.in").touch()
-        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
-            room.say("Pay")
-            if does == "an answer":
-                await until(lambda: room.render.status.permissions)
-                [asked] = room.render.status.permissions
-                room.chats.vote(CHAT, asked.id, "yes")
-            await room.shows("A wants you to sign in.")
-            await room.chats.sign_in.authenticate(CHAT, "g")
-            await until(lambda: room.render.status.running is None)
-            assert "since a part of it is done. Sign in, then ask A to go on." in room.text
-            room.say("go on")
-            await room.shows("Prompt 2 is answered.")
-
-    run(test())
-
-
-def test_a_prompt_of_which_only_a_question_was_asked_is_sent_again_after_the_sign_in(project: Path, tmp_path: Path):
-    script = SCRIPT + FIRST.replace("DOES", FORM)
-
-    async def test():
-        (tmp_path / "script.py.in").touch()
-        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
-            room.say("Pay")
+    (tmp_path / "script.py.in").touch()
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        room.say("Pay")
+        if does == "an answer":
             await until(lambda: room.render.status.permissions)
             [asked] = room.render.status.permissions
-            room.chats.vote(CHAT, asked.id, None)
-            await room.shows("A wants you to sign in.")
-            await until(lambda: room.render.status.connection.wants_sign_in)
-            await room.chats.sign_in.authenticate(CHAT, "g")
-            await room.shows("Prompt 2 is answered.")
-            assert "a part of it is done" not in room.text
+            room.chats.vote(CHAT, asked.id, "yes")
+        await room.shows("A wants you to sign in.")
+        await room.chats.sign_in.authenticate(CHAT, "g")
+        await until(lambda: room.render.status.running is None)
+        assert "since a part of it is done. Sign in, then ask A to go on." in room.text
+        room.say("go on")
+        await room.shows("Prompt 2 is answered.")
 
-    run(test())
+
+async def test_a_prompt_of_which_only_a_question_was_asked_is_sent_again_after_the_sign_in(
+    project: Path, tmp_path: Path
+):
+    script = SCRIPT + FIRST.replace("DOES", FORM)
+    (tmp_path / "script.py.in").touch()
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        room.say("Pay")
+        await until(lambda: room.render.status.permissions)
+        [asked] = room.render.status.permissions
+        room.chats.vote(CHAT, asked.id, None)
+        await room.shows("A wants you to sign in.")
+        await until(lambda: room.render.status.connection.wants_sign_in)
+        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.shows("Prompt 2 is answered.")
+        assert "a part of it is done" not in room.text
 
 
 SLOW = """
@@ -92,29 +86,25 @@ def session_prompt(params):
 
 
 @pytest.mark.parametrize("before", ["half", "out"])
-def test_a_prompt_that_runs_after_a_login_elsewhere_is_not_one_that_waits_for_it(
+async def test_a_prompt_that_runs_after_a_login_elsewhere_is_not_one_that_waits_for_it(
     project: Path, tmp_path: Path, before: str
 ):
     """A reconnect would send it once more."""
-
-    async def test():
+    (tmp_path / "script.py.in").touch()
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(SCRIPT + SLOW, tmp_path)))) as room:
+        room.say(before)
+        await room.shows("A wants you to sign in.")
+        if before == "out":
+            room.chats.cancel(CHAT)
+        await until(lambda: room.render.status.running is None)
+        assert room.render.status.connection.wants_sign_in
         (tmp_path / "script.py.in").touch()
-        async with chatting(project, AgentCommand("Scripted", tuple(scripted(SCRIPT + SLOW, tmp_path)))) as room:
-            room.say(before)
-            await room.shows("A wants you to sign in.")
-            if before == "out":
-                room.chats.cancel(CHAT)
-            await until(lambda: room.render.status.running is None)
-            assert room.render.status.connection.wants_sign_in
-            (tmp_path / "script.py.in").touch()
-            room.say("go on")
-            await room.shows("Begun.")
-            assert not room.render.status.connection.wants_sign_in
-            assert room.chats._registry[CHAT]._held == {}
-            (tmp_path / "script.py.go").touch()
-            await until(lambda: room.render.status.running is None)
-
-    run(test())
+        room.say("go on")
+        await room.shows("Begun.")
+        assert not room.render.status.connection.wants_sign_in
+        assert room.chats._registry[CHAT]._held == {}
+        (tmp_path / "script.py.go").touch()
+        await until(lambda: room.render.status.running is None)
 
 
 EXPIRES = """
@@ -132,24 +122,21 @@ def session_prompt(params):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a pipe belongs to the loop that has read from it")
 @pytest.mark.parametrize("does", ["asks", "pays"])
-def test_a_sign_in_that_expires_after_a_reload_in_a_turn_is_asked_for(project: Path, tmp_path: Path, does: str):
-    async def test():
-        (tmp_path / "script.py.in").touch()
-        async with reloads(project, tmp_path, SCRIPT + EXPIRES) as there:
-            there.room.say(does)
-            await there.room.shows("Begun.")
-            await there.reload()
-            there.go()
-            room = there.room
-            await room.shows("A wants you to sign in.")
-            await until(lambda: room.render.status.connection.wants_sign_in)
-            if does == "pays":
-                await room.shows("since a part of it is done. Sign in, then ask A to go on.")
-                await until(lambda: room.render.status.last == "failed")
-            await room.chats.sign_in.authenticate(CHAT, "g")
-            if does == "pays":
-                room.say("go on")
-            await room.shows("Prompt 2 is answered.")
-            assert ("a part of it is done" in room.text) == (does == "pays")
-
-    run(test())
+async def test_a_sign_in_that_expires_after_a_reload_in_a_turn_is_asked_for(project: Path, tmp_path: Path, does: str):
+    (tmp_path / "script.py.in").touch()
+    async with reloads(project, tmp_path, SCRIPT + EXPIRES) as there:
+        there.room.say(does)
+        await there.room.shows("Begun.")
+        await there.reload()
+        there.go()
+        room = there.room
+        await room.shows("A wants you to sign in.")
+        await until(lambda: room.render.status.connection.wants_sign_in)
+        if does == "pays":
+            await room.shows("since a part of it is done. Sign in, then ask A to go on.")
+            await until(lambda: room.render.status.last == "failed")
+        await room.chats.sign_in.authenticate(CHAT, "g")
+        if does == "pays":
+            room.say("go on")
+        await room.shows("Prompt 2 is answered.")
+        assert ("a part of it is done" in room.text) == (does == "pays")

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,11 +19,11 @@ from companion.backends.acp import terminals as terminals_module
 from companion.backends.acp.child import Child
 from companion.backends.acp.printing import Printing
 from companion.backends.acp.services import Services
-from tests.agent_talk import is_alive, run, said, scripted, talking, tools, until
+from tests.agent_talk import is_alive, said, scripted, talking, tools, until
 from tests.parts import has
 
 
-def test_a_terminal_is_shown_live_without_colours_and_limited(project: Path, tmp_path: Path):
+async def test_a_terminal_is_shown_live_without_colours_and_limited(project: Path, tmp_path: Path):
     script = """
 def session_prompt(params):
     code = "import sys, time; print('\\\\x1b[31mred\\\\x1b[0m', flush=True); print('x' * 100); sys.exit(3)"
@@ -42,24 +41,20 @@ def session_prompt(params):
     say(json.dumps([ended, output, cut, gone, missing]))
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            turn = await talk.done(await talk.ask("Run"))
-            ended, output, cut, gone, missing = json.loads(said(turn))
-            assert ended == {"exitCode": 3, "signal": None}
-            assert output == {"output": "red\n" + "x" * 100 + "\n", "truncated": False, "exitStatus": ended}
-            assert (cut["output"], cut["truncated"]) == ("é" * 5 + "\n", True)
-            assert "no such terminal" in gone["message"]
-            assert "can't be run" in missing["message"]
-            [tool] = tools(turn)
-            assert tool.text == output["output"]
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        turn = await talk.done(await talk.ask("Run"))
+        ended, output, cut, gone, missing = json.loads(said(turn))
+        assert ended == {"exitCode": 3, "signal": None}
+        assert output == {"output": "red\n" + "x" * 100 + "\n", "truncated": False, "exitStatus": ended}
+        assert (cut["output"], cut["truncated"]) == ("é" * 5 + "\n", True)
+        assert "no such terminal" in gone["message"]
+        assert "can't be run" in missing["message"]
+        [tool] = tools(turn)
+        assert tool.text == output["output"]
 
 
 @pytest.mark.parametrize("ends", ["release", "kill"])
-def test_the_last_content_of_a_call_is_not_replaced_by_what_its_terminal_has_printed(
+async def test_the_last_content_of_a_call_is_not_replaced_by_what_its_terminal_has_printed(
     project: Path, tmp_path: Path, ends: str
 ):
     script = f"""
@@ -74,16 +69,12 @@ def session_prompt(params):
     __import__("time").sleep(0.3)
     return {{"stopReason": "end_turn"}}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            [tool] = tools(await talk.done(await talk.ask("Run")))
-            assert tool.text == "1 test passed"
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        [tool] = tools(await talk.done(await talk.ask("Run")))
+        assert tool.text == "1 test passed"
 
 
-def test_a_cancel_kills_what_a_terminal_runs(project: Path, tmp_path: Path):
+async def test_a_cancel_kills_what_a_terminal_runs(project: Path, tmp_path: Path):
     script = """
 def session_prompt(params):
     sleep = "import time; time.sleep(600)"
@@ -95,24 +86,20 @@ def session_prompt(params):
     say(json.dumps(ask("terminal/wait_for_exit", **made)))
     return {"stopReason": "cancelled"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("Run")
-            await until(lambda: (turn := talk.turn(key)) and tools(turn) and tools(turn)[0].text)
-            turn = talk.turn(key)
-            assert turn
-            child = int(tools(turn)[0].text)
-            await talk.client.cancel(talk.session)
-            turn = await talk.done(key)
-            assert turn.state == "cancelled"
-            assert json.loads(said(turn))["exitCode"] != 0
-            await until(lambda: not is_alive(child))
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key = await talk.ask("Run")
+        await until(lambda: (turn := talk.turn(key)) and tools(turn) and tools(turn)[0].text)
+        turn = talk.turn(key)
+        assert turn
+        child = int(tools(turn)[0].text)
+        await talk.client.cancel(talk.session)
+        turn = await talk.done(key)
+        assert turn.state == "cancelled"
+        assert json.loads(said(turn))["exitCode"] != 0
+        await until(lambda: not is_alive(child))
 
 
-def test_one_terminal_is_stopped_and_the_turn_goes_on(project: Path, tmp_path: Path):
+async def test_one_terminal_is_stopped_and_the_turn_goes_on(project: Path, tmp_path: Path):
     """What a shell has left in its group ends with a stop, another terminal runs on."""
     script = """
 def run(code):
@@ -135,33 +122,29 @@ def session_prompt(params):
     ask("terminal/release", **other)
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("Run")
-            shown = lambda: tools(turn) if (turn := talk.turn(key)) else []  # noqa: E731
-            await until(lambda: len(shown()) == 2 and all(tool.text and tool.terminals for tool in shown()))
-            left, other = shown()
-            assert (left.terminals, other.terminals) == (("terminal-1",), ("terminal-2",))
-            child = int(left.text)
-            assert is_alive(child)
-            assert await has(talk.client.terminals).stop_terminal("terminal-1")
-            await until(lambda: not is_alive(child))
-            await until(lambda: shown()[0].terminals == ())
-            # The agent was told of the end of the shell, whatever that has left behind.
-            assert os.name == "nt" or ((turn := talk.turn(key)) and said(turn) == "0 stopped ")
-            assert shown()[1].terminals
-            assert await has(talk.client.terminals).stop_terminal("terminal-2")
-            turn = await talk.done(key)
-            assert [(tool.terminals, tool.text) for tool in tools(turn)] == [((), left.text), ((), "other\n")]
-            assert not await has(talk.client.terminals).stop_terminal("terminal-1")
-            assert not await has(talk.client.terminals).stop_terminal("terminal-2")
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key = await talk.ask("Run")
+        shown = lambda: tools(turn) if (turn := talk.turn(key)) else []  # noqa: E731
+        await until(lambda: len(shown()) == 2 and all(tool.text and tool.terminals for tool in shown()))
+        left, other = shown()
+        assert (left.terminals, other.terminals) == (("terminal-1",), ("terminal-2",))
+        child = int(left.text)
+        assert is_alive(child)
+        assert await has(talk.client.terminals).stop_terminal("terminal-1")
+        await until(lambda: not is_alive(child))
+        await until(lambda: shown()[0].terminals == ())
+        # The agent was told of the end of the shell, whatever that has left behind.
+        assert os.name == "nt" or ((turn := talk.turn(key)) and said(turn) == "0 stopped ")
+        assert shown()[1].terminals
+        assert await has(talk.client.terminals).stop_terminal("terminal-2")
+        turn = await talk.done(key)
+        assert [(tool.terminals, tool.text) for tool in tools(turn)] == [((), left.text), ((), "other\n")]
+        assert not await has(talk.client.terminals).stop_terminal("terminal-1")
+        assert not await has(talk.client.terminals).stop_terminal("terminal-2")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions of processes")
-def test_the_end_of_a_command_is_told_though_an_orphan_keeps_its_output(project: Path, tmp_path: Path):
+async def test_the_end_of_a_command_is_told_though_an_orphan_keeps_its_output(project: Path, tmp_path: Path):
     script = """
 def session_prompt(params):
     sleep = "import time; print('late', flush=True); time.sleep(600)"
@@ -174,24 +157,20 @@ def session_prompt(params):
     say(json.dumps(ended))
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            turn = await talk.done(await talk.ask("x"))
-            *waits, first, second, output = json.loads(said(turn))
-            assert waits == [{"exitCode": 0, "signal": None}] * 2
-            assert (first, second) == ({}, {})
-            orphan = int(output["output"].split()[0])
-            assert is_alive(orphan)
-            # Nothing is left to stop.
-            assert [tool.terminals for tool in tools(turn)] == [()]
-            psutil.Process(orphan).kill()
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        turn = await talk.done(await talk.ask("x"))
+        *waits, first, second, output = json.loads(said(turn))
+        assert waits == [{"exitCode": 0, "signal": None}] * 2
+        assert (first, second) == ({}, {})
+        orphan = int(output["output"].split()[0])
+        assert is_alive(orphan)
+        # Nothing is left to stop.
+        assert [tool.terminals for tool in tools(turn)] == [()]
+        psutil.Process(orphan).kill()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions of processes")
-def test_the_end_of_a_command_is_told_though_an_orphan_floods_its_output(project: Path, tmp_path: Path):
+async def test_the_end_of_a_command_is_told_though_an_orphan_floods_its_output(project: Path, tmp_path: Path):
     script = """
 def session_prompt(params):
     flood = "import os\\nwhile True: os.write(1, b'x' * 10000)"
@@ -202,17 +181,12 @@ def session_prompt(params):
     ask("terminal/release", **made)
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            turn = await talk.done(await talk.ask("x"))
-            assert json.loads(said(turn))["exitCode"] == 3
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        turn = await talk.done(await talk.ask("x"))
+        assert json.loads(said(turn))["exitCode"] == 3
     # Nobody reads what it prints any more.
     orphan = int((project / "pid").read_text())
-    while is_alive(orphan):
-        time.sleep(0.01)
+    await until(lambda: not is_alive(orphan))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +240,7 @@ def test_the_end_of_the_output_is_kept_in_whole_characters(limit: int, kept: str
     assert printing.text == "x" * limit
 
 
-def test_a_folder_that_is_not_there_or_not_absolute_is_refused(project: Path, tmp_path: Path):
+async def test_a_folder_that_is_not_there_or_not_absolute_is_refused(project: Path, tmp_path: Path):
     (project / "sub").mkdir()
     real = [os.path.realpath(folder) for folder in (project / "sub", project)]
     script = """
@@ -278,19 +252,15 @@ def session_prompt(params):
         say((ask("terminal/output", **made)["output"].strip() if ended else made["message"]) + "\\n")
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            folders = [str(project / "sub"), "", "sub", 5, str(project / "none")]
-            lines = said(await talk.done(await talk.ask(json.dumps(folders)))).splitlines()
-            assert lines[:2] == real
-            assert lines[2:4] == ["the folder of a terminal must be absolute"] * 2
-            assert lines[4].endswith(f"there is no folder {project / 'none'}")
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        folders = [str(project / "sub"), "", "sub", 5, str(project / "none")]
+        lines = said(await talk.done(await talk.ask(json.dumps(folders)))).splitlines()
+        assert lines[:2] == real
+        assert lines[2:4] == ["the folder of a terminal must be absolute"] * 2
+        assert lines[4].endswith(f"there is no folder {project / 'none'}")
 
 
-def test_a_hundred_megabytes_of_output_leave_the_loop_free(project: Path, tmp_path: Path):
+async def test_a_hundred_megabytes_of_output_leave_the_loop_free(project: Path, tmp_path: Path):
     script = """
 def session_prompt(params):
     code = "import sys\\nfor _ in range(100): sys.stdout.write('x' * 1048575 + chr(10))"
@@ -300,20 +270,16 @@ def session_prompt(params):
     say(f"{len(output['output'])} {output['truncated']}")
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key, turns = await talk.ask("x"), 0
-            while (turn := talk.turn(key)) is None or turn.state == "running":
-                turns += 1
-                await asyncio.sleep(0)
-            assert said(turn) == "3000 True"
-            assert turns > 100
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key, turns = await talk.ask("x"), 0
+        while (turn := talk.turn(key)) is None or turn.state == "running":
+            turns += 1
+            await asyncio.sleep(0)
+        assert said(turn) == "3000 True"
+        assert turns > 100
 
 
-def test_no_more_terminals_are_open_at_once_than_are_allowed(
+async def test_no_more_terminals_are_open_at_once_than_are_allowed(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(terminals_module, "MAX_TERMINALS", 2)
@@ -326,16 +292,12 @@ def session_prompt(params):
     say(json.dumps([each.get("message", "") for each in made]))
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            messages = json.loads(said(await talk.done(await talk.ask("x"))))
-            assert messages == ["", "", "there are too many terminals", ""]
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        messages = json.loads(said(await talk.done(await talk.ask("x"))))
+        assert messages == ["", "", "there are too many terminals", ""]
 
 
-def test_terminals_that_are_being_made_count(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_terminals_that_are_being_made_count(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(terminals_module, "MAX_TERMINALS", 2)
     script = """
 def session_prompt(params):
@@ -344,16 +306,12 @@ def session_prompt(params):
     say(json.dumps(sorted(answers[each].get().get("message", "") for each in asked)))
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            messages = json.loads(said(await talk.done(await talk.ask("x"))))
-            assert messages == ["", "", *["there are too many terminals"] * 3]
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        messages = json.loads(said(await talk.done(await talk.ask("x"))))
+        assert messages == ["", "", *["there are too many terminals"] * 3]
 
 
-def test_a_command_that_could_not_be_started_does_not_count(
+async def test_a_command_that_could_not_be_started_does_not_count(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(terminals_module, "MAX_TERMINALS", 1)
@@ -363,15 +321,11 @@ def session_prompt(params):
     say(json.dumps(ask("terminal/create", command=sys.executable, args=["-c", "pass"])))
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            assert "terminalId" in json.loads(said(await talk.done(await talk.ask("x"))))
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        assert "terminalId" in json.loads(said(await talk.done(await talk.ask("x"))))
 
 
-def test_a_terminal_that_is_made_while_the_turn_is_cancelled_is_ended(
+async def test_a_terminal_that_is_made_while_the_turn_is_cancelled_is_ended(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     begun, gate = asyncio.Event(), asyncio.Event()
@@ -389,19 +343,15 @@ def session_prompt(params):
     say(json.dumps(ask("terminal/create", command=sys.executable, args=["-c", "import time; time.sleep(600)"])))
     return {"stopReason": "cancelled"}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            monkeypatch.setattr(terminals_module.child, "start", slow)
-            key = await talk.ask("x")
-            await begun.wait()
-            await talk.client.cancel(talk.session)
-            gate.set()
-            turn = await talk.done(key)
-            assert "the turn that asked for it is over" in said(turn)
-            await until(lambda: not is_alive(made[0].pid))
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        monkeypatch.setattr(terminals_module.child, "start", slow)
+        key = await talk.ask("x")
+        await begun.wait()
+        await talk.client.cancel(talk.session)
+        gate.set()
+        turn = await talk.done(key)
+        assert "the turn that asked for it is over" in said(turn)
+        await until(lambda: not is_alive(made[0].pid))
 
 
 def test_a_terminal_that_is_made_between_two_turns_stays_when_one_begins():

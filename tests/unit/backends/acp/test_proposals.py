@@ -199,7 +199,7 @@ def test_what_an_agent_prints_in_a_terminal_of_its_own_is_put_together():
     assert terminals.printed("x") is None
 
 
-def test_a_piece_that_can_not_be_placed_is_said_to_be_one(project: Path, tmp_path: Path):
+async def test_a_piece_that_can_not_be_placed_is_said_to_be_one(project: Path, tmp_path: Path):
     path = project / "twice.txt"
     path.write_text("same\nother\nsame\n")
     script = f"""
@@ -209,13 +209,9 @@ def session_prompt(params):
         options=[{{"optionId": "y", "name": "Yes", "kind": "allow_once"}}])
     return {{"stopReason": "end_turn"}}
 """
-
-    async def test():
-        async with talking(scripted(script, tmp_path), str(project)) as talk:
-            key = await talk.ask("Go")
-            permission = await talk.asked()
-            assert permission.diffs == (Diff(str(path), "same", "different", is_part=True),)
-            await talk.vote(permission, "allow_once")
-            await talk.done(key)
-
-    run(test())
+    async with talking(scripted(script, tmp_path), str(project)) as talk:
+        key = await talk.ask("Go")
+        permission = await talk.asked()
+        assert permission.diffs == (Diff(str(path), "same", "different", is_part=True),)
+        await talk.vote(permission, "allow_once")
+        await talk.done(key)

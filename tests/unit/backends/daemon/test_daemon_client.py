@@ -167,15 +167,12 @@ def test_what_is_no_daemon_is_refused(answer: Any):
     faked(test)
 
 
-def test_no_daemon():
-    async def test() -> None:
-        async with Client(Address("http://127.0.0.1:9")) as client:
-            with pytest.raises(errors.UnreachableError, match="No daemon answers") as raised:
-                await client.connect("/w")
-            assert not raised.value.final
-            assert raised.value.__cause__ is None
-
-    run(test())
+async def test_no_daemon():
+    async with Client(Address("http://127.0.0.1:9")) as client:
+        with pytest.raises(errors.UnreachableError, match="No daemon answers") as raised:
+            await client.connect("/w")
+        assert not raised.value.final
+        assert raised.value.__cause__ is None
 
 
 def test_a_daemon_that_hangs_or_hangs_up(monkeypatch: pytest.MonkeyPatch):
