@@ -258,7 +258,7 @@ class ChatConnection:
         try:
             if attachment is None or not self.session:
                 known = self.session
-                session = AgentSession.known(known, folder) if known else await client.create(folder, scope="thread")
+                session = AgentSession.known(known, folder) if known else await client.create(folder)
                 # A session that was there before may have begun long before its oldest event.
                 attachment = AttachedSession(session, session.attached or not session.client_id)
                 conversation.cursor = None
