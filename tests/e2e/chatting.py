@@ -185,10 +185,12 @@ class Chatting:
         self.editor.do("focus", view=self.view["id"])
         self.editor.do("insert", text=text, view=self.view["id"])
 
-    def ask(self, script: Script, words: str = "Please") -> None:
-        """Write a prompt and send it."""
+    def ask(self, script: Script, words: str = "Please", until: str = "") -> None:
+        """Write a prompt and send it, and wait until the transcript holds a text."""
         self.write(f"{words} {script.tag}")
         self.press("enter")
+        if until:
+            self.wait_text(until)
 
     def choose(self, row: str) -> None:
         """Choose the row of the panel that has this caption."""

@@ -133,8 +133,7 @@ def test_a_question_is_shown_as_a_form(room: Room, chat: Chatting):
 
 def test_escape_cancels_and_the_queue_continues(room: Room, chat: Chatting):
     """Waiting prompts are shown and can be removed."""
-    chat.ask(room.model.speech(*WORDS, pause=0.1))
-    chat.wait_text(WORDS[1])
+    chat.ask(room.model.speech(*WORDS, pause=0.1), until=WORDS[1])
     following, removed = room.model.speech("Next."), room.model.speech("Never.")
     chat.ask(following)
     chat.editor.wait("prompt that waits", lambda: f"waits: Please {following.tag}" in chat.bars)
@@ -151,8 +150,7 @@ def test_escape_cancels_and_the_queue_continues(room: Room, chat: Chatting):
 
 def test_a_message_for_the_running_turn_is_shown_and_can_be_taken_back(room: Room, chat: Chatting):
     """Ctrl+Enter."""
-    chat.ask(room.model.speech(*WORDS, pause=0.1))
-    chat.wait_text(WORDS[1])
+    chat.ask(room.model.speech(*WORDS, pause=0.1), until=WORDS[1])
     chat.write("Take me back")
     chat.press("ctrl+enter")
     chat.editor.wait("message that waits", lambda: "waits: Take me back" in chat.bars)
@@ -167,8 +165,7 @@ def test_a_message_for_the_running_turn_is_shown_and_can_be_taken_back(room: Roo
 
 def test_a_chat_reconnects_by_itself_to_a_daemon_that_was_away(room: Room, chat: Chatting):
     """Whatever the person does in the meantime. Unsent prompts are shown and can be taken back."""
-    chat.ask(room.model.speech("Before."))
-    chat.wait_text("Before.")
+    chat.ask(room.model.speech("Before."), until="Before.")
     chat.wait_idle()
     assert room.proxy
     room.proxy.open = False
@@ -202,8 +199,7 @@ def test_a_model_that_is_switched_to_becomes_the_default(room: Room, chat: Chatt
     chat.editor.wait("word of the default", lambda: "default model" in chat.state["status_message"])
     chat.editor.wait("other model", lambda: "Scripted-B" in chat.bars)
     script = room.model.speech("Me.")
-    chat.ask(script)
-    chat.wait_text("Me.")
+    chat.ask(script, until="Me.")
     assert room.model.requests_of(script)[0].body["model"] == "scripted-b"
 
     def default() -> str:
@@ -221,8 +217,7 @@ def test_the_mode_is_switched(room: Room, chat: Chatting):
     chat.choose("Auto Edit")
     chat.editor.wait("other mode", lambda: "Auto Edit" in chat.bars)
     script = room.model.script([Call("write_file", {"file_path": str(path), "content": "x"})])
-    chat.ask(script)
-    chat.wait_text(script.done)
+    chat.ask(script, until=script.done)
     assert path.exists()
 
 
@@ -252,8 +247,7 @@ def test_nothing_is_lost_or_repeated_when_the_connection_drops(room: Room, chat:
 def test_prompts_and_answers_of_another_client_are_shown(room: Room, chat: Chatting):
     """The diff closes, and a message says who answered."""
     first = room.model.speech("For both.")
-    chat.ask(first)
-    chat.wait_text("For both.")
+    chat.ask(first, until="For both.")
     chat.editor.wait("session", lambda: chat.session)
     path = room.home.workspace / "shared.txt"
     script = room.model.script([Call("write_file", {"file_path": str(path), "content": "shared\n"})])
@@ -275,8 +269,7 @@ def test_prompts_and_answers_of_another_client_are_shown(room: Room, chat: Chatt
 
 def test_sessions_are_listed_renamed_exported_resumed_and_deleted(room: Room, chat: Chatting):
     script = room.model.speech("To keep.")
-    chat.ask(script)
-    chat.wait_text("To keep.")
+    chat.ask(script, until="To keep.")
     chat.wait_idle()
     chat.editor.wait("session", lambda: chat.session)
     kept = chat.session
@@ -347,8 +340,7 @@ def test_a_conversation_survives_a_reload_and_a_restart(room: Room):
     chat = room.window()
     chat.wait_live()
     slow = room.model.speech(*WORDS, pause=0.05)
-    chat.ask(slow)
-    chat.wait_text(WORDS[2])
+    chat.ask(slow, until=WORDS[2])
     chat.write("What I am writing")
     room.editor.do("reload_package")
     text = chat.wait_text("".join(WORDS))
@@ -371,8 +363,7 @@ def test_a_conversation_survives_a_reload_and_a_restart(room: Room):
 
 def test_a_new_conversation_survives_a_reload(room: Room, chat: Chatting):
     before = room.model.speech("In the first.")
-    chat.ask(before)
-    chat.wait_text("In the first.")
+    chat.ask(before, until="In the first.")
     chat.wait_idle()
     first = chat.session
     chat.command("chat_new")
@@ -457,16 +448,14 @@ def test_a_private_daemon_lives_as_long_as_its_window(programs: None, version: s
         chat.wait_live()
         [first] = room.private_daemons()
         secrets = [first.environ()["QWEN_SERVER_TOKEN"]]
-        chat.ask(room.model.speech("First."))
-        chat.wait_text("First.")
+        chat.ask(room.model.speech("First."), until="First.")
         room.editor.do("reload_package")
         chat.wait_live()
         chat.wait_text("First.")
         assert room.private_daemons() == [first]
 
         interrupted = room.model.speech(*WORDS, pause=0.1)
-        chat.ask(interrupted)
-        chat.wait_text(WORDS[1])
+        chat.ask(interrupted, until=WORDS[1])
         first.kill()
         text = chat.wait_text("First.", interrupted.tag, "— Interrupted:")
         assert text.count("First.") == text.count(interrupted.tag) == 1
@@ -474,8 +463,7 @@ def test_a_private_daemon_lives_as_long_as_its_window(programs: None, version: s
         [second] = room.private_daemons()
         secrets.append(second.environ()["QWEN_SERVER_TOKEN"])
         third = room.model.speech("Third.")
-        chat.ask(third)
-        chat.wait_text("Third.")
+        chat.ask(third, until="Third.")
 
         assert "`qwen serve` has ended unexpectedly. It is started again." in room.editor.everything()
         shown = json.dumps(room.editor.state(text=True)) + room.editor.everything() + processes()
@@ -536,8 +524,7 @@ def test_an_excluded_file_never_reaches_the_model(room: Room, chat: Chatting):
     view = chat.editor.open_file(secret, window=chat.window)
     chat.editor.do("select", view=view, regions=[[0, 16]])
     script = room.model.script()
-    chat.ask(script)
-    chat.wait_text(script.done)
+    chat.ask(script, until=script.done)
     chat.wait_idle()
     refused = room.model.script()
     chat.write(f"Read @.env {refused.tag}")

@@ -85,8 +85,7 @@ def test_a_diff_that_is_edited_and_accepted_is_what_is_written(room: Room):
     chat.wait_idle()
     assert path.read_text() == "x = 3  # mine\n"
     following = room.model.script()
-    chat.ask(following, "Next")
-    chat.wait_text(following.done)
+    chat.ask(following, "Next", until=following.done)
     assert "the user has edited your change" in json.dumps([each.body for each in room.model.requests])
 
 
@@ -140,12 +139,10 @@ def test_a_reload_in_mid_turn_loses_nothing_of_the_turn(room: Room):
     """The process and its pipes are handed over."""
     chat = room.chat()
     first = room.model.script()
-    chat.ask(first)
-    chat.wait_text(first.done)
+    chat.ask(first, until=first.done)
     words = [f"word{number} " for number in range(60)]
     slow = room.model.speech(*words, pause=0.1)
-    chat.ask(slow, "Talk")
-    chat.wait_text("word3")
+    chat.ask(slow, "Talk", until="word3")
     before = room.processes()
     assert len(before) == 1
     room.editor.do("reload_package")
@@ -156,8 +153,7 @@ def test_a_reload_in_mid_turn_loses_nothing_of_the_turn(room: Room):
     assert chat.text.count("word0 ") == 1
     chat.wait_text(first.done, f"Talk {slow.tag}")
     again = room.model.script()
-    chat.ask(again, "Again")
-    chat.wait_text(again.done)
+    chat.ask(again, "Again", until=again.done)
 
 
 def test_a_reload_while_a_permission_waits_keeps_its_diff(room: Room):

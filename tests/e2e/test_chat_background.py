@@ -53,8 +53,7 @@ def test_a_sub_agent_in_the_background_is_listed(room: Room, chat: Chatting):
     chat.command("chat_mode")
     chat.choose("YOLO")
     asked = {"description": "Look around", "prompt": "Look", "subagent_type": "general-purpose"}
-    chat.ask(room.model.script([Call("agent", asked | {"run_in_background": True})]))
-    chat.wait_text("completed")
+    chat.ask(room.model.script([Call("agent", asked | {"run_in_background": True})]), until="completed")
     chat.wait_idle()
     chat.command("chat_tasks")
     [item] = chat.wait_question("in the background")["items"]

@@ -15,8 +15,7 @@ def write(room: Room, chat: Chatting, name: str, words: str) -> str:
     """Have a file written in a turn. Returns the sentence that ends the turn."""
     path = str(room.home.workspace / name)
     script = room.model.script([Call("write_file", {"file_path": path, "content": "x = 1\n"})])
-    chat.ask(script, words)
-    chat.wait_text(script.done)
+    chat.ask(script, words, until=script.done)
     chat.wait_idle()
     return script.done
 
@@ -66,8 +65,7 @@ def test_a_rewind_undoes_files_and_an_earlier_prompt_is_edited(room: Room, chat:
 
 def test_a_fork_is_a_conversation_of_its_own(room: Room, chat: Chatting):
     script = room.model.speech("To keep in both.")
-    chat.ask(script)
-    chat.wait_text("To keep in both.")
+    chat.ask(script, until="To keep in both.")
     chat.wait_idle()
     chat.editor.wait("session", lambda: chat.session)
     original = chat.session
@@ -76,8 +74,7 @@ def test_a_fork_is_a_conversation_of_its_own(room: Room, chat: Chatting):
     chat.wait_live()
     assert "To keep in both." in chat.text
     other = room.model.speech("Only in the copy.")
-    chat.ask(other)
-    chat.wait_text("Only in the copy.")
+    chat.ask(other, until="Only in the copy.")
     chat.wait_idle()
     chat.command("chat_sessions")
     shown = chat.wait_question()["items"]

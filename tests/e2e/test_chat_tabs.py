@@ -22,11 +22,9 @@ def room() -> Iterator[Pair]:
 def test_they_answer_at_the_same_time_each_in_its_own_tab(room: Pair):
     assert len(agent_processes(room.editor)) == 2
     slow = room.model.speech(*["word "] * 600, pause=0.1)
-    room.one.ask(slow, "Talk")
-    room.one.wait_text("word word")
+    room.one.ask(slow, "Talk", until="word word")
     quick = room.model.script()
-    room.two.ask(quick, "Quick")
-    room.two.wait_text(quick.done)
+    room.two.ask(quick, "Quick", until=quick.done)
     assert "word word" not in room.two.text
     assert quick.done not in room.one.text
     room.two.wait_idle()
@@ -58,8 +56,7 @@ def test_a_permission_is_answered_where_it_is_asked_while_the_other_one_waits(ro
 
 def test_the_end_of_one_tab_ends_its_agent_alone_and_a_reload_brings_the_rest_back(room: Pair):
     script = room.model.script()
-    room.one.ask(script)
-    room.one.wait_text(script.done)
+    room.one.ask(script, until=script.done)
     room.one.wait_idle()
     both = agent_processes(room.editor)
     room.editor.do("close_view", view=room.two.tab)
@@ -70,6 +67,5 @@ def test_the_end_of_one_tab_ends_its_agent_alone_and_a_reload_brings_the_rest_ba
     assert agent_processes(room.editor) == left
     room.one.wait_text(script.done)
     again = room.model.script()
-    room.one.ask(again, "Again")
-    room.one.wait_text(again.done)
+    room.one.ask(again, "Again", until=again.done)
     assert room.tabs() == [room.one.tab]
