@@ -131,7 +131,7 @@ class ChatCase(CompanionCase):
         status = {"connection": values.ConnectionStatus("live"), **status}
         if replaces_all:
             self.transcript.reset()
-        view = values.Snapshot(1, tuple(turn.key for turn in turns), turns, values.Status(**status))
+        view = values.Snapshot(tuple(turn.key for turn in turns), turns, values.Status(**status))
         render = self.transcript.update(view, self.locality(), session)
         if chosen_mode:
             render = replace(render, chosen={"session": session, "mode": chosen_mode})
@@ -186,6 +186,14 @@ class ChatCase(CompanionCase):
     def type(self, text: str) -> None:
         """Type at the carets."""
         self.view.run_command("insert", {"characters": text})
+
+    def choose(self, *captions: str) -> Steps:
+        """Pick these, each in the panel that has opened after the one before."""
+        shown = 0
+        for caption in captions:
+            yield lambda shown=shown: len(self.screen.panels) > shown
+            shown = len(self.screen.panels)
+            self.screen.pick(caption)
 
     def put_caret(self, *points: int) -> None:
         """Put the carets at points, negative ones from the end, as a click does."""

@@ -205,13 +205,12 @@ class TestFiles(CompanionCase):
     def ask(self, call: Callable[[Any], Any]) -> Any:
         return call(loaded("sublime_text.chat.files"))
 
-    def test_only_an_unsaved_text_is_the_editors(self) -> Steps:
+    def test_only_an_unsaved_text_is_the_editors(self) -> None:
         path = str(self.file)
         self.assertIsNone(self.ask(lambda files: files.buffer(path)))
         self.view.run_command("append", {"characters": "# mine\n"})
         self.assertEqual(self.ask(lambda files: files.buffer(path)), text_of(self.view))
         self.assertIsNone(self.ask(lambda files: files.buffer(path + "x")))
-        yield 0
 
     def test_an_open_file_is_replaced_in_one_step_and_saved(self) -> Steps:
         self.file.write_bytes(b"one\r\ntwo\r\nthree\r\n")
@@ -244,7 +243,7 @@ class TestFiles(CompanionCase):
             (text_of(view), (old / "a.txt").read_text(), (new / "a.txt").read_text()), ("mine", "mine", "new")
         )
 
-    def test_what_an_agent_writes_keeps_its_tabs_and_its_blanks(self) -> Steps:
+    def test_what_an_agent_writes_keeps_its_tabs_and_its_blanks(self) -> None:
         """Byte for byte, whatever the person's settings make of what they type and save themselves."""
         own = {
             "translate_tabs_to_spaces": True,
@@ -256,9 +255,8 @@ class TestFiles(CompanionCase):
             self.assertTrue(self.ask(lambda files, text=text: files.replace(str(self.file), text)))
             self.assertEqual((self.file.read_text(), text_of(self.view)), (text, text))
         self.assertEqual({name: self.view.settings().get(name) for name in own}, own)
-        yield 0
 
-    def test_a_file_that_can_not_be_saved_is_as_it_was(self) -> Steps:
+    def test_a_file_that_can_not_be_saved_is_as_it_was(self) -> None:
         """The agent is told, and the person saves nothing later that they don't know of."""
         before = text_of(self.view)
         path = str(self.file)
@@ -271,18 +269,16 @@ class TestFiles(CompanionCase):
         with saving, self.assertRaisesRegex(OSError, "could not be saved"):
             self.ask(lambda files: files.replace(path, "theirs\n"))
         self.assertEqual(text_of(self.view), f"{before}# mine\n")
-        yield 0
 
     def _unsaved(self, run: Callable[..., Any]) -> Callable[..., Any]:
         return lambda view, command, args=None: None if command == "save" else run(view, command, args)
 
-    def test_a_file_outside_is_asked_about(self) -> Steps:
+    def test_a_file_outside_is_asked_about(self) -> None:
         asked: list[str] = []
         with patch.object(sublime, "ok_cancel_dialog", lambda text, *_: asked.append(text) or False):
             allowed = self.ask(lambda files: files.may_touch("Gemini CLI", "/etc/passwd", writes=False))
         self.assertFalse(allowed)
         self.assertIn("Gemini CLI wants to read a file outside the folder of the chat:\n\n    /etc/passwd", asked[0])
-        yield 0
 
 
 class Asking:

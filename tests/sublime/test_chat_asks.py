@@ -21,7 +21,7 @@ class TestPermission(AnswersCase):
         self.screen.click(self.view, "vote:3:p1")
         yield from self.voted("id3", None)
 
-    def test_options_that_do_not_fit_have_a_line_each_and_allowing_for_good_looks_different(self) -> Steps:
+    def test_options_that_do_not_fit_have_a_line_each_and_allowing_for_good_looks_different(self) -> None:
         html = loaded("sublime_text.chat.html")
         permission = self.permission(*ALL)
         long = tuple(replace(option, name=f"{option.name} for a very long reason") for option in permission.options)
@@ -30,7 +30,6 @@ class TestPermission(AnswersCase):
         shown = html.ask(replace(ask, permission=replace(permission, options=long)), is_first=True)
         self.assertEqual(shown.count("<br>"), 3)
         self.assertIn('class="always"', shown)
-        yield 1
 
     def test_the_keys_pick_by_kind(self) -> Steps:
         for key, kind, expected in (
@@ -99,15 +98,14 @@ class TestPermission(AnswersCase):
         self.assertEqual(self.chats.of("vote"), [])
         self.assertTrue(self.screen.said("not among the answers"))
 
-    def test_an_answer_takes_the_buttons_away(self) -> Steps:
+    def test_an_answer_takes_the_buttons_away(self) -> None:
         self.ask(*ALL)
         self.show(self.tool())
         self.assertEqual(self.screen.phantoms(self.view, ASKS), [])
-        yield 1
 
 
 class TestHiddenQuestion(ChatCase):
-    def test_a_question_in_a_hidden_chat_is_told_of_once(self) -> Steps:
+    def test_a_question_in_a_hidden_chat_is_told_of_once(self) -> None:
         self.window.focus_view(self.code)
         self.ask(*ALL)
         self.assertTrue(self.screen.said("Qwen Code asks in the chat: Run it?"))
@@ -116,22 +114,19 @@ class TestHiddenQuestion(ChatCase):
         self.ask(*ALL)
         self.show(self.tool())
         self.assertEqual((self.view.name(), self.screen.messages), ("[Q] Qwen Code", []))
-        yield 1
 
-    def test_a_question_that_is_seen_is_marked_alone(self) -> Steps:
+    def test_a_question_that_is_seen_is_marked_alone(self) -> None:
         self.ask(*ALL)
         self.assertEqual(self.view.name(), "? [Q] Qwen Code")
         self.assertFalse(self.screen.said("Qwen Code asks"))
         self.chat.close()
         self.assertEqual(self.view.name(), "[Q] Qwen Code")
-        yield 1
 
-    def test_the_status_bar_counts_the_questions(self) -> Steps:
+    def test_the_status_bar_counts_the_questions(self) -> None:
         bar, editor = loaded("sublime_text.status.bar"), loaded("editor")
         self.assertEqual(bar.status_text(editor.WindowStatus(questions=1)), "Qwen Companion: waiting · 1 question")
         status = editor.WindowStatus(("Qwen Code",), 2, 2)
         self.assertEqual(bar.status_text(status), "Qwen Code · 2 diffs (F8) · 2 questions")
-        yield 1
 
 
 class TestAttention(ChatCase):
@@ -143,14 +138,13 @@ class TestAttention(ChatCase):
     def is_answer(self) -> None:
         self.assertTrue(self.applies("qwen_companion.chat_ask"))
 
-    def test_a_key_that_was_on_its_way_is_a_letter(self) -> Steps:
+    def test_a_key_that_was_on_its_way_is_a_letter(self) -> None:
         self.ask(*ALL)
         self.are_letters()
         self.wait(0.9)
         self.are_letters()
         self.wait(0.2)
         self.is_answer()
-        yield 1
 
     def test_a_key_right_after_writing_is_a_letter(self) -> Steps:
         self.ask(*ALL)
@@ -164,7 +158,7 @@ class TestAttention(ChatCase):
         self.wait(0.2)
         self.is_answer()
 
-    def test_a_key_right_after_sending_is_a_letter(self) -> Steps:
+    def test_a_key_right_after_sending_is_a_letter(self) -> None:
         self.ask(*ALL)
         self.type("Well")
         self.wait(5)
@@ -172,9 +166,8 @@ class TestAttention(ChatCase):
         self.are_letters()
         self.wait(1.1)
         self.is_answer()
-        yield 1
 
-    def test_what_is_asked_next_is_not_answered_by_the_keys_for_what_was_asked_before(self) -> Steps:
+    def test_what_is_asked_next_is_not_answered_by_the_keys_for_what_was_asked_before(self) -> None:
         self.ask(*ALL)
         self.wait(5)
         following = replace(self.permission(*ALL), id="p2")
@@ -182,17 +175,15 @@ class TestAttention(ChatCase):
         self.are_letters()
         self.wait(1.1)
         self.is_answer()
-        yield 1
 
-    def test_what_goes_on_around_a_question_does_not_disturb(self) -> Steps:
+    def test_what_goes_on_around_a_question_does_not_disturb(self) -> None:
         permission = self.ask(*ALL)
         for count in range(6):
             self.wait(0.2)
             self.show(self.message("More. " * count), self.tool(permission), permissions=(permission,))
         self.is_answer()
-        yield 1
 
-    def test_a_question_that_is_scrolled_out_of_sight_is_not_answered(self) -> Steps:
+    def test_a_question_that_is_scrolled_out_of_sight_is_not_answered(self) -> None:
         permission = self.permission(*ALL)
         self.show(self.message("A line.\n\n" * 200), self.tool(permission), permissions=(permission,))
         self.wait(1.1)
@@ -205,7 +196,6 @@ class TestAttention(ChatCase):
         self.are_letters()
         self.wait(1.1)
         self.is_answer()
-        yield 1
 
     def scroll_through(self) -> None:
         """Scroll from the beginning of the question to its end."""
@@ -253,14 +243,13 @@ class TestAttention(ChatCase):
         self.wait(1.1)
         self.is_answer()
 
-    def test_a_question_that_is_longer_than_the_screen_is_answered_once_it_was_scrolled_through(self) -> Steps:
+    def test_a_question_that_is_longer_than_the_screen_is_answered_once_it_was_scrolled_through(self) -> None:
         self.ask(*ALL, input=LONG)
         self.scroll_through()
         self.wait(1.1)
         self.is_answer()
-        yield 1
 
-    def test_a_question_behind_another_tab_is_not_answered(self) -> Steps:
+    def test_a_question_behind_another_tab_is_not_answered(self) -> None:
         self.ask(*ALL)
         self.window.focus_view(self.code)
         self.wait(5)
@@ -268,15 +257,13 @@ class TestAttention(ChatCase):
         self.are_letters()
         self.wait(1.1)
         self.is_answer()
-        yield 1
 
-    def test_what_was_typed_while_the_editor_hung_is_letters(self) -> Steps:
+    def test_what_was_typed_while_the_editor_hung_is_letters(self) -> None:
         self.ask(*ALL)
         self.now += 5
         self.are_letters()
         self.wait(1.1)
         self.is_answer()
-        yield 1
 
 
 class TestClicks(ChatCase):
@@ -388,8 +375,7 @@ class TestClicks(ChatCase):
         """`Chat: Use a Link` names what it does."""
         self.ask(*ALL)
         self.window.run_command("qwen_companion_chat_links")
-        yield lambda: self.screen.panels
-        self.screen.pick("Option 0 (y)")
+        yield from self.choose("Option 0 (y)")
         yield from self.told("vote")
 
 
@@ -409,16 +395,13 @@ class TestQuestions(AnswersCase):
         self.assertEqual(self.press("y"), "qwen_companion_chat_answer")
         yield from self.panel(1)
         self.assertEqual(self.items[:2], [("Red", "like a rose"), ("Blue", "like the sea")])
-        self.screen.pick("Blue")
-        yield from self.panel(2)
-        self.screen.pick("Red")
+        yield from self.choose("Blue", "Red")
         yield from self.voted("id0", {"0": "Blue", "1": "Red"})
 
     def test_an_answer_of_ones_own(self) -> Steps:
         self.ask_questions(False)
         self.screen.click(self.view, "answer:p1")
-        yield from self.panel(1)
-        self.screen.pick("Other…")
+        yield from self.choose("Other…")
         yield lambda: self.screen.inputs
         self.screen.inputs[-1][2]("  ")
         yield lambda: len(self.screen.inputs) == 2
@@ -431,13 +414,9 @@ class TestQuestions(AnswersCase):
         self.press("y")
         yield from self.panel(1)
         self.assertEqual([name for name, _ in self.items], ["☐ Red", "☐ Blue", "Other…"])
-        self.screen.pick("☐ Blue")
-        yield from self.panel(2)
-        self.screen.pick("☐ Red")
+        yield from self.choose("☐ Blue", "☐ Red")
         yield from self.panel(3)
-        self.screen.pick("☑ Blue")
-        yield from self.panel(4)
-        self.screen.pick("Other…")
+        yield from self.choose("☑ Blue", "Other…")
         yield lambda: self.screen.inputs
         self.screen.inputs[-1][2]("green")
         yield from self.panel(5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest.mock import patch
 
 from .chat_case import ChatCase, Steps, loaded
 from .companion_case import text_of
@@ -45,7 +44,7 @@ class TestBackground(ChatCase):
     def bar(self) -> str:
         return self.screen.phantoms(self.view, BAR)[0]
 
-    def test_a_line_in_the_bar_names_what_runs(self) -> Steps:
+    def test_a_line_in_the_bar_names_what_runs(self) -> None:
         agent = self.task("t2", kind="agent", title="explorer: Look")
         self.show(tasks=(self.task(), agent, self.task("t3", "completed", title="over")))
         self.assertIn("In the background: make <all>, explorer: Look", self.bar)
@@ -54,7 +53,6 @@ class TestBackground(ChatCase):
         self.assertNotIn("background", self.bar)
         self.show(tasks=(self.task(is_background=False),))
         self.assertNotIn("background", self.bar)
-        yield 1
 
     def test_a_click_in_the_bar_lists_them(self) -> Steps:
         self.show(tasks=(self.task(),))
@@ -79,23 +77,15 @@ class TestBackground(ChatCase):
         self.chats.answers["tasks.stop"] = "make is stopped."
         task = self.task()
         yield from self.list_tasks(task)
-        yield lambda: self.screen.panels
-        self.screen.pick("make <all>")
-        yield lambda: len(self.screen.panels) == 2
-        self.screen.pick("Stop")
+        yield from self.choose("make <all>", "Stop")
         yield lambda: self.screen.said("make is stopped.")
         self.assertEqual(self.chats.of("tasks.stop"), [(self.chat.id, task)])
 
     def test_a_task_is_followed_in_a_tab_until_it_ends(self) -> Steps:
-        steps = patch.object(loaded("sublime_text.chat.tasks"), "STEP", 10)
-        steps.start()
-        self.addCleanup(steps.stop)
+        self.set_limit("sublime_text.chat.tasks", "STEP", 10)
         self.chats.answers["tasks.page"] = "one\n", True
         yield from self.list_tasks(self.task())
-        yield lambda: self.screen.panels
-        self.screen.pick("make <all>")
-        yield lambda: len(self.screen.panels) == 2
-        self.screen.pick("Follow")
+        yield from self.choose("make <all>", "Follow")
         yield lambda: self.page() and text_of(self.page()) == "one\n"
         self.chats.answers["tasks.page"] = "one\ntwo\n", False
         yield lambda: text_of(self.page()) == "one\ntwo\n"
@@ -109,20 +99,14 @@ class TestBackground(ChatCase):
             "The daemon doesn't know this task any more."
         )
         yield from self.list_tasks(self.task(status="completed"))
-        yield lambda: self.screen.panels
-        self.screen.pick("make <all>")
+        yield from self.choose("make <all>")
         yield lambda: self.page() and "doesn't know" in text_of(self.page())
 
     def test_a_tab_that_was_closed_is_not_kept_up_to_date(self) -> Steps:
-        steps = patch.object(loaded("sublime_text.chat.tasks"), "STEP", 10)
-        steps.start()
-        self.addCleanup(steps.stop)
+        self.set_limit("sublime_text.chat.tasks", "STEP", 10)
         self.chats.answers["tasks.page"] = "one\n", True
         yield from self.list_tasks(self.task(status="paused"))
-        yield lambda: self.screen.panels
-        self.screen.pick("make <all>")
-        yield lambda: len(self.screen.panels) == 2
-        self.screen.pick("Follow")
+        yield from self.choose("make <all>", "Follow")
         yield lambda: self.page() and text_of(self.page()) == "one\n"
         self.page().close()
         yield lambda: not self.page()

@@ -209,12 +209,11 @@ class TestClipboard(ChatCase):
         self.screen.pick("From the Clipboard")
         yield lambda: self.chat.pictures == [str(path)]
 
-    def test_a_text_is_pasted_as_ever(self) -> Steps:
+    def test_a_text_is_pasted_as_ever(self) -> None:
         sublime.set_clipboard("some text")
         self.put_caret(-1)
         self.view.run_command("paste")
         self.assertEqual(self.prompt, "some text")
-        yield 1
 
 
 class TestNotifications(ChatCase):
@@ -274,14 +273,13 @@ class TestNotifications(ChatCase):
 class TestPrograms(ChatCase):
     """The systems' programs, without running them."""
 
-    def test_texts_are_never_a_part_of_code(self) -> Steps:
+    def test_texts_are_never_a_part_of_code(self) -> None:
         notify = loaded("sublime_text.notify")
         text = 'x" & (do shell script "rm") & $(rm) `rm`'
         for system in ("linux", "osx", "windows"):
             words, variables = notify.command(system, text)
             with_text = [word for word in words if text in word] + list(variables.values())
             self.assertTrue(all(word in (text, notify.TITLE) for word in with_text))
-        yield 1
 
     def test_a_program_that_is_missing_fails_or_hangs_disturbs_nobody(self) -> Steps:
         notify = loaded("sublime_text.notify")

@@ -54,8 +54,7 @@ class TestForms(AnswersCase):
     def test_a_wrong_value_is_said_where_it_is_written_and_a_form_that_was_left_goes_on(self) -> Steps:
         self.ask_form(self.field("count", "integer", most=3, is_required=True))
         self.screen.click(self.view, "answer:p1")
-        yield from self.panel(1)
-        self.screen.pick("Count *: —")
+        yield from self.choose("Count *: —")
         yield lambda: self.screen.inputs
         for wrong, caption in (("many", "Count (Enter a whole number):"), ("4", "Count (It must be at most 3):")):
             self.screen.inputs[-1][2](wrong)
@@ -75,8 +74,7 @@ class TestForms(AnswersCase):
     def test_what_is_missing_is_said_when_it_is_sent(self) -> Steps:
         self.ask_form(self.field("name", "string", is_required=True, description="Yours"))
         self.screen.click(self.view, "answer:p1")
-        yield from self.panel(1)
-        self.screen.pick("Send")
+        yield from self.choose("Send")
         yield from self.panel(2)
         self.assertEqual(self.items[0], ("Name *: —", "It is required. Yours"))
         self.assertEqual(self.chats.of("vote"), [])
@@ -85,22 +83,13 @@ class TestForms(AnswersCase):
         choices = tuple(loaded("conversation.forms").FormChoice(each, each.upper()) for each in "xyz")
         self.ask_form(self.field("many", "array", choices=choices, most=2), self.field("sure", "boolean"))
         self.screen.click(self.view, "answer:p1")
-        yield from self.panel(1)
-        self.screen.pick("Many: —")
-        yield from self.panel(2)
-        self.screen.pick("☐ Z")
-        yield from self.panel(3)
-        self.screen.pick("☐ X")
+        yield from self.choose("Many: —", "☐ Z", "☐ X")
         yield from self.panel(4)
         self.assertEqual([trigger for trigger, _ in self.items], ["☑ X", "☐ Y", "☑ Z", "Done"])
         self.screen.pick("Done")
         yield from self.panel(5)
         self.assertEqual(self.items[0][0], "Many: X, Z")
-        self.screen.pick("Sure: —")
-        yield from self.panel(6)
-        self.screen.pick("No")
-        yield from self.panel(7)
-        self.screen.pick("Send")
+        yield from self.choose("Sure: —", "No", "Send")
         yield from self.voted("accept", {"many": ("x", "z"), "sure": False})
 
     def test_a_page_is_opened_only_after_its_host_was_seen(self) -> Steps:
@@ -122,7 +111,7 @@ class TestForms(AnswersCase):
         self.assertEqual(asked[1:3], ["Not Now", "Open the Page"])
         yield from self.voted("accept", {})
 
-    def test_an_agents_words_can_not_take_over_the_dialog_of_a_page(self) -> Steps:
+    def test_an_agents_words_can_not_take_over_the_dialog_of_a_page(self) -> None:
         form = loaded("conversation.forms").Form((), "https://evil.example/")
         asked: list[str] = []
         with patch.object(
@@ -133,15 +122,13 @@ class TestForms(AnswersCase):
         self.assertNotIn("\u202e", asked[0])
         self.assertEqual(asked[0].count("\n"), 7)
         self.assertLess(len(asked[0]), 1000)
-        yield 1
 
-    def test_an_agents_words_can_not_take_over_the_dialog_of_a_file(self) -> Steps:
+    def test_an_agents_words_can_not_take_over_the_dialog_of_a_file(self) -> None:
         asked: list[str] = []
         with patch.object(sublime, "ok_cancel_dialog", lambda text, *_: asked.append(text) or False):
             loaded("sublime_text.chat.files").may_touch("A\n\u202eB" * 99, "/etc/\u202epasswd\n\nFine", writes=True)
         self.assertIn("\n\n    /etc/\\u202epasswd ↵ Fine\n\n", asked[0])
         self.assertEqual(asked[0].count("\n"), 4)
-        yield 1
 
     def test_a_form_that_is_complete_is_not_sent_by_a_stray_enter(self) -> Steps:
         self.ask_form(self.field("sure", "boolean", default=True), self.field("name", "string", default="Ada"))
@@ -157,8 +144,7 @@ class TestForms(AnswersCase):
         self.assertEqual(self.press("2"), "qwen_companion_chat_answer")
         yield from self.voted("id1", None)
 
-    def test_a_number_is_a_letter_like_others_where_something_is_only_allowed(self) -> Steps:
+    def test_a_number_is_a_letter_like_others_where_something_is_only_allowed(self) -> None:
         self.ask("allow_once", "reject_once")
         self.wait(1.1)
         self.assertEqual(self.press("1"), "")
-        yield 1

@@ -136,16 +136,15 @@ class TestOpening(ClosedCase):
 
 
 class TestView(ChatCase):
-    def test_the_view(self) -> Steps:
+    def test_the_view(self) -> None:
         settings = self.view.settings()
         self.assertTrue(settings.get("qwen_companion.chat"))
         self.assertTrue(self.view.is_scratch())
         self.assertTrue(settings.get("word_wrap"))
         self.assertFalse(settings.get("line_numbers"))
         self.assertEqual(self.window.active_view(), self.view)
-        yield 1
 
-    def test_it_has_one_view(self) -> Steps:
+    def test_it_has_one_view(self) -> None:
         """A second one would have the text, but neither keys nor commands."""
         before = len(self.window.views())
         self.window.run_command("clone_file")
@@ -157,7 +156,6 @@ class TestView(ChatCase):
         )
         self.assertIsNone(self.listener().on_window_command(self.window, "clone_file", None))
         self.assertEqual(len(self.window.views()), before)
-        yield 1
 
     def test_there_is_one_for_a_window(self) -> Steps:
         self.window.focus_view(self.code)
@@ -165,10 +163,9 @@ class TestView(ChatCase):
         yield lambda: self.window.active_view() == self.view
         self.assertEqual(len([v for v in self.window.views() if v.settings().get("qwen_companion.chat")]), 1)
 
-    def test_it_is_no_code_to_the_clis(self) -> Steps:
+    def test_it_is_no_code_to_the_clis(self) -> None:
         self.assertFalse(loaded("sublime_text.windows").is_code(self.view))
         self.assertEqual(self.adapter.focus.last_code(self.window), self.code)
-        yield 1
 
     def test_it_stays_on_the_screen_beside_a_diff(self) -> Steps:
         """The questions are answered there, and what is asked is in the diff."""
@@ -183,19 +180,18 @@ class TestView(ChatCase):
         self.assertEqual(self.chats.of("close"), [(self.chat.id,)])
         self.assertFalse(self.adapter.chats.show(self.chat.id, self.chat.render))
 
-    def test_frames_of_an_instance_before_are_left_out(self) -> Steps:
+    def test_frames_of_an_instance_before_are_left_out(self) -> None:
         render = self.show(self.message("Hello"))
         before = text_of(self.view)
         self.adapter.chats.close_all()
         self.adapter.chats.adopt_visible()
         later = self.transcript.update(
-            self.view_values.Snapshot(2, (), (), self.view_values.Status()), self.locality(), "session-1"
+            self.view_values.Snapshot((), (), self.view_values.Status()), self.locality(), "session-1"
         )
         self.assertFalse(later.replaces_all)
         self.assertTrue(self.adapter.chats.show(self.chat.id, later))
         self.assertEqual(text_of(self.view), before)
         self.assertTrue(render.session)
-        yield 1
 
     def test_commands_are_there_when_they_make_sense(self) -> Steps:
         def enabled(name: str, module: str = "pickers") -> bool:
@@ -215,7 +211,7 @@ class TestView(ChatCase):
         yield from self.told("close")
         self.assertTrue(enabled("QwenCompanionChatSessionsCommand", "sessions"), "it opens the chat")
 
-    def test_every_key_binding_has_a_context_of_ours_and_a_command(self) -> Steps:
+    def test_every_key_binding_has_a_context_of_ours_and_a_command(self) -> None:
         package = (__package__ or "").partition(".")[0]
         bindings: Any = sublime.decode_value(sublime.load_resource(f"Packages/{package}/Default.sublime-keymap"))
         modules = [loaded(f"sublime_text.chat.{name}") for name in ("commands", "history", "pickers", "text_commands")]
@@ -230,7 +226,6 @@ class TestView(ChatCase):
             name = "".join(part.title() for part in binding["command"].split("_"))
             if binding["command"].startswith("qwen_companion_chat"):
                 self.assertIn(name, known)
-        yield 1
 
 
 class TestReload(ChatCase):

@@ -65,13 +65,12 @@ class TestOptions(ChatCase):
         yield from self.told("options.set")
         self.assertEqual(self.chats.of("options.set"), [(self.chat.id, "style", "a")])
 
-    def test_the_bar_has_what_is_turned_on_and_without_options_there_is_no_command(self) -> Steps:
+    def test_the_bar_has_what_is_turned_on_and_without_options_there_is_no_command(self) -> None:
         command = loaded("sublime_text.chat.pickers").QwenCompanionChatOptionsCommand(self.window)
         self.assertFalse(command.is_enabled())
         render = self.show(options=self.options, model="m")
         self.assertTrue(command.is_enabled())
         self.assertEqual(loaded("sublime_text.chat.html").facts(render), ["m", "Fast Mode"])
-        yield 0
 
 
 class TestStop(ChatCase):

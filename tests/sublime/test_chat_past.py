@@ -87,14 +87,13 @@ class TestRewinding(ChatCase):
         yield lambda: self.screen.said("This Qwen Code can't do that")
         self.assertEqual(self.screen.panels, [])
 
-    def test_it_is_for_a_chat_in_which_something_was_said_and_no_turn_runs(self) -> Steps:
+    def test_it_is_for_a_chat_in_which_something_was_said_and_no_turn_runs(self) -> None:
         command = loaded("sublime_text.chat.history").QwenCompanionChatRewindCommand(self.window)
         self.assertFalse(command.is_enabled())
         self.show(self.message("Yes"), running="turn", last="running")
         self.assertFalse(command.is_enabled())
         self.show(self.message("Yes"), state="done", last="done")
         self.assertTrue(command.is_enabled())
-        yield 1
 
     def test_the_slash_commands_do_the_same(self) -> Steps:
         self.chats.answers["history.targets"] = []
@@ -110,7 +109,7 @@ class TestRewinding(ChatCase):
             yield from self.told(told)
         self.assertEqual(self.chats.of("send"), [])
 
-    def test_what_the_agent_can_not_do_is_not_offered(self) -> Steps:
+    def test_what_the_agent_can_not_do_is_not_offered(self) -> None:
         chat = "sublime_text.chat"
         fork = loaded(f"{chat}.history").QwenCompanionChatForkCommand(self.window)
         tasks = loaded(f"{chat}.tasks").QwenCompanionChatTasksCommand(self.window)
@@ -120,7 +119,6 @@ class TestRewinding(ChatCase):
         self.assertEqual([each.is_visible() for each in (fork, tasks, sessions)], [True, True, True])
         self.show(self.message("Yes"), state="done", last="done", lacks=("rewind", "fork", "tasks"), tasks=(task,))
         self.assertEqual([each.is_visible() for each in (fork, tasks, sessions)], [False, False, True])
-        yield 1
 
 
 class TestForking(ChatCase):
@@ -137,26 +135,23 @@ class TestEffort(ChatCase):
         efforts = (choice("default", "Default"), choice("high", "High", "Thinks long"))
         self.show(model="m", models=(choice("m", "Model"),), effort=current, efforts=efforts)
 
-    def test_it_is_beside_the_model_unless_it_is_the_usual_one(self) -> Steps:
+    def test_it_is_beside_the_model_unless_it_is_the_usual_one(self) -> None:
         self.efforts("high")
         html = loaded("sublime_text.chat.html")
         self.assertEqual(html.facts(self.chat.render), ["Model", "High effort"])
         self.efforts("default")
         self.assertEqual(html.facts(self.chat.render), ["Model"])
-        yield 1
 
     def test_it_is_switched(self) -> Steps:
         self.efforts("default")
         self.type("/effort")
         self.window.run_command("qwen_companion_chat_send")
-        yield lambda: self.screen.panels
-        self.screen.pick("High")
+        yield from self.choose("High")
         yield from self.told("options.switch_effort")
         self.assertEqual(self.chats.of("options.switch_effort"), [(self.chat.id, "high")])
 
-    def test_a_daemon_without_efforts_offers_none(self) -> Steps:
+    def test_a_daemon_without_efforts_offers_none(self) -> None:
         self.assertFalse(loaded("sublime_text.chat.pickers").QwenCompanionChatEffortCommand(self.window).is_enabled())
-        yield 1
 
 
 class TestSuggestions(ChatCase):
@@ -189,13 +184,12 @@ class TestSuggestions(ChatCase):
         self.view.run_command("left_delete")
         yield lambda: self.ghost
 
-    def test_it_is_taken_by_a_click(self) -> Steps:
+    def test_it_is_taken_by_a_click(self) -> None:
         self.suggest()
         self.screen.click(self.view, "suggestion")
         self.assertEqual(self.prompt, "Run the\ntests")
-        yield 1
 
-    def test_it_is_not_shown_while_a_turn_runs_or_something_is_asked(self) -> Steps:
+    def test_it_is_not_shown_while_a_turn_runs_or_something_is_asked(self) -> None:
         self.suggest(running="turn")
         self.assertEqual(self.ghost, [])
         self.suggest(permissions=(self.permission("allow_once"),))
@@ -204,9 +198,7 @@ class TestSuggestions(ChatCase):
         self.assertEqual(self.ghost, [])
         self.put_caret(-1)
         self.assertEqual(self.press("tab"), "")
-        yield 1
 
-    def test_a_suggestion_can_not_write_minihtml(self) -> Steps:
+    def test_a_suggestion_can_not_write_minihtml(self) -> None:
         self.suggest(suggestion="<a href='vote:0:p1'>Yes</a>")
         self.assertIn("<a href='vote:0:p1'>Yes</a>", self.ghost[0])
-        yield 1

@@ -72,7 +72,7 @@ class TestSending(ChatCase):
         self.assertEqual(self.chat.attached, ["x:1", "/p.png"])
         yield lambda: self.screen.said("There is no daemon.")
 
-    def test_what_comes_back_is_in_the_order_in_which_it_was_sent(self) -> Steps:
+    def test_what_comes_back_is_in_the_order_in_which_it_was_sent(self) -> None:
         excerpt = self.prompts.Excerpt
         self.type("since")
         for text in ("one", "two", ""):
@@ -88,7 +88,6 @@ class TestSending(ChatCase):
         self.type("x")  # the person goes on with it
         self.chat.take_back(self.prompts.Draft("five"))
         self.assertEqual(self.prompt, "five\nxthree\nfour")
-        yield 1
 
     def test_what_comes_back_to_a_chat_that_is_closed_is_kept(self) -> Steps:
         self.view.close()
@@ -99,7 +98,7 @@ class TestSending(ChatCase):
 
 
 class TestRecall(ChatCase):
-    def test_up_and_down_go_through_what_was_sent_and_the_draft_comes_back(self) -> Steps:
+    def test_up_and_down_go_through_what_was_sent_and_the_draft_comes_back(self) -> None:
         for text in ("one", "two\nlines"):
             self.type(text)
             self.press("enter")
@@ -117,9 +116,8 @@ class TestRecall(ChatCase):
         self.assertEqual(self.prompt, "two\nlines")
         self.press("down")
         self.assertEqual(self.prompt, "draft")
-        yield 1
 
-    def test_what_was_made_of_a_prompt_of_before_stays_until_it_is_sent(self) -> Steps:
+    def test_what_was_made_of_a_prompt_of_before_stays_until_it_is_sent(self) -> None:
         for text in ("one", "two"):
             self.type(text)
             self.press("enter")
@@ -135,7 +133,6 @@ class TestRecall(ChatCase):
         self.assertEqual(self.prompt, "two edited with care")
         self.press("up")
         self.assertEqual(self.prompt, "two")
-        yield 1
 
 
 class TestMentions(ChatCase):
@@ -212,7 +209,7 @@ class TestMentions(ChatCase):
         yield lambda: self.chat.attached == ["untitled"]
         self.assertEqual(self.chat.excerpts[0].text, "unsaved")
 
-    def test_what_is_attached_can_be_removed(self) -> Steps:
+    def test_what_is_attached_can_be_removed(self) -> None:
         self.chat.take_back(self.prompts.Draft("", (self.prompts.Excerpt("u", "x:1", "x"),), ("/p.png",)))
         [bar] = self.screen.phantoms(self.view, "qwen_companion.chat_bar")
         self.assertIn("with x:1 removewith /p.png remove", bar)
@@ -220,7 +217,6 @@ class TestMentions(ChatCase):
         self.assertEqual(self.chat.attached, ["x:1"])
         self.screen.click(self.view, "detach:0")
         self.assertEqual(self.chat.attached, [])
-        yield 1
 
     def test_a_picture_is_asked_for(self) -> Steps:
         sublime.set_clipboard("a text")
@@ -233,7 +229,7 @@ class TestMentions(ChatCase):
 
 
 class TestUndo(ChatCase):
-    def test_undo_and_redo_change_the_prompt_alone_while_text_streams(self) -> Steps:
+    def test_undo_and_redo_change_the_prompt_alone_while_text_streams(self) -> None:
         for text in ("first", " second", " third"):
             self.type(text)
             self.show(self.message(f"Answer before{text}"))
@@ -252,7 +248,6 @@ class TestUndo(ChatCase):
         self.type("new")
         self.view.run_command("redo")
         self.assertEqual(self.prompt, "new")
-        yield 1
 
     def test_what_was_sent_is_not_brought_back(self) -> Steps:
         self.type("sent")
@@ -261,14 +256,13 @@ class TestUndo(ChatCase):
         self.view.run_command("undo")
         self.assertEqual(self.prompt, "")
 
-    def test_letters_of_a_word_are_one_step(self) -> Steps:
+    def test_letters_of_a_word_are_one_step(self) -> None:
         for letter in "one two":
             self.type(letter)
         self.view.run_command("undo")
         self.assertEqual(self.prompt, "one")
         self.view.run_command("undo")
         self.assertEqual(self.prompt, "")
-        yield 1
 
 
 class TestUndoHistory(CompanionCase):
@@ -278,7 +272,7 @@ class TestUndoHistory(CompanionCase):
         yield from super().setUp()
         self.undo = loaded("sublime_text.chat.undo").UndoHistory("")
 
-    def test_a_large_paste_is_kept_once_whatever_is_typed_after_it(self) -> Steps:
+    def test_a_large_paste_is_kept_once_whatever_is_typed_after_it(self) -> None:
         text = "x" * 1_000_000
         tracemalloc.start()
         self.addCleanup(tracemalloc.stop)
@@ -290,9 +284,8 @@ class TestUndoHistory(CompanionCase):
             text = text.removesuffix(f" {number}")
             self.assertEqual(self.undo.step(-1), (text, len(text)))
         self.assertIsNone(self.undo.step(-1))
-        yield 0
 
-    def test_large_texts_that_replace_each_other_push_out_the_oldest(self) -> Steps:
+    def test_large_texts_that_replace_each_other_push_out_the_oldest(self) -> None:
         texts = [str(number) * 1_000_000 for number in range(9)]
         for number, text in enumerate(texts):
             self.undo.record(text, 1, number * 10.0)
@@ -304,9 +297,8 @@ class TestUndoHistory(CompanionCase):
         for text in [*reversed(back[:-1]), texts[-1]]:
             self.assertEqual(self.undo.step(1), (text, 1))
         self.assertIsNone(self.undo.step(1))
-        yield 0
 
-    def test_any_changes_are_undone_and_redone(self) -> Steps:
+    def test_any_changes_are_undone_and_redone(self) -> None:
         chance = random.Random(5)  # noqa: S311 - what is typed is no secret
         text, states = "", [("", 0)]
         for number in range(150):
@@ -321,7 +313,6 @@ class TestUndoHistory(CompanionCase):
         self.assertIsNone(self.undo.step(-1))
         for state in states[1:]:
             self.assertEqual(self.undo.step(1), state)
-        yield 0
 
 
 class TestSlashCommands(ChatCase):
@@ -351,8 +342,7 @@ class TestSlashCommands(ChatCase):
         self.show(model="a", models=models)
         self.type("/model")
         self.window.run_command("qwen_companion_chat_send")
-        yield lambda: self.screen.panels
-        self.screen.pick("B")
+        yield from self.choose("B")
         yield from self.told("options.switch_model")
         for text in ("/model b", "/clearly", "/clear: it", "//clear", "/clear/x", "say /clear"):
             self.chats.calls.clear()
@@ -360,12 +350,11 @@ class TestSlashCommands(ChatCase):
             self.window.run_command("qwen_companion_chat_send")
             yield from self.told("send")
 
-    def test_commands_without_a_use_are_not_offered(self) -> Steps:
+    def test_commands_without_a_use_are_not_offered(self) -> None:
         self.show(commands=tuple(self.view_values.Command(name, "", "") for name in ("bug", "docs", "init")))
         self.type("/")
         found = self.listener().on_query_completions(self.view, "", [self.view.sel()[0].b])
         self.assertEqual([item.trigger for item in found.completions], ["/init"])
-        yield 1
 
 
 class TestCompletions(ChatCase):
@@ -410,7 +399,7 @@ class TestCompletions(ChatCase):
         self.type("/h")
         self.assertEqual(self.complete().completions, [])
 
-    def test_the_caret_is_behind_what_was_completed_and_nothing_is_selected(self) -> Steps:
+    def test_the_caret_is_behind_what_was_completed_and_nothing_is_selected(self) -> None:
         """The editor selects what `replace` puts into an empty region at a caret."""
         replace = sublime.View.replace
 
@@ -426,24 +415,20 @@ class TestCompletions(ChatCase):
                 self.view.run_command("qwen_companion_chat_complete", {"text": "/help "})
                 self.assertEqual(self.prompt, "/help ")
                 self.assertEqual([region.to_tuple() for region in self.view.sel()], [(self.view.size(),) * 2])
-        yield 1
 
-    def test_nothing_is_completed_in_the_transcript(self) -> Steps:
+    def test_nothing_is_completed_in_the_transcript(self) -> None:
         self.show(self.message("mail me @ home"))
         self.put_caret(self.shown.index("@") + 1)
         self.assertEqual(self.complete().completions, [])
-        yield 1
 
-    def test_no_word_of_the_text_is_offered(self) -> Steps:
+    def test_no_word_of_the_text_is_offered(self) -> None:
         """Enter would take it in place of sending the prompt."""
         self.show(self.message("wonderful"))
         self.type("won")
         found = self.complete()
         self.assertEqual(found.completions, [])
         self.assertTrue(found.flags & sublime.AutoCompleteFlags.INHIBIT_WORD_COMPLETIONS)
-        yield 1
 
-    def test_the_sign_opens_them(self) -> Steps:
+    def test_the_sign_opens_them(self) -> None:
         triggers = self.view.settings().get("auto_complete_triggers")
         self.assertEqual("".join(each["characters"] for each in triggers), "@/")
-        yield 1

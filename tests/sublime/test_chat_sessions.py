@@ -26,9 +26,7 @@ class TestSessions(ChatCase):
     def what(self, caption: str, **more: Any) -> Steps:
         """Pick what to do with the first conversation."""
         yield from self.sessions(**more)
-        self.screen.pick("About cats")
-        yield lambda: len(self.screen.panels) == 2
-        self.screen.pick(caption)
+        yield from self.choose("About cats", caption)
 
     def test_the_list(self) -> Steps:
         yield from self.sessions()

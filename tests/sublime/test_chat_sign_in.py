@@ -17,10 +17,7 @@ SETTING = "qwen_companion.sign_in"
 class TestSignIn(ChatCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
-        module = loaded("sublime_text.chat.sign_in")
-        soonest = patch.object(module, "SOONEST", 0.01)
-        soonest.start()
-        self.addCleanup(soonest.stop)
+        self.set_limit("sublime_text.chat.sign_in", "SOONEST", 0.01)
         self.begun: Any = loaded("backends.parts").SigningIn(
             "f1", "qwen-oauth", "pending", "ABCD-EFGH", "https://x/device", 0.0, 0.01
         )
@@ -89,8 +86,7 @@ class TestSignIn(ChatCase):
     def test_one_of_several_providers_is_chosen(self) -> Steps:
         self.chats.answers["sign_in.providers"] = ["one", "two"]
         self.window.run_command("qwen_companion_chat_sign_in")
-        yield lambda: self.screen.panels
-        self.screen.pick("two")
+        yield from self.choose("two")
         yield from self.told("sign_in.begin")
         self.assertEqual(self.chats.of("sign_in.begin"), [(self.chat.id, "two")])
 

@@ -171,9 +171,7 @@ class TestRouting(TabsCase):
         details = {item.trigger: item.details for item in self.screen.panels[-1][0]}
         self.assertEqual((details["s1"], details["s2"]), ("in another tab", "shown here"))
         self.assertEqual(self.window.active_view(), third.view)
-        self.screen.pick("s1")
-        yield lambda: len(self.screen.panels) > before + 1
-        self.screen.pick("Open")
+        yield from self.choose("s1", "Open")
         yield lambda: self.window.active_view() == self.first.view
         self.assertEqual(self.chats.of("sessions.resume"), [])
 
@@ -188,9 +186,7 @@ class TestRouting(TabsCase):
         self.window.run_command("qwen_companion_chat_sessions")
         yield lambda: len(self.screen.panels) > before
         self.assertEqual(self.window.active_view(), self.second.view)
-        self.screen.pick("s1")
-        yield lambda: len(self.screen.panels) > before + 1
-        self.screen.pick("Open")
+        yield from self.choose("s1", "Open")
         yield from self.told("sessions.resume")
         self.assertEqual(self.chats.of("sessions.resume"), [(self.second.id, "s1")])
 
@@ -206,14 +202,13 @@ class TestAnswers(TabsCase):
         self.about(chat)
         return self.ask("allow_once", "reject_once")
 
-    def test_a_key_in_the_other_chat_is_a_letter(self) -> Steps:
+    def test_a_key_in_the_other_chat_is_a_letter(self) -> None:
         self.ask_in(self.first)
         self.about(self.second)
         self.wait(2)
         self.assertEqual(self.press("y"), "")
         self.type("y")
         self.assertEqual((self.prompt, self.chats.of("vote")), ("y", []))
-        yield 1
 
     def test_a_click_answers_the_chat_whose_button_it_is(self) -> Steps:
         permission = self.ask_in(self.first)
@@ -260,11 +255,10 @@ class TestAnswers(TabsCase):
         self.assertEqual((self.first.view.name()[:2], self.second.view.name()[:4]), ("? ", "[O] "))
         yield lambda: self.screen.said("Qwen Code asks in the chat: Run it?")
 
-    def test_the_status_bar_names_who_asks(self) -> Steps:
+    def test_the_status_bar_names_who_asks(self) -> None:
         bar, editor = loaded("sublime_text.status.bar"), loaded("editor")
         status = editor.WindowStatus(questions=2, asking=("Gemini CLI", "Qwen Code"))
         self.assertEqual(bar.status_text(status), "Qwen Companion: waiting · 2 questions (Gemini CLI, Qwen Code)")
-        yield 1
 
 
 class TestClosing(TabsCase):
@@ -300,13 +294,23 @@ class TestClosing(TabsCase):
         new = other.id, self.window.id(), str(self.folder), "", ""
         yield lambda: self.chats.of("open")[-1] == new
 
-    def test_a_window_takes_both_with_it(self) -> Steps:
+    def test_a_window_takes_both_with_it(self) -> None:
         self.adapter.chats.window_closed(self.window)
         self.assertEqual(self.adapter.chats.within(self.window), [])
-        yield 1
 
 
 class TestMoving(TabsCase):
+    def show_second(self, **status: Any) -> None:
+        """Show the second chat, in whose session a mode was chosen. What follows is about it."""
+        self.about(self.second)
+        self.show(self.message("Hello"), session="own", chosen_mode="plan", **status)
+
+    def moved(self) -> Steps:
+        """Have the tab of the second chat come into another window. Returns that."""
+        there = yield from self.another_window()
+        self.adapter.chats.activated(there, self.second.view)
+        return there
+
     def comes_back_in(self, there: Any) -> Steps:
         """The second chat is one of another window, with its session and what was chosen."""
         yield lambda: self.chats.of("close") == [(self.second.id,)]
@@ -316,23 +320,19 @@ class TestMoving(TabsCase):
         self.assertEqual([chat.id for chat in self.adapter.chats.within(there)], [self.second.id])
 
     def test_a_tab_that_comes_into_another_window_is_a_chat_of_that_window(self) -> Steps:
-        self.about(self.second)
-        self.show(self.message("Hello"), session="own", chosen_mode="plan")
-        there = yield from self.another_window()
-        self.adapter.chats.activated(there, self.second.view)
+        self.show_second()
+        there = yield from self.moved()
         yield from self.comes_back_in(there)
 
     def test_a_tab_that_comes_into_another_window_while_its_agent_works_moves_once_the_turn_is_over(self) -> Steps:
-        self.about(self.second)
-        self.show(self.message("Hello"), session="own", running="turn", chosen_mode="plan")
-        there = yield from self.another_window()
-        self.adapter.chats.activated(there, self.second.view)
+        self.show_second(running="turn")
+        there = yield from self.moved()
         self.assertTrue(self.screen.said("goes on working for the window that the chat came from"))
         self.type("a draft")
-        self.show(self.message("Hello"), session="own", running="turn", chosen_mode="plan")
+        self.show_second(running="turn")
         yield from self.on_companion(lambda _: None)
         self.assertEqual(self.chats.of("close"), [])
-        self.show(self.message("Hello"), session="own", state="done", chosen_mode="plan")
+        self.show_second(state="done")
         yield from self.comes_back_in(there)
         self.take(self.adapter.chats.find(self.second.view))
         self.assertEqual(self.prompt, "a draft")
@@ -340,8 +340,7 @@ class TestMoving(TabsCase):
     def test_a_question_is_answered_in_the_window_that_its_tab_has_come_to(self) -> Steps:
         self.about(self.second)
         self.ask("allow_once", "reject_once")
-        there = yield from self.another_window()
-        self.adapter.chats.activated(there, self.second.view)
+        there = yield from self.moved()
         self.assertTrue(self.screen.said("goes on working for the window that the chat came from"))
         self.assertEqual(self.adapter.chats.of(there), self.second)
         self.assertEqual(self.adapter.chats.within(self.window), [self.first])
@@ -353,22 +352,19 @@ class TestMoving(TabsCase):
         self.assertEqual(self.chats.of("close"), [])
 
     def test_a_tab_that_is_taken_back_in_the_middle_of_a_turn_stays_with_its_agent(self) -> Steps:
-        self.about(self.second)
-        self.show(self.message("Hello"), session="own", running="turn")
+        self.show_second(running="turn")
         there = yield from self.another_window()
         for window in (there, self.window):
             self.adapter.chats.activated(window, self.second.view)
-        self.show(self.message("Hello"), session="own", state="done")
+        self.show_second(state="done")
         yield from self.on_companion(lambda _: None)
         yield from self.settled()
         self.assertEqual(self.chats.of("close"), [])
         self.assertIs(self.adapter.chats.find(self.second.view), self.second)
 
     def test_a_tab_goes_on_in_its_window_if_the_one_that_it_came_from_closes_in_the_middle_of_a_turn(self) -> Steps:
-        self.about(self.second)
-        self.show(self.message("Hello"), session="own", running="turn", chosen_mode="plan")
-        there = yield from self.another_window()
-        self.adapter.chats.activated(there, self.second.view)
+        self.show_second(running="turn")
+        there = yield from self.moved()
         self.adapter.chats.window_closed(self.window)
         yield lambda: self.chats.of("close") == [(self.second.id,)]
         opened = self.second.id, there.id(), str(self.folder), "own", "Own", {"session": "own", "mode": "plan"}
@@ -376,10 +372,8 @@ class TestMoving(TabsCase):
         self.assertEqual([chat.id for chat in self.adapter.chats.within(there)], [self.second.id])
 
     def test_what_was_not_sent_comes_whole_into_a_tab_whose_former_window_closes(self) -> Steps:
-        self.about(self.second)
-        self.show(self.message("Hello"), session="own", running="turn")
-        there = yield from self.another_window()
-        self.adapter.chats.activated(there, self.second.view)
+        self.show_second(running="turn")
+        yield from self.moved()
         self.adapter.chats.window_closed(self.window)
         draft = self.prompts.Draft("mine", (self.prompts.Excerpt("u", "x:1", "x"),), ("/p.png",))
         self.adapter.port.return_draft(self.second.id, draft, "Why.")
@@ -388,32 +382,27 @@ class TestMoving(TabsCase):
         self.assertEqual(self.prompt, "mine")
 
     def test_a_tab_whose_agent_ends_with_the_window_that_it_came_from_says_so(self) -> Steps:
-        self.about(self.second)
-        self.show(self.message("Hello"), session="own", running="turn")
-        there = yield from self.another_window()
-        self.adapter.chats.activated(there, self.second.view)
+        self.show_second(running="turn")
+        yield from self.moved()
         self.adapter.chats.window_closed(self.window)
         self.assertTrue(self.screen.said("Own was ended before it was done"))
 
     def test_a_prompt_that_is_sent_as_the_turn_ends_goes_before_the_move(self) -> Steps:
         """The frame of the turn's end knows nothing of it yet; to begin anew then would end its turn."""
-        self.about(self.second)
-        self.show(self.message("Hello"), session="own", running="turn", chosen_mode="plan")
-        there = yield from self.another_window()
-        self.adapter.chats.activated(there, self.second.view)
+        self.show_second(running="turn")
+        there = yield from self.moved()
         self.adapter.chats.sender.send(self.second, "And now")
-        self.show(self.message("Hello"), session="own", state="done", chosen_mode="plan")
+        self.show_second(state="done")
         yield from self.told("send")
         yield lambda: self.second._unshown == "taken"
         yield from self.on_companion(lambda _: None)
         self.assertEqual(self.chats.of("close"), [])
-        self.show(self.message("Hello"), session="own", running="next", chosen_mode="plan")
-        self.show(self.message("Hello"), session="own", state="done", chosen_mode="plan")
+        self.show_second(running="next")
+        self.show_second(state="done")
         yield from self.comes_back_in(there)
 
     def test_a_tab_that_is_moved_right_after_a_prompt_was_sent_waits_for_its_turn(self) -> Steps:
-        self.about(self.second)
-        self.show(self.message("Hello"), session="own")
+        self.show_second()
         there = yield from self.another_window()
         self.adapter.chats.sender.send(self.second, "Begin")
         self.adapter.chats.activated(there, self.second.view)

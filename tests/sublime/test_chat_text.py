@@ -12,18 +12,17 @@ from .companion_case import loaded, text_of
 
 
 class TestTranscript(ChatCase):
-    def test_a_frame_is_shown_and_the_caret_is_in_the_prompt(self) -> Steps:
+    def test_a_frame_is_shown_and_the_caret_is_in_the_prompt(self) -> None:
         self.show(self.message("hi", "user"), self.message("Hello"))
         self.assertEqual(self.shown, self.transcript.text)
         self.assertTrue(self.shown.endswith(MARK))
         self.assertEqual([(r.a, r.b) for r in self.view.sel()], [(self.view.size(), self.view.size())])
         self.type("x")
         self.assertEqual(self.prompt, "x")
-        yield 1
 
     def test_what_the_companion_shows_comes_to_the_screen(self) -> Steps:
         render = self.transcript.update(
-            self.view_values.Snapshot(1, (), (), self.view_values.Status(title="About cats")), self.locality()
+            self.view_values.Snapshot((), (), self.view_values.Status(title="About cats")), self.locality()
         )
         shown: list[bool] = []
 
@@ -57,7 +56,7 @@ class TestTranscript(ChatCase):
             self.view.run_command(command)
             self.assertEqual(text_of(self.view), before, command)
 
-    def test_deleting_stops_at_the_beginning_of_the_prompt(self) -> Steps:
+    def test_deleting_stops_at_the_beginning_of_the_prompt(self) -> None:
         self.show(self.message("Hello"))
         before = self.shown
         self.type("  ")
@@ -69,9 +68,8 @@ class TestTranscript(ChatCase):
         self.type("one two")
         self.view.run_command("run_macro_file", {"file": "res://Packages/Default/Delete to Hard BOL.sublime-macro"})
         self.assertEqual((self.shown, self.prompt), (before, ""))
-        yield 1
 
-    def test_cutting_and_copying_a_line_of_the_prompt_takes_nothing_of_the_transcript(self) -> Steps:
+    def test_cutting_and_copying_a_line_of_the_prompt_takes_nothing_of_the_transcript(self) -> None:
         """Without a selection the editor copies whole lines, and the first one begins with the transcript's end."""
         self.show(self.message("Hello"))
         before = self.shown
@@ -83,9 +81,8 @@ class TestTranscript(ChatCase):
         self.assertEqual((self.shown, self.prompt, sublime.get_clipboard()), (before, "second", "first\n"))
         self.view.run_command("cut")
         self.assertEqual((self.shown, self.prompt, sublime.get_clipboard()), (before, "", "second"))
-        yield 1
 
-    def test_a_line_of_the_prompt_is_not_duplicated_with_the_end_of_the_transcript(self) -> Steps:
+    def test_a_line_of_the_prompt_is_not_duplicated_with_the_end_of_the_transcript(self) -> None:
         self.show(self.message("Hello"))
         before = self.shown
         self.type("first\nsecond")
@@ -94,9 +91,8 @@ class TestTranscript(ChatCase):
         self.put_caret(self.chat.text.length + 2)
         self.view.run_command("duplicate_line")
         self.assertEqual((self.shown, self.prompt), (before, "first\nfirst\nsecond\nsecond"))
-        yield 1
 
-    def test_a_command_on_the_whole_text_changes_neither_the_transcript_nor_the_prompt(self) -> Steps:
+    def test_a_command_on_the_whole_text_changes_neither_the_transcript_nor_the_prompt(self) -> None:
         """Where nothing is selected, the editor sorts all lines of a text, not only those of the prompt."""
         self.show(self.message("Hello"))
         before = self.shown
@@ -108,9 +104,8 @@ class TestTranscript(ChatCase):
         self.view.sel().add(sublime.Region(start + 2, start + 4))
         self.view.run_command("sort_lines", {"case_sensitive": False})
         self.assertEqual((self.shown, self.prompt), (before, "b\na\n"))
-        yield 1
 
-    def test_the_home_key_stops_there_too(self) -> Steps:
+    def test_the_home_key_stops_there_too(self) -> None:
         self.show(self.message("Hello"))
         self.type("one")
         self.view.run_command("move_to", {"to": "bol", "extend": False})
@@ -118,16 +113,14 @@ class TestTranscript(ChatCase):
         self.put_caret(-1)
         self.view.run_command("move_to", {"to": "hardbol", "extend": True})
         self.assertEqual([r.to_tuple() for r in self.view.sel()], [(self.view.size(), self.chat.text.length)])
-        yield 1
 
-    def test_commands_of_whole_lines_leave_the_first_line_alone(self) -> Steps:
+    def test_commands_of_whole_lines_leave_the_first_line_alone(self) -> None:
         self.show(self.message("Hello"))
         self.type("one")
         before = text_of(self.view)
         for command in ("indent", "swap_line_up", "toggle_comment", "join_lines"):
             self.view.run_command(command)
             self.assertEqual(text_of(self.view), before, command)
-        yield 1
 
     def test_what_is_typed_in_the_transcript_goes_to_the_prompt(self) -> Steps:
         self.show(self.message("Hello"))
@@ -144,7 +137,7 @@ class TestTranscript(ChatCase):
         self.view.run_command("paste")
         self.assertEqual((self.shown, self.prompt), (before, "abc"))
 
-    def test_undo_never_undoes_a_frame(self) -> Steps:
+    def test_undo_never_undoes_a_frame(self) -> None:
         self.show(self.message("Hello"))
         self.type("one")
         self.show(self.message("Hello, world"))
@@ -153,7 +146,6 @@ class TestTranscript(ChatCase):
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, ""))
         self.view.run_command("redo")
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, "one"))
-        yield 1
 
     def test_a_transcript_that_a_command_has_damaged_is_made_anew(self) -> Steps:
         self.show(self.message("Hello"))
@@ -173,7 +165,7 @@ class TestTranscript(ChatCase):
 
 
 class TestPrompt(ChatCase):
-    def test_what_the_person_writes_survives_every_frame(self) -> Steps:
+    def test_what_the_person_writes_survives_every_frame(self) -> None:
         self.type("first\nsecond")
         for text in ("Hel", "Hello", "Hello, world"):
             self.show(self.message(text))
@@ -182,9 +174,8 @@ class TestPrompt(ChatCase):
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, "first\nsecond"))
         self.show()
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, "first\nsecond"))
-        yield 1
 
-    def test_the_carets_and_what_is_selected_stay(self) -> Steps:
+    def test_the_carets_and_what_is_selected_stay(self) -> None:
         self.type("first second")
         for show in (
             lambda: self.show(self.message("More")),
@@ -196,7 +187,6 @@ class TestPrompt(ChatCase):
             show()
             start = self.chat.text.length
             self.assertEqual([r.to_tuple() for r in self.view.sel()], [(start, start), (start + 12, start + 6)])
-        yield 1
 
     def test_what_is_selected_in_the_transcript_stays_while_more_comes(self) -> Steps:
         self.show(self.message("Hello"))
@@ -207,12 +197,11 @@ class TestPrompt(ChatCase):
         yield from self.settled()
         self.assertTrue(self.view.is_read_only())
 
-    def test_a_pasted_sign_of_a_prompt_is_text_like_any_other(self) -> Steps:
+    def test_a_pasted_sign_of_a_prompt_is_text_like_any_other(self) -> None:
         self.type(f"one{MARK}two")
         self.show(self.message("Hello"))
         self.show(self.message("Hello"), replaces_all=True)
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, f"one{MARK}two"))
-        yield 1
 
 
 class TestTime(ChatCase):
@@ -224,9 +213,8 @@ class TestTime(ChatCase):
             message = self.message(text)
             values = self.view_values
             turn = values.Turn("turn", "running", (message,))
-            look = values.Snapshot(
-                at, ("turn",), (turn,), values.Status(values.ConnectionStatus("live"), running="turn")
-            )
+            status = values.Status(values.ConnectionStatus("live"), running="turn")
+            look = values.Snapshot(("turn",), (turn,), status)
             render = self.transcript.update(look, self.locality(), "session-1")
             begin = time.thread_time()
             self.adapter.chats.show(self.chat.id, render)
@@ -236,7 +224,7 @@ class TestTime(ChatCase):
         self.assertEqual(self.shown, self.transcript.text)
         self.assertLess(taken, 10, "seconds of the processor; usually about 1.3")
 
-    def test_a_long_chat_takes_little_more(self) -> Steps:
+    def test_a_long_chat_takes_little_more(self) -> None:
         """Three hundred tool calls with details, links and code blocks above what streams."""
         tools = tuple(self.tool(id=str(at), text="out\n" * 5) for at in range(300))
         said = tuple(self.message(f"See `app.py:{at}`\n```\nx\n```\n") for at in range(300))
@@ -247,7 +235,7 @@ class TestTime(ChatCase):
             text += f"chunk {at} "
             items = (*above, self.message(text))
             turn = self.view_values.Turn("turn", "running", items)
-            look = self.view_values.Snapshot(at, ("turn",), (turn,), self.chat.render.status)
+            look = self.view_values.Snapshot(("turn",), (turn,), self.chat.render.status)
             render = self.transcript.update(look, self.locality(), "session-1")
             begin = time.thread_time()
             self.adapter.chats.show(self.chat.id, render)
@@ -255,4 +243,3 @@ class TestTime(ChatCase):
         self.assertEqual(self.shown, self.transcript.text)
         self.assertEqual(len(self.view.folded_regions()), 300)
         self.assertLess(taken, 6)
-        yield 1

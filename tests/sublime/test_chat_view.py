@@ -17,11 +17,10 @@ LONG = "".join(f"line {at}\n\n" for at in range(200))
 
 
 class TestScroll(ChatCase):
-    def test_the_end_is_followed_while_it_is_seen(self) -> Steps:
+    def test_the_end_is_followed_while_it_is_seen(self) -> None:
         self.show(self.message(LONG))
         self.show(self.message(LONG + LONG))
         self.assertGreaterEqual(self.view.visible_region().end(), self.chat.text.length)
-        yield 1
 
     def test_a_person_who_has_scrolled_away_stays_there(self) -> Steps:
         self.show(self.message(LONG))
@@ -41,22 +40,20 @@ class TestFolds(ChatCase):
     def thought(self, *lines: str) -> Any:
         return self.message("\n".join(lines), "thought")
 
-    def test_a_thought_is_folded_and_stays_so_while_it_grows(self) -> Steps:
+    def test_a_thought_is_folded_and_stays_so_while_it_grows(self) -> None:
         self.show(self.thought("one", "two"))
         self.assertEqual(self.folded(), ["\n> one\n> two"])
         self.show(self.thought("one", "two", "three"))
         self.assertEqual(self.folded(), ["\n> one\n> two\n> three"])
         self.show(self.thought("one", "two", "three"), self.message("Hello"))
         self.assertEqual(self.folded(), ["\n> one\n> two\n> three"])
-        yield 1
 
-    def test_a_thought_whose_line_changes_with_its_text_stays_folded(self) -> Steps:
+    def test_a_thought_whose_line_changes_with_its_text_stays_folded(self) -> None:
         self.show(self.thought("one"))
         self.show(self.thought("one", "two"), self.message("Hello"))
         self.assertEqual(self.folded(), ["\n> one\n> two"])
-        yield 1
 
-    def test_what_the_person_has_opened_stays_open(self) -> Steps:
+    def test_what_the_person_has_opened_stays_open(self) -> None:
         self.show(self.thought("one"))
         self.view.unfold(sublime.Region(0, self.view.size()))
         self.show(self.thought("one", "two"))
@@ -65,13 +62,11 @@ class TestFolds(ChatCase):
         self.assertEqual(self.folded(), [])
         self.show(self.thought("one", "two"), self.thought("other"), self.tool(text="out"))
         self.assertEqual(len(self.folded()), 2)
-        yield 1
 
-    def test_what_is_folded_is_so_in_a_text_that_begins_anew(self) -> Steps:
+    def test_what_is_folded_is_so_in_a_text_that_begins_anew(self) -> None:
         self.show(self.thought("one"))
         self.show(self.thought("one"), replaces_all=True)
         self.assertEqual(self.folded(), ["\n> one"])
-        yield 1
 
     def test_enter_opens_and_folds_it(self) -> Steps:
         self.show(self.thought("one"))
@@ -82,22 +77,20 @@ class TestFolds(ChatCase):
         self.press("enter")
         self.assertEqual(len(self.folded()), 1)
 
-    def test_without_a_caret_nothing_is_followed(self) -> Steps:
+    def test_without_a_caret_nothing_is_followed(self) -> None:
         """A plugin of the person's may have taken all of them."""
         self.show(self.thought("one"))
         folded = self.folded()
         self.view.sel().clear()
         loaded("sublime_text.chat.text_commands").QwenCompanionChatFollowCommand(self.view).run(None)
         self.assertEqual(self.folded(), folded)
-        yield 1
 
-    def test_a_click_opens_and_folds_it(self) -> Steps:
+    def test_a_click_opens_and_folds_it(self) -> None:
         self.show(self.thought("one"))
         x, y = self.view.text_to_window(self.chat.render.folds[0].start - 3)
         for folds in (0, 1):
             self.view.run_command("drag_select", {"event": {"x": x, "y": y, "button": 1}})
             self.assertEqual(len(self.folded()), folds)
-        yield 1
 
 
 class TestLinks(ChatCase):
@@ -110,10 +103,9 @@ class TestLinks(ChatCase):
         yield lambda: self.window.active_view() == self.code
         yield lambda: self.code.rowcol(self.code.sel()[0].b)[0] == 1
 
-    def test_names_of_files_are_underlined(self) -> Steps:
+    def test_names_of_files_are_underlined(self) -> None:
         regions = self.view.get_regions("qwen_companion.chat_links")
         self.assertEqual([self.view.substr(region) for region in regions], ["app.py:2"])
-        yield 1
 
     def test_enter_opens_the_file_at_its_line(self) -> Steps:
         self.put_caret(self.link.start + 1)
@@ -206,16 +198,14 @@ class TestCode(ChatCase):
         yield from super().setUp()
         self.show(self.message("Do this:\n```python\nprint(1)\nprint(2)\n```\nor that:\n```\nx <b>\n```\nok"))
 
-    def test_every_block_has_its_buttons(self) -> Steps:
+    def test_every_block_has_its_buttons(self) -> None:
         self.assertEqual(self.screen.phantoms(self.view, CODES), ["CopyInsert", "CopyInsert"])
-        yield 1
 
-    def test_copy_copies_it(self) -> Steps:
+    def test_copy_copies_it(self) -> None:
         self.screen.click(self.view, f"copy:{self.chat.render.codes[1].key}")
         self.assertEqual(sublime.get_clipboard(), "x <b>")
-        yield 1
 
-    def test_insert_puts_it_where_the_person_was_as_one_step(self) -> Steps:
+    def test_insert_puts_it_where_the_person_was_as_one_step(self) -> None:
         self.code.sel().clear()
         self.code.sel().add(sublime.Region(0, 3))
         before = self.code.substr(sublime.Region(0, self.code.size()))
@@ -224,16 +214,14 @@ class TestCode(ChatCase):
         self.assertEqual(self.window.active_view(), self.code)
         self.code.run_command("undo")
         self.assertEqual(self.code.substr(sublime.Region(0, self.code.size())), before)
-        yield 1
 
-    def test_inserted_tabs_stay_tabs(self) -> Steps:
+    def test_inserted_tabs_stay_tabs(self) -> None:
         self.show(self.message("```make\nall:\n\techo\n```\nok"), replaces_all=True)
         self.code.settings().set("translate_tabs_to_spaces", True)
         self.code.sel().clear()
         self.code.sel().add(0)
         self.screen.click(self.view, f"insert:{self.chat.render.codes[0].key}")
         self.assertEqual(self.code.substr(sublime.Region(0, 10)), "all:\n\techo")
-        yield 1
 
     def test_without_a_file_it_says_so(self) -> Steps:
         self.code.close()
@@ -241,7 +229,7 @@ class TestCode(ChatCase):
         self.screen.click(self.view, f"insert:{self.chat.render.codes[0].key}")
         self.assertTrue(self.screen.said("There is no file to insert it into"))
 
-    def test_buttons_are_made_once(self) -> Steps:
+    def test_buttons_are_made_once(self) -> None:
         """A phantom that is made anew costs the editor a layout."""
         before = self.view.query_phantoms(self.ids())
         ids = self.ids()
@@ -250,7 +238,6 @@ class TestCode(ChatCase):
             self.show(self.message(text + more))
         self.assertEqual(self.ids(), ids)
         self.assertEqual(len(before), 2)
-        yield 1
 
     def ids(self) -> list[int]:
         return [number for (view, number), (key, _, _) in self.screen._phantoms.items() if key == CODES]
@@ -261,13 +248,12 @@ class TestBar(ChatCase):
         [bar] = self.screen.phantoms(self.view, BAR)
         return bar
 
-    def test_it_tells_the_model_the_mode_the_meter_and_the_host(self) -> Steps:
+    def test_it_tells_the_model_the_mode_the_meter_and_the_host(self) -> None:
         values = self.view_values
         models = (values.Choice("m<1>", "Coder <b>"),)
         self.show(model="m<1>", models=models, mode="default", window=values.ContextWindow(131_072, 15_728))
         self.assertEqual(self.bar(), "[Q] Coder <b> · default · 12 % of 128k · this computer")
         self.assertEqual(self.view.get_status("zz_qwen_companion_chat"), "Coder <b> · default · 12 % of 128k")
-        yield 1
 
     def test_a_turn_that_runs_can_be_cancelled(self) -> Steps:
         self.show(self.message("Hello"), running="turn")
@@ -329,33 +315,17 @@ class TestBar(ChatCase):
         self.show()
         self.assertNotIn("not sent yet", self.bar())
 
-    def test_it_is_above_the_prompt_whatever_comes(self) -> Steps:
+    def test_it_is_above_the_prompt_whatever_comes(self) -> None:
         for text in ("Hello", "Hello, world", "Hello, world\n\nand all"):
             self.show(self.message(text), model="m")
             [number] = [pid for (_, pid), (key, _, _) in self.screen._phantoms.items() if key == BAR]
             [region] = self.view.query_phantom(number)
             self.assertEqual(region.a, self.chat.text.length - 3)
-        yield 1
 
-    def test_the_end_of_a_long_turn_is_told_to_a_person_who_looks_elsewhere(self) -> Steps:
-        clock = [1000.0]
-        with patch.object(loaded("sublime_text.chat.view"), "monotonic", lambda: clock[0]):
-            for seconds, is_told in ((5, False), (25, True)):
-                self.window.focus_view(self.view)
-                self.show(self.message("Working"), running="turn")
-                self.window.focus_view(self.code)
-                clock[0] += seconds
-                self.show(self.message("Done"), state="done", last="done")
-                self.assertEqual(self.view.name().startswith("• "), is_told)
-                self.assertEqual(bool(self.screen.said("is done in the chat")), is_told)
-        self.window.focus_view(self.view)
-        yield lambda: not self.view.name().startswith("• ")
-
-    def test_the_title_is_the_sessions(self) -> Steps:
+    def test_the_title_is_the_sessions(self) -> None:
         self.assertEqual(self.view.name(), "[Q] Qwen Code")
         self.show(title="About cats")
         self.assertEqual(self.view.name(), "[Q] Qwen Code · About cats")
-        yield 1
 
 
 class TestLinksWithoutTheMouse(ChatCase):
@@ -403,7 +373,7 @@ class TestEarlier(ChatCase):
             turns[-1] = replace(last, items=(*last.items[:-1], self.message(last.items[-1].text + more)))
         order = tuple(turn.key for turn in turns)
         status = values.Status(connection=values.ConnectionStatus("live"), has_earlier=has_earlier)
-        render = self.transcript.update(values.Snapshot(1, order, tuple(turns), status), self.locality(), "session-1")
+        render = self.transcript.update(values.Snapshot(order, tuple(turns), status), self.locality(), "session-1")
         self.assertTrue(self.adapter.chats.show(self.chat.id, render))
         return render
 
@@ -442,7 +412,7 @@ class TestEarlier(ChatCase):
         self.turns(0, 8)
         self.assertNotIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.clicks.links(self.chat)])
 
-    def test_links_and_codes_stay_with_their_text_when_earlier_turns_come_in_above(self) -> Steps:
+    def test_links_and_codes_stay_with_their_text_when_earlier_turns_come_in_above(self) -> None:
         values = self.view_values
         turns = [
             values.Turn(f"p{at}", "done", (self.message(f"See src/a{at}.py:3.\n\n```py\nx = {at}\n```\nEnd."),))
@@ -451,7 +421,7 @@ class TestEarlier(ChatCase):
         status = values.Status(connection=values.ConnectionStatus("live"))
         for first in (149, 140, 60, 59, 0):
             order = tuple(turn.key for turn in turns[first:])
-            snapshot = values.Snapshot(1, order, tuple(turns[first:]), status)
+            snapshot = values.Snapshot(order, tuple(turns[first:]), status)
             self.assertTrue(
                 self.adapter.chats.show(self.chat.id, self.transcript.update(snapshot, self.locality(), "s"))
             )
@@ -460,7 +430,6 @@ class TestEarlier(ChatCase):
             self.assertEqual(sorted(linked), sorted(f"src/a{at}.py:3" for at in range(first, 150)))
             for at in (first, 149):
                 self.assertEqual(self.chat.code_text(f"p{at}/0/0"), f"x = {at}")
-        yield 1
 
     def test_new_text_below_is_told_until_it_is_seen(self) -> Steps:
         below = "qwen_companion.chat_below"
@@ -482,7 +451,7 @@ class TestPersonsMessages(ChatCase):
     def framed(self) -> list[str]:
         return [self.view.substr(region) for region in self.view.get_regions(self.KEY)]
 
-    def test_the_persons_messages_are_framed_with_their_heading_and_nothing_else_is(self) -> Steps:
+    def test_the_persons_messages_are_framed_with_their_heading_and_nothing_else_is(self) -> None:
         self.show(self.message("Look at it.\n\nPlease.", "user"), self.message("It is fine."))
         self.assertEqual(self.framed(), ["❯\u00a0You\nLook at it.\n\nPlease."])
         self.show(
@@ -496,4 +465,3 @@ class TestPersonsMessages(ChatCase):
         for answer in ("It", "It is", "It is fine."):
             self.show(self.message("Look.", "user"), self.message(answer))
             self.assertEqual(self.framed(), ["❯\u00a0You\nLook."])
-        yield 1

@@ -19,9 +19,7 @@ class TestWays(ChatCase):
         yield from super().setUp()
         self.terminus = Terminus(self)
         self.ways = loaded("sublime_text.chat.auth_methods")
-        looks = patch.object(self.ways, "LOOK", 10)
-        looks.start()
-        self.addCleanup(looks.stop)
+        self.set_limit("sublime_text.chat.auth_methods", "LOOK", 10)
         self.chat.view.settings().set(loaded("sublime_text.windows").CHAT_AGENT_SETTING, "Own")
         way = loaded("backends.parts").Way
         self.chats.answers["sign_in.methods"] = (
@@ -135,13 +133,12 @@ class TestWays(ChatCase):
         self.adapter.chats.clicks.do(self.chat, link.href)
         yield lambda: self.screen.panels
 
-    def test_a_login_runs_in_the_shell_of_the_person(self) -> Steps:
+    def test_a_login_runs_in_the_shell_of_the_person(self) -> None:
         shell = loaded("clis.shell")
         with patch.dict(os.environ, {"SHELL": "/usr/bin/fish"}):
             line: Any = shell.plain_command("/usr/bin/fish", TERMINAL)
         self.assertEqual(line[:4], ["/usr/bin/fish", "-i", "-l", "-c"])
         self.assertEqual(line[4], "exec own --acp 'log in'")
-        yield 0
 
 
 class TestSignOut(ChatCase):
@@ -151,7 +148,7 @@ class TestSignOut(ChatCase):
         with patch.object(sublime, "ok_cancel_dialog", lambda words, *_: self.asked.append(words) or says_yes):
             self.window.run_command("qwen_companion_chat_sign_out")
 
-    def test_it_is_there_only_for_an_agent_that_can_and_while_nothing_runs(self) -> Steps:
+    def test_it_is_there_only_for_an_agent_that_can_and_while_nothing_runs(self) -> None:
         command = loaded("sublime_text.chat.sign_in").QwenCompanionChatSignOutCommand(self.window)
         connection = loaded("conversation.snapshot").ConnectionStatus
         cases: tuple[tuple[bool, dict[str, Any]], ...] = (
@@ -164,7 +161,6 @@ class TestSignOut(ChatCase):
         for is_there, status in cases:
             self.show(**status)
             self.assertEqual(command.is_visible(), is_there, status)
-        yield 0
 
     def test_it_asks_first_and_says_what_follows(self) -> Steps:
         self.sign_out(says_yes=False)

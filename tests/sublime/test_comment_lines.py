@@ -27,7 +27,7 @@ class TestCommentLines(CompanionCase):
         self.opened.sel().clear()
         self.opened.sel().add(self.opened.text_point(row, column))
 
-    def test_a_line_that_is_edited_keeps_its_comment_though_another_line_has_the_same_text(self) -> Steps:
+    def test_a_line_that_is_edited_keeps_its_comment_though_another_line_has_the_same_text(self) -> None:
         self.comment_at(4)
         self.caret(4, 8)
         self.opened.run_command("insert", {"characters": "_it_on"})
@@ -36,7 +36,6 @@ class TestCommentLines(CompanionCase):
         self.opened.run_command("undo")
         [comment] = self.panel.settled(self.window)
         self.assertEqual((comment.first, comment.has_changed), (5, False))
-        yield 0
 
     def test_a_line_that_moved_on_the_disk_takes_its_comment_along(self) -> Steps:
         self.comment_at(3)
@@ -47,14 +46,13 @@ class TestCommentLines(CompanionCase):
         [comment] = self.panel.settled(self.window)
         self.assertFalse(comment.has_changed)
 
-    def test_an_empty_text_deletes_the_comment_of_the_line(self) -> Steps:
+    def test_an_empty_text_deletes_the_comment_of_the_line(self) -> None:
         self.comment_at(1, "one")
         self.comment_at(4, "two")
         self.comment_at(1, " \n")
         self.assertEqual([each.words for each in self.panel.unsent(self.window)], ["two"])
         self.comment_at(7, "")
         self.assertEqual([each.words for each in self.panel.unsent(self.window)], ["two"])
-        yield 0
 
     def test_a_comment_on_a_huge_selection_is_still_there_after_a_restart(self) -> Steps:
         text = "\n".join(f"x{at} = '{'é' * 100}'" for at in range(60_000))
@@ -72,7 +70,7 @@ class TestCommentLines(CompanionCase):
         self.assertIn("huge.py lines 1-60000", sublime.get_clipboard())
         self.assertIn("… 59980 more lines", sublime.get_clipboard())
 
-    def test_each_of_several_carets_has_the_comment(self) -> Steps:
+    def test_each_of_several_carets_has_the_comment(self) -> None:
         """And two on one line have one."""
         self.caret(4)
         for row, column in ((10, 0), (10, 2)):
@@ -80,4 +78,3 @@ class TestCommentLines(CompanionCase):
         self.opened.run_command("qwen_companion_comment", {"text": WORDS})
         found = self.panel.unsent(self.window)
         self.assertEqual([(each.first, each.words) for each in found], [(5, WORDS), (11, WORDS)])
-        yield 0

@@ -32,8 +32,7 @@ class TestComments(CompanionCase):
         (view or self.view).run_command("qwen_companion_comment", {"text": words})
 
     def drawn(self, view: sublime.View) -> str:
-        drawn = self.panel.views._drawn.get(view.id())
-        return "".join(phantom.content for phantom in drawn.phantoms) if drawn else ""
+        return "".join(content for content, _ in self.screen._of(view, "qwen_companion.comments"))
 
     def terminal(self, prompt: str) -> Terminus:
         terminus = Terminus(self)
@@ -47,7 +46,7 @@ class TestComments(CompanionCase):
         [comment] = self.panel.unsent(self.window)
         self.assertEqual((comment.first, comment.lines, comment.side), (1, ("def greet(name):",), "file"))
 
-    def test_the_input_panel_keeps_what_is_written_and_a_draft_when_it_is_left(self) -> Steps:
+    def test_the_input_panel_keeps_what_is_written_and_a_draft_when_it_is_left(self) -> None:
         asked = []
 
         def show(_: sublime.Window, caption: str, before: str, done: object, changed: object, left: object):
@@ -66,9 +65,8 @@ class TestComments(CompanionCase):
             done("half a thought\nof two lines")
         self.assertIn("half a thought<br>of two lines", self.drawn(self.view))
         self.assertEqual(self.panel.comments.draft((str(self.file), "file", 1)), "")
-        yield 0
 
-    def test_an_edited_comment_has_other_words_and_an_empty_text_deletes_it(self) -> Steps:
+    def test_an_edited_comment_has_other_words_and_an_empty_text_deletes_it(self) -> None:
         self.comment()
         [comment] = self.panel.unsent(self.window)
         for words, left in (("other", 1), ("  ", 0)):
@@ -78,9 +76,8 @@ class TestComments(CompanionCase):
                 self.panel._clicked(self.view, f"edit:{comment.id}")
             self.assertEqual(len(self.panel.unsent(self.window)), left)
         self.assertEqual(self.drawn(self.view), "")
-        yield 0
 
-    def test_an_edit_that_is_left_is_a_draft_for_the_next_time(self) -> Steps:
+    def test_an_edit_that_is_left_is_a_draft_for_the_next_time(self) -> None:
         self.comment()
         [comment] = self.panel.unsent(self.window)
         asked = []
@@ -102,7 +99,6 @@ class TestComments(CompanionCase):
             self.panel._clicked(self.view, f"edit:{comment.id}")
             self.assertEqual(asked.pop()[0], "an edit")
         self.assertEqual([each.words for each in self.panel.unsent(self.window)], ["an edit"])
-        yield 0
 
     def test_edited_lines_are_said_to_have_changed_until_the_edit_is_undone(self) -> Steps:
         self.comment()
@@ -144,10 +140,9 @@ class TestComments(CompanionCase):
         [comment] = self.panel.settled(self.window)
         self.assertEqual((comment.lines, comment.has_changed), (("def greet(name):",), True))
 
-    def test_the_text_of_a_comment_is_no_markup(self) -> Steps:
+    def test_the_text_of_a_comment_is_no_markup(self) -> None:
         self.comment('<a href="delete:x">&amp;</a>\x07')
         self.assertIn("&lt;a href=&quot;delete:x&quot;&gt;&amp;amp;&lt;/a&gt;\ufffd", self.drawn(self.view))
-        yield 0
 
     def test_comments_outlive_a_reload_of_the_package(self) -> Steps:
         self.comment()
@@ -263,7 +258,7 @@ class TestComments(CompanionCase):
         self.view.run_command("qwen_companion_go_to_comment")
         yield lambda: (self.window.active_view() or self.view).file_name() == str(elsewhere / "b.py")
 
-    def test_a_cli_s_empty_prompt_is_told_from_what_looks_like_one(self) -> Steps:
+    def test_a_cli_s_empty_prompt_is_told_from_what_looks_like_one(self) -> None:
         is_empty = loaded("sublime_text.prompts.screen").is_empty_prompt
         prompt = "> Type your message or @path/to/file"
         for lines, expected in (
@@ -279,7 +274,6 @@ class TestComments(CompanionCase):
             ([], False),
         ):
             self.assertEqual(is_empty(lines), expected, lines)
-        yield 0
 
     def test_sending_takes_a_checkpoint_in_the_windows_of_the_files(self) -> Steps:
         taken: list[tuple[int, str, str]] = []
@@ -325,7 +319,7 @@ class TestComments(CompanionCase):
         yield lambda: self.cli.outcomes
         self.assertEqual([method for method, _ in self.cli.outcomes], ["ide/diffRejected"])
 
-    def test_the_comments_of_a_line_are_deleted_and_the_next_one_is_gone_to(self) -> Steps:
+    def test_the_comments_of_a_line_are_deleted_and_the_next_one_is_gone_to(self) -> None:
         self.comment("one")
         self.view.sel().clear()
         self.view.sel().add(self.view.text_point(1, 0))
@@ -336,7 +330,6 @@ class TestComments(CompanionCase):
         self.assertEqual([comment.words for comment in self.panel.unsent(self.window)], ["two"])
         self.view.run_command("qwen_companion_go_to_comment", {"forward": False})
         self.assertEqual(self.view.rowcol(self.view.sel()[0].b)[0], 1)
-        yield 0
 
 
 class TestCommentsOverAReload(ReloadCase):

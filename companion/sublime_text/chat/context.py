@@ -27,19 +27,24 @@ def context_of(view: sublime.View | None, told: Told) -> Excerpt | None:
     if view is None or not told.has_files:
         return None
     path, window = view.file_name(), view.window()
-    if (named := path or view.name()) and is_excluded(told, named, window.folders() if window else ()):
+    if (shown := path or view.name()) and is_excluded(told, shown, window.folders() if window else ()):
         return None
     selected = next((region for region in view.sel() if not region.empty()), None)
     if selected and told.has_text:
         return excerpt(view, selected, MOST)
-    return Excerpt(Path(path).as_uri(), PurePath(path).name, NAME_ONLY, is_automatic=True) if path else None
+    return Excerpt(*named(view), NAME_ONLY, is_automatic=True) if path else None
+
+
+def named(view: sublime.View) -> tuple[str, str]:
+    """The address of what a view shows, and what to call it."""
+    if path := view.file_name():
+        return Path(path).as_uri(), PurePath(path).name
+    return f"untitled:{view.name() or 'untitled'}", view.name() or "untitled"
 
 
 def excerpt(view: sublime.View, region: sublime.Region, most: int | None = None) -> Excerpt:
     """A selection; with `most`, its first characters, as what goes by itself."""
-    path = view.file_name()
-    name = PurePath(path).name if path else view.name() or "untitled"
-    uri = Path(path).as_uri() if path else f"untitled:{name}"
+    uri, name = named(view)
     # A selection that ends at the beginning of a line doesn't include that line.
     first, last = view.rowcol(region.begin())[0] + 1, view.rowcol(region.end() - 1)[0] + 1
     lines = f"{first}-{last}" if last > first else f"{first}"

@@ -17,11 +17,11 @@ from ...chats.prompt import Excerpt
 from .. import package
 from ..page import Page
 from ..panels import PanelItem, choose, say
-from ..targets import Menu, missing
+from ..targets import Menu, if_there
 from ..windows import is_code
 from .clipboard import find_picture, named_picture
 from .commands import _ChatCommand, ask, is_chat_on
-from .context import excerpt
+from .context import excerpt, named
 from .opening import have_chat
 
 if TYPE_CHECKING:
@@ -174,8 +174,13 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
         `menu` is what the menu of the side bar or of a tab gives.
         """
         on = Menu.of(menu)
-        if paths := on.paths:
-            self._add_paths(paths)
+        adapter = package.adapter()
+        if adapter and (paths := on.paths):
+
+            def add(_: object) -> None:
+                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
+
+            if_there(adapter.on_another_thread, self.window, paths, add)
         elif view := self._view(on):
             have_chat(self.window, lambda adapter, chat: _add(adapter, chat, view))
 
@@ -188,18 +193,6 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
         """Whether there is something to add, and the person has turned on the chat or has picked an agent."""
         return is_chat_on(self.window) and self.is_enabled(**menu)
 
-    def _add_paths(self, paths: Sequence[str]) -> None:
-        """Add what the side bar has, if it is still there. Its disk may hang."""
-
-        def looked(gone: str | None) -> None:
-            if gone:
-                say(self.window, gone)
-            else:
-                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
-
-        if adapter := package.adapter():
-            adapter.on_another_thread(lambda: missing(paths), looked)
-
     def _view(self, on: Menu) -> sublime.View | None:
         if on.index is not None:
             return on.tab(self.window)
@@ -211,8 +204,7 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
 
 def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
     path = view.file_name()
-    name = PurePath(path).name if path else view.name() or "untitled"
-    uri = Path(path).as_uri() if path else f"untitled:{name}"
+    uri, name = named(view)
     if why := adapter.refusal(chat.window, [path or name]):
         say(chat.window, why)
         return
@@ -230,12 +222,12 @@ def _add(adapter: Adapter, chat: ChatView, view: sublime.View) -> None:
 def _add_paths(adapter: Adapter, chat: ChatView, paths: Sequence[str]) -> None:
     """Mention files and folders. Those outside of the chat's folder and those that are excluded can't be mentioned."""
     refused = {path: why for path in paths if (why := adapter.refusal(chat.window, [path]))}
-    named = [(path, _relative(chat, path)) for path in paths if path not in refused]
-    for _, relative in named:
+    found = [(path, _relative(chat, path)) for path in paths if path not in refused]
+    for _, relative in found:
         if relative:
             _mention(chat, relative)
     adapter.chats.go_to(chat)
-    outside = [PurePath(path).name for path, relative in named if not relative]
+    outside = [PurePath(path).name for path, relative in found if not relative]
     if refused:
         say(chat.window, next(iter(refused.values())))
     elif outside:

@@ -118,7 +118,9 @@ class QwenCompanionRejectWithCommentsCommand(sublime_plugin.TextCommand):
         diff.attention.entered()
         adapter.diffs.answers.reject(diff)
         if comments and diff.attention.is_answered:
-            send_after_answer(adapter, window, [_asked(comment, diff.review.owner.cli) for comment in comments])
+            # To the agent that has asked, whoever they were for.
+            asking = diff.review.owner.cli
+            send_after_answer(adapter, window, [replace(comment, agent=asking) for comment in comments])
 
     def is_enabled(self) -> bool:
         """Whether the view belongs to a diff."""
@@ -161,8 +163,3 @@ class QwenCompanionGoToCommentCommand(sublime_plugin.TextCommand):
         after = [path for path in paths if (path > here) == (step > 0) and path != here]
         wanted = (after or paths)[:1]
         return next((comment for comment in comments if [comment.path] == wanted), None)
-
-
-def _asked(comment: Comment, agent: str) -> Comment:
-    """A comment for the agent that has asked, whoever it was for."""
-    return replace(comment, agent=agent)

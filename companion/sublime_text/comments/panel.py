@@ -81,8 +81,7 @@ class CommentPanel:
             return
         self.kept.load(window, self._loaded)
         if (place := self.views.place(view)) is not None:
-            root = self.kept.root(window, place.path)
-            self.kept.load_root(root, self._loaded)
+            self.kept.load_root(self.kept.root(window, place.path), self._loaded)
             self.views.draw(view)
 
     def edited(self, view: sublime.View) -> None:
@@ -163,7 +162,9 @@ class CommentPanel:
         def add(words: str) -> None:
             for begin, end, lines in places:
                 left_out = end - begin + 1 - len(lines)
-                self._add(window, Comment(place.path, begin, lines, words, place.side, place.agent, left_out=left_out))
+                made = Comment(place.path, begin, lines, words, place.side, place.agent, left_out=left_out)
+                self.kept.add(window, made)
+            self._redraw([place.path])
 
         caret = view.sel()[0].b if len(view.sel()) else 0
         here = [comment for comment in self.views.at(view, caret) if not comment.is_sent]
@@ -194,14 +195,6 @@ class CommentPanel:
 
     def edit(self, window: sublime.Window, comment: Comment) -> None:
         """Let the person change a comment; an empty text deletes it."""
-
-        def edited(words: str) -> None:
-            if words.strip():
-                self.comments.edit(comment.id, words)
-            else:
-                self.comments.delete([comment.id])
-            self._redraw([comment.path])
-
         draft: Line = (comment.id, comment.side, 0)
 
         def kept(words: str) -> None:
@@ -209,7 +202,11 @@ class CommentPanel:
 
         def done(words: str) -> None:
             self.comments.keep_draft(draft, "")
-            edited(words)
+            if words.strip():
+                self.comments.edit(comment.id, words)
+            else:
+                self.comments.delete([comment.id])
+            self._redraw([comment.path])
 
         self._ask(window, "Comment", self.comments.draft(draft) or comment.words, done, kept)
 
@@ -243,10 +240,6 @@ class CommentPanel:
     def close(self) -> None:
         """The package is unloaded: nothing of it stays on the screen."""
         self.views.close()
-
-    def _add(self, window: sublime.Window, comment: Comment) -> None:
-        self.kept.add(window, comment)
-        self._redraw([comment.path])
 
     def _ask(
         self,

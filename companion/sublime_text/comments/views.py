@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
 
@@ -29,13 +29,12 @@ div {{ padding: 0.2rem 0.6rem; background-color: var(--tint); margin: 0.1rem 0; 
 """
 
 
-class CommentTarget:
+class CommentTarget(NamedTuple):
     """What a view shows that can be commented: a file, and which side of its change."""
 
-    def __init__(self, path: str, side: Side, agent: str = "") -> None:
-        self.path = path
-        self.side: Side = side
-        self.agent = agent
+    path: str
+    side: Side
+    agent: str
 
 
 class CommentViews:
@@ -58,9 +57,8 @@ class CommentViews:
         """What a view shows; None if it can't be commented."""
         if diff := self._diffs.find(view):
             is_original = diff.original is not None and view.buffer_id() == diff.original.buffer_id()
-            return CommentTarget(
-                diff.review.file_path, "original" if is_original else "proposal", diff.review.owner.cli
-            )
+            side: Side = "original" if is_original else "proposal"
+            return CommentTarget(diff.review.file_path, side, diff.review.owner.cli)
         path = view.file_name()
         return CommentTarget(path, "file", self._written.agent_of(view)) if path and is_code(view) else None
 
@@ -174,11 +172,6 @@ class _Drawn:
         self._view = view
         self._phantoms = sublime.PhantomSet(view, KEY)
         self._ids: set[str] = set()
-
-    @property
-    def phantoms(self) -> list[sublime.Phantom]:
-        """The comments on the screen."""
-        return self._phantoms.phantoms
 
     def show(self, ids: set[str], phantoms: list[sublime.Phantom]) -> None:
         """Show these instead."""

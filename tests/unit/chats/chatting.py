@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,14 @@ from unittest.mock import AsyncMock, patch
 
 from companion.chats.chats import Chats
 from companion.chats.transcript.render import Render
+from companion.chats.turn_watch import WrittenTurns
 from companion.conversation.snapshot import ConnectionStatus
 from companion.exclusion import Told
 from companion.ids import ChatId, ViewId, WindowId
 from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
 
-from ..fake_daemon import TOKEN, FakeDaemon, Request, Stream, faked, until
+from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, Stream, until
 from ..memory_editor import Diff, MemoryEditor
 from ..review.reviewing import reviews_in
 
@@ -49,9 +50,45 @@ class NoAccess:
         pass
 
 
-def chats_in(editor: MemoryEditor, reviews: Reviews, told: Callable[[WindowId], Told] = lambda _: Told()) -> Chats:
+class NoRounds:
+    """Nobody has looked at the files; `lines` are what was undone all the same."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str) -> None:
+        """Nothing is looked at."""
+
+    def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
+        """Nothing is looked at."""
+
+    def named(self, agent: str, path: str) -> None:
+        """Nothing is looked at."""
+
+    async def turn_texts(self, window: WindowId, turn: str) -> None:
+        """Nobody has looked."""
+
+    async def turn_files(self, window: WindowId, turn: str) -> None:
+        """Nobody has looked."""
+
+    async def restore_turn(self, window: WindowId, turn: str) -> tuple[list[str], list[str]]:
+        return [], []
+
+    async def undone_since(self, window: int) -> list[str]:
+        return list(self.lines)
+
+    async def told(self, window: int, lines: Sequence[str]) -> None:
+        self.lines = [line for line in self.lines if line not in lines]
+
+
+def chats_in(
+    editor: MemoryEditor,
+    reviews: Reviews,
+    told: Callable[[WindowId], Told] = lambda _: Told(),
+    rounds: WrittenTurns | None = None,
+) -> Chats:
     """Chats without a companion."""
-    return Chats(editor, reviews, NoAccess(), told, lambda: None)
+    return Chats(editor, reviews, NoAccess(), told, lambda: None, rounds or NoRounds(), lambda _: ())
 
 
 @dataclass
@@ -65,10 +102,14 @@ class Room:
     errors: list[BaseException] = field(default_factory=list[BaseException])
 
     told: Callable[[WindowId], Told] = lambda _: Told()
+    stream: Stream = field(init=False)
+    """The events of a chat that `live` has opened."""
 
     def __post_init__(self) -> None:
         self.reviews = reviews_in(self.editor, self._background)
-        self.chats = chats_in(self.editor, self.reviews, lambda window: self.told(window))  # noqa: PLW0108 - a test replaces it
+        self.rounds = NoRounds()
+        told = lambda window: self.told(window)  # noqa: E731, PLW0108 - a test replaces it
+        self.chats = chats_in(self.editor, self.reviews, told, self.rounds)
 
     def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)
@@ -159,14 +200,27 @@ def resolve(stream: Stream, number: int, option: str | None, voter: str | None =
     stream.send("permission_resolved", number, requestId=request, outcome=outcome, voterClientId=voter)
 
 
-def attached(project: Path, test: Callable[[Room], Any], **settings: Any) -> None:
-    """Run a test in a room."""
+@contextlib.asynccontextmanager
+async def attached(project: Path, *, is_here: bool = True, **settings: Any) -> AsyncGenerator[Room]:
+    """A room with a daemon of its own."""
+    async with (
+        FakeDaemon().serving() as daemon,
+        chatting(daemon, str(project), is_here=is_here, **settings) as room,
+    ):
+        yield room
 
-    async def whole(daemon: FakeDaemon) -> None:
-        async with chatting(daemon, str(project), **settings) as room:
-            await test(room)
 
-    faked(whole)
+@contextlib.asynccontextmanager
+async def live(
+    project: Path, *features: str, routes: Mapping[str, Any] | None = None, is_here: bool = True
+) -> AsyncGenerator[Room]:
+    """The same with a live chat, on a daemon with further features and routes."""
+    async with attached(project, is_here=is_here) as room:
+        room.daemon.capabilities(real(project), features=[*FEATURES, *features])
+        room.daemon.routes |= routes or {}
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.stream = await room.live()
+        yield room
 
 
 def prompts(room: Room) -> list[list[dict[str, Any]]]:
