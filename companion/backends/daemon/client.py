@@ -54,9 +54,6 @@ BOOT_LIMIT = 10.0
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
 
-Scope = Literal["single", "thread"]
-"""The conversation that all clients of the folder share, or a new one."""
-
 
 async def load() -> None:
     """Import what carries the requests, off the loop: it takes a while the first time."""
@@ -118,10 +115,6 @@ class Client:
         """What the daemon can do, once `connect` has asked."""
         return self._routes.capabilities
 
-    def has(self, feature: str) -> bool:
-        """Whether the daemon has a feature; every one until it was asked."""
-        return self._routes.has(feature)
-
     async def __aenter__(self) -> Self:
         return self
 
@@ -179,9 +172,12 @@ class Client:
 
     # Sessions
 
-    async def create(self, folder: str, *, scope: Scope = "single", mode: str | None = None) -> AgentSession:
-        """Attach to the folder's session, or begin a new one. `folder` is what `connect` has given."""
-        body = {"cwd": folder, "sessionScope": scope, "approvalMode": mode}
+    async def create(self, folder: str, *, scope: Literal["single", "thread"] = "thread") -> AgentSession:
+        """Begin a new session, or attach to the one that all clients of the folder share ("single").
+
+        `folder` is what `connect` has given.
+        """
+        body = {"cwd": folder, "sessionScope": scope}
         if self._routes.has("session_source_metadata") and scope == "thread":
             body["sourceType"] = SOURCE
         answer = await self._routes.transport.json("POST", "/session", body, limit=SESSION_LIMIT)
