@@ -54,6 +54,9 @@ BOOT_LIMIT = 10.0
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
 
+Scope = Literal["single", "thread"]
+"""The conversation that all clients of the folder share, or a new one."""
+
 
 async def load() -> None:
     """Import what carries the requests, off the loop: it takes a while the first time."""
@@ -172,11 +175,8 @@ class Client:
 
     # Sessions
 
-    async def create(self, folder: str, *, scope: Literal["single", "thread"] = "thread") -> AgentSession:
-        """Begin a new session, or attach to the one that all clients of the folder share ("single").
-
-        `folder` is what `connect` has given.
-        """
+    async def create(self, folder: str, *, scope: Scope = "thread") -> AgentSession:
+        """Begin a new session, or attach to the folder's. `folder` is what `connect` has given."""
         body = {"cwd": folder, "sessionScope": scope}
         if self._routes.has("session_source_metadata") and scope == "thread":
             body["sourceType"] = SOURCE
