@@ -138,13 +138,16 @@ class TestAttention(ChatCase):
     def is_answer(self) -> None:
         self.assertTrue(self.applies("qwen_companion.chat_ask"))
 
-    def test_a_key_that_was_on_its_way_is_a_letter(self) -> None:
-        self.ask(*ALL)
+    def are_letters_for_a_second(self) -> None:
         self.are_letters()
         self.wait(0.9)
         self.are_letters()
         self.wait(0.2)
         self.is_answer()
+
+    def test_a_key_that_was_on_its_way_is_a_letter(self) -> None:
+        self.ask(*ALL)
+        self.are_letters_for_a_second()
 
     def test_a_key_right_after_writing_is_a_letter(self) -> Steps:
         self.ask(*ALL)
@@ -152,29 +155,21 @@ class TestAttention(ChatCase):
         self.type("w")
         yield from self.settled()
         self.view.run_command("left_delete")
-        self.are_letters()
-        self.wait(0.9)
-        self.are_letters()
-        self.wait(0.2)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
     def test_a_key_right_after_sending_is_a_letter(self) -> None:
         self.ask(*ALL)
         self.type("Well")
         self.wait(5)
         self.press("enter")
-        self.are_letters()
-        self.wait(1.1)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
     def test_what_is_asked_next_is_not_answered_by_the_keys_for_what_was_asked_before(self) -> None:
         self.ask(*ALL)
         self.wait(5)
         following = replace(self.permission(*ALL), id="p2")
         self.show(self.tool(following), permissions=(following,))
-        self.are_letters()
-        self.wait(1.1)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
     def test_what_goes_on_around_a_question_does_not_disturb(self) -> None:
         permission = self.ask(*ALL)
@@ -193,9 +188,7 @@ class TestAttention(ChatCase):
         self.wait(5)
         self.are_letters()
         self.view.show(self.view.size(), False, False, False)
-        self.are_letters()
-        self.wait(1.1)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
     def scroll_through(self) -> None:
         """Scroll from the beginning of the question to its end."""
@@ -239,9 +232,7 @@ class TestAttention(ChatCase):
         x, y = self.view.viewport_position()
         self.view.set_viewport_position((x, y - self.view.line_height()), False)
         yield lambda: self.view.viewport_position()[1] < y
-        self.are_letters()
-        self.wait(1.1)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
     def test_a_question_that_is_longer_than_the_screen_is_answered_once_it_was_scrolled_through(self) -> None:
         self.ask(*ALL, input=LONG)
@@ -254,16 +245,12 @@ class TestAttention(ChatCase):
         self.window.focus_view(self.code)
         self.wait(5)
         self.window.focus_view(self.view)
-        self.are_letters()
-        self.wait(1.1)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
     def test_what_was_typed_while_the_editor_hung_is_letters(self) -> None:
         self.ask(*ALL)
         self.now += 5
-        self.are_letters()
-        self.wait(1.1)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
 
 class TestClicks(ChatCase):
