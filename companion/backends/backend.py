@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ..conversation.events import Envelope
 from ..conversation.failures import MissingFeatureError
@@ -141,8 +141,8 @@ class Backend(Protocol):
         """The error for a part that it hasn't. `what` follows "can't"."""
         ...
 
-    async def create(self, folder: str, *, scope: Literal["single", "thread"] = ...) -> AgentSession:
-        """Begin a new session in a folder ("thread")."""
+    async def create(self, folder: str) -> AgentSession:
+        """Begin a new session in a folder."""
         ...
 
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
@@ -180,30 +180,10 @@ class Backend(Protocol):
         ...
 
 
-PARTS = (
-    "sessions",
-    "catalog",
-    "history",
-    "rewind",
-    "fork",
-    "tasks",
-    "options",
-    "queries",
-    "steering",
-    "files",
-    "edits",
-    "terminals",
-    "sign_in",
-    "authentication",
-    "sign_out",
-    "handover",
-)
-"""The names of the parts of a `Backend`."""
-
-
 def lacking(backend: Backend) -> tuple[str, ...]:
     """The names of the parts that a back end hasn't."""
-    return tuple(name for name in PARTS if getattr(backend, name) is None)
+    parts = [name for name, member in vars(Backend).items() if isinstance(member, property)]
+    return tuple(name for name in parts if getattr(backend, name) is None)
 
 
 def needed(part: P | None, backend: Backend, what: str) -> P:

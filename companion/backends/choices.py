@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic import Field
 
+from ..conversation.snapshot import Choice
 from .wire import Text, Wire
 
 
-class ModelChoice(Wire):
+class _Offered(Wire):
+    name: Text = ""
+    description: Text = ""
+
+
+class ModelChoice(_Offered):
     """A model that can be switched to."""
 
     id: str = Field(alias="modelId")
-    name: Text = ""
-    description: Text = ""
 
 
-class ModeChoice(Wire):
+class ModeChoice(_Offered):
     """A mode that can be switched to."""
 
     id: str
-    name: Text = ""
-    description: Text = ""
 
 
-class OptionValue(Wire):
+class OptionValue(_Offered):
     """A value that an option can have."""
 
-    value: str
-    name: Text = ""
-    description: Text = ""
+    id: str = Field(alias="value")
+
+
+def choices_of(offered: Iterable[ModelChoice | ModeChoice | OptionValue]) -> tuple[Choice, ...]:
+    """What is offered, as the person sees it."""
+    return tuple(Choice(each.id, each.name or each.id, each.description) for each in offered)

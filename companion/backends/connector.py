@@ -24,6 +24,7 @@ from ..registry.plans import prepare
 from ..settings import DaemonSettings
 from .acp import process as agents
 from .acp.client import AgentClient
+from .acp.process import end_left
 from .acp.services import Screen
 from .backend import Backend
 from .daemon.address import Address, resolve, starts_own
@@ -213,11 +214,6 @@ def agents_of(
 ) -> Callable[[AgentCommand], AgentClient]:
     """Makes the clients of a window's agents on stdio. The arguments are those of `AgentClient`."""
     return lambda agent: AgentClient(agent, editor, window, environment, told, server, surroundings)
-
-
-def end_left(agent: Mapping[str, Any]) -> None:
-    """End an agent that nobody takes over. From any thread; it blocks for a moment."""
-    agents.end_left(agent)
 
 
 def end_leftovers() -> list[int]:

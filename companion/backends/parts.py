@@ -8,7 +8,8 @@ from typing import Any, Literal, Protocol
 
 from ..conversation.events import Envelope
 from ..conversation.history import Oldest
-from ..conversation.snapshot import Choices, Command, ContextWindow, Queued, Task
+from ..conversation.snapshot import Choices, Command, ContextWindow, Queued
+from ..conversation.task import Task
 from .sessions import AgentSession, FoundSession, SessionPage
 
 ExportForm = Literal["html", "md", "json", "jsonl"]

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from ..conversation import events
 from ..conversation.snapshot import Command, ContextWindow, Diff, Location, PermissionOption, Question, Step
 from .content import ContentBlock, OtherBlock, decode_content, plain_content
-from .wire import MOST, Count, Line, Object, Text, Wire, as_object, read, shallow, shallow_object
+from .wire import MOST, Count, Line, Object, Text, Wire, as_list, as_object, objects, read, shallow, shallow_object
 
 logger = logging.getLogger(__name__)
 
@@ -63,13 +63,12 @@ class _Location(Wire):
     line: Line = None
 
 
-def _objects(value: object) -> list[Mapping[str, Any]] | None:
+def _objects(value: object) -> list[dict[str, Any]] | None:
     """The objects of a list; None, which changes nothing, where there is no list."""
-    items = cast("list[object]", value) if isinstance(value, list | tuple) else None
-    return None if items is None else [cast("Mapping[str, Any]", each) for each in items if isinstance(each, dict)]
+    return objects(cast("object", value)) if isinstance(value, list) else None
 
 
-def _located(value: object) -> list[Mapping[str, Any]] | None:
+def _located(value: object) -> list[dict[str, Any]] | None:
     places = _objects(value)
     return None if places is None else [place for place in places if isinstance(place.get("path"), str)]
 
@@ -318,8 +317,7 @@ class _Question(Wire):
 
 def _answerable(value: object) -> list[_Option]:
     """The options of a list that can be read."""
-    items = cast("list[object]", value) if isinstance(value, list | tuple) else []
-    return [found for item in items if (found := read(_Option, item))]
+    return [found for item in as_list(value) if (found := read(_Option, item))]
 
 
 class _Permission(Wire):

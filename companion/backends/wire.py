@@ -34,6 +34,21 @@ def as_object(value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
+def as_list(value: object) -> list[Any]:
+    """A value of the wire as a list; empty where it is anything else."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def objects(value: object) -> list[dict[str, Any]]:
+    """The objects in a list; none if it isn't one."""
+    return [item for item in as_list(value) if isinstance(item, dict)]
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """The texts in a list; none if it isn't one."""
+    return tuple(item for item in as_list(value) if isinstance(item, str))
+
+
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
@@ -42,6 +57,10 @@ def one_line(text: str, most: int) -> str:
     """A text for a person, on one line: without control characters, nor what turns or hides the text, and cut."""
     line = " ".join(_UNSEEN.sub(" ", text[: 4 * most]).split())
     return f"{line[: most - 1]}…" if len(line) > most else line
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _name(value: object) -> str:
@@ -59,9 +78,7 @@ def shallow(value: object) -> object:
 
 
 def _parts(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return cast("dict[str, object]", value).values()
-    return cast("list[object]", value) if isinstance(value, list) else ()
+    return cast("dict[str, object]", value).values() if isinstance(value, dict) else as_list(value)
 
 
 def shallow_object(value: object) -> dict[str, Any]:
@@ -79,6 +96,8 @@ Count = Annotated[int, Field(ge=0, le=MOST)]
 """A number of something."""
 Line = Annotated[int | None, BeforeValidator(as_line)]
 """A line from 1; None where there is anything else."""
+Number = Annotated[float, BeforeValidator(_number)]
+"""A number; 0 where there is anything else."""
 Object = Annotated[dict[str, Any], BeforeValidator(as_object)]
 """An object; empty where there is anything else."""
 Name = Annotated[str, BeforeValidator(_name)]

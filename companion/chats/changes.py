@@ -65,7 +65,7 @@ class TurnChanges:
 class ChatChanges:
     """Lists what the turns of a conversation have changed."""
 
-    def __init__(self, registry: Registry, written: WrittenTurns | None = None) -> None:
+    def __init__(self, registry: Registry, written: WrittenTurns) -> None:
         self._registry = registry
         self._written = written
 
@@ -82,8 +82,8 @@ class ChatChanges:
             client, session = chat.connection.connected
             points = rewind_targets(turns, await client.rewind.points(session) if client.rewind else [], folder)
         written: dict[str, list[FileChange]] = {}
-        for turn in turns if self._written and chat.is_local else ():
-            if self._written and (texts := await self._written.turn_texts(chat.window, turn.key)) is not None:
+        for turn in turns if chat.is_local else ():
+            if (texts := await self._written.turn_texts(chat.window, turn.key)) is not None:
                 written[turn.key] = [FileChange(*each) for each in texts]
         found = await asyncio.to_thread(_changes, turns, points, folder, written)
         if not found:

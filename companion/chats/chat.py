@@ -11,16 +11,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from ..agents import AgentCommand
-from ..backends.backend import Backend, needed
+from ..backends.backend import Backend
 from ..backends.connector import Connector, agents_of
 from ..backends.daemons import Daemons
 from ..backends.port import EditorServer
 from ..backends.sessions import AgentSession
-from ..backends.surroundings import Surroundings, no_surroundings
+from ..backends.surroundings import Surroundings
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
-from ..conversation.failures import ChatError
-from ..conversation.forms import Values
 from ..conversation.plain import plain
 from ..conversation.snapshot import ConnectionStatus, Snapshot, Status, Turn
 from ..exclusion import Told
@@ -35,8 +33,8 @@ from .permissions import Approvals
 from .port import ChatScreen
 from .prompt import ChatFolder, Draft
 from .renderer import Renderer
-from .turn_watch import TurnListener, TurnWatch
-from .undone import UndoneChanges, UndoneNews
+from .turn_watch import TurnWatch, WrittenTurns
+from .undone import UndoneNews
 from .visit_watch import VisitWatch
 
 logger = logging.getLogger(__name__)
@@ -65,15 +63,13 @@ class Chat:
         environment: LoginEnvironment,
         daemons: Daemons,
         questions_changed: Callable[[], object],
-        turns: TurnListener | None = None,
-        server: EditorServer | None = None,
-        surroundings: Callable[[], Awaitable[Surroundings]] = no_surroundings,
-        undone: UndoneChanges | None = None,
+        turns: WrittenTurns,
+        server: EditorServer,
+        surroundings: Callable[[], Awaitable[Surroundings]],
     ) -> None:
         """`daemons` are those of its window, `server` is that of its window; `turns` hears of its turns.
 
-        `surroundings` is what an agent gets besides the chat's folder; `undone` knows what the person has undone of the
-        changes.
+        `surroundings` is what an agent gets besides the chat's folder.
         """
         self.window = window
         self.connector = Connector(
@@ -86,35 +82,36 @@ class Chat:
         self._is_open = False
         self._tasks: set[asyncio.Task[object]] = set()
         self._reading: asyncio.Task[object] | None = None
-        self._shown: asyncio.Task[object] | None = None
-        self._answered: set[str] = set()
-        self._fetching: asyncio.Task[object] | None = None
         self.outbox = Outbox(
             self._ready,
             lambda: self.connection.conversation,
             self._give_back,
             self.background,
-            self._unsent_changed,
-            UndoneNews(undone, window, lambda: reviews.settings_of(window).tell_undone != "never"),
+            self._show_soon,
+            UndoneNews(turns, window, lambda: reviews.settings_of(window).tell_undone != "never"),
         )
-        self._turn_watch = TurnWatch(chat_id, window, turns) if turns else None
-        self._visit_watch = VisitWatch(chat_id, window, editor, self.path)
+        self._turn_watch = TurnWatch(chat_id, window, turns)
+        self._visit_watch = VisitWatch(chat_id, window, editor, self.connection.path_there)
         self._agent_name = ""
         self._inherited = Inherited()
-        self._approvals = Approvals(self, editor, reviews, self.background, questions_changed)
-        self._renderer = Renderer(
-            chat_id, window, editor, self.connector, self.connection, self.outbox, self._approvals
+        self.approvals = Approvals(window, editor, reviews, self.connection, self.background, questions_changed)
+        self.renderer = Renderer(
+            chat_id,
+            window,
+            editor,
+            self.connector,
+            self.connection,
+            self.outbox,
+            self.approvals,
+            self.background,
+            self._look_after,
+            self.close,
         )
 
     @property
     def needs_daemon(self) -> bool:
         """Whether it is open, and talks to the daemon of its folder."""
         return self._is_open and self.connector.agent is None
-
-    @property
-    def questions(self) -> int:
-        """How many permissions wait without a diff that shows them."""
-        return self._approvals.questions
 
     @property
     def status(self) -> Status:
@@ -129,21 +126,12 @@ class Chat:
     @property
     def is_local(self) -> bool:
         """Whether the daemon's files are this machine's, as far as can be known."""
-        return self.connector.locality.is_local
+        return self.connection.locality.is_local
 
     @property
     def agent(self) -> str:
         """What the agent calls itself."""
-        return self.connector.locality.agent
-
-    @property
-    def can_be_edited(self) -> bool:
-        """Whether an edited proposal is what is written."""
-        return self.connection.has_client and self.connection.connected[0].edits is not None
-
-    def path(self, path: str) -> str:
-        """A path of the daemon's as an absolute one."""
-        return self.connection.folder.path_there(path)
+        return self.connection.locality.agent
 
     # Opening and closing
 
@@ -182,13 +170,13 @@ class Chat:
         self.connection.begin(session, chosen or Chosen())
         self.connection.conversation = self._begun()
         self._reading = self.background(self.connection.run())
-        self.show_again()
+        self.renderer.begin()
 
     def _begun(self) -> Conversation:
         """What the agent that goes on has said already; nothing for a new conversation."""
         conversation = self._inherited.take_conversation() if self.connector.inherited else None
         if conversation:
-            self.outbox.inherit(self._inherited.take_queued(), self._inherited.take_held())
+            self.outbox.inherit(*self._inherited.take_waiting())
         else:
             self.connector.end_inherited()
             self._inherited.give_up()
@@ -197,7 +185,7 @@ class Chat:
     def resume(self, session: str) -> None:
         """Show another session."""
         if self._is_open and session == self.connection.session:
-            self.show_again()
+            self.renderer.begin()
         else:
             self.begin(session)
 
@@ -250,10 +238,6 @@ class Chat:
         elif is_changed and self.status.connection.state in {"waiting", "lost"}:
             self.connection.again()
 
-    def dismiss(self) -> None:
-        """Close the diffs without a vote."""
-        self._approvals.dismiss()
-
     async def stop(self, *, hand_over: bool = False) -> dict[str, Any]:
         """End everything; with `hand_over` all but the session.
 
@@ -276,7 +260,7 @@ class Chat:
             self.connector.end_inherited()
         agent = self.connection.left or self.connector.inherited
         if self.connector.agent and agent is None:
-            inherited.unsent += [*inherited.take_held().values(), *inherited.take_queued().values()]
+            inherited.give_up()
         if self.connection.left:
             inherited.conversation = plain(self.connection.conversation)
         return {
@@ -313,6 +297,10 @@ class Chat:
     def chose(self, **choices: Any) -> None:
         """The person has chosen something for the session, which holds: fields of `Chosen`."""
         self.connection.chosen.take(**choices)
+        self._show_soon()
+
+    def _show_soon(self) -> None:
+        """Something is to be shown, although nothing has changed in the conversation."""
         self.connection.conversation.changed.set()
 
     async def _ready(self) -> tuple[Backend, AgentSession, ChatFolder]:
@@ -327,57 +315,18 @@ class Chat:
         self.connection.chosen.check()
         return found
 
-    async def answer(self, permission: str, option: str | None, answers: Values | None = None) -> None:
-        """Answer a permission.
-
-        Raises:
-            ChatError: the daemon doesn't take the answer.
-        """
-        client, session = self.connection.connected
-        self._answered.add(permission)
-        try:
-            await client.answer(session, permission, option, answers)
-        except ChatError:
-            self._answered.discard(permission)
-            raise
-
-    def show_earlier(self) -> None:
-        """Show a page of the turns before the first one that is shown."""
-        if not (self._fetching and not self._fetching.done()) and not self.connection.conversation.show_earlier():
-            self._fetching = self.background(self._renderer.fetch_earlier(self.connection.conversation))
-
-    def show_again(self) -> None:
-        """Show the whole conversation anew."""
-        if self._shown:
-            self._shown.cancel()
-        self._shown = self.background(self._show(self.connection.conversation))
-
-    async def _show(self, conversation: Conversation) -> None:
-        if not await self._renderer.run(conversation, self._look_after):
-            asyncio.get_running_loop().call_soon(self.close)
-
     def _look_after(self, snapshot: Snapshot) -> None:
         """What follows from a look besides that it is shown."""
         self.connection.seen(snapshot)
-        if self._turn_watch and self.is_local:
-            self._turn_watch.seen(snapshot, self.agent)
         if self.is_local:
+            self._turn_watch.seen(snapshot, self.agent)
             self._visit_watch.seen(snapshot, self.agent)
         if snapshot.status.connection.state == "lost" and self.connector.agent:
             self.outbox.lost(self.agent)
         if snapshot.status.connection.state in {"lost", "ended"}:
-            self._approvals.dismiss()
+            self.approvals.dismiss()
         else:
-            self._approvals.update(snapshot)
-
-    def has_answered(self, permission: str) -> bool:
-        """Whether the person has answered a permission, which the agent may not know yet."""
-        return permission in self._answered
-
-    async def edited(self, path: str, proposed: str, content: str) -> None:
-        """Tell the agent that the person has edited what it has proposed for a file."""
-        client, _ = self.connection.connected
-        await needed(client.edits, client, "take an edited proposal").edited(path, proposed, content)
+            self.approvals.update(snapshot)
 
     @property
     def _agent_now(self) -> AgentCommand | None:
@@ -392,28 +341,19 @@ class Chat:
 
     def _end(self, *, with_queue: bool = True) -> list[Draft]:
         """Stop reading, showing and sending. Returns what was not sent."""
-        self._approvals.dismiss()
-        for task in (self._reading, self._shown):
-            if task:
-                task.cancel()
-        self._reading = self._shown = None
+        self.approvals.dismiss()
+        self.renderer.stop()
+        if self._reading:
+            self._reading.cancel()
+            self._reading = None
         return self._take_unsent(with_queue=with_queue)
 
     def _take_unsent(self, *, with_queue: bool = True) -> list[Draft]:
         # An agent's process goes with its queue, a daemon keeps it.
         return self.outbox.take(with_queue=with_queue and self.connector.agent is not None)
 
-    def turn_written(self, turn: str, files: int) -> None:
-        """So many files were found to be changed in a turn that has ended."""
-        self._renderer.written = turn, files
-        self.connection.conversation.changed.set()
-
     def _give_back(self, draft: Draft, why: str) -> None:
         self._editor.return_draft(self._id, draft, why)
-
-    def _unsent_changed(self) -> None:
-        # Nothing has changed in the conversation, but there is something to show.
-        self.connection.conversation.changed.set()
 
     def _done(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)

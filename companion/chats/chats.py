@@ -73,8 +73,8 @@ class Chats:
         access: AgentAccess,
         told: Callable[[WindowId], Told],
         changed: Callable[[], object],
-        turns: WrittenTurns | None = None,
-        folders: Callable[[WindowId], tuple[str, ...]] = lambda _: (),
+        turns: WrittenTurns,
+        folders: Callable[[WindowId], tuple[str, ...]],
     ) -> None:
         """`told` gives what may be told of a window's files; `changed` is called when other questions wait.
 
@@ -126,7 +126,7 @@ class Chats:
         `Render.chosen`.
         """
         if (chat := self._registry.get(chat_id)) and chat.shows(folder, session, agent):
-            chat.show_again()
+            chat.renderer.begin()
             return
         command = next((each for each in self._settings.agents if each.name == agent), None)
         if agent and command is None:
@@ -148,7 +148,7 @@ class Chats:
     def turn_written(self, chat_id: ChatId, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn that has ended."""
         if chat := self._registry.get(chat_id):
-            chat.turn_written(turn, files)
+            chat.renderer.turn_written(turn, files)
 
     def close(self, chat_id: ChatId) -> None:
         """The person has closed the chat's view. A private daemon runs until the window closes."""
@@ -160,7 +160,7 @@ class Chats:
         """A window closes: its chats and its private daemons end."""
         chats = self._registry.take(window)
         for chat in chats:
-            chat.dismiss()
+            chat.approvals.dismiss()
             chat.give_back_unsent()
         daemons = self._daemons.pop(window, None)
 
@@ -183,11 +183,11 @@ class Chats:
 
     def questions(self, window: WindowId) -> int:
         """How many permissions wait in a window's chats without a diff that shows them."""
-        return sum(chat.questions for chat in self._registry.within(window))
+        return sum(chat.approvals.questions for chat in self._registry.within(window))
 
     def asking(self, window: WindowId) -> tuple[str, ...]:
         """The names of the agents that ask these, in alphabetical order."""
-        asking = (chat for chat in self._registry.within(window) if chat.questions)
+        asking = (chat for chat in self._registry.within(window) if chat.approvals.questions)
         return tuple(sorted({chat.agent for chat in asking}))
 
     def cancel(self, chat_id: ChatId, turn: str | None = None) -> None:
@@ -230,7 +230,7 @@ class Chats:
 
     def vote(self, chat_id: ChatId, permission: str, option: str | None, answers: Values | None = None) -> None:
         """Answer a permission with the id of an option; None for "cancelled"."""
-        self._registry.do(chat_id, lambda chat: chat.answer(permission, option, answers))
+        self._registry.do(chat_id, lambda chat: chat.approvals.answers.give(permission, option, answers))
 
     def reconnect(self, chat_id: ChatId, agent: AgentCommand | None = None) -> None:
         """Connect again, even if connected, with the current settings. The session is resumed.
@@ -291,7 +291,7 @@ class Chats:
     def dismiss(self) -> None:
         """Close all diffs without a vote: the questions stay with the daemon."""
         for chat in self._registry.chats.values():
-            chat.dismiss()
+            chat.approvals.dismiss()
 
     async def stop(self, *, hand_over: bool) -> dict[WindowId, dict[str, Any]]:
         """End everything; with `hand_over` all but the daemons. Returns what the next instance needs, by window."""
@@ -365,7 +365,6 @@ class Chats:
                 self._turns,
                 self.server(window),
                 lambda: self._surroundings(window),
-                self._turns,
             )
         return self._registry.chats[chat_id]
 

@@ -19,7 +19,7 @@ from ..backends.parts import Authentication
 from ..backends.sessions import AgentSession
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError, NotConnectedError
-from ..conversation.snapshot import ConnectionStatus, Snapshot
+from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot
 from ..exclusion import Told
 from .chosen import Chosen
 from .prompt import ChatFolder
@@ -116,10 +116,19 @@ class ChatConnection:
         return *self.connected, self.folder
 
     @property
+    def locality(self) -> Locality:
+        """Where its files are, as far as that is known."""
+        return self._connector.locality
+
+    @property
     def folder(self) -> ChatFolder:
         """The chat's folder, here and there."""
-        where = self._connector.locality
+        where = self.locality
         return ChatFolder(self._connector.folder, where.folder, where.is_local, self._told())
+
+    def path_there(self, path: str) -> str:
+        """A path of the agent's as an absolute one."""
+        return self.folder.path_there(path)
 
     def confirm_here(self) -> None:
         """The person says that the daemon is on this computer."""
@@ -249,7 +258,7 @@ class ChatConnection:
         try:
             if attachment is None or not self.session:
                 known = self.session
-                session = AgentSession.known(known, folder) if known else await client.create(folder, scope="thread")
+                session = AgentSession.known(known, folder) if known else await client.create(folder)
                 # A session that was there before may have begun long before its oldest event.
                 attachment = AttachedSession(session, session.attached or not session.client_id)
                 conversation.cursor = None

@@ -108,7 +108,7 @@ def _from(turns: Sequence[Turn], first: Turn) -> Sequence[Turn]:
 class ChatHistory:
     """Continues conversations, rewinds and forks them, and shows their earlier turns."""
 
-    def __init__(self, registry: Registry, written: WrittenTurns | None = None) -> None:
+    def __init__(self, registry: Registry, written: WrittenTurns) -> None:
         self._registry = registry
         self._written = written
 
@@ -156,7 +156,7 @@ class ChatHistory:
         return found
 
     async def _files_of(self, chat: Chat, turn: Turn) -> list[str] | None:
-        if self._written is None or not chat.is_local or not turn.asks_model:
+        if not chat.is_local or not turn.asks_model:
             return None
         return await self._written.turn_files(chat.window, turn.key)
 
@@ -171,7 +171,7 @@ class ChatHistory:
             rewinding = await _once_idle(chat, lambda: _rewind(client).rewind(session, to.point, undo_files=by_agent))
         check_idle(chat)
         left: list[str] = []
-        if undo_files and to.is_written and self._written:
+        if undo_files and to.is_written:
             changed, left = await self._written.restore_turn(chat.window, to.turn)
             rewinding = Rewinding(tuple(changed), ())
         told = [_told(rewinding, folder.there) if to.rewinds else _undone(rewinding.changed, folder.there)]
@@ -194,7 +194,7 @@ class ChatHistory:
     def show_earlier(self, chat_id: ChatId) -> None:
         """Show a page of the turns before the first one that is shown."""
         if chat := self._registry.get(chat_id):
-            chat.show_earlier()
+            chat.renderer.show_earlier()
 
 
 def _rewind(client: Backend) -> Rewind:

@@ -55,15 +55,10 @@ class Inherited:
         unsent, self.unsent = self.unsent, []
         return unsent
 
-    def take_queued(self) -> dict[str, Draft]:
-        """What waits for its turn, only once."""
-        queued, self.queued = self.queued, {}
-        return queued
-
-    def take_held(self) -> dict[str, Draft]:
-        """The prompt that waits for a sign-in, only once."""
-        held, self.held = self.held, {}
-        return held
+    def take_waiting(self) -> tuple[dict[str, Draft], dict[str, Draft]]:
+        """What waits for its turn, and for a sign-in, only once."""
+        queued, held, self.queued, self.held = self.queued, self.held, {}, {}
+        return queued, held
 
     def take_conversation(self) -> Conversation | None:
         """What was shown, only once; None if there is nothing that can be read."""
@@ -73,7 +68,8 @@ class Inherited:
     def give_up(self) -> None:
         """Nobody goes on with the conversation: what waits in it goes back to the person."""
         self.conversation = None
-        self.unsent += [*self.take_held().values(), *self.take_queued().values()]
+        queued, held = self.take_waiting()
+        self.unsent += [*held.values(), *queued.values()]
 
 
 def _draft(data: Mapping[str, Any]) -> Draft:

@@ -7,55 +7,55 @@ chat. When another client answers a permission, its diffs close.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any
 
+from ..backends.backend import needed
 from ..conversation.failures import AlreadyAnsweredError, ChatError
+from ..conversation.forms import Values
 from ..conversation.snapshot import Diff, Permission, PermissionOption, Snapshot, Tool
 from ..ids import WindowId
 from ..protocol import DiffAccepted, Notification
 from ..review.review import Request
 from ..review.reviews import Reviews
+from .connection import ChatConnection
 from .port import ChatScreen
 
 
-class AskingChat(Protocol):
-    """The chat that asks."""
+class PermissionAnswers:
+    """What the person answers to the permissions of one chat."""
 
-    @property
-    def window(self) -> WindowId:
-        """The window that it is in."""
-        ...
+    def __init__(self, connection: ChatConnection) -> None:
+        self._connection = connection
+        self._given: set[str] = set()
 
-    @property
-    def is_local(self) -> bool:
-        """Whether the daemon's files are this machine's."""
-        ...
-
-    @property
-    def agent(self) -> str:
-        """What the agent calls itself."""
-        ...
+    def has(self, permission: str) -> bool:
+        """Whether the person has answered a permission, which the agent may not know yet."""
+        return permission in self._given
 
     @property
     def can_be_edited(self) -> bool:
         """Whether an edited proposal is what is written."""
-        ...
+        return self._connection.has_client and self._connection.connected[0].edits is not None
 
-    def has_answered(self, permission: str) -> bool:
-        """Whether the answer to a permission was ours."""
-        ...
+    async def edited(self, diff: Diff, content: str) -> None:
+        """Tell the agent that the person has edited what it has proposed for a file."""
+        client, _ = self._connection.connected
+        path = self._connection.path_there(diff.path)
+        await needed(client.edits, client, "take an edited proposal").edited(path, diff.new, content)
 
-    async def edited(self, path: str, proposed: str, content: str) -> None:
-        """The person has edited a proposal before they allow it."""
-        ...
+    async def give(self, permission: str, option: str | None, answers: Values | None = None) -> None:
+        """Answer a permission with the id of an option; None for "cancelled".
 
-    def path(self, path: str) -> str:
-        """A path of the daemon's as an absolute one."""
-        ...
-
-    async def answer(self, permission: str, option: str | None) -> None:
-        """Vote with the id of an option; None for "cancelled"."""
-        ...
+        Raises:
+            ChatError: the daemon doesn't take the answer.
+        """
+        client, session = self._connection.connected
+        self._given.add(permission)
+        try:
+            await client.answer(session, permission, option, answers)
+        except ChatError:
+            self._given.discard(permission)
+            raise
 
 
 class Approvals:
@@ -63,16 +63,19 @@ class Approvals:
 
     def __init__(
         self,
-        chat: AskingChat,
+        window: WindowId,
         editor: ChatScreen,
         reviews: Reviews,
+        connection: ChatConnection,
         background: Callable[[Coroutine[Any, Any, object]], object],
         changed: Callable[[], object],
     ) -> None:
         """`changed` is called when the number of questions that wait has changed."""
-        self.chat = chat
+        self.window = window
         self.editor = editor
         self.reviews = reviews
+        self.connection = connection
+        self.answers = PermissionAnswers(connection)
         self.background = background
         self._changed = changed
         self._waiting: dict[str, _Approval] = {}
@@ -85,7 +88,7 @@ class Approvals:
             approval = self._waiting.pop(identifier)
             approval.withdraw()
             if message := self._how(_answered(snapshot, identifier), approval.permission):
-                self.editor.mention(message, self.chat.window)
+                self.editor.mention(message, self.window)
         for identifier, permission in asked.items():
             if identifier not in self._waiting:
                 approval = self._waiting[identifier] = _Approval(self, permission)
@@ -96,7 +99,7 @@ class Approvals:
     @property
     def shows_diffs(self) -> bool:
         """Whether the person wants diffs."""
-        return self.reviews.settings_of(self.chat.window).show_diffs
+        return self.reviews.settings_of(self.window).show_diffs
 
     @property
     def questions(self) -> int:
@@ -117,7 +120,7 @@ class Approvals:
 
     def _how(self, answered: Permission | None, asked: Permission) -> str:
         """How a permission was answered; empty if it was answered here."""
-        if self.chat.has_answered(asked.id):
+        if self.answers.has(asked.id):
             return ""
         if answered is None or answered.state == "open":
             return f"“{asked.title}” is not asked any more."
@@ -139,17 +142,12 @@ class _Approval:
         self._edited: dict[Diff, str] = {}
         """What the person has made of proposals that they have accepted."""
 
-    @property
-    def agent(self) -> str:
-        """What the agent calls itself."""
-        return self._approvals.chat.agent
-
     def show(self) -> None:
         """Open the diffs, if the person wants any."""
-        chat, reviews = self._approvals.chat, self._approvals.reviews
+        connection, answers = self._approvals.connection, self._approvals.answers
         if self._approvals.shows_diffs:
             self._edited.clear()
-            owners = [_Owner(self, chat.window, diff) for diff in self.permission.diffs]
+            owners = [_Owner(self, self._approvals, diff) for diff in self.permission.diffs]
             self._open = list(owners)
             self._has_diffs = bool(owners)
             for owner in owners:
@@ -158,13 +156,13 @@ class _Approval:
                 # Two edits of one file would be two texts for it.
                 is_alone = sum(each.path == owner.diff.path for each in self.permission.diffs) == 1
                 is_part = owner.diff.is_part
-                is_editable = is_alone and chat.can_be_edited and not is_part
-                request = Request(owner.diff.old, chat.is_local, is_editable, is_part)
-                reviews.open(owner, chat.path(owner.diff.path), owner.diff.new, request)
+                is_editable = is_alone and answers.can_be_edited and not is_part
+                request = Request(owner.diff.old, connection.locality.is_local, is_editable, is_part)
+                self._approvals.reviews.open(owner, connection.path_there(owner.diff.path), owner.diff.new, request)
 
     def is_question(self, shown: set[object]) -> bool:
         """Whether it waits without a diff; `shown` are the owners of the diffs on the screen."""
-        is_voted_on = self._has_diffs and self._approvals.chat.has_answered(self.permission.id)
+        is_voted_on = self._has_diffs and self._approvals.answers.has(self.permission.id)
         return not is_voted_on and shown.isdisjoint(self._open)
 
     def withdraw(self) -> None:
@@ -193,17 +191,17 @@ class _Approval:
         try:
             if accepted and option is None:
                 names = ", ".join(f"“{each.name}”" for each in permission.options)
-                approvals.editor.say(f"Answer in the chat: it offers {names}.", approvals.chat.window)
+                approvals.editor.say(f"Answer in the chat: it offers {names}.", approvals.window)
             else:
                 for diff, content in self._edited.items() if accepted else ():
-                    await approvals.chat.edited(approvals.chat.path(diff.path), diff.new, content)
-                await approvals.chat.answer(permission.id, option.id if option else None)
+                    await approvals.answers.edited(diff, content)
+                await approvals.answers.give(permission.id, option.id if option else None)
                 return
         except AlreadyAnsweredError as error:
-            approvals.editor.mention(str(error), approvals.chat.window)
+            approvals.editor.mention(str(error), approvals.window)
             return
         except ChatError as error:
-            approvals.editor.say(f"Your answer could not be sent. {error}", approvals.chat.window)
+            approvals.editor.say(f"Your answer could not be sent. {error}", approvals.window)
         # It is still asked.
         if approvals.waits(permission.id):
             self.show()
@@ -214,20 +212,20 @@ class _Owner:
 
     is_model = False
 
-    def __init__(self, approval: _Approval, window: WindowId, diff: Diff) -> None:
+    def __init__(self, approval: _Approval, approvals: Approvals, diff: Diff) -> None:
         self.diff = diff
         self._approval = approval
-        self._window = window
+        self._approvals = approvals
 
     @property
     def window(self) -> WindowId:
         """The window that the chat is in."""
-        return self._window
+        return self._approvals.window
 
     @property
     def cli(self) -> str:
         """The name of the agent, for messages."""
-        return self._approval.agent
+        return self._approvals.connection.locality.agent
 
     def left(self) -> dict[str, Any]:
         """Nothing: the chat asks again after a reload, and goes on with the review then."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import replace
+from typing import Any
 
 from ..backends.backend import needed
 from ..backends.connector import Connector
@@ -40,7 +41,11 @@ class Renderer:
         connection: ChatConnection,
         outbox: Outbox,
         approvals: Approvals,
+        background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
+        looked: Callable[[Snapshot], object],
+        gone: Callable[[], object],
     ) -> None:
+        """`looked` is called with each snapshot before it is shown, `gone` once the editor has no view for the chat."""
         self._id = chat_id
         self._window = window
         self._editor = editor
@@ -48,28 +53,51 @@ class Renderer:
         self._connection = connection
         self._outbox = outbox
         self._approvals = approvals
-        self.written: tuple[str, int] | None = None
+        self._background = background
+        self._looked = looked
+        self._gone = gone
+        self._showing: asyncio.Task[object] | None = None
+        self._fetching: asyncio.Task[object] | None = None
+        self._written: tuple[str, int] = "", 0
         """A turn that has ended, and how many files were found to be changed in it. The tools tell less than that."""
 
-    async def run(self, conversation: Conversation, looked: Callable[[Snapshot], object]) -> bool:
-        """Show a conversation until cancelled. Returns False when the editor doesn't show the chat any more.
+    def begin(self) -> None:
+        """Show the whole conversation anew, and what comes."""
+        self.stop()
+        self._showing = self._background(self._run(self._connection.conversation))
 
-        `looked` is called with each snapshot before it is shown.
-        """
+    def stop(self) -> None:
+        """Show nothing more."""
+        if self._showing:
+            self._showing.cancel()
+            self._showing = None
+
+    def show_earlier(self) -> None:
+        """Show a page of the turns before the first one that is shown."""
+        conversation = self._connection.conversation
+        if not (self._fetching and not self._fetching.done()) and not conversation.show_earlier():
+            self._fetching = self._background(self._fetch_earlier(conversation))
+
+    def turn_written(self, turn: str, files: int) -> None:
+        """So many files were found to be changed in a turn that has ended."""
+        self._written = turn, files
+        self._connection.conversation.changed.set()
+
+    async def _run(self, conversation: Conversation) -> None:
         conversation.hide_earlier()
         transcript = Transcript()
         transcript.own_clients = self._connector.daemons.own_clients
         async for snapshot in snapshots(conversation):
             try:
-                looked(snapshot)
+                self._looked(snapshot)
             except Exception:
                 logger.exception("What a chat asks could not be looked after")
             transcript.shows_diffs = self._approvals.shows_diffs
             if not await self._shown(transcript, snapshot, conversation):
-                return False
-        return True
+                asyncio.get_running_loop().call_soon(self._gone)
+                return
 
-    async def fetch_earlier(self, conversation: Conversation) -> None:
+    async def _fetch_earlier(self, conversation: Conversation) -> None:
         """Put the page before the first turn that is known into a conversation; say what goes wrong."""
         try:
             client, session = self._connection.connected
@@ -105,8 +133,9 @@ class Renderer:
 
     async def _render(self, transcript: Transcript, snapshot: Snapshot) -> Render:
         """The text of a snapshot; that of many turns is made on another thread, so that the loop isn't held up."""
-        if self.written and (turns := snapshot.order) and turns[-1] == self.written[0] and not snapshot.status.running:
-            snapshot = replace(snapshot, status=replace(snapshot.status, changed=self.written[1]))
+        turn, files = self._written
+        if turn in snapshot.order[-1:] and not snapshot.status.running:
+            snapshot = replace(snapshot, status=replace(snapshot.status, changed=files))
         about = snapshot, self._connector.locality, self._connection.session, self._outbox.unsent
         if len(snapshot.changed) > MANY:
             render = await asyncio.to_thread(transcript.update, *about)

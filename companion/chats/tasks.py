@@ -7,11 +7,12 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import cast
 
 from ..backends.backend import needed
+from ..backends.wire import as_object
 from ..conversation.failures import ChatError
-from ..conversation.snapshot import Task
+from ..conversation.task import Task
 from ..ids import ChatId
 from .chat import Chat
 from .registry import REACH_LIMIT, Registry
@@ -104,11 +105,11 @@ def _said(record: str) -> str | None:
         fields: object = json.loads(record)
     except (ValueError, RecursionError):
         return None
-    message = _object(_object(fields).get("message"))
+    message = as_object(as_object(fields).get("message"))
     parts: object = message.get("parts")
     words: list[str] = []
     for part in cast("list[object]", parts) if isinstance(parts, list) else []:
-        text, call = _object(part).get("text"), _object(_object(part).get("functionCall")).get("name")
+        text, call = as_object(part).get("text"), as_object(as_object(part).get("functionCall")).get("name")
         if isinstance(text, str) and text.strip():
             words.append(_clean_lines(text))
         elif isinstance(call, str):
@@ -119,7 +120,3 @@ def _said(record: str) -> str | None:
 def _clean_lines(text: str) -> str:
     """A text without control characters, line by line."""
     return "\n".join(map(clean, text.strip().splitlines()))
-
-
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

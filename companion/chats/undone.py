@@ -25,18 +25,18 @@ class UndoneChanges(Protocol):
 class UndoneNews:
     """The lines for the agents of one window's chats, if the person wants them to know."""
 
-    def __init__(self, changes: UndoneChanges | None, window: WindowId, is_wanted: Callable[[], bool]) -> None:
+    def __init__(self, changes: UndoneChanges, window: WindowId, is_wanted: Callable[[], bool]) -> None:
         self._changes = changes
         self._window = window
         self._is_wanted = is_wanted
 
     async def lines(self) -> list[str]:
         """What goes with a prompt that is sent now."""
-        return await self._changes.undone_since(self._window) if self._changes and self._is_wanted() else []
+        return await self._changes.undone_since(self._window) if self._is_wanted() else []
 
     async def told(self, lines: Sequence[str]) -> None:
         """A prompt with these lines was sent."""
-        if self._changes and lines:
+        if lines:
             await self._changes.told(self._window, lines)
 
 

@@ -12,8 +12,9 @@ from .changed import changed_files
 from .events import Envelope
 from .history import MOST_TURNS, Earlier, EventCursor, Oldest, Replay
 from .reducer import Reducer
-from .snapshot import Choices, Command, ConnectionStatus, ContextWindow, Queued, Snapshot, Status, Task, Turn
+from .snapshot import Choices, Command, ConnectionStatus, ContextWindow, Queued, Snapshot, Status, Turn
 from .state import START, State
+from .task import Task
 from .turns import TurnBuilder
 
 UNTOLD = "The agent goes on with this conversation, but doesn't tell what was said in it."
@@ -27,9 +28,9 @@ class Conversation:
         self.cursor: EventCursor | None = None
         """Where the events continue; None until that is known."""
         self.rebuilds = 0
+        """How often it was rebuilt."""
         self.replaced: list[Queued] = []
         """The prompts that were there before the last rebuild."""
-        """How often it was rebuilt."""
         self._state = State()
         self._reducer = Reducer(self._state)
         self._before: Earlier | None = None
@@ -38,11 +39,6 @@ class Conversation:
         """Whether the agent has something before that."""
 
     # Looking
-
-    @property
-    def revision(self) -> int:
-        """Grows with every change."""
-        return self._state.revision
 
     @property
     def changed(self) -> asyncio.Event:
@@ -99,7 +95,7 @@ class Conversation:
         changed = tuple(self._state.turns[key].show() for key in self._state.dirty if key in visible)
         self._state.dirty.clear()
         self._state.changed.clear()
-        return Snapshot(self._state.revision, shown, changed, self.status)
+        return Snapshot(shown, changed, self.status)
 
     def look_at_all(self) -> Snapshot:
         """A snapshot with every turn that isn't hidden."""

@@ -19,6 +19,12 @@ logger = logging.getLogger(__name__)
 LONGEST_NOTICE = 300
 """Characters of a message of its own that is shown as a line of the chat."""
 
+_SPEAKERS: Mapping[type[events.MessageChunk], Speaker] = {
+    events.UserMessageChunk: "user",
+    events.AgentMessageChunk: "answer",
+    events.AgentThoughtChunk: "thought",
+}
+
 
 class Reducer:
     """Applies events to the state of a conversation."""
@@ -47,17 +53,8 @@ class Reducer:
 
     # Messages
 
-    def _user_chunk(self, envelope: Envelope, chunk: events.UserMessageChunk) -> None:
-        self._chunk(envelope, "user", chunk)
-
-    def _answer_chunk(self, envelope: Envelope, chunk: events.AgentMessageChunk) -> None:
-        self._chunk(envelope, "answer", chunk)
-
-    def _thought_chunk(self, envelope: Envelope, chunk: events.AgentThoughtChunk) -> None:
-        self._chunk(envelope, "thought", chunk)
-
-    def _chunk(self, envelope: Envelope, speaker: Speaker, chunk: events.MessageChunk) -> None:
-        turn_for, parent = self._state.turn_for, chunk.parent
+    def _chunk(self, envelope: Envelope, chunk: events.MessageChunk) -> None:
+        turn_for, parent, speaker = self._state.turn_for, chunk.parent, _SPEAKERS[type(chunk)]
         if chunk.usage:
             turn_for(envelope).has_used_model = True
         match chunk.content:
@@ -212,9 +209,7 @@ class Reducer:
         """The event is for the connection, or of no interest."""
 
     _REDUCERS: ClassVar[Mapping[type[object], Callable[..., None]]] = {
-        events.UserMessageChunk: _user_chunk,
-        events.AgentMessageChunk: _answer_chunk,
-        events.AgentThoughtChunk: _thought_chunk,
+        **dict.fromkeys(_SPEAKERS, _chunk),
         events.ShellOutput: _shell_output,
         events.MessagesInjected: _injected,
         events.Announcement: _announced,

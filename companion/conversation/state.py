@@ -23,8 +23,6 @@ class State:
     def __init__(self) -> None:
         self.changed = asyncio.Event()
         """Set by a change, and cleared by a look."""
-        self.revision = 0
-        """Grows with every change."""
         self.turns: dict[str, TurnBuilder] = {}
         """In order, by their keys."""
         self.hidden = 0
@@ -121,5 +119,4 @@ class State:
 
     def mark_changed(self) -> None:
         """Something has changed."""
-        self.revision += 1
         self.changed.set()

@@ -18,7 +18,7 @@ import tarfile
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO, Literal
@@ -285,13 +285,13 @@ def _looked_at(members: Sequence[_Member]) -> dict[tuple[str, ...], _Member]:
             continue
         if not key or key in files or key in links:
             raise ArchiveError(f"it has {_quoted('/'.join(member.name))} twice")
+        source = member
         if member.kind == "same":
-            source = files.get(_key(_name(member.target)))
-            if source is None:
+            if (key_of_file := _key(_name(member.target))) not in files:
                 raise ArchiveError(f"{_quoted('/'.join(member.name))} is a link to what isn't there")
-            total += source.size
-        (links if member.kind == "link" else files)[key] = _resolved(member, files)
-        total += member.size
+            source = files[key_of_file]
+        (links if member.kind == "link" else files)[key] = source
+        total += source.size
         if total > MOST_BYTES:
             raise ArchiveError(f"it would unpack to more than {MOST_BYTES // 1024**3} GB")
     for key, member in [*files.items(), *links.items(), *((folder, None) for folder in folders)]:
@@ -301,11 +301,6 @@ def _looked_at(members: Sequence[_Member]) -> dict[tuple[str, ...], _Member]:
             raise ArchiveError(f"{_quoted('/'.join(key))} is in a file or behind a link")
     _follow(links)
     return files
-
-
-def _resolved(member: _Member, files: dict[tuple[str, ...], _Member]) -> _Member:
-    """A file; for another name of one, that file."""
-    return files[_key(_name(member.target))] if member.kind == "same" else member
 
 
 def _follow(links: dict[tuple[str, ...], _Member]) -> None:
@@ -355,17 +350,12 @@ def _key(name: Sequence[str]) -> tuple[str, ...]:
 def _copy(read: Callable[[int], bytes], to: BinaryIO, limit: int) -> int:
     """Copy at most `limit` bytes. Returns how many they were. Raises ArchiveError if there are more."""
     size = 0
-    for piece in _pieces(read):
+    while piece := read(_PIECE):
         size += len(piece)
         if size > limit:
             raise ArchiveError("it unpacks to more than it says, or than may be")
         to.write(piece)
     return size
-
-
-def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    while piece := read(_PIECE):
-        yield piece
 
 
 def _is_inside(path: str, folder: str) -> bool:

@@ -42,15 +42,23 @@ def fetch(url: str, limit: int, seconds: float, to: BinaryIO, progress: Progress
     Raises:
         DownloadError: it can't be had, or is too large.
     """
-    host = urlsplit(url).hostname or ""
+    host, end = urlsplit(url).hostname or "", time.monotonic() + seconds
+    digest, size = hashlib.sha256(), 0
     if not is_address(url):
         raise DownloadError(host, "the address doesn't begin with https://")
     try:
         with _open(url) as answer:
             whole = int(answer.headers.get("Content-Length") or 0)
-            size, digest = _read(
-                answer, to, _Limits(host, limit, seconds), lambda done: progress and progress(done, whole)
-            )
+            while piece := answer.read1(_PIECE):
+                size += len(piece)
+                if size > limit:
+                    raise DownloadError(host, f"it sends more than {limit // 1024**2} MB")
+                if time.monotonic() > end:
+                    raise DownloadError(host, f"it wasn't finished after {seconds:.0f} s")
+                digest.update(piece)
+                to.write(piece)
+                if progress:
+                    progress(size, whole)
     except urllib.error.HTTPError as error:
         error.close()
         raise DownloadError(host, f"it answers {error.code}") from None
@@ -60,36 +68,7 @@ def fetch(url: str, limit: int, seconds: float, to: BinaryIO, progress: Progress
         raise DownloadError(host, _plain(error)) from None
     if size < whole:
         raise DownloadError(host, "the connection was closed before the end")
-    return digest
-
-
-class _Limits:
-    """How much may come, and for how long."""
-
-    def __init__(self, host: str, size: int, seconds: float) -> None:
-        self._host = host
-        self._size = size
-        self._seconds = seconds
-        self._end = time.monotonic() + seconds
-
-    def check(self, size: int) -> None:
-        """Raise DownloadError if this is too much, or too late."""
-        if size > self._size:
-            raise DownloadError(self._host, f"it sends more than {self._size // 1024**2} MB")
-        if time.monotonic() > self._end:
-            raise DownloadError(self._host, f"it wasn't finished after {self._seconds:.0f} s")
-
-
-def _read(answer: Any, to: BinaryIO, limits: _Limits, progress: Callable[[int], object]) -> tuple[int, str]:
-    """Copy an answer. Returns its size and its SHA-256."""
-    digest, size = hashlib.sha256(), 0
-    while piece := answer.read1(_PIECE):
-        size += len(piece)
-        limits.check(size)
-        digest.update(piece)
-        to.write(piece)
-        progress(size)
-    return size, digest.hexdigest()
+    return digest.hexdigest()
 
 
 def check(sha256: str, found: str) -> None:

@@ -177,7 +177,7 @@ def _archive(fields: Mapping[str, Any]) -> ArchiveSource | None:
 
 def _program(value: object) -> str | None:
     """The path of a program inside its archive."""
-    if not isinstance(value, str) or not _is_visible(value) or len(value) > _LONGEST:
+    if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST:
         return None
     names = [name for name in value.replace("\\", "/").split("/") if name != "."]
     if not names or any(name in {"", ".."} or ":" in name for name in names):
@@ -195,7 +195,7 @@ def _command(fields: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]
     texts = [*words, *variables.values()]
     if max(len(words), len(variables)) > MOST_WORDS or not all(map(_VARIABLE.fullmatch, variables)):
         return None
-    if not all(isinstance(text, str) and _is_visible(text) and len(text) <= _LONGEST for text in texts):
+    if not all(isinstance(text, str) and text.isprintable() and len(text) <= _LONGEST for text in texts):
         return None
     return tuple(map(str, words)), {name: str(value) for name, value in variables.items()}
 
@@ -219,10 +219,6 @@ def _shown(value: object) -> str:
     """A text to be read: one line, without characters that can't be seen."""
     text = value if isinstance(value, str) else ""
     return "".join(each for each in " ".join(text.split()) if each.isprintable())[:SHOWN]
-
-
-def _is_visible(text: str) -> bool:
-    return text.isprintable()
 
 
 def _object(value: object) -> Mapping[str, Any]:

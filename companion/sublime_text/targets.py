@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sublime
 
+from .calls import OffThread
+from .panels import say
 from .windows import is_code
 
 
@@ -54,7 +56,23 @@ class Menu:
         return [path] if path else []
 
 
-def missing(paths: Sequence[str]) -> str | None:
-    """A sentence about the first path that is no longer on the disk; None if all are there. It looks at the disk."""
-    gone = next((path for path in paths if not os.path.exists(path)), None)
-    return f"{gone} no longer exists." if gone else None
+def if_there(
+    off_thread: OffThread, window: sublime.Window, paths: Sequence[str], then: Callable[[Collection[str]], object]
+) -> None:
+    """Go on if these paths are on the disk, which may be slow; otherwise say which is gone.
+
+    `then` gets those that are folders.
+    """
+
+    def look() -> tuple[str | None, Collection[str]]:
+        gone = next((path for path in paths if not os.path.exists(path)), None)
+        return gone, [path for path in paths if os.path.isdir(path)]
+
+    def looked(found: tuple[str | None, Collection[str]]) -> None:
+        gone, folders = found
+        if gone:
+            say(window, f"{gone} no longer exists.")
+        else:
+            then(folders)
+
+    off_thread(look, looked)

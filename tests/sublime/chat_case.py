@@ -131,7 +131,7 @@ class ChatCase(CompanionCase):
         status = {"connection": values.ConnectionStatus("live"), **status}
         if replaces_all:
             self.transcript.reset()
-        view = values.Snapshot(1, tuple(turn.key for turn in turns), turns, values.Status(**status))
+        view = values.Snapshot(tuple(turn.key for turn in turns), turns, values.Status(**status))
         render = self.transcript.update(view, self.locality(), session)
         if chosen_mode:
             render = replace(render, chosen={"session": session, "mode": chosen_mode})

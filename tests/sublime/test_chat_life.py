@@ -186,7 +186,7 @@ class TestView(ChatCase):
         self.adapter.chats.close_all()
         self.adapter.chats.adopt_visible()
         later = self.transcript.update(
-            self.view_values.Snapshot(2, (), (), self.view_values.Status()), self.locality(), "session-1"
+            self.view_values.Snapshot((), (), self.view_values.Status()), self.locality(), "session-1"
         )
         self.assertFalse(later.replaces_all)
         self.assertTrue(self.adapter.chats.show(self.chat.id, later))

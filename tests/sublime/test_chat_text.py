@@ -29,7 +29,7 @@ class TestTranscript(ChatCase):
 
     def test_what_the_companion_shows_comes_to_the_screen(self) -> Steps:
         render = self.transcript.update(
-            self.view_values.Snapshot(1, (), (), self.view_values.Status(title="About cats")), self.locality()
+            self.view_values.Snapshot((), (), self.view_values.Status(title="About cats")), self.locality()
         )
         shown: list[bool] = []
 
@@ -205,9 +205,8 @@ class TestTime(ChatCase):
             message = self.message(text)
             values = self.view_values
             turn = values.Turn("turn", "running", (message,))
-            look = values.Snapshot(
-                at, ("turn",), (turn,), values.Status(values.ConnectionStatus("live"), running="turn")
-            )
+            status = values.Status(values.ConnectionStatus("live"), running="turn")
+            look = values.Snapshot(("turn",), (turn,), status)
             render = self.transcript.update(look, self.locality(), "session-1")
             begin = time.thread_time()
             self.adapter.chats.show(self.chat.id, render)
@@ -228,7 +227,7 @@ class TestTime(ChatCase):
             text += f"chunk {at} "
             items = (*above, self.message(text))
             turn = self.view_values.Turn("turn", "running", items)
-            look = self.view_values.Snapshot(at, ("turn",), (turn,), self.chat.render.status)
+            look = self.view_values.Snapshot(("turn",), (turn,), self.chat.render.status)
             render = self.transcript.update(look, self.locality(), "session-1")
             begin = time.thread_time()
             self.adapter.chats.show(self.chat.id, render)

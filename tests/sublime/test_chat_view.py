@@ -373,7 +373,7 @@ class TestEarlier(ChatCase):
             turns[-1] = replace(last, items=(*last.items[:-1], self.message(last.items[-1].text + more)))
         order = tuple(turn.key for turn in turns)
         status = values.Status(connection=values.ConnectionStatus("live"), has_earlier=has_earlier)
-        render = self.transcript.update(values.Snapshot(1, order, tuple(turns), status), self.locality(), "session-1")
+        render = self.transcript.update(values.Snapshot(order, tuple(turns), status), self.locality(), "session-1")
         self.assertTrue(self.adapter.chats.show(self.chat.id, render))
         return render
 
@@ -421,7 +421,7 @@ class TestEarlier(ChatCase):
         status = values.Status(connection=values.ConnectionStatus("live"))
         for first in (149, 140, 60, 59, 0):
             order = tuple(turn.key for turn in turns[first:])
-            snapshot = values.Snapshot(1, order, tuple(turns[first:]), status)
+            snapshot = values.Snapshot(order, tuple(turns[first:]), status)
             self.assertTrue(
                 self.adapter.chats.show(self.chat.id, self.transcript.update(snapshot, self.locality(), "s"))
             )

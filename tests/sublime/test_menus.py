@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
+import threading
+import traceback
 from typing import Any
+from unittest.mock import patch
 
 import sublime
 
@@ -49,16 +53,15 @@ class TestMenus(TerminalCase):
         (self.folder / "lib").mkdir()
         yield from self.run_cli()
         self.run_command("send", paths=[str(self.file), str(self.folder / "lib")])
-        self.assertEqual(self.texts(), ["@app.py @lib "])
         self.run_command("send", files=[str(self.file)], dirs=[str(self.folder / "lib")])
-        self.assertEqual(self.texts()[1], "@app.py @lib ")
+        yield lambda: self.texts() == ["@app.py @lib "] * 2
 
     def test_a_tab_that_is_not_the_active_one_is_sent(self) -> Steps:
         yield from self.open_view("other.py")
         yield from self.run_cli()
         group, index = self.window.get_view_index(self.view)
         self.run_command("send", group=group, index=index)
-        self.assertEqual(self.texts(), ["@app.py "])
+        yield lambda: self.texts() == ["@app.py "]
         self.run_command("send", group=0, index=99)
         self.assertTrue(self.screen.said("This tab has no file yet"))
 
@@ -84,6 +87,27 @@ class TestMenus(TerminalCase):
             self.run_command(name, paths=[gone], **args)
             yield lambda: self.screen.said(f"{gone} no longer exists.")
         self.assertEqual((self.texts(), len(self.terminus.opened)), ([], 1))
+
+    def test_the_editor_does_not_wait_for_the_disk_of_what_a_menu_was_opened_on(self) -> Steps:
+        """It may be a drive that hangs."""
+        yield from self.run_cli()
+        there = self.folder / "on a drive"
+        there.mkdir()
+        on_the_ui_thread: list[str] = []
+        stat = os.stat
+
+        def looked(path: Any, *args: Any, **options: Any) -> os.stat_result:
+            if path == str(there) and threading.current_thread() is ui_thread:
+                on_the_ui_thread.append("".join(traceback.format_stack(limit=8)))
+            return stat(path, *args, **options)
+
+        ui_thread = threading.current_thread()
+        with patch.object(os, "stat", looked):
+            self.run_command("send", paths=[str(there)])
+            yield self.texts
+            self.run_command("run", cli="gemini", paths=[str(there)])
+            yield lambda: len(self.terminus.opened) == 2
+        self.assertEqual(on_the_ui_thread, [])
 
     def test_menus_hide_what_cannot_work(self) -> Steps:
         send, run, add = map(self.command, ("Send", "Run", "ChatAdd"))

@@ -19,6 +19,7 @@ from .cli import discovery_file
 from .companion_case import CompanionCase, Steps, loaded
 from .terminal_case import ON_WINDOWS, SETTINGS, TerminalCase, Terminus
 
+PREFERENCES = "Preferences.sublime-settings"
 SINGLE = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
 ROWS: sublime_types.WindowLayout = {
     "cols": [0.0, 1.0],
@@ -271,7 +272,7 @@ class TestRunAgain(TerminalCase):
 
 
 class TestWithoutTerminus(CompanionCase):
-    """The package Terminus is missing."""
+    """The package Terminus is missing or disabled."""
 
     def setUp(self) -> Steps:
         yield from super().setUp()
@@ -304,9 +305,18 @@ class TestWithoutTerminus(CompanionCase):
         self.assertTrue(self.screen.said("Package Control, which installs it, is missing, too"), self.screen.messages)
         self.assertEqual(self.installed, [])
 
+    def test_a_disabled_package_control_is_enabled(self) -> Steps:
+        self.has_package_control(there=False)
+        preferences = self.disable("Package Control")
+        with patch.object(sublime, "find_resources", lambda _: []):
+            self.window.run_command("qwen_companion_run", {"cli": "qwen"})
+        self.assertTrue(self.screen.said("Package Control, which installs it, is disabled, too"))
+        self.screen.pick("Enable Package Control")
+        yield lambda: preferences.get("ignored_packages") == []
+
     def test_an_installation_that_does_not_come_is_told(self) -> Steps:
-        for limit, value in (("INSTALL_STEP", 1), ("INSTALL_LOOKS", 2)):
-            self.set_limit("sublime_text.terminal.commands", limit, value)
+        for limit, value in (("STEP", 1), ("INSTALL_LOOKS", 2)):
+            self.set_limit("sublime_text.terminal.terminus", limit, value)
         with (
             patch.object(sublime, "find_resources", lambda _: []),
             patch.object(sublime, "ok_cancel_dialog", lambda *_: True),
@@ -325,6 +335,38 @@ class TestWithoutTerminus(CompanionCase):
         yield lambda: len(self.screen.panels) == 2
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["sh, bash, zsh", "fish", "PowerShell"])
 
+    def disable(self, *names: str) -> sublime.Settings:
+        """Have these packages disabled. Returns the editor's settings."""
+        preferences = sublime.load_settings(PREFERENCES)
+        before = preferences.get("ignored_packages")
+        self.addCleanup(lambda: (preferences.set("ignored_packages", before), sublime.save_settings(PREFERENCES)))
+        preferences.set("ignored_packages", list(names))
+        return preferences
+
+    def test_a_disabled_terminus_is_enabled_and_not_installed(self) -> Steps:
+        """To install it again would change nothing."""
+        for limit, value in (("STEP", 1), ("LOADING", 0)):
+            self.set_limit("sublime_text.terminal.terminus", limit, value)
+        preferences, terminus = self.disable("Terminus", "Vintage"), Terminus(self)
+        self.window.run_command("qwen_companion_run", {"cli": "qwen"})
+        self.assertTrue(self.screen.said("Terminus is disabled", "“Package Control: Enable Package”"))
+        self.assertFalse(self.screen.said("not installed"))
+        items, _ = self.screen.panels[-1]
+        self.assertEqual([item.trigger for item in items], ["Enable Terminus", "Copy Terminal Environment…"])
+        self.screen.pick("Enable Terminus")
+        yield lambda: terminus.opened
+        self.assertEqual((preferences.get("ignored_packages"), self.installed), (["Vintage"], []))
+
+    def test_a_disabled_terminus_that_is_not_there_is_offered_to_be_installed(self) -> Steps:
+        for limit, value in (("STEP", 1), ("ENABLE_LOOKS", 2)):
+            self.set_limit("sublime_text.terminal.terminus", limit, value)
+        self.disable("Terminus")
+        with patch.object(sublime, "find_resources", lambda _: []):
+            self.window.run_command("qwen_companion_run", {"cli": "qwen"})
+            self.screen.pick("Enable Terminus")
+            yield lambda: self.screen.said("Terminus is not installed")
+        self.assertEqual(self.screen.panels[-1][0][0].trigger, "Install Terminus…")
+
     def test_package_control_installs_it_after_one_question(self) -> Steps:
         asked: list[str] = []
         for answer in (False, True):
@@ -339,7 +381,7 @@ class TestWithoutTerminus(CompanionCase):
         self.assertEqual(len(asked), 2)
 
     def test_the_cli_runs_once_it_is_installed(self) -> Steps:
-        self.set_limit("sublime_text.terminal.commands", "LOADING", 0)
+        self.set_limit("sublime_text.terminal.terminus", "LOADING", 0)
         terminus = Terminus(self)
         terminus.is_there = False
         self.install = lambda _: sublime.set_timeout(lambda: setattr(terminus, "is_there", True), 100)
@@ -351,8 +393,8 @@ class TestWithoutTerminus(CompanionCase):
 
     def test_each_cli_runs_once_if_the_person_has_terminus_installed_several_times(self) -> Steps:
         """Nothing is to be seen yet, so they ask again, and for another CLI, too."""
-        for limit, value in (("INSTALL_STEP", 1), ("LOADING", 0)):
-            self.set_limit("sublime_text.terminal.commands", limit, value)
+        for limit, value in (("STEP", 1), ("LOADING", 0)):
+            self.set_limit("sublime_text.terminal.terminus", limit, value)
         terminus = Terminus(self)
         terminus.is_there = False
         with patch.object(sublime, "ok_cancel_dialog", lambda *_: True):

@@ -64,7 +64,7 @@ def transcript(*items: Item, agent: str = DAEMON_AGENT) -> tuple[str, list[tuple
         Turn("k1", "done", (Message("user", "q"), *items)),
         Turn("k2", "cancelled", (Message("user", "next"), *FOLLOWING, Message("answer", "said"), asking)),
     )
-    snapshot = Snapshot(1, ("k1", "k2"), turns, STATUS)
+    snapshot = Snapshot(("k1", "k2"), turns, STATUS)
     chat = Transcript()
     render = chat.update(snapshot, Locality("this computer", "/w", "1", agent=agent))
     # A block in a quote is for Markdown's own syntax to see.

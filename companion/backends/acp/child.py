@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
+import psutil
+
 from ...platforms import jobs, programs
 from ..starting import begun
 
@@ -119,11 +121,13 @@ class Child:
     """A process. Make one with `start` or `take_over`, and close or leave it."""
 
     def __init__(
-        self, process: Popen[bytes], unread: Sequence[bytes] = (b"", b""), code: Future[int] | None = None
+        self, process: Popen[bytes], started: float | None, unread: Sequence[bytes], code: Future[int]
     ) -> None:
-        """`code` gets what the process returns, if a thread waits for that already."""
+        """`code` gets what the process returns."""
         self._process = process
-        self._code = code or _waited(process)
+        self.started = started
+        """When it was made, as a Unix time in seconds; None if it had ended already."""
+        self._code = code
         self.output, self.errors = (Pipe(data) for data in unread)
         self.broken = asyncio.Event()
         """Set once it was to get something and has closed its input."""
@@ -197,11 +201,17 @@ class Child:
         self.errors.close()
         if self._input:
             self._input.close()
-        return {"process": self._process, "unread": (self.output.take(), self.errors.take()), "code": self._code}
+        return {
+            "process": self._process,
+            "started": self.started,
+            "unread": (self.output.take(), self.errors.take()),
+            "code": self._code,
+        }
 
     async def _is_sent(self) -> bool:
-        end = asyncio.get_running_loop().time() + LEAVE_LIMIT
-        while self.unsent and asyncio.get_running_loop().time() < end:  # noqa: ASYNC110 - nobody tells
+        clock = asyncio.get_running_loop().time
+        end = clock() + LEAVE_LIMIT
+        while self.unsent and clock() < end:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.005)
         return not self.unsent
 
@@ -251,19 +261,23 @@ async def start(
             bufsize=0,
         )
 
-    return await _connected(Child(await begun(begin, _end)))
+    process = await begun(begin, _end)
+    started = None
+    with contextlib.suppress(psutil.Error):
+        started = psutil.Process(process.pid).create_time()
+    return await _connected(Child(process, started, (b"", b""), _waited(process)))
 
 
 async def take_over(left: Mapping[str, Any]) -> Child:
     """A process that `Child.leave` has left."""
-    return await _connected(Child(left["process"], left["unread"], left["code"]))
+    return await _connected(Child(left["process"], left["started"], left["unread"], left["code"]))
 
 
-def close_left(left: Mapping[str, Any]) -> int:
-    """Close the pipes of a process that nobody takes over. Returns its number. From any thread."""
+def close_left(left: Mapping[str, Any]) -> tuple[int, float | None]:
+    """Close the pipes of a process that nobody takes over. Returns its number and its start. From any thread."""
     process: Popen[bytes] = left["process"]
     _close_pipes(process)
-    return process.pid
+    return process.pid, left["started"]
 
 
 def _close_pipes(process: Popen[bytes]) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from ...agents import AgentCommand
 from ...clis.environment import LoginEnvironment
@@ -230,7 +230,7 @@ class AgentClient:
 
     # Its session
 
-    async def create(self, folder: str, *, scope: Literal["single", "thread"] = "thread") -> AgentSession:
+    async def create(self, folder: str) -> AgentSession:
         """Begin a new session. No other client shares it."""
         return await self._session.create(folder)
 
@@ -374,7 +374,7 @@ class AgentClient:
             "peer": peer,
             "prompts": prompts,
             "process": left,
-            "agent": self.agent.model_dump(by_alias=True),
+            "agent": self.agent.model_dump(mode="json", by_alias=True),
             "command": (self._command.name, list(self._command.command)),
             "folder": self.folder,
             "is_cancelling": is_cancelling,

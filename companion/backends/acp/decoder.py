@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from ...conversation import events
 from ..updates import decode_count, decode_update
-from ..wire import as_object, read
+from ..wire import as_object, objects, read
 from . import extensions
 from .schema import OptionsUpdate, SessionSettings
 
@@ -58,7 +58,7 @@ def decode(update: Mapping[str, Any], output: Output, settings: SessionSettings)
 
 def terminals(call: Mapping[str, Any]) -> list[str]:
     """The ids of the terminals that a tool call shows."""
-    found = (part.get("terminalId") for part in _parts(call.get("content")) if part.get("type") == "terminal")
+    found = (part.get("terminalId") for part in objects(call.get("content")) if part.get("type") == "terminal")
     return [identifier for identifier in found if isinstance(identifier, str)]
 
 
@@ -75,7 +75,7 @@ def with_terminals(call: Mapping[str, Any], output: Output) -> Mapping[str, Any]
         return {name: value for name, value in call.items() if name != RUNNING}
     running = [name for name in named if (found := output(name)) and found.is_running]
     shown: list[Mapping[str, Any]] = []
-    for part in _parts(content):
+    for part in objects(content):
         if part.get("type") != "terminal":
             shown.append(part)
         elif found := output(str(part.get("terminalId"))):
@@ -99,8 +99,3 @@ def _plan(plan: object) -> events.Event:
     if isinstance(fields.get("entries"), list):
         return decode_update({"sessionUpdate": "plan", "entries": fields["entries"]})
     return events.Unsupported("a plan that is not a list")
-
-
-def _parts(content: object) -> list[Mapping[str, Any]]:
-    items = cast("list[object]", content) if isinstance(content, list) else []
-    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]

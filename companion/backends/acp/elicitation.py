@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, cast, get_args
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
@@ -17,14 +17,12 @@ from ...conversation.failures import ChatError
 from ...conversation.forms import FieldKind, Form, FormChoice, FormField, Value, Values, is_finite
 from ...conversation.snapshot import PermissionOption
 from ...web import host_of
-from ..wire import as_object
+from ..wire import as_list, as_object, objects, texts
 
 ACCEPT, DECLINE = "accept", "decline"
 CANCELLED: Mapping[str, Any] = {"action": "cancel"}
 _DECLINE = PermissionOption(DECLINE, "Decline", "reject_once")
-_KINDS: Mapping[str, FieldKind] = {
-    "string": "string", "number": "number", "integer": "integer", "boolean": "boolean", "array": "array",
-}  # fmt: skip
+_KINDS: Mapping[object, FieldKind] = {kind: kind for kind in get_args(FieldKind)}
 _LIMITS: Mapping[str, tuple[str, str]] = {
     "string": ("minLength", "maxLength"),
     "array": ("minItems", "maxItems"),
@@ -100,8 +98,7 @@ def encode_answer(elicitation: Elicitation, option: str | None, values: Values) 
 
 def _form(schema: Mapping[str, Any]) -> Form:
     properties = as_object(schema.get("properties"))
-    given = schema.get("required")
-    required = cast("list[object]", given) if isinstance(given, list) else []
+    required = texts(schema.get("required"))
     fields: list[FormField] = []
     unknown: list[str] = []
     for name, described in properties.items():
@@ -110,7 +107,7 @@ def _form(schema: Mapping[str, Any]) -> Form:
             fields.append(field)
         elif name in required:
             unknown.append(name)
-    unknown += [name for name in required if isinstance(name, str) and name not in properties]
+    unknown += [name for name in required if name not in properties]
     return Form(tuple(fields), unknown=tuple(unknown))
 
 
@@ -144,7 +141,7 @@ def _kind(schema: Mapping[str, Any]) -> FieldKind | None:
     if kind is None and _choices(schema):
         return "string"
     if isinstance(kind, list):
-        named = [each for each in cast("list[object]", kind) if each != "null"]
+        named = [each for each in as_list(schema.get("type")) if each != "null"]
         kind = named[0] if len(named) == 1 else None
     return _KINDS.get(kind) if isinstance(kind, str) else None
 
@@ -152,16 +149,14 @@ def _kind(schema: Mapping[str, Any]) -> FieldKind | None:
 def _choices(schema: Mapping[str, Any]) -> tuple[FormChoice, ...]:
     """The values that a schema offers, with their titles."""
     for name in ("oneOf", "anyOf"):
-        offered = [as_object(each) for each in _list(schema.get(name))]
         found = [
             FormChoice(each["const"], _text(each, "title") or each["const"], _text(each, "description"))
-            for each in offered
+            for each in objects(schema.get(name))
             if isinstance(each.get("const"), str)
         ]
         if found:
             return tuple(found)
-    values = [each for each in _list(schema.get("enum")) if isinstance(each, str)]
-    names = _list(schema.get("enumNames"))
+    values, names = texts(schema.get("enum")), as_list(schema.get("enumNames"))
     return tuple(
         FormChoice(value, name if at < len(names) and isinstance(name := names[at], str) else value)
         for at, value in enumerate(values)
@@ -179,7 +174,7 @@ def _default(kind: FieldKind, value: object, choices: Sequence[FormChoice]) -> V
         case "string", str() if not known or value in known:
             return value
         case "array", list():
-            return tuple(each for each in _list(cast("object", value)) if isinstance(each, str) and each in known)
+            return tuple(each for each in texts(cast("object", value)) if each in known)
         case _:
             return None
 
@@ -205,7 +200,3 @@ def _limit(value: object) -> float | None:
 def _text(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
     return value if isinstance(value, str) else ""
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []

@@ -9,8 +9,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..wire import as_object
-from .schema import Agent, AuthMethod, texts
+from ..wire import as_object, texts
+from .schema import Agent, AuthMethod
 
 DRAIN = "craft/drainMidTurnQueue"
 """Qwen Code asks between two steps of a turn for messages that the person has sent into it."""

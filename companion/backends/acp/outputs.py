@@ -23,7 +23,7 @@ class Outputs:
     def __init__(self, output: decoder.Output, publish: Callable[[events.Event], object]) -> None:
         self._output = output
         self._publish = publish
-        self._shown_in: dict[str, dict[str, Any]] = {}
+        self.shown_in: dict[str, dict[str, Any]] = {}
         """By terminal: the id and the content of the tool call that shows it."""
         self._fresh: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -33,20 +33,20 @@ class Outputs:
         call, shown = update.get("toolCallId"), decoder.terminals(update)
         if "content" in update:
             # The content that the agent has put in the place of a terminal stays.
-            for terminal in [each for each, by in self._shown_in.items() if by.get("toolCallId") == call]:
+            for terminal in [each for each, by in self.shown_in.items() if by.get("toolCallId") == call]:
                 if terminal not in shown:
                     self._forget(terminal)
         for terminal in shown:
-            self._shown_in[terminal] = {"toolCallId": call, "content": update.get("content")}
+            self.shown_in[terminal] = {"toolCallId": call, "content": update.get("content")}
         if is_over(update):
-            for by in self._shown_in.values():
+            for by in self.shown_in.values():
                 if by.get("toolCallId") == call:
                     by[_IS_OVER] = True
             self._prune()
 
     def printed(self, terminal: str) -> None:
         """A terminal has printed something, or has ended. It is shown soon."""
-        if terminal in self._shown_in:
+        if terminal in self.shown_in:
             self._fresh.add(terminal)
             if self._timer is None:
                 self._timer = asyncio.get_running_loop().call_later(QUIET, self.show)
@@ -56,25 +56,20 @@ class Outputs:
         self.close()
         fresh, self._fresh = self._fresh, set()
         for terminal in fresh:
-            self._publish(decoder.decode_printed(self._shown_in[terminal], self._output))
+            self._publish(decoder.decode_printed(self.shown_in[terminal], self._output))
         self._prune()
 
     def _prune(self) -> None:
         """Forget the terminals that have ended and are shown by calls that are over."""
-        for terminal, by in list(self._shown_in.items()):
+        for terminal, by in list(self.shown_in.items()):
             if by.get(_IS_OVER) and terminal not in self._fresh:
                 printed = self._output(terminal)
                 if printed is None or not printed.is_running:
                     self._forget(terminal)
 
     def _forget(self, terminal: str) -> None:
-        del self._shown_in[terminal]
+        del self.shown_in[terminal]
         self._fresh.discard(terminal)
-
-    @property
-    def shown_in(self) -> dict[str, dict[str, Any]]:
-        """By terminal: the tool call that shows it, as the agent has told of it."""
-        return self._shown_in
 
     def close(self) -> None:
         """Show nothing more by itself."""

@@ -11,7 +11,7 @@ import logging
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..wire import as_object
 from .errors import (
@@ -42,6 +42,14 @@ _METHOD = re.compile(rb'"method"\s*:\s*"')
 Params = Mapping[str, Any]
 
 
+class _Call(NamedTuple):
+    """A request of ours that waits for its answer."""
+
+    number: int
+    method: str
+    answer: asyncio.Future[Any]
+
+
 class Peer:
     """One side of a connection.
 
@@ -67,9 +75,7 @@ class Peer:
         self._on_notification = on_notification
         self._on_junk = on_junk
         self._count = 0
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._methods: dict[int, str] = {}
-        """The methods of the calls that wait."""
+        self._waiting: dict[int, _Call] = {}
         self._abandoned = 0
         """Calls up to this number were made by another instance, which nobody waits for any more."""
         self._answering: dict[asyncio.Task[None], tuple[object, str, Params]] = {}
@@ -95,20 +101,19 @@ class Peer:
         if self._end:
             raise self._end
         self._count += 1
-        number = self._count
-        future = self._await(number, method)
-        self._send({"id": number, "method": method, "params": params})
-        return await self._answer_of(number, future, limit)
+        call = self._await(self._count, method)
+        self._send({"id": call.number, "method": method, "params": params})
+        return await self._answer_of(call, limit)
 
     def go_on(self, left: Mapping[str, Any], method: str) -> Awaitable[Mapping[str, Any]] | None:
         """Go on with what `leave` has left. Returns the answer to a call of a method that is still to come."""
         self._count = self._abandoned = left["count"]
         number = next((number for number, waits in left["calls"].items() if waits == method), None)
-        return None if number is None else self._answer_of(number, self._await(number, method), None)
+        return None if number is None else self._answer_of(self._await(number, method), None)
 
     def waits_for(self, method: str) -> bool:
         """Whether the answer to a call of a method hasn't come yet."""
-        return any(self._methods.get(number) == method for number, each in self._waiting.items() if not each.done())
+        return any(call.method == method and not call.answer.done() for call in self._waiting.values())
 
     def repeat(self, left: Mapping[str, Any]) -> None:
         """Answer the requests of the agent that were at work when the connection was left."""
@@ -122,7 +127,7 @@ class Peer:
             await asyncio.wait(list(self._answering), timeout=limit)
         left = {
             "count": self._count,
-            "calls": dict(self._methods),
+            "calls": {number: call.method for number, call in self._waiting.items()},
             "requests": [request for task, request in self._answering.items() if not task.done()],
         }
         for task in list(self._answering):
@@ -131,31 +136,28 @@ class Peer:
             await asyncio.wait(list(self._answering))
         return left
 
-    def _await(self, number: int, method: str) -> asyncio.Future[Any]:
-        future = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._methods[number] = method
-        return future
+    def _await(self, number: int, method: str) -> _Call:
+        call = self._waiting[number] = _Call(number, method, asyncio.get_running_loop().create_future())
+        return call
 
-    async def _answer_of(self, number: int, future: asyncio.Future[Any], limit: float | None) -> Mapping[str, Any]:
+    async def _answer_of(self, call: _Call, limit: float | None) -> Mapping[str, Any]:
         try:
             async with asyncio.timeout(limit):
-                answer: object = await future
+                return as_object(await call.answer)
         except TimeoutError:
-            self._take_back(number)
+            self._take_back(call)
             raise SilentError(self.agent, limit or 0) from None
         except asyncio.CancelledError:
-            self._take_back(number)
+            self._take_back(call)
             raise
         finally:
-            self._waiting.pop(number, None)
-            self._methods.pop(number, None)
-        return as_object(answer)
+            del self._waiting[call.number]
 
-    def _take_back(self, number: int) -> None:
+    def _take_back(self, call: _Call) -> None:
         """Tell the agent that nobody waits for an answer any more."""
-        if not self._is_left and self._methods.get(number) not in {None, _HAS_OWN_CANCEL}:
-            self._taken_back.append(number)
-            self.notify(CANCEL, {"requestId": number})
+        if not self._is_left and call.method != _HAS_OWN_CANCEL:
+            self._taken_back.append(call.number)
+            self.notify(CANCEL, {"requestId": call.number})
 
     def notify(self, method: str, params: Params) -> None:
         """Send a notification."""
@@ -185,10 +187,10 @@ class Peer:
     def close(self, error: AgentError) -> None:
         """Let every call that waits fail with an error, and all that follow. Requests of the agent are dropped."""
         self._end = self._end or error
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(error)
-                future.exception()  # its caller may be gone
+        for call in self._waiting.values():
+            if not call.answer.done():
+                call.answer.set_exception(error)
+                call.answer.exception()  # its caller may be gone
         for task in self._answering:
             task.cancel()
 
@@ -206,7 +208,7 @@ class Peer:
         elif not ("result" in message or "error" in message):
             self._on_junk("a message of no known form")
         elif type(number) is int and number in self._waiting:
-            self._answered(self._waiting[number], message)
+            self._answered(self._waiting[number].answer, message)
         elif type(number) is int and (0 < number <= self._abandoned or number in self._taken_back):
             logger.debug("%s answers what nobody waits for any more", self.agent)
         else:
@@ -262,8 +264,8 @@ class Peer:
             number = json.loads(found[1])
             if _METHOD.search(head):
                 self._refuse(number, METHOD_NOT_FOUND, "the message is too long")
-            elif (future := self._waiting.get(number)) and not future.done():
-                future.set_exception(AnswerError(self.agent, 0, "its answer is too long"))
+            elif (call := self._waiting.get(number)) and not call.answer.done():
+                call.answer.set_exception(AnswerError(self.agent, 0, "its answer is too long"))
 
     def _refuse(self, number: object, code: int, message: str) -> None:
         self._send({"id": number, "error": {"code": code, "message": message}})

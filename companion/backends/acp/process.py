@@ -12,7 +12,7 @@ import os
 import re
 import signal
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any
 
 import psutil
@@ -64,15 +64,11 @@ _SHORTEST_SECRET = 6
 class AgentProcess:
     """An agent at work. Make one with `start`."""
 
-    def __init__(self, agent: str, process: Child, secrets: list[str], *, has_answered: bool = False) -> None:
+    def __init__(self, agent: str, process: Child, secrets: list[str], lines: Lines, *, has_answered: bool) -> None:
         self.agent = agent
         self._process = process
         self._secrets = secrets
         self._errors: deque[str] = deque(maxlen=KEPT_LINES)
-        self.started: float | None = None
-        """When it was made, as a Unix time in seconds; None if it has ended already."""
-        with contextlib.suppress(psutil.Error):
-            self.started = psutil.Process(process.pid).create_time()
         self._why = ""
         """Why it was ended by us."""
         self._killing: asyncio.Task[None] | None = None
@@ -80,13 +76,12 @@ class AgentProcess:
         self._watching = asyncio.create_task(self._watch())
         self.has_answered = has_answered
         """Whether it has shaken hands."""
-        self._lines = Lines()
+        self._lines = lines
         self._ready: deque[bytes] = deque()
 
     def hide(self, secret: str) -> None:
         """Show a secret neither in the log nor in a message. A short one would hide ordinary words, and stays."""
-        if len(secret) >= _SHORTEST_SECRET:
-            self._secrets.append(secret)
+        self._secrets += _long([secret])
 
     @property
     def said(self) -> str:
@@ -133,7 +128,7 @@ class AgentProcess:
         self._why = why
         if self._killing is None:
             # With all that it has started: the process may be a batch file's interpreter, which is not the agent.
-            self._killing = asyncio.create_task(asyncio.to_thread(end_group, self.pid, self.started, 0))
+            self._killing = asyncio.create_task(asyncio.to_thread(end_group, self.pid, self._process.started, 0))
 
     async def ended(self) -> EndedError | AgentStartError:
         """Wait for its end. Returns what to tell the person."""
@@ -153,14 +148,10 @@ class AgentProcess:
                 await self._process.wait()
         if self._killing:
             await self._killing
-        await asyncio.to_thread(_end, self.pid, self.started, limit)
+        await asyncio.to_thread(_end, self.pid, self._process.started, limit)
         await self._process.wait()
         await self._ignore()
         self._process.close()
-
-    def resume(self, rest: bytes, *, is_dropped: bool) -> None:
-        """Go on with half a line."""
-        self._lines.restore(rest, is_dropped=is_dropped)
 
     def take_ready(self) -> list[bytes]:
         """The lines that have come and that nobody has read, once nobody reads any more; only once."""
@@ -179,7 +170,6 @@ class AgentProcess:
         return {
             "child": left,
             "agent": self.agent,
-            "started": self.started,
             "secrets": list(self._secrets),
             "line": (self._lines.rest, self._lines.is_dropped),
         }
@@ -251,13 +241,11 @@ async def start(
     except OSError as error:
         why = f"there is no folder {folder}" if not has_folder else error.strerror or "it can't be run"
         raise AgentStartError(agent, why) from None
-    started = AgentProcess(agent, process, [])
-    for name, value in environment.items():
-        if _SECRETS.search(name):
-            started.hide(value)
+    secrets = _long(value for name, value in environment.items() if _SECRETS.search(name))
+    started = AgentProcess(agent, process, secrets, Lines(), has_answered=False)
     try:
-        if started.started is not None:
-            await asyncio.to_thread(records.write, process.pid, started.started, "agent")
+        if process.started is not None:
+            await asyncio.to_thread(records.write, process.pid, process.started, "agent")
     except BaseException:
         await asyncio.shield(started.stop(0))
         raise
@@ -266,18 +254,17 @@ async def start(
 
 async def take_over(left: Mapping[str, Any]) -> AgentProcess:
     """An agent that `AgentProcess.leave` has left."""
-    process = AgentProcess(left["agent"], await child.take_over(left["child"]), left["secrets"], has_answered=True)
-    process.started = left["started"]
+    lines = Lines()
     rest, is_dropped = left["line"]
-    process.resume(rest, is_dropped=is_dropped)
-    return process
+    lines.restore(rest, is_dropped=is_dropped)
+    return AgentProcess(left["agent"], await child.take_over(left["child"]), left["secrets"], lines, has_answered=True)
 
 
 def end_left(left: Mapping[str, Any]) -> None:
     """End an agent that nobody takes over, and its terminals. From any thread; blocks for a moment."""
-    _end(child.close_left(left["process"]["child"]), left["process"]["started"], 0)
+    _end(*child.close_left(left["process"]["child"]), 0)
     for terminal in left["terminals"]["open"].values():
-        end_group(child.close_left(terminal["child"]), terminal["started"], 0)
+        end_group(*child.close_left(terminal["child"]), 0)
 
 
 def _found(command: Sequence[str], folder: str, environment: Mapping[str, str]) -> tuple[list[str] | None, bool]:
@@ -315,6 +302,10 @@ def end_group(pid: int, started: float | None, limit: float) -> None:
 def _end(pid: int, started: float | None, limit: float) -> None:
     records.remove(pid, "agent")
     end_group(pid, started, limit)
+
+
+def _long(secrets: Iterable[str]) -> list[str]:
+    return [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
 
 
 def _telling(lines: Sequence[str], *, is_start: bool) -> str:

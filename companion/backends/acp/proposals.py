@@ -12,10 +12,10 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any
 
 from ...review.source_text import SourceText
-from ..wire import as_line, as_object
+from ..wire import as_line, as_list, as_object, objects
 
 Texts = Callable[[str], Awaitable[Sequence[str]]]
 """The texts that a path may mean: the file on the disk, then an unsaved text of it. Empty if neither can be read."""
@@ -43,18 +43,18 @@ async def whole_files(call: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
 
     A piece that can't be placed in its file stays as it is, with `isPart`.
     """
-    content: list[Any] = list(call["content"]) if isinstance(call.get("content"), list) else []
+    content = as_list(call.get("content"))
     by_path: dict[str, list[Mapping[str, Any]]] = {}
     for part in content:
         if _is_diff(part):
             by_path.setdefault(part["path"], []).append(part)
     placed: dict[str, list[Mapping[str, Any]]] = {}
     for path, diffs in by_path.items():
-        known = await texts(path)
+        edits, known = _edits(call, path, diffs), await texts(path)
         if len(diffs) * sum(map(len, known)) > LONG:
-            found = await asyncio.to_thread(_placed, call, path, diffs, known)
+            found = await asyncio.to_thread(_whole, edits, known)
         else:
-            found = _placed(call, path, diffs, known)
+            found = _whole(edits, known)
         if found is None:
             placed[path] = [{**diff, "isPart": bool(diff.get("oldText"))} for diff in diffs]
         else:
@@ -63,12 +63,6 @@ async def whole_files(call: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
         return dict(call)
     rest = [part for part in content if not _is_diff(part)]
     return {**call, "content": [*(diff for diffs in placed.values() for diff in diffs), *rest]}
-
-
-def _placed(
-    call: Mapping[str, Any], path: str, diffs: Sequence[Mapping[str, Any]], texts: Sequence[str]
-) -> tuple[str, str] | None:
-    return _whole(_edits(call, path, diffs), texts)
 
 
 def place(text: str, edit: Replacement) -> str | None:
@@ -134,7 +128,7 @@ def _edits(call: Mapping[str, Any], path: str, diffs: Sequence[Mapping[str, Any]
 
     Several with a line each are made from the end of the file, so that none moves the lines of the others.
     """
-    places = _objects(call.get("locations"))
+    places = objects(call.get("locations"))
     lines = [line for place in places if place.get("path") == path and (line := as_line(place.get("line")))]
     if not 1 < len(diffs) == len(lines):
         return [_edit(call, diff, lines) for diff in diffs]
@@ -150,18 +144,11 @@ def _edit(call: Mapping[str, Any], diff: Mapping[str, Any], lines: Sequence[int]
 
 def _is_everywhere(arguments: object, old: object) -> bool:
     """Whether the arguments of a call, or those of its edit that replaces a text, ask for every occurrence."""
-    if not isinstance(arguments, dict):
-        return False
-    given = cast("dict[str, object]", arguments)
+    given = as_object(arguments)
     if any(given.get(name) is True for name in _ALL):
         return True
-    nested = (edit for value in given.values() for edit in _objects(value))
+    nested = (edit for value in given.values() for edit in objects(value))
     return any(old in edit.values() and any(edit.get(name) is True for name in _ALL) for edit in nested)
-
-
-def _objects(value: object) -> list[Mapping[str, Any]]:
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
 
 
 def _is_diff(part: object) -> bool:

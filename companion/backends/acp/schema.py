@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
 
-from ...conversation.snapshot import Choice, Choices, SessionOption
-from ..choices import ModeChoice, ModelChoice, OptionValue
-from ..wire import Name, Object, Text, Wire, read
+from ...conversation.snapshot import Choices, SessionOption
+from ..choices import ModeChoice, ModelChoice, OptionValue, choices_of
+from ..wire import Name, Object, Text, Wire, as_list, as_object, read, texts
 
 M = TypeVar("M", bound=Wire)
 
@@ -36,21 +36,22 @@ def is_known(version: object) -> bool:
     return version is None or (not isinstance(version, bool) and version in (VERSION, str(VERSION)))
 
 
+def _part(model: type[Wire]) -> BeforeValidator:
+    """A part that counts as empty if it can't be read."""
+    return BeforeValidator(lambda value: read(model, value) or {})
+
+
+def _list(model: type[Wire]) -> BeforeValidator:
+    return BeforeValidator(_several(model))
+
+
 def _several(model: type[M]) -> Callable[[object], tuple[M, ...]]:
     """A validator for a list of values. Those that can't be read are left out."""
 
     def several(value: object) -> tuple[M, ...]:
-        items = cast("list[object]", value) if isinstance(value, list | tuple) else []
-        found = (item if isinstance(item, model) else read(model, item) for item in items)
-        return tuple(item for item in found if item is not None)
+        return tuple(found for item in as_list(value) if (found := read(model, item)) is not None)
 
     return several
-
-
-def texts(value: object) -> tuple[str, ...]:
-    """The texts of a list."""
-    items = cast("list[object]", value) if isinstance(value, list | tuple) else []
-    return tuple(item for item in items if isinstance(item, str))
 
 
 def _is_there(value: object) -> bool:
@@ -69,7 +70,6 @@ class _Info(Wire):
 
 class _Prompts(Wire):
     image: Able = False
-    audio: Able = False
     embedded_context: Able = False
 
 
@@ -84,7 +84,6 @@ class _Sessions(Wire):
 
 class _Servers(Wire):
     http: Able = False
-    sse: Able = False
 
 
 class _Auth(Wire):
@@ -93,12 +92,10 @@ class _Auth(Wire):
 
 class _Abilities(Wire):
     load_session: Able = False
-    prompt_capabilities: Annotated[_Prompts, BeforeValidator(lambda value: read(_Prompts, value) or {})] = _Prompts()
-    session_capabilities: Annotated[_Sessions, BeforeValidator(lambda value: read(_Sessions, value) or {})] = (
-        _Sessions()
-    )
-    mcp_capabilities: Annotated[_Servers, BeforeValidator(lambda value: read(_Servers, value) or {})] = _Servers()
-    auth: Annotated[_Auth, BeforeValidator(lambda value: read(_Auth, value) or {})] = _Auth()
+    prompt_capabilities: Annotated[_Prompts, _part(_Prompts)] = _Prompts()
+    session_capabilities: Annotated[_Sessions, _part(_Sessions)] = _Sessions()
+    mcp_capabilities: Annotated[_Servers, _part(_Servers)] = _Servers()
+    auth: Annotated[_Auth, _part(_Auth)] = _Auth()
 
 
 class _Variable(Wire):
@@ -119,7 +116,7 @@ class AuthMethod(Wire):
     """What the agent's command gets in addition, for a login in a terminal."""
     env: Object = Field(default_factory=dict)
     """Variables that it gets then."""
-    vars: Annotated[tuple[_Variable, ...], BeforeValidator(_several(_Variable))] = ()
+    vars: Annotated[tuple[_Variable, ...], _list(_Variable)] = ()
     """The variables that the person has to set."""
     link: Text = ""
     """A page that gives what the variables need."""
@@ -130,38 +127,30 @@ class Agent(Wire):
     """The answer to `initialize`."""
 
     protocol_version: Any = None
-    info: Annotated[_Info, BeforeValidator(lambda value: read(_Info, value) or {}), Field(alias="agentInfo")] = _Info()
+    info: Annotated[_Info, _part(_Info), Field(alias="agentInfo")] = _Info()
     abilities: Annotated[
         _Abilities,
-        BeforeValidator(lambda value: read(_Abilities, value) or {}),
+        _part(_Abilities),
         Field(alias="agentCapabilities"),
     ] = _Abilities()
-    auth_methods: Annotated[tuple[AuthMethod, ...], BeforeValidator(_several(AuthMethod))] = ()
+    auth_methods: Annotated[tuple[AuthMethod, ...], _list(AuthMethod)] = ()
     meta: Object = Field(default_factory=dict, alias="_meta")
 
 
 class _Models(Wire):
     current: Text = Field(default="", alias="currentModelId")
-    available: Annotated[
-        tuple[ModelChoice, ...], BeforeValidator(_several(ModelChoice)), Field(alias="availableModels")
-    ] = ()
+    available: Annotated[tuple[ModelChoice, ...], _list(ModelChoice), Field(alias="availableModels")] = ()
 
 
 class _Modes(Wire):
     current: Text = Field(default="", alias="currentModeId")
-    available: Annotated[
-        tuple[ModeChoice, ...], BeforeValidator(_several(ModeChoice)), Field(alias="availableModes")
-    ] = ()
+    available: Annotated[tuple[ModeChoice, ...], _list(ModeChoice), Field(alias="availableModes")] = ()
 
 
 def _values(options: object) -> tuple[OptionValue, ...]:
     """The values of an option, which may be in groups."""
-    items = cast("list[object]", options) if isinstance(options, list | tuple) else []
-    found: list[OptionValue] = []
-    for item in items:
-        group = cast("dict[str, object]", item).get("options") if isinstance(item, dict) else None
-        found += _several(OptionValue)(cast("object", group) if isinstance(group, list) else [cast("object", item)])
-    return tuple(found)
+    groups = (as_object(item).get("options", [item]) for item in as_list(options))
+    return tuple(value for group in groups for value in _several(OptionValue)(group))
 
 
 class ConfigOption(Wire):
@@ -178,15 +167,15 @@ class ConfigOption(Wire):
     values: Annotated[tuple[OptionValue, ...], BeforeValidator(_values), Field(alias="options")] = ()
 
 
-Options = Annotated[tuple[ConfigOption, ...], BeforeValidator(_several(ConfigOption))]
+Options = Annotated[tuple[ConfigOption, ...], _list(ConfigOption)]
 
 
 class Opened(Wire):
     """The answer to `session/new`, `session/load` and `session/resume`."""
 
     session_id: Text = ""
-    models: Annotated[_Models, BeforeValidator(lambda value: read(_Models, value) or {})] = _Models()
-    modes: Annotated[_Modes, BeforeValidator(lambda value: read(_Modes, value) or {})] = _Modes()
+    models: Annotated[_Models, _part(_Models)] = _Models()
+    modes: Annotated[_Modes, _part(_Modes)] = _Modes()
     options: Options = Field(default=(), alias="configOptions")
 
 
@@ -208,7 +197,7 @@ class ListedSession(Wire):
 class SessionList(Wire):
     """A page of a list of sessions."""
 
-    sessions: Annotated[tuple[ListedSession, ...], BeforeValidator(_several(ListedSession))] = ()
+    sessions: Annotated[tuple[ListedSession, ...], _list(ListedSession)] = ()
     next_cursor: Text = ""
 
 
@@ -218,7 +207,6 @@ class Ended(Wire):
     stop_reason: Text = ""
     usage: Object = Field(default_factory=dict)
     """The tokens of the turn, in a draft that some agents follow."""
-    meta: Object = Field(default_factory=dict, alias="_meta")
 
 
 _OWN = {"mode", "model", "thought_level"}
@@ -247,8 +235,8 @@ class SessionSettings:
 
     def leave(self) -> dict[str, Any]:
         """As plain data."""
-        opened = self.opened.model_dump(by_alias=True)
-        options = [option.model_dump(by_alias=True) for option in self.options]
+        opened = self.opened.model_dump(mode="json", by_alias=True)
+        options = [option.model_dump(mode="json", by_alias=True) for option in self.options]
         return {"opened": opened, "options": options, "model": self.model, "mode": self.mode}
 
     @classmethod
@@ -285,17 +273,17 @@ class SessionSettings:
     @property
     def choices(self) -> Choices:
         """The models, the modes, and how long the model may think."""
-        models = [(each.id, each.name, each.description) for each in self.opened.models.available]
-        modes = [(each.id, each.name, each.description) for each in self.opened.modes.available]
-        if option := self.option("model"):
-            models = [(each.value, each.name, each.description) for each in option.values]
-        if not modes and (option := self.option("mode")):
-            modes = [(each.value, each.name, each.description) for each in option.values]
-        thinking = self.option("thought_level")
-        efforts = [(each.value, each.name, each.description) for each in thinking.values] if thinking else []
+        model, mode, thinking = map(self.option, ("model", "mode", "thought_level"))
         effort = thinking.current if thinking and isinstance(thinking.current, str) else ""
-        others = tuple(_other(each) for each in self.options if self._is_other(each))
-        return Choices(self.model, self.mode, _choices(models), _choices(modes), effort, _choices(efforts), others)
+        return Choices(
+            self.model,
+            self.mode,
+            choices_of(model.values if model else self.opened.models.available),
+            choices_of(self.opened.modes.available or (mode.values if mode else ())),
+            effort,
+            choices_of(thinking.values if thinking else ()),
+            tuple(_other(each) for each in self.options if self._is_other(each)),
+        )
 
     def _is_other(self, option: ConfigOption) -> bool:
         """Whether an option can be set, and nothing but the option itself sets it."""
@@ -305,11 +293,5 @@ class SessionSettings:
 
 
 def _other(option: ConfigOption) -> SessionOption:
-    values = [(each.value, each.name, each.description) for each in option.values]
-    is_switch = option.type == "boolean"
-    name = option.name or option.id
-    return SessionOption(option.id, name, option.current, option.description, () if is_switch else _choices(values))
-
-
-def _choices(found: list[tuple[str, str, str]]) -> tuple[Choice, ...]:
-    return tuple(Choice(identifier, name or identifier, description) for identifier, name, description in found)
+    values = () if option.type == "boolean" else choices_of(option.values)
+    return SessionOption(option.id, option.name or option.id, option.current, option.description, values)

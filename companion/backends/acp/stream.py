@@ -35,11 +35,6 @@ class EventQueue:
         """Where the events continue that nobody has read yet."""
         return EventCursor(self.epoch, self._count - len(self._waiting))
 
-    @property
-    def envelopes(self) -> AsyncGenerator[Envelope]:
-        """The events, until the agent has ended, which is raised."""
-        return self._follow()
-
     def publish(self, event: Event, prompt: str | None = None) -> None:
         """Add an event, of a prompt's turn if one is named."""
         self._count += 1
@@ -67,7 +62,9 @@ class EventQueue:
         self._waiting.clear()
         self._room.set()
 
-    async def _follow(self) -> AsyncGenerator[Envelope]:
+    @property
+    async def envelopes(self) -> AsyncGenerator[Envelope]:
+        """The events, until the agent has ended, which is raised."""
         while True:
             while self._waiting:
                 envelope = self._waiting.popleft()

@@ -13,11 +13,10 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, cast
-
-import psutil
+from typing import Any
 
 from ...platforms import programs
+from ..wire import objects, texts
 from . import child
 from .child import Child
 from .decoder import Printed
@@ -41,20 +40,12 @@ class AgentTerminal:
         self._process = process
         self._printing = printing
         self._on_output = on_output
-        self._started: float | None = None
-        with contextlib.suppress(psutil.Error):
-            self._started = psutil.Process(process.pid).create_time()
         self._reading = asyncio.create_task(self._read())
 
     @property
-    def output(self) -> str:
+    def printed(self) -> Printed:
         """What it has printed."""
-        return self._printing.text
-
-    @property
-    def truncated(self) -> bool:
-        """Whether the beginning of the output is left out."""
-        return self._printing.is_cut
+        return Printed(self._printing.text, self._printing.is_cut, self.is_running)
 
     @property
     def status(self) -> dict[str, Any] | None:
@@ -78,7 +69,7 @@ class AgentTerminal:
     async def kill(self) -> None:
         """End it and what it has started."""
         if self.is_running:
-            await asyncio.to_thread(end_group, self._process.pid, self._started, 0)
+            await asyncio.to_thread(end_group, self._process.pid, self._process.started, 0)
         await self.wait()
         # Something that has left the group may keep the pipe open.
         self._process.output.close()
@@ -101,7 +92,6 @@ class AgentTerminal:
         unread, errors = left["unread"]
         return {
             "child": {**left, "unread": (self._printing.half + unread, errors)},
-            "started": self._started,
             "printing": self._printing.leave(),
         }
 
@@ -140,7 +130,7 @@ class Terminals:
             raise RequestError(INVALID_PARAMS, "the folder of a terminal must be absolute")
         if len(self._open) + self._starting >= MAX_TERMINALS:
             raise RequestError(INTERNAL_ERROR, "there are too many terminals")
-        arguments = [each for each in _list(params.get("args")) if isinstance(each, str)]
+        arguments = list(texts(params.get("args")))
         limit = params.get("outputByteLimit")
         kept = min(limit, MAX_OUTPUT) if type(limit) is int and limit >= 0 else MAX_OUTPUT
         name = f"terminal-{next(self._numbers)}"
@@ -163,9 +153,8 @@ class Terminals:
 
     def printed(self, name: str) -> Printed | None:
         """What a terminal has printed, even if it is released: it is still shown."""
-        if terminal := self.find(name):
-            return Printed(terminal.output, terminal.truncated, terminal.is_running)
-        return self._released.get(name)
+        terminal = self.find(name)
+        return terminal.printed if terminal else self._released.get(name)
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> Any:
         """Answer the other requests: `terminal/output`, `wait_for_exit`, `kill` and `release`.
@@ -179,7 +168,8 @@ class Terminals:
             raise RequestError(INVALID_PARAMS, "there is no such terminal")
         match method:
             case "terminal/output":
-                return {"output": terminal.output, "truncated": terminal.truncated, "exitStatus": terminal.status}
+                output, is_cut, _ = terminal.printed
+                return {"output": output, "truncated": is_cut, "exitStatus": terminal.status}
             case "terminal/wait_for_exit":
                 return await terminal.wait()
             case "terminal/kill":
@@ -191,7 +181,7 @@ class Terminals:
     async def _release(self, name: str, terminal: AgentTerminal) -> None:
         del self._open[name]
         await terminal.close()
-        self._released[name] = Printed(terminal.output, terminal.truncated, is_running=False)
+        self._released[name] = terminal.printed
         for old in list(self._released)[:-MAX_TERMINALS]:
             del self._released[old]
         self._on_output(name)
@@ -234,16 +224,11 @@ class Terminals:
         return await child.start(found or command, folder, environment, joins_errors=True)
 
 
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
-
-
 def _variables(value: object) -> dict[str, str]:
     """The variables of a request: objects with a name and a value."""
     found: dict[str, str] = {}
-    for each in _list(value):
-        if isinstance(each, dict):
-            name, content = cast("dict[str, object]", each).get("name"), cast("dict[str, object]", each).get("value")
-            if isinstance(name, str) and isinstance(content, str) and name and "=" not in name:
-                found[name] = content
+    for each in objects(value):
+        name, content = each.get("name"), each.get("value")
+        if isinstance(name, str) and isinstance(content, str) and name and "=" not in name:
+            found[name] = content
     return found

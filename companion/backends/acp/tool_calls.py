@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
-from ..wire import as_object
+from ..wire import as_object, objects
 
 MAX_KEPT = 500
 """Tool calls that are remembered. An agent tells of the older ones no more."""
@@ -111,16 +111,11 @@ def is_over(call: Mapping[str, Any]) -> bool:
 
 def has_diff(call: Mapping[str, Any]) -> bool:
     """Whether a tool call has a diff among its content."""
-    return any(each.get("type") == "diff" for each in _objects(call.get("content")))
+    return any(each.get("type") == "diff" for each in objects(call.get("content")))
 
 
 def paths(call: Mapping[str, Any]) -> set[str]:
     """The absolute paths of the files that a tool call names."""
-    parts = [each for name in ("content", "locations") for each in _objects(call.get(name))]
+    parts = [each for name in ("content", "locations") for each in objects(call.get(name))]
     named = (each.get("path") for each in parts)
     return {path for path in named if isinstance(path, str) and os.path.isabs(path) and "\0" not in path}
-
-
-def _objects(value: object) -> list[Mapping[str, Any]]:
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]

@@ -10,10 +10,10 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from ...conversation.events import Envelope
 from ...conversation.history import EventCursor, Replay
-from ...conversation.snapshot import Choice, Choices, ContextWindow, Queued
+from ...conversation.snapshot import Choices, ContextWindow, Queued
 from ...pauses import with_pauses
-from ..choices import ModeChoice, ModelChoice, OptionValue
-from ..wire import Object, Text, Wire
+from ..choices import ModeChoice, ModelChoice, OptionValue, choices_of
+from ..wire import Object, Text, Wire, as_list, objects, texts
 from .decoder import decode
 from .errors import RefusedError
 from .history import EarlierEvents, Raw, kind_of, split
@@ -21,16 +21,6 @@ from .history import EarlierEvents, Raw, kind_of, split
 M = TypeVar("M", bound=Wire)
 EFFORT = "reasoning_effort"
 """The option of a session that says how long the model thinks."""
-
-
-def _items(value: object) -> list[Any]:
-    """The items of a list; none if it isn't one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def objects(value: object) -> list[dict[str, Any]]:
-    """The objects in a list; none if it isn't one."""
-    return [cast("dict[str, Any]", item) for item in _items(value) if isinstance(item, dict)]
 
 
 Objects = Annotated[list[dict[str, Any]], BeforeValidator(objects)]
@@ -123,10 +113,10 @@ def choices(answer: Mapping[str, Any]) -> Choices:
     return Choices(
         state.models.current,
         state.modes.current,
-        tuple(Choice(model.id, model.name or model.id, model.description) for model in state.models.available),
-        tuple(Choice(mode.id, mode.name or mode.id, mode.description) for mode in state.modes.available),
+        choices_of(state.models.available),
+        choices_of(state.modes.available),
         effort.current,
-        tuple(Choice(each.value, each.name or each.value, each.description) for each in effort.options),
+        choices_of(effort.options),
     )
 
 
@@ -148,7 +138,7 @@ def keep(name: str, item: object, text: str) -> object:
 
 
 def _raw(value: object) -> list[Raw]:
-    return [cast("Raw", item) for item in _items(value) if isinstance(item, tuple)]
+    return [cast("Raw", item) for item in as_list(value) if isinstance(item, tuple)]
 
 
 def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: bool) -> Replay:
@@ -214,17 +204,15 @@ def pending(answer: Mapping[str, Any]) -> list[Pending]:
 
 class _Injected(Wire):
     messages: Objects = Field(default_factory=list[dict[str, Any]])
-    settled_message_ids: Annotated[list[Any], BeforeValidator(_items)] = Field(default_factory=list[Any])
-    promoted_message_ids: Annotated[list[Any], BeforeValidator(_items)] = Field(default_factory=list[Any])
+    settled_message_ids: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
+    promoted_message_ids: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
 
 
-def injected(answer: Mapping[str, Any]) -> set[Any]:
+def injected(answer: Mapping[str, Any]) -> set[str]:
     """The ids of the messages that were sent into turns: those that wait, are through, or have become prompts."""
     found = read(_Injected, answer)
-    waiting = (message.get("messageId") for message in found.messages)
-    return {
-        each for each in (*waiting, *found.settled_message_ids, *found.promoted_message_ids) if isinstance(each, str)
-    }
+    waiting = texts([message.get("messageId") for message in found.messages])
+    return {*waiting, *found.settled_message_ids, *found.promoted_message_ids}
 
 
 class _Usage(Wire):

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator
 from ...conversation import events
 from ...conversation.events import Envelope
 from ..updates import decode_permission, decode_update, ignored
-from ..wire import MOST, Count, Text, Wire, read
+from ..wire import MOST, Count, Text, Wire, as_object, read, texts
 
 logger = logging.getLogger(__name__)
 
@@ -23,12 +23,8 @@ class _Prompt(Wire):
     text: Text = ""
 
 
-def _texts(value: object) -> object:
-    return [item for item in cast("list[object]", value) if isinstance(item, str)] if isinstance(value, list) else []
-
-
 class _Injected(Wire):
-    messages: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
+    messages: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
 
 
 class _Outcome(Wire):
@@ -118,6 +114,10 @@ def _command_ended(ended: _CommandEnded) -> events.Event:
 _EVENTS: Mapping[str, tuple[type[Wire], Callable[[Any], events.Event]]] = {
     "permission_resolved": (_Resolved, _resolved),
     "permission_already_resolved": (_Resolved, _resolved),
+    "permission_forbidden": (
+        Wire,
+        lambda _: events.Unsupported("a vote: the daemon's policy doesn't let this client answer"),
+    ),
     "turn_complete": (_Ended, lambda ended: events.TurnCompleted(ended.stop_reason)),
     "turn_error": (_Ended, lambda ended: events.TurnFailed(ended.message)),
     "prompt_cancelled": (_Ended, _cancelled),
@@ -171,9 +171,6 @@ _ASIDE = frozenset({
 })  # fmt: skip
 """Known to 0.24.4 and of no interest to a conversation."""
 
-_UNSUPPORTED: Mapping[str, str] = {
-    "permission_forbidden": "a vote: the daemon's policy doesn't let this client answer",
-}
 _ID = re.compile(r'"id":\s*(\d{1,15})\s*[,}]')
 _HEAD = 200
 """Characters of an event that can't be read in which its id is looked for."""
@@ -189,8 +186,7 @@ def decode(data: str | Mapping[str, Any]) -> Envelope:
         found = _ID.search(data, 0, _HEAD) if isinstance(data, str) else None
         return Envelope(events.Unsupported("an event that can't be read"), int(found[1]) if found else None)
     envelope = cast("Mapping[str, Any]", fields)
-    inner = envelope.get("data")
-    about = cast("Mapping[str, Any]", inner if isinstance(inner, dict) else {})
+    about = as_object(envelope.get("data"))
     number, client = envelope.get("id"), envelope.get("originatorClientId")
     prompt: object = envelope.get("promptId")
     event = _safe_event(envelope.get("type"), about)
@@ -211,11 +207,9 @@ def decode(data: str | Mapping[str, Any]) -> Envelope:
 
 def _time(envelope: Mapping[str, Any], about: Mapping[str, Any]) -> float | None:
     """When an event was sent; one from a history has it with its update, when the agent has written it down."""
-    update: object = about.get("update", about)
-    inner = cast("Mapping[str, object]", update if isinstance(update, dict) else {})
+    inner = as_object(about.get("update", about))
     for holder, name in ((envelope, "serverTimestamp"), (inner, "serverTimestamp"), (inner, "timestamp")):
-        meta: object = holder.get("_meta")
-        found = cast("Mapping[str, object]", meta).get(name) if isinstance(meta, dict) else None
+        found: object = as_object(holder.get("_meta")).get(name)
         if type(found) in (int, float) and 0 <= cast("float", found) <= MOST:
             return cast("float", found) / 1000
     return None
@@ -240,6 +234,4 @@ def _event(kind: object, data: Mapping[str, Any]) -> events.Event:
         model, event = _EVENTS[name]
         found = read(model, data)
         return events.Unsupported(f"an event “{name}” that can't be read") if found is None else event(found)
-    if what := _UNSUPPORTED.get(name):
-        return events.Unsupported(what)
     return events.Ignored(name) if name in _ASIDE else ignored(f"event {name}", data)

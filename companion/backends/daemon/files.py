@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
 from urllib.parse import quote
 
 from ...conversation.failures import MissingFeatureError
+from ..wire import texts
 from .errors import RefusedError
 from .routes import QUALIFIED, Routes
 
@@ -29,4 +29,4 @@ class DaemonFiles:
         """The files and folders that match a pattern, relative to the daemon's folder."""
         route = self._routes.own(f"/glob?pattern={quote(pattern, safe='')}&maxResults={limit}", QUALIFIED)
         answer = await self._routes.transport.json("GET", route)
-        return [match for match in cast("list[object]", answer.get("matches") or []) if isinstance(match, str)]
+        return list(texts(answer.get("matches")))

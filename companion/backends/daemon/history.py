@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from ...conversation.events import Envelope
 from ...conversation.history import MOST_TURNS
+from ..wire import as_object
 from .decoder import decode
 
 Raw = tuple[str, str]
@@ -68,8 +69,6 @@ def kind_of(event: Mapping[str, Any]) -> str:
     """The kind of an update, or else the type of the event."""
     if event.get("type") != "session_update":
         return str(event.get("type"))
-    data: object = event.get("data")
-    inner: Mapping[str, Any] = cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
+    data = as_object(event.get("data"))
     # The daemon's pages of history have the update itself for data.
-    update: Any = inner.get("update", inner)
-    return str(cast("Mapping[str, Any]", update).get("sessionUpdate")) if isinstance(update, dict) else ""
+    return str(as_object(data.get("update", data)).get("sessionUpdate"))

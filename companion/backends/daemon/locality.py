@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from ...agents import DAEMON_AGENT
 from ...conversation.failures import ChatError
 from ...conversation.snapshot import Locality
+from ..wire import as_list, as_object, objects
 from .address import Address
-from .answers import Capabilities, objects
+from .answers import Capabilities
 
 ROUTES = (
     "/workspace/mcp",
@@ -126,8 +127,7 @@ def _environment(answer: Mapping[str, Any]) -> list[str]:
 def _checks(answer: Mapping[str, Any]) -> list[str]:
     lines: list[str] = []
     for cell in objects(answer.get("cells")):
-        detail: object = cell.get("detail")
-        told = cast("dict[str, Any]", detail) if isinstance(detail, dict) else {}
+        told = as_object(cell.get("detail"))
         shown = [str(told[name]) for name in ("version", "path", "count", "source") if name in told]
         about = ", ".join([*shown, *filter(None, (_word(cell, "error"), _word(cell, "hint")))])
         lines.append(_item(_word(cell, "kind").replace("_", " "), _word(cell, "status"), about))
@@ -135,9 +135,9 @@ def _checks(answer: Mapping[str, Any]) -> list[str]:
 
 
 def _trust(answer: Mapping[str, Any]) -> list[str]:
-    state, source = _word(_inner(answer, "effective"), "state"), _word(_inner(answer, "effective"), "source")
-    is_on = answer.get("folderTrustEnabled") is True
-    why = source if is_on else "Qwen Code's setting for trusting folders is off"
+    effective = as_object(answer.get("effective"))
+    state, source = _word(effective, "state"), _word(effective, "source")
+    why = source if answer.get("folderTrustEnabled") is True else "Qwen Code's setting for trusting folders is off"
     return [_item("This folder", state or "not told", why)]
 
 
@@ -146,17 +146,11 @@ def _rules(answer: Mapping[str, Any]) -> list[str]:
     lines: list[str] = []
     for kind, words in (("deny", "Denied"), ("ask", "Asked about"), ("allow", "Allowed")):
         for owner, whose in (("user", "in your settings"), ("workspace", "in this folder's settings")):
-            rules: object = _inner(_inner(answer, owner), "rules").get(kind)
-            found = cast("list[object]", rules if isinstance(rules, list) else [])
-            lines += (_item(words, " ".join(str(rule).split()), whose) for rule in found)
+            rules = as_object(as_object(answer.get(owner)).get("rules")).get(kind)
+            lines += (_item(words, " ".join(str(rule).split()), whose) for rule in as_list(rules))
     if answer.get("isTrusted") is False:
         lines.append("- This folder's own rules don't count, since it isn't trusted.")
     return lines
-
-
-def _inner(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    inner: object = fields.get(name)
-    return cast("Mapping[str, Any]", inner if isinstance(inner, dict) else {})
 
 
 _SECTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], list[str]]], ...] = (

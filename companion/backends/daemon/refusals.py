@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from ...conversation.failures import ChatError, SessionGoneError
+from ..wire import as_object
 from .address import Address
 from .errors import (
     BusyError,
@@ -92,8 +93,7 @@ def _object(content: bytes) -> dict[str, Any] | None:
 
 def _reason(body: Mapping[str, Any], address: Address) -> str:
     """The daemon's own message. The agent's errors have theirs one level deeper."""
-    data: object = body.get("data")
-    details: object = cast("dict[str, Any]", data).get("details") if isinstance(data, dict) else None
+    details = as_object(body.get("data")).get("details")
     words = details if isinstance(details, str) else body.get("error")
     reason = words.strip().rstrip(".") if isinstance(words, str) and words.strip() else "it doesn't say why"
     if address.token:

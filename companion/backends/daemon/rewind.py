@@ -7,7 +7,7 @@ from typing import Any
 
 from ..parts import Rewinding, RewindPoint
 from ..sessions import AgentSession
-from ..wire import Text, Wire
+from ..wire import Text, Wire, objects
 from . import answers
 from .routes import Routes, path
 
@@ -58,7 +58,7 @@ class DaemonRewind:
         """The prompts that a session can be rewound to, the oldest first."""
         self._routes.need("session_rewind")
         answer = await self._routes.transport.json("GET", path(session, "rewind/snapshots"), session=session)
-        return [answers.read(_Point, each).point() for each in answers.objects(answer.get("snapshots"))]
+        return [answers.read(_Point, each).point() for each in objects(answer.get("snapshots"))]
 
     async def rewind(self, session: AgentSession, point: str, *, undo_files: bool) -> Rewinding:
         """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then.

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 from ...conversation.failures import SessionGoneError
 from ..parts import ExportForm
 from ..sessions import AgentSession, FoundSession, SessionInfo, SessionPage
+from ..wire import objects
 from . import answers
 from .errors import RefusedError
 from .routes import QUALIFIED, Routes, path
@@ -45,7 +46,7 @@ class DaemonSessions:
         if self._routes.has(_ORGANIZED):
             asked["view"] = "organized"
         answer = await self._routes.transport.json("GET", self._listed(folder, "sessions", asked))
-        listed = [answers.read(SessionInfo, each) for each in answers.objects(answer.get("sessions"))]
+        listed = [answers.read(SessionInfo, each) for each in objects(answer.get("sessions"))]
         following = answer.get("nextCursor")
         has_more = isinstance(following, str) and following != cursor
         return SessionPage(tuple(listed), str(following) if has_more else "")
@@ -62,8 +63,8 @@ class DaemonSessions:
         )
         return [
             FoundSession(answers.read(SessionInfo, found), str(each.get("snippet") or ""))
-            for each in answers.objects(answer.get("results"))
-            for found in answers.objects([each.get("session")])
+            for each in objects(answer.get("results"))
+            for found in objects([each.get("session")])
         ]
 
     @staticmethod
@@ -82,7 +83,7 @@ class DaemonSessions:
             await self._routes.transport.json("DELETE", path(session), session=session)
         route = self._routes.own("/sessions/delete", QUALIFIED)
         answer = await self._routes.transport.json("POST", route, {"sessionIds": [session.id]})
-        if errors := answers.objects(answer.get("errors")):
+        if errors := objects(answer.get("errors")):
             raise RefusedError(200, str(errors[0].get("error") or "the session can't be deleted"))
 
     async def archive(self, session: AgentSession, *, is_archived: bool) -> None:
@@ -90,7 +91,7 @@ class DaemonSessions:
         self._routes.need("session_archive")
         route = self._routes.own(f"/sessions/{'archive' if is_archived else 'unarchive'}", QUALIFIED)
         answer = await self._routes.transport.json("POST", route, {"sessionIds": [session.id]})
-        if errors := answers.objects(answer.get("errors")):
+        if errors := objects(answer.get("errors")):
             raise RefusedError(200, str(errors[0].get("error") or "the session can't be moved"))
 
     async def pin(self, session: AgentSession, *, is_pinned: bool) -> None:

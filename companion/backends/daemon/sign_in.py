@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, cast
+from typing import Literal
 from urllib.parse import quote
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from ..parts import SigningIn
-from ..wire import Text, Wire
+from ..wire import Number, Text, Wire, texts
 from . import answers
 from .routes import Routes
 
@@ -20,10 +20,6 @@ USUAL_INTERVAL = 5.0
 """Seconds between two questions, if the daemon doesn't say."""
 
 
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
 class _Flow(Wire):
     id: str = Field(alias="deviceFlowId")
     provider: Text = Field(default="", alias="providerId")
@@ -31,8 +27,8 @@ class _Flow(Wire):
     user_code: Text = ""
     verification_uri: Text = ""
     verification_uri_complete: Text = ""
-    expires_at: Annotated[float, BeforeValidator(_number)] = 0.0
-    interval_ms: Annotated[float, BeforeValidator(_number)] = 0.0
+    expires_at: Number = 0.0
+    interval_ms: Number = 0.0
     hint: Text = ""
     error_kind: Text = ""
 
@@ -46,9 +42,7 @@ class DaemonSignIn:
     async def providers(self) -> list[str]:
         """The ids of the providers at which one can sign in."""
         answer = await self._routes.transport.json("GET", "/workspace/auth/status")
-        found: object = answer.get("supportedDeviceFlowProviders")
-        listed = cast("list[object]", found if isinstance(found, list) else [])
-        return [each for each in listed if isinstance(each, str)]
+        return list(texts(answer.get("supportedDeviceFlowProviders")))
 
     async def begin(self, provider: str) -> SigningIn:
         """Begin to sign in, or take up a sign-in that has begun.

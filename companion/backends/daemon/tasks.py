@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
-from ...conversation.snapshot import Task
+from ...conversation.task import Task
 from ..sessions import AgentSession
-from ..wire import Object, Text, Wire
+from ..wire import Number, Text, Wire, as_object, objects
 from . import answers
 from .routes import Routes, path
 
@@ -18,11 +18,8 @@ FEATURE = "session_tasks"
 """The feature of listing tasks and of stopping them."""
 
 
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
-_Number = Annotated[float, BeforeValidator(_number)]
+class _Stats(Wire):
+    total_tokens: Number = 0.0
 
 
 class _Task(Wire):
@@ -31,13 +28,13 @@ class _Task(Wire):
     label: Text = ""
     description: Text = ""
     status: Text = ""
-    start_time: _Number = 0.0
-    end_time: _Number = 0.0
+    start_time: Number = 0.0
+    end_time: Number = 0.0
     command: Text = ""
     prompt: Text = ""
     output_file: Text = ""
     error: Text = ""
-    stats: Object = Field(default_factory=dict)
+    stats: Annotated[_Stats, BeforeValidator(as_object)] = _Stats()
     is_backgrounded: bool = True
 
     def task(self) -> Task:
@@ -51,7 +48,7 @@ class _Task(Wire):
             self.command or self.prompt or self.description,
             self.output_file,
             self.error,
-            int(_number(self.stats.get("totalTokens"))),
+            int(self.stats.total_tokens),
             self.is_backgrounded,
         )
 
@@ -79,4 +76,4 @@ class DaemonTasks:
 
 
 def _tasks(answer: Mapping[str, Any]) -> tuple[Task, ...]:
-    return tuple(answers.read(_Task, each).task() for each in answers.objects(answer.get("tasks")))
+    return tuple(answers.read(_Task, each).task() for each in objects(answer.get("tasks")))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...conversation.snapshot import Cost, Locality, Status, Step, Turn, Unsent, duration
+from ...conversation.snapshot import Cost, Locality, Status, Step, Turn, Unsent
+from ...conversation.task import duration
 from .plain import GAP, SIGNS, YOU, flat, foreign, presentable, sentence
 
 MOST_STEPS = 100

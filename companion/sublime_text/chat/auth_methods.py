@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import sublime
 
 from .. import package
+from ..other_packages import is_installed
 from ..panels import PanelItem, choose, say
 from ..terminal import terminals
+from ..terminal.terminus import TERMINUS
 from .commands import ask
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
 
 def _in_terminal(adapter: Adapter, chat: ChatView, way: Way) -> None:
     """Run the agent's own login. Without Terminus it is over when the person says so, since only they can see that."""
-    if terminals.is_installed():
+    if is_installed(TERMINUS):
         title = f"Sign in to {chat.agent}"
         try:
             name = terminals.run_once(chat.window, title, chat.folder, way.environment, list(way.command))

@@ -17,7 +17,7 @@ from ...chats.prompt import Excerpt
 from .. import package
 from ..page import Page
 from ..panels import PanelItem, choose, say
-from ..targets import Menu, missing
+from ..targets import Menu, if_there
 from ..windows import is_code
 from .clipboard import find_picture, named_picture
 from .commands import _ChatCommand, ask, is_chat_on
@@ -174,8 +174,13 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
         `menu` is what the menu of the side bar or of a tab gives.
         """
         on = Menu.of(menu)
-        if paths := on.paths:
-            self._add_paths(paths)
+        adapter = package.adapter()
+        if adapter and (paths := on.paths):
+
+            def add(_: object) -> None:
+                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
+
+            if_there(adapter.on_another_thread, self.window, paths, add)
         elif view := self._view(on):
             have_chat(self.window, lambda adapter, chat: _add(adapter, chat, view))
 
@@ -187,18 +192,6 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
     def is_visible(self, **menu: Any) -> bool:
         """Whether there is something to add, and the person has turned on the chat or has picked an agent."""
         return is_chat_on(self.window) and self.is_enabled(**menu)
-
-    def _add_paths(self, paths: Sequence[str]) -> None:
-        """Add what the side bar has, if it is still there. Its disk may hang."""
-
-        def looked(gone: str | None) -> None:
-            if gone:
-                say(self.window, gone)
-            else:
-                have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
-
-        if adapter := package.adapter():
-            adapter.on_another_thread(lambda: missing(paths), looked)
 
     def _view(self, on: Menu) -> sublime.View | None:
         if on.index is not None:

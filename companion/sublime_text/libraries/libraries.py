@@ -19,9 +19,7 @@ from . import package_control
 QUESTION = (
     "QwenCompanion needs libraries that are not installed. Add its repository to Package Control and install them?"
 )
-GET_PACKAGE_CONTROL = (
-    f"install Package Control from {package_control.WHERE}, then run “Qwen Companion: Repair Libraries”"
-)
+GET_PACKAGE_CONTROL = "{}, then run “Qwen Companion: Repair Libraries”"
 PACKAGE = __name__.partition(".")[0]
 PATIENCE = 15_000
 """Milliseconds that Package Control gets to install missing libraries if it may know where to find them."""
@@ -60,7 +58,7 @@ class Libraries:
         """Report a problem, and offer the repository if libraries are missing."""
         self._trouble = trouble
         if not package_control.is_there():
-            self._say(trouble.sentence(GET_PACKAGE_CONTROL))
+            self._say(trouble.sentence(GET_PACKAGE_CONTROL.format(package_control.how_to_get())))
             return
         self._say(trouble.sentence())
         if not _lacks(trouble) or not self._settings.value("offer_libraries") or not self._is_repository_new():
@@ -133,7 +131,8 @@ class Libraries:
             troubles = [known]  # an import failed although all files exist
         if wrong := [trouble for trouble in troubles if trouble.kind != "loaded"]:
             if not package_control.is_there():
-                self._say(f"Package Control installs the libraries; {GET_PACKAGE_CONTROL}.")
+                get = GET_PACKAGE_CONTROL.format(package_control.how_to_get())
+                self._say(f"Package Control installs the libraries; {get}.")
                 return
             names = {name for trouble in wrong for name in trouble.libraries}
             busy, kept = repair.forget(names)

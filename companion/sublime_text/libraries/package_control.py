@@ -6,6 +6,8 @@ import threading
 
 import sublime
 
+from ..other_packages import is_disabled, is_installed
+
 NAME = "Package Control"
 SETTINGS = "Package Control.sublime-settings"
 WHERE = "https://packagecontrol.io/installation"
@@ -13,10 +15,12 @@ WHERE = "https://packagecontrol.io/installation"
 
 def is_there() -> bool:
     """Return whether it is installed and not disabled."""
-    ignored = sublime.load_settings("Preferences.sublime-settings").get("ignored_packages")
-    if isinstance(ignored, list) and NAME in ignored:
-        return False
-    return any(resource.startswith(f"Packages/{NAME}/") for resource in sublime.find_resources(SETTINGS))
+    return is_installed(NAME)
+
+
+def how_to_get() -> str:
+    """Return what the person has to do if it is not there, as the beginning of a sentence."""
+    return "enable Package Control" if is_disabled(NAME) else f"install Package Control from {WHERE}"
 
 
 def knows(repository: str) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import sublime
@@ -15,11 +15,12 @@ from ...clis.shell import Command, Shell, environment_commands
 from ...ids import WindowId
 from .. import package
 from ..answers import expect
-from ..libraries import package_control
+from ..other_packages import is_installed
 from ..panels import NO_ANSWER, STARTING, PanelItem, choose, say
-from ..targets import Menu, missing
+from ..targets import Menu, if_there
 from . import terminals
 from .terminals import Terminal
+from .terminus import TERMINUS, Terminus
 
 if TYPE_CHECKING:
     from ...clis.starting import Start
@@ -27,25 +28,15 @@ if TYPE_CHECKING:
 PATIENCE = 5000
 """Milliseconds to wait for the companion's answer."""
 SHELL_NAMES: dict[Shell, str] = {"sh": "sh, bash, zsh", "fish": "fish", "powershell": "PowerShell"}
-NO_TERMINUS = "Terminus is not installed. A CLI runs in the terminals of that package."
-NO_PACKAGE_CONTROL = f"{NO_TERMINUS} Package Control, which installs it, is missing, too."
-NOT_INSTALLED = "Terminus is not installed yet. Sublime's console may say why (View → Show Console)."
 NOT_OPENED = "Terminus has opened no terminal for {name} yet. If it was just installed, restart Sublime Text."
 NO_FOLDER = "Open a folder first: a CLI connects to the window whose folder it runs in."
 OWN_MODE = (
     "Your own settings of {name} have the approval mode “{mode}”, in which it writes without asking. "
     "What it writes is listed for a review."
 )
-INSTALL_STEP = 500
-"""Milliseconds between two checks whether Package Control has installed Terminus."""
-INSTALL_LOOKS = 600
-LOADING = 1500
-"""Milliseconds that the editor gets to load it."""
 OPENING = 10_000
 """Milliseconds after which a terminal that was not opened is told."""
 NO_CLI = "No CLI runs in a terminal of this window. Run one first."
-_waiting: dict[tuple[int, str, str | None], Callable[[], None]] = {}
-"""What looks whether Terminus is installed, by the window, CLI and folder that then run."""
 
 
 class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
@@ -57,16 +48,20 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         `menu` is what the side bar's menu gives: the CLI runs in the folder that it was opened on, or in the folder of
         the file.
         """
-        paths = Menu.of(menu).paths
-        here = _folder_of(paths) if paths else None
-        family = terminals.family_of(cli)
+        paths, family, adapter = Menu.of(menu).paths, terminals.family_of(cli), package.adapter()
         if family is None:
             names = ", ".join(f"“{each.launch.key}”" for each in FAMILIES)
             say(self.window, f"There is no CLI “{cli}”. Choose one of {names}.")
-        elif paths and (gone := missing(paths)):
-            say(self.window, gone)
-        elif not terminals.is_installed():
-            self._without_terminus(family, here, resume=resume)
+        elif paths and adapter:
+            begin = partial(self._begin, family, resume=resume)
+            if_there(adapter.on_another_thread, self.window, paths, lambda found: begin(_folder_of(paths[0], found)))
+        else:
+            self._begin(family, None, resume=resume)
+
+    def _begin(self, family: CliFamily, here: str | None, *, resume: bool | None) -> None:
+        if not is_installed(TERMINUS):
+            run = partial(self._run, family, here, resume=resume)
+            Terminus(self.window, family.name, (family.launch.key, here), run).offer()
         elif here:
             self._run(family, here, resume=resume)
         elif running := [one for one in terminals.running(self.window) if one.family == family]:
@@ -77,49 +72,7 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
     def is_visible(self, cli: str = "", resume: bool | None = None, **menu: Any) -> bool:
         """In the side bar: whether the menu was opened on one thing, and a terminal could run here."""
         paths = Menu.of(menu).paths
-        return paths is None or (len(paths) == 1 and terminals.is_installed())
-
-    def _without_terminus(self, family: CliFamily, here: str | None, *, resume: bool | None) -> None:
-        install: PanelItem = (
-            "Install Terminus…",
-            "Have Package Control install it",
-            lambda: self._install_terminus(family, here, resume=resume),
-        )
-        if not package_control.is_there():
-            run = partial(self.window.run_command, "install_package_control")
-            install = ("Install Package Control…", "Then run this command again, to install Terminus", run)
-        say(self.window, NO_TERMINUS if package_control.is_there() else NO_PACKAGE_CONTROL)
-        copy = partial(self.window.run_command, "qwen_companion_copy_environment")
-        elsewhere = f"To run {family.name} in a terminal outside Sublime Text"
-        choose(
-            self.window,
-            [install, ("Copy Terminal Environment…", elsewhere, copy)],
-            f"{family.name} runs in the package Terminus, which is not installed",
-        )
-
-    def _install_terminus(self, family: CliFamily, here: str | None, *, resume: bool | None) -> None:
-        question = f"Package Control downloads the package Terminus and installs it. {family.name} runs after that."
-        if not sublime.ok_cancel_dialog(question, "Install", "Qwen Companion"):
-            return
-        package_control.install("Terminus")
-        looks, waiting = INSTALL_LOOKS, (self.window.id(), family.launch.key, here)
-
-        def look() -> None:
-            nonlocal looks
-            if _waiting.get(waiting) is not look:  # the person has asked for it again
-                return
-            looks -= 1
-            if not terminals.is_installed() and looks and self.window.is_valid():
-                sublime.set_timeout(look, INSTALL_STEP)
-                return
-            del _waiting[waiting]
-            if terminals.is_installed():
-                sublime.set_timeout(lambda: self._run(family, here, resume=resume), LOADING)
-            elif self.window.is_valid():
-                say(self.window, NOT_INSTALLED)
-
-        _waiting[waiting] = look
-        sublime.set_timeout(look, INSTALL_STEP)
+        return paths is None or (len(paths) == 1 and is_installed(TERMINUS))
 
     def _ask_again(self, family: CliFamily, running: Sequence[Terminal], *, resume: bool | None) -> None:
         shows = [(f"Show {one.title}", one.folder, partial(terminals.show, one, self.window)) for one in running]
@@ -182,14 +135,28 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
             return
         asks = adapter.settings.of(self.window, "review") == "before"
         is_decided = not asks or found.approval is not None
-        try:
-            command = terminals.command_of(family, setting, resume=resume, is_decided=is_decided)
-        except LookupError as missing:
-            say(self.window, str(missing))
-            return
-        if asks and found.approval is not None and found.approval not in family.habits.asking_modes:
-            say(self.window, OWN_MODE.format(name=family.name, mode=found.approval))
-        location = adapter.settings.of(self.window, "terminal_location")
+
+        def look() -> tuple[list[str], str]:
+            try:
+                return terminals.command_of(family, setting, resume=resume, is_decided=is_decided), ""
+            except LookupError as missing:
+                return [], str(missing)
+
+        def run(looked: tuple[list[str], str]) -> None:
+            command, missing = looked
+            if missing:
+                say(self.window, missing)
+                return
+            if asks and found.approval is not None and found.approval not in family.habits.asking_modes:
+                say(self.window, OWN_MODE.format(name=family.name, mode=found.approval))
+            location = adapter.settings.of(self.window, "terminal_location")
+            self._open(family, folder, variables, command, location)
+
+        adapter.on_another_thread(look, run)
+
+    def _open(
+        self, family: CliFamily, folder: str, variables: dict[str, str], command: list[str], location: str
+    ) -> None:
         name = terminals.open_terminal(self.window, family, folder, variables, command, location)
 
         def look() -> None:
@@ -311,9 +278,9 @@ def _ask(
     )
 
 
-def _folder_of(paths: Sequence[str]) -> str:
-    path = Path(paths[0])
-    return str(path if path.is_dir() else path.parent)
+def _folder_of(path: str, folders: Collection[str]) -> str:
+    """The path of a folder, or the folder of a file."""
+    return str(PurePath(path) if path in folders else PurePath(path).parent)
 
 
 def _index_of_active_file(window: sublime.Window, folders: Sequence[str]) -> int:

@@ -12,11 +12,13 @@ import sublime_plugin
 
 from ...clis.shell import Lines, mention
 from .. import package
+from ..other_packages import is_installed
 from ..panels import PanelItem, choose, say
-from ..targets import Menu, missing
+from ..targets import Menu, if_there
 from ..windows import is_code
 from . import terminals
 from .terminals import Terminal
+from .terminus import TERMINUS
 
 NO_FILE = "This tab has no file yet. Save it first: a CLI reads files from the disk."
 
@@ -62,7 +64,7 @@ class QwenCompanionSendCommand(sublime_plugin.WindowCommand):
 
     def is_visible(self, what: What = "", **menu: Any) -> bool:
         """Whether there is a file with something to send, and a terminal could run here."""
-        if not terminals.is_installed():
+        if not is_installed(TERMINUS):
             return False
         on = Menu.of(menu)
         if on.was_used:
@@ -71,12 +73,12 @@ class QwenCompanionSendCommand(sublime_plugin.WindowCommand):
         return view is not None and view.file_name() is not None and _lines(view, what) is not None
 
     def _send_chosen(self, chosen: Sequence[str]) -> None:
-        if gone := missing(chosen):
-            say(self.window, gone)
-        elif chosen:
-            _send_somewhere(self.window, [_Named(path) for path in chosen])
-        else:
+        adapter = package.adapter()
+        if not chosen:
             say(self.window, NO_FILE)
+        elif adapter:
+            named = [_Named(path) for path in chosen]
+            if_there(adapter.on_another_thread, self.window, chosen, lambda _: _send_somewhere(self.window, named))
 
     def _view(self) -> sublime.View | None:
         """The active tab, or the last one of the person's own if a terminal, a diff or a chat is active."""

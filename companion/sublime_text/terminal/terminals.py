@@ -63,12 +63,6 @@ class Terminal:
         return at if isinstance(at, int) else 0
 
 
-def is_installed() -> bool:
-    """Whether the package Terminus is installed and enabled. The person's settings for it may exist without it."""
-    found = sublime.find_resources("Terminus.sublime-settings")
-    return any(resource.startswith("Packages/Terminus/") for resource in found)
-
-
 def family_of(key: str) -> CliFamily | None:
     """The family with this key in our commands."""
     return next((family for family in FAMILIES if family.launch.key == key), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from unittest.mock import AsyncMock, patch
 
 from companion.chats.chats import Chats
 from companion.chats.transcript.render import Render
+from companion.chats.turn_watch import WrittenTurns
 from companion.conversation.snapshot import ConnectionStatus
 from companion.exclusion import Told
 from companion.ids import ChatId, ViewId, WindowId
@@ -49,9 +50,45 @@ class NoAccess:
         pass
 
 
-def chats_in(editor: MemoryEditor, reviews: Reviews, told: Callable[[WindowId], Told] = lambda _: Told()) -> Chats:
+class NoRounds:
+    """Nobody has looked at the files; `lines` are what was undone all the same."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str) -> None:
+        """Nothing is looked at."""
+
+    def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
+        """Nothing is looked at."""
+
+    def named(self, agent: str, path: str) -> None:
+        """Nothing is looked at."""
+
+    async def turn_texts(self, window: WindowId, turn: str) -> None:
+        """Nobody has looked."""
+
+    async def turn_files(self, window: WindowId, turn: str) -> None:
+        """Nobody has looked."""
+
+    async def restore_turn(self, window: WindowId, turn: str) -> tuple[list[str], list[str]]:
+        return [], []
+
+    async def undone_since(self, window: int) -> list[str]:
+        return list(self.lines)
+
+    async def told(self, window: int, lines: Sequence[str]) -> None:
+        self.lines = [line for line in self.lines if line not in lines]
+
+
+def chats_in(
+    editor: MemoryEditor,
+    reviews: Reviews,
+    told: Callable[[WindowId], Told] = lambda _: Told(),
+    rounds: WrittenTurns | None = None,
+) -> Chats:
     """Chats without a companion."""
-    return Chats(editor, reviews, NoAccess(), told, lambda: None)
+    return Chats(editor, reviews, NoAccess(), told, lambda: None, rounds or NoRounds(), lambda _: ())
 
 
 @dataclass
@@ -68,7 +105,9 @@ class Room:
 
     def __post_init__(self) -> None:
         self.reviews = reviews_in(self.editor, self._background)
-        self.chats = chats_in(self.editor, self.reviews, lambda window: self.told(window))  # noqa: PLW0108 - a test replaces it
+        self.rounds = NoRounds()
+        told = lambda window: self.told(window)  # noqa: E731, PLW0108 - a test replaces it
+        self.chats = chats_in(self.editor, self.reviews, told, self.rounds)
 
     def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)

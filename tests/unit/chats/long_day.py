@@ -300,7 +300,7 @@ async def _finish(room: Room, daemon: DayDaemon, found: Day) -> None:
     transcript = Transcript()
     transcript.own_clients = {"c"}
     render: Render = room.render
-    snapshot = Snapshot(1, tuple(turn.key for turn in shown), shown, status)
+    snapshot = Snapshot(tuple(turn.key for turn in shown), shown, status)
     transcript.update(snapshot, render.locality, render.session, render.unsent)
     found.again = transcript.text
     with contextlib.suppress(TimeoutError):

@@ -347,7 +347,7 @@ def test_a_question_whose_diff_fails_stops_nothing(
     async def test(room: Room) -> None:
         room.chats.open(CHAT, WINDOW, room.folder)
         stream = await room.live()
-        monkeypatch.setattr(room.chats._registry[CHAT]._approvals, "update", fail)
+        monkeypatch.setattr(room.chats._registry[CHAT].approvals, "update", fail)
         stream.say(1, "All of it")
         await until(lambda: "All of it" in room.editor.chats[1])
 

@@ -490,7 +490,7 @@ def test_the_files_go_back_also_where_the_agent_can_not(project: Path, agent: Ag
             assert told.endswith("b.py has your edits in the same lines.")
             assert draft.text == "Hello"
             assert written.restored == written.began
-            chat.turn_written(target.turn, 3)
+            room.chats.turn_written(CHAT, target.turn, 3)
             await until(lambda: room.render.status.changed == 3)
 
     run(test())

@@ -52,7 +52,7 @@ def test_accepting_the_diff_allows_it_once(asked: Asked, project: Path):
         assert (diff.review.file_path, diff.original, diff.text) == (path, "old\n", "new\n")
         assert diff.review.owner.cli == "Qwen Code"
         assert not diff.review.is_editable
-        assert room.chats._registry[CHAT]._approvals.waits("r")
+        assert room.chats._registry[CHAT].approvals.waits("r")
         room.reviews.accept(diff.review.number, "whatever the view holds")
         await room.asked("POST /session/s/permission/r")
         assert votes(room) == ["once"]

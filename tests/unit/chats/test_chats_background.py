@@ -12,7 +12,7 @@ import pytest
 
 from companion.chats import reader
 from companion.conversation.failures import ChatError
-from companion.conversation.snapshot import Task
+from companion.conversation.task import Task
 
 from ..fake_daemon import FEATURES, FakeDaemon, Request, Stream, faked, until
 from .chatting import CHAT, WINDOW, Room, chatting, real

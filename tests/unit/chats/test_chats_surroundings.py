@@ -21,7 +21,7 @@ WINDOW = WindowId(1)
 
 def chats(told: Told, *folders: str) -> Chats:
     nothing: Any = None
-    return Chats(nothing, nothing, nothing, lambda _: told, lambda: None, None, lambda _: folders)
+    return Chats(nothing, nothing, nothing, lambda _: told, lambda: None, nothing, lambda _: folders)
 
 
 def test_an_agent_gets_the_folders_of_the_window_but_the_excluded_ones(tmp_path: Path):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from companion.chats.prompt import Draft
-from companion.ids import ChatId, WindowId
 from companion.settings import TellUndone
 
 from ..fake_daemon import until
@@ -18,42 +16,11 @@ from .chatting import CHAT, WINDOW, Room, attached, prompts
 LINE = "a.py, line 3: “x = 1” was undone"
 
 
-class Undone:
-    """Changes of which one was undone."""
-
-    def __init__(self) -> None:
-        self.lines = [LINE]
-
-    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str) -> None:
-        """Nothing is looked at."""
-
-    def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
-        """Nothing is looked at."""
-
-    def named(self, agent: str, path: str) -> None:
-        """Nothing is looked at."""
-
-    async def turn_texts(self, window: WindowId, turn: str) -> None:
-        """Nobody has looked."""
-
-    async def turn_files(self, window: WindowId, turn: str) -> None:
-        """Nobody has looked."""
-
-    async def restore_turn(self, window: WindowId, turn: str) -> tuple[list[str], list[str]]:
-        return [], []
-
-    async def undone_since(self, window: int) -> list[str]:
-        return list(self.lines)
-
-    async def told(self, window: int, lines: Sequence[str]) -> None:
-        self.lines = [line for line in self.lines if line not in lines]
-
-
 @pytest.mark.parametrize("wanted", ["chats", "always", "never"])
 def test_the_next_prompt_says_what_was_undone_if_the_person_wants_that(project: Path, wanted: TellUndone):
     async def test(room: Room) -> None:
-        undone = Undone()
-        room.chats._turns = undone
+        undone = room.rounds
+        undone.lines = [LINE]
         room.reviews.settings_of = lambda _, own=room.reviews.settings_of: replace(own(1), tell_undone=wanted)
         room.chats.open(CHAT, WINDOW, room.folder)
         for text in ("first", "second"):
@@ -68,8 +35,8 @@ def test_the_next_prompt_says_what_was_undone_if_the_person_wants_that(project: 
 
 def test_what_comes_back_and_what_is_a_command_has_no_such_lines(project: Path):
     async def test(room: Room) -> None:
-        undone = Undone()
-        room.chats._turns = undone
+        undone = room.rounds
+        undone.lines = [LINE]
         room.daemon.routes["POST /session/s/prompt"] = 400, {"error": "no"}
         room.chats.open(CHAT, WINDOW, room.folder)
         room.chats.send(CHAT, Draft("first"))

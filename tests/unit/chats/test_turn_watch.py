@@ -28,7 +28,7 @@ class Heard:
 
 
 def seen(running: str | None, *turns: Turn) -> Snapshot:
-    return Snapshot(1, tuple(turn.key for turn in turns), turns, Status(running=running))
+    return Snapshot(tuple(turn.key for turn in turns), turns, Status(running=running))
 
 
 def asked(key: str, *tools: Tool) -> Turn:

@@ -20,7 +20,7 @@ READ = Tool("t1", "read_file", "Read", "read", "in_progress", locations=(Locatio
 
 def snapshot(*items: Any, running: str | None = "turn") -> Snapshot:
     turn = Turn("turn", "running" if running else "done", (Message("answer", "x"), *items))
-    return Snapshot(1, ("turn",), (turn,), Status(running=running))
+    return Snapshot(("turn",), (turn,), Status(running=running))
 
 
 def watching() -> tuple[VisitWatch, MemoryEditor]:

@@ -78,7 +78,7 @@ def turn(*items: Item, key: str = "k", **more: Any) -> Turn:
 
 
 def view(*turns: Turn, status: Status = LIVE) -> Snapshot:
-    return Snapshot(1, tuple(each.key for each in turns), turns, status)
+    return Snapshot(tuple(each.key for each in turns), turns, status)
 
 
 def shown(

@@ -192,7 +192,7 @@ def test_a_client_that_turns_out_to_be_ours_is_not_another():
     made = shown(turn(tool(permissions=(asked(state="selected", chosen=ONCE, voter="c"),))))
     assert "by another client" in made.text
     made.transcript.own_clients.add("c")
-    made.update(Snapshot(2, ("k",), (), LIVE))
+    made.update(Snapshot(("k",), (), LIVE))
     assert "by another client" not in made.text
 
 
@@ -204,7 +204,7 @@ def asked_tool(kind: str, state: str = "open", **arguments: Any) -> Tool:
 
 
 def look(turn: Turn) -> Snapshot:
-    return Snapshot(1, (turn.key,), (turn,), LIVE)
+    return Snapshot((turn.key,), (turn,), LIVE)
 
 
 def test_a_question_about_a_command_shows_it_once():

@@ -138,10 +138,10 @@ def test_any_conversation_reads_as_if_it_had_been_seen_at_once(data: st.DataObje
         status, locality = data.draw(STATUS), data.draw(st.sampled_from(locations))
         if data.draw(st.booleans()):
             made.transcript.own_clients.add("client")
-        render = made.update(Snapshot(1, tuple(now), changed, status), locality)
+        render = made.update(Snapshot(tuple(now), changed, status), locality)
         fresh = Shown()
         fresh.transcript.own_clients |= made.transcript.own_clients
-        whole = fresh.update(Snapshot(1, tuple(now), tuple(now.values()), status), locality)
+        whole = fresh.update(Snapshot(tuple(now), tuple(now.values()), status), locality)
         assert made.text == fresh.text
         assert (render.folds, render.links, render.codes, render.asks) == (
             whole.folds,
@@ -165,10 +165,10 @@ def test_an_answer_is_in_the_text_to_the_byte_wherever_it_is_cut(one: str, two: 
 def test_a_frame_that_begins_anew_replaces_all():
     made = shown(*WHOLE.turns)
     made.transcript.reset()
-    render = made.update(Snapshot(2, tuple(each.key for each in WHOLE.turns), (), LIVE))
+    render = made.update(Snapshot(tuple(each.key for each in WHOLE.turns), (), LIVE))
     assert render.replaces_all
     assert [edit.text for edit in render.edits] == [made.raw]
-    assert not made.update(Snapshot(3, tuple(each.key for each in WHOLE.turns), (), LIVE)).edits
+    assert not made.update(Snapshot(tuple(each.key for each in WHOLE.turns), (), LIVE)).edits
 
 
 def test_an_answer_that_grows_costs_what_is_new():
@@ -341,8 +341,8 @@ def test_a_longer_header_moves_all_that_is_below_it():
     one = turn(Message("answer", "See `a/b.py`.\n```\nx\n```\n"), key="1")
     two = turn(Message("answer", "on"), key="2", state="running")
     made = shown(one, two)
-    made.update(Snapshot(2, ("1", "2"), (), LIVE), replace(HERE, version="0.24.4-with-a-longer-name"))
-    made.update(Snapshot(3, ("1", "2"), (replace(two, items=(Message("answer", "on and on"),)),), LIVE))
+    made.update(Snapshot(("1", "2"), (), LIVE), replace(HERE, version="0.24.4-with-a-longer-name"))
+    made.update(Snapshot(("1", "2"), (replace(two, items=(Message("answer", "on and on"),)),), LIVE))
     assert links(made)[0][0] == "a/b.py"
     assert codes(made) == [("", "x")]
 
@@ -350,7 +350,7 @@ def test_a_longer_header_moves_all_that_is_below_it():
 def test_turns_in_another_order_are_written_anew_from_what_is_known():
     one, two = turn(Message("answer", "one"), key="1"), turn(Message("answer", "two"), key="2")
     made = shown(one, two)
-    made.update(Snapshot(2, ("2", "1"), (), LIVE))
+    made.update(Snapshot(("2", "1"), (), LIVE))
     assert made.text == shown(two, one).text
-    made.update(Snapshot(3, ("1", "3"), (), LIVE))
+    made.update(Snapshot(("1", "3"), (), LIVE))
     assert made.text == shown(one).text
