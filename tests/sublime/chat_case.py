@@ -216,6 +216,12 @@ class ChatCase(CompanionCase):
         self.view.sel().clear()
         self.view.sel().add_all([point if point >= 0 else self.view.size() + 1 + point for point in points])
 
+    def enter_at(self, point: int) -> Steps:
+        """Press Enter at a point."""
+        self.put_caret(point)
+        yield from self.settled()
+        self.press("enter")
+
     def settled(self) -> Steps:
         """Wait until the listeners have heard of the carets."""
         yield 60
