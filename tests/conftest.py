@@ -3,8 +3,9 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -59,13 +60,22 @@ def _sendable(text: str) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine on a loop of its own."""
+    """Run a test that is a coroutine on a loop of its own, inside the async contexts that its fixtures are."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     from .agent_talk import run  # noqa: PLC0415 - most tests need no loop
 
-    run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}))
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    run(_inside(given, pyfuncitem.obj))
     return True
+
+
+async def _inside(given: dict[str, Any], test: Callable[..., Awaitable[None]]) -> None:
+    async with contextlib.AsyncExitStack() as contexts:
+        for name, value in given.items():
+            if isinstance(value, contextlib.AbstractAsyncContextManager):
+                given[name] = await contexts.enter_async_context(value)
+        await test(**given)
 
 
 @pytest.fixture(autouse=True)

@@ -121,7 +121,7 @@ class Adapter:
             self._bridge.post,
             lambda: self.is_starting,
             chats=self.chats.shown,
-            written=self.written.facts,
+            written=self.written.listings.facts,
         )
         self.comments = CommentPanel(
             self.diffs,

@@ -310,7 +310,7 @@ class EditorPort:
 
     def _follow_written(self, window: sublime.Window, listing: Listing) -> None:
         """What a CLI has written is known from the files alone; a chat says where it writes."""
-        before = {(row.full_path, row.after) for row in self._written.listing(window).rows}
+        before = {(row.full_path, row.after) for row in self._written.listings.of(window).rows}
         for row in listing.rows:
             agents = set(row.agents) & set(self._status_bar.clis(window))
             if agents and row.kind != "deleted" and (row.full_path, row.after) not in before:
@@ -330,7 +330,7 @@ class EditorPort:
 
     def _overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
         if target := find_window(window) or sublime.active_window():
-            self._written.overwritten(target, path, agents, text)
+            self._written.overwritten.offer(target, path, agents, text)
 
     def _turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         if target := find_window(window):

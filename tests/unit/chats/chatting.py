@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from companion.ids import ChatId, ViewId, WindowId
 from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
 
-from ..fake_daemon import TOKEN, FakeDaemon, Request, Stream, faked, until
+from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, Stream, until
 from ..memory_editor import Diff, MemoryEditor
 from ..review.reviewing import reviews_in
 
@@ -102,6 +102,8 @@ class Room:
     errors: list[BaseException] = field(default_factory=list[BaseException])
 
     told: Callable[[WindowId], Told] = lambda _: Told()
+    stream: Stream = field(init=False)
+    """The events of a chat that `live` has opened."""
 
     def __post_init__(self) -> None:
         self.reviews = reviews_in(self.editor, self._background)
@@ -198,14 +200,27 @@ def resolve(stream: Stream, number: int, option: str | None, voter: str | None =
     stream.send("permission_resolved", number, requestId=request, outcome=outcome, voterClientId=voter)
 
 
-def attached(project: Path, test: Callable[[Room], Any], **settings: Any) -> None:
-    """Run a test in a room."""
+@contextlib.asynccontextmanager
+async def attached(project: Path, *, is_here: bool = True, **settings: Any) -> AsyncGenerator[Room]:
+    """A room with a daemon of its own."""
+    async with (
+        FakeDaemon().serving() as daemon,
+        chatting(daemon, str(project), is_here=is_here, **settings) as room,
+    ):
+        yield room
 
-    async def whole(daemon: FakeDaemon) -> None:
-        async with chatting(daemon, str(project), **settings) as room:
-            await test(room)
 
-    faked(whole)
+@contextlib.asynccontextmanager
+async def live(
+    project: Path, *features: str, routes: Mapping[str, Any] | None = None, is_here: bool = True
+) -> AsyncGenerator[Room]:
+    """The same with a live chat, on a daemon with further features and routes."""
+    async with attached(project, is_here=is_here) as room:
+        room.daemon.capabilities(real(project), features=[*FEATURES, *features])
+        room.daemon.routes |= routes or {}
+        room.chats.open(CHAT, WINDOW, room.folder)
+        room.stream = await room.live()
+        yield room
 
 
 def prompts(room: Room) -> list[list[dict[str, Any]]]:

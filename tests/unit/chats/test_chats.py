@@ -19,8 +19,8 @@ from .chatting import CHAT, WINDOW, Room, attached, prompts, real
 # Connecting
 
 
-def test_it_is_off_until_the_person_wants_it_f1(project: Path):
-    async def test(room: Room) -> None:
+async def test_it_is_off_until_the_person_wants_it_f1(project: Path) -> None:
+    async with attached(project, enabled=False) as room:
         room.chats.open(CHAT, WINDOW, room.folder)
         assert (await room.state("lost")).message.startswith("The chat is off. Set “daemon.enabled”")
         assert room.daemon.requests == []
@@ -28,60 +28,48 @@ def test_it_is_off_until_the_person_wants_it_f1(project: Path):
         room.chats.reconnect(CHAT)
         await room.live()
 
-    attached(project, test, enabled=False)
+
+async def test_it_shows_how_it_connects_from_the_first_moment_and_then_what_is_said_f2(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    states = [render.status.connection for render in room.editor.renders[1]]
+    assert states[0].state == "connecting"
+    [created] = room.daemon.asked("POST /session")
+    assert created.body == {
+        "cwd": real(room.folder), "sessionScope": "thread", "sourceType": "sublime",
+    }  # fmt: skip
+    assert room.render.session == ""
+    assert (room.render.locality.host, room.render.locality.version) == ("this computer", "1.2.3")
+    assert room.render.locality.is_local
+    assert not room.render.locality.is_private
+    stream.say(1, "Hello there")
+    await until(lambda: "Hello there" in room.editor.chats[1])
+    assert room.render.session == "s"
 
 
-def test_it_shows_how_it_connects_from_the_first_moment_and_then_what_is_said_f2(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        states = [render.status.connection for render in room.editor.renders[1]]
-        assert states[0].state == "connecting"
-        [created] = room.daemon.asked("POST /session")
-        assert created.body == {
-            "cwd": real(room.folder), "sessionScope": "thread", "sourceType": "sublime",
-        }  # fmt: skip
-        assert room.render.session == ""
-        assert (room.render.locality.host, room.render.locality.version) == ("this computer", "1.2.3")
-        assert room.render.locality.is_local
-        assert not room.render.locality.is_private
-        stream.say(1, "Hello there")
-        await until(lambda: "Hello there" in room.editor.chats[1])
-        assert room.render.session == "s"
-
-    attached(project, test)
+async def test_a_session_is_resumed_by_its_id(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder, "s")
+    await room.live()
+    assert len(room.daemon.asked("POST /session/s/load")) == 1
+    assert [request.route for request in room.daemon.asked("POST /session")] == ["/session/s/load"]
 
 
-def test_a_session_is_resumed_by_its_id(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder, "s")
-        await room.live()
-        assert len(room.daemon.asked("POST /session/s/load")) == 1
-        assert [request.route for request in room.daemon.asked("POST /session")] == ["/session/s/load"]
-
-    attached(project, test)
-
-
-def test_the_environment_names_a_daemon_too_f1(project: Path, monkeypatch: pytest.MonkeyPatch):
-    async def test(room: Room) -> None:
-        monkeypatch.setenv("QWEN_IDE_DAEMON_URL", room.daemon.address.url)
-        monkeypatch.setenv("QWEN_SERVER_TOKEN", "from-the-environment")
-        room.configure(url="", token="")
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        assert room.daemon.requests[0].headers["authorization"] == "Bearer from-the-environment"
-
-    attached(project, test)
+async def test_the_environment_names_a_daemon_too_f1(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QWEN_IDE_DAEMON_URL", room.daemon.address.url)
+    monkeypatch.setenv("QWEN_SERVER_TOKEN", "from-the-environment")
+    room.configure(url="", token="")
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    assert room.daemon.requests[0].headers["authorization"] == "Bearer from-the-environment"
 
 
-def test_without_an_address_and_not_managed_it_is_the_usual_one_f1(project: Path, monkeypatch: pytest.MonkeyPatch):
-    async def test(room: Room) -> None:
-        monkeypatch.setattr("companion.backends.daemon.address.DEFAULT_URL", room.daemon.address.url)
-        room.configure(url="", managed=False)
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-
-    attached(project, test)
+async def test_without_an_address_and_not_managed_it_is_the_usual_one_f1(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("companion.backends.daemon.address.DEFAULT_URL", room.daemon.address.url)
+    room.configure(url="", managed=False)
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
 
 
 @pytest.mark.parametrize(
@@ -93,31 +81,27 @@ def test_without_an_address_and_not_managed_it_is_the_usual_one_f1(project: Path
         ((200, {"features": [], "workspaceCwd": "/elsewhere", "workspaces": [{"cwd": "/elsewhere"}]}), "can't do that"),
     ],
 )
-def test_what_is_wrong_is_shown_with_what_to_do_and_tried_again(project: Path, answer: Any, words: str):
-    async def test(room: Room) -> None:
-        right = room.daemon.routes["GET /capabilities"]
-        room.daemon.routes["GET /capabilities"] = answer
-        room.chats.open(CHAT, WINDOW, room.folder)
-        assert words in (await room.state("lost")).message
-        room.daemon.routes["GET /capabilities"] = right
-        room.chats.reconnect(CHAT)
-        await room.live()
-
-    attached(project, test)
+async def test_what_is_wrong_is_shown_with_what_to_do_and_tried_again(room: Room, answer: Any, words: str) -> None:
+    right = room.daemon.routes["GET /capabilities"]
+    room.daemon.routes["GET /capabilities"] = answer
+    room.chats.open(CHAT, WINDOW, room.folder)
+    assert words in (await room.state("lost")).message
+    room.daemon.routes["GET /capabilities"] = right
+    room.chats.reconnect(CHAT)
+    await room.live()
 
 
-def test_a_daemon_of_another_folder_is_refused_and_one_by_another_name_is_not(project: Path, tmp_path: Path):
-    async def test(room: Room) -> None:
-        other = tmp_path / "other"
-        other.mkdir()
-        room.chats.open(CHAT, WINDOW, str(other))
-        assert "not in" in (await room.state("lost")).message
-        link = tmp_path / "link"
-        link.symlink_to(project)
-        room.chats.open(CHAT, WINDOW, str(link))
-        await room.live()
-
-    attached(project, test)
+async def test_a_daemon_of_another_folder_is_refused_and_one_by_another_name_is_not(
+    room: Room, project: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    room.chats.open(CHAT, WINDOW, str(other))
+    assert "not in" in (await room.state("lost")).message
+    link = tmp_path / "link"
+    link.symlink_to(project)
+    room.chats.open(CHAT, WINDOW, str(link))
+    await room.live()
 
 
 @pytest.mark.parametrize(
@@ -127,236 +111,201 @@ def test_a_daemon_of_another_folder_is_refused_and_one_by_another_name_is_not(pr
         ("http://me:secret@x", "must not hold a name or a password"),
     ],
 )
-def test_an_address_that_cant_be_used_is_told(project: Path, url: str, words: str):
-    async def test(room: Room) -> None:
+async def test_an_address_that_cant_be_used_is_told(project: Path, url: str, words: str) -> None:
+    async with attached(project, url=url) as room:
         room.chats.open(CHAT, WINDOW, room.folder)
         message = (await room.state("lost")).message
         assert words in message
         assert "secret" not in message
 
-    attached(project, test, url=url)
+
+async def test_a_connection_that_breaks_is_taken_up_again_without_a_word_lost_f4(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    stream.say(1, "one ")
+    await until(lambda: "one" in room.editor.chats[1])
+    stream.cut()
+    stream = await room.live()
+    stream.say(2, "two")
+    await until(lambda: "one two" in room.editor.chats[1])
 
 
-def test_a_connection_that_breaks_is_taken_up_again_without_a_word_lost_f4(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        stream.say(1, "one ")
-        await until(lambda: "one" in room.editor.chats[1])
+async def test_reconnect_goes_all_the_way_after_the_session_has_ended(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    stream.say(1, "one ")
+    await until(lambda: room.render.session)
+    stream.send("session_closed", 2, reason="client_close", closedBy="another")
+    assert "Another client has closed" in (await room.state("ended")).message
+    room.chats.reconnect(CHAT)
+    await room.live()
+    assert len(room.daemon.asked("GET /capabilities")) == 2
+    assert len(room.daemon.asked("POST /session/s/load")) == 1
+
+
+async def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("companion.chats.connection.BACKOFF", (0.05,))
+    right = room.daemon.routes["GET /capabilities"]
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    stream.say(1, "one ")
+    await until(lambda: room.render.session)
+    for away, act in (
+        (None, lambda: room.chats.reconnect(CHAT)),
+        ((503, {"error": "booting"}), lambda: room.chats.send(CHAT, Draft("later"))),
+    ):
+        room.daemon.routes["GET /capabilities"] = room.daemon.routes["GET /events"] = away
         stream.cut()
+        await room.state("waiting")
+        before = len(room.daemon.asked("GET /capabilities"))
+        act()
+        await until(lambda count=before: len(room.daemon.asked("GET /capabilities")) > count + 2)
+        assert (await room.state("waiting")).retry_in == 0.05
+        room.daemon.routes["GET /capabilities"] = right
+        del room.daemon.routes["GET /events"]
         stream = await room.live()
-        stream.say(2, "two")
-        await until(lambda: "one two" in room.editor.chats[1])
-
-    attached(project, test)
-
-
-def test_reconnect_goes_all_the_way_after_the_session_has_ended(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        stream.say(1, "one ")
-        await until(lambda: room.render.session)
-        stream.send("session_closed", 2, reason="client_close", closedBy="another")
-        assert "Another client has closed" in (await room.state("ended")).message
-        room.chats.reconnect(CHAT)
-        await room.live()
-        assert len(room.daemon.asked("GET /capabilities")) == 2
-        assert len(room.daemon.asked("POST /session/s/load")) == 1
-
-    attached(project, test)
+    await room.asked("POST /session/s/prompt")
+    stream.say(2, "two")
+    await until(lambda: "one two" in room.editor.chats[1])
+    assert room.editor.returned == []
 
 
-def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_the_first_connection_is_tried_again_too_f4(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("companion.chats.connection.BACKOFF", (0.05,))
-
-    async def test(room: Room) -> None:
-        right = room.daemon.routes["GET /capabilities"]
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        stream.say(1, "one ")
-        await until(lambda: room.render.session)
-        for away, act in (
-            (None, lambda: room.chats.reconnect(CHAT)),
-            ((503, {"error": "booting"}), lambda: room.chats.send(CHAT, Draft("later"))),
-        ):
-            room.daemon.routes["GET /capabilities"] = room.daemon.routes["GET /events"] = away
-            stream.cut()
-            await room.state("waiting")
-            before = len(room.daemon.asked("GET /capabilities"))
-            act()
-            await until(lambda count=before: len(room.daemon.asked("GET /capabilities")) > count + 2)
-            assert (await room.state("waiting")).retry_in == 0.05
-            room.daemon.routes["GET /capabilities"] = right
-            del room.daemon.routes["GET /events"]
-            stream = await room.live()
-        await room.asked("POST /session/s/prompt")
-        stream.say(2, "two")
-        await until(lambda: "one two" in room.editor.chats[1])
-        assert room.editor.returned == []
-
-    attached(project, test)
-
-
-def test_the_first_connection_is_tried_again_too_f4(project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("companion.chats.connection.BACKOFF", (0.05,))
-
-    async def test(room: Room) -> None:
-        url = room.daemon.address.url
-        room.configure(url="http://127.0.0.1:9")
-        room.chats.open(CHAT, WINDOW, room.folder)
-        assert "No daemon answers at http://127.0.0.1:9." in (await room.state("waiting")).message
-        # It is read at the next try.
-        room.configure(url=url)
-        await room.live()
-
-    attached(project, test)
+    url = room.daemon.address.url
+    room.configure(url="http://127.0.0.1:9")
+    room.chats.open(CHAT, WINDOW, room.folder)
+    assert "No daemon answers at http://127.0.0.1:9." in (await room.state("waiting")).message
+    # It is read at the next try.
+    room.configure(url=url)
+    await room.live()
 
 
 # The settings
 
 
-def test_switching_it_off_ends_the_chat_and_says_so(project: Path):
+async def test_switching_it_off_ends_the_chat_and_says_so(room: Room) -> None:
     """Nothing is sent any more; what was written comes back."""
-
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        stream.say(1, "Before")
-        await until(lambda: room.render.session)
-        room.configure(enabled=False)
-        assert (await room.state("lost")).message.startswith("The chat is off. Set “daemon.enabled”")
-        await room.asked("POST /session/s/detach")
-        assert "Before" in room.editor.chats[1]
-        room.chats.send(CHAT, Draft("mine"))
-        await until(lambda: room.editor.returned)
-        assert prompts(room) == []
-        room.configure()
-        await room.live()
-        assert len(room.daemon.asked("POST /session/s/load")) == 1
-        assert room.render.session == "s"
-
-    attached(project, test)
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    stream.say(1, "Before")
+    await until(lambda: room.render.session)
+    room.configure(enabled=False)
+    assert (await room.state("lost")).message.startswith("The chat is off. Set “daemon.enabled”")
+    await room.asked("POST /session/s/detach")
+    assert "Before" in room.editor.chats[1]
+    room.chats.send(CHAT, Draft("mine"))
+    await until(lambda: room.editor.returned)
+    assert prompts(room) == []
+    room.configure()
+    await room.live()
+    assert len(room.daemon.asked("POST /session/s/load")) == 1
+    assert room.render.session == "s"
 
 
-def test_reconnect_counts_while_the_stream_is_tried_again(project: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_reconnect_counts_while_the_stream_is_tried_again(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     """It starts over with the settings of now, although something is being tried already."""
     monkeypatch.setattr("companion.chats.connection.BACKOFF", (0.05,))
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    stream.say(1, "one ")
+    await until(lambda: room.render.session)
 
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        stream.say(1, "one ")
-        await until(lambda: room.render.session)
+    def refuse(_: Request) -> tuple[int, Any]:
+        if room.connection.state == "connecting":
+            del room.daemon.routes["GET /events"]
+            room.configure(token="another")
+            room.chats.reconnect(CHAT)
+        return 503, {"error": "booting"}
 
-        def refuse(_: Request) -> tuple[int, Any]:
-            if room.connection.state == "connecting":
-                del room.daemon.routes["GET /events"]
-                room.configure(token="another")
-                room.chats.reconnect(CHAT)
-            return 503, {"error": "booting"}
-
-        room.daemon.routes["GET /events"] = refuse
-        stream.cut()
-        await room.live()
-        assert room.daemon.requests[-1].headers["authorization"] == "Bearer another"
-
-    attached(project, test)
+    room.daemon.routes["GET /events"] = refuse
+    stream.cut()
+    await room.live()
+    assert room.daemon.requests[-1].headers["authorization"] == "Bearer another"
 
 
-def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        stream.say(1, "one ")
-        await until(lambda: room.render.session)
-        room.configure(token="another")
-        await asyncio.sleep(0.05)
-        assert room.connection.state == "live"
-        assert len(room.daemon.asked("GET /capabilities")) == 1
-        room.chats.reconnect(CHAT)
-        stream = await room.live()
-        assert room.daemon.requests[-1].headers["authorization"] == "Bearer another"
-        stream.say(2, "two")
-        await until(lambda: "one two" in room.editor.chats[1])
-        assert room.daemon.asked("POST /session/s/detach") == []
-        assert len(room.daemon.asked("POST /session")) == 1
-
-    attached(project, test)
+async def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    stream.say(1, "one ")
+    await until(lambda: room.render.session)
+    room.configure(token="another")
+    await asyncio.sleep(0.05)
+    assert room.connection.state == "live"
+    assert len(room.daemon.asked("GET /capabilities")) == 1
+    room.chats.reconnect(CHAT)
+    stream = await room.live()
+    assert room.daemon.requests[-1].headers["authorization"] == "Bearer another"
+    stream.say(2, "two")
+    await until(lambda: "one two" in room.editor.chats[1])
+    assert room.daemon.asked("POST /session/s/detach") == []
+    assert len(room.daemon.asked("POST /session")) == 1
 
 
 # Showing
 
 
-def test_a_frame_that_cant_be_shown_is_made_anew(project: Path, stormy: pytest.LogCaptureFixture):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        room.editor.chat_fails = [RecursionError]
-        stream.say(1, "All of it")
-        await until(lambda: "All of it" in room.editor.chats[1])
-        assert room.render.replaces_all
-        assert room.connection.state == "live"
-        stream.say(2, " and more")
-        await until(lambda: "All of it and more" in room.editor.chats[1])
-
-    attached(project, test)
+async def test_a_frame_that_cant_be_shown_is_made_anew(room: Room, stormy: pytest.LogCaptureFixture) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    room.editor.chat_fails = [RecursionError]
+    stream.say(1, "All of it")
+    await until(lambda: "All of it" in room.editor.chats[1])
+    assert room.render.replaces_all
+    assert room.connection.state == "live"
+    stream.say(2, " and more")
+    await until(lambda: "All of it and more" in room.editor.chats[1])
 
 
-def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(project: Path, stormy: pytest.LogCaptureFixture):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        room.editor.chat_fails = [RecursionError, RecursionError]
-        stream.say(1, "All ")
-        why = "The chat could not be shown (RecursionError)."
-        assert (await room.state("lost")).message.startswith(f"{why} Reconnect")
-        assert room.editor.said == [(why, 1)]
-        room.chats.reconnect(CHAT)
-        stream = await room.live()
-        stream.say(2, "of it")
-        await until(lambda: "All of it" in room.editor.chats[1])
-
-    attached(project, test)
-
-
-def test_a_chat_that_can_never_be_shown_is_not_tried_for_ever(project: Path, stormy: pytest.LogCaptureFixture):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        room.editor.chat_fails = [RecursionError] * 1000
-        room.chats.reconnect(CHAT)
-        await until(lambda: room.editor.said)
-        await asyncio.sleep(0.5)
-        assert len(room.editor.chat_fails) > 980
-        room.editor.chat_fails.clear()
-        room.chats.reconnect(CHAT)
-        await room.live()
-
-    attached(project, test)
+async def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(
+    room: Room, stormy: pytest.LogCaptureFixture
+) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    room.editor.chat_fails = [RecursionError, RecursionError]
+    stream.say(1, "All ")
+    why = "The chat could not be shown (RecursionError)."
+    assert (await room.state("lost")).message.startswith(f"{why} Reconnect")
+    assert room.editor.said == [(why, 1)]
+    room.chats.reconnect(CHAT)
+    stream = await room.live()
+    stream.say(2, "of it")
+    await until(lambda: "All of it" in room.editor.chats[1])
 
 
-def test_a_question_whose_diff_fails_stops_nothing(
-    project: Path, monkeypatch: pytest.MonkeyPatch, stormy: pytest.LogCaptureFixture
-):
+async def test_a_chat_that_can_never_be_shown_is_not_tried_for_ever(
+    room: Room, stormy: pytest.LogCaptureFixture
+) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    room.editor.chat_fails = [RecursionError] * 1000
+    room.chats.reconnect(CHAT)
+    await until(lambda: room.editor.said)
+    await asyncio.sleep(0.5)
+    assert len(room.editor.chat_fails) > 980
+    room.editor.chat_fails.clear()
+    room.chats.reconnect(CHAT)
+    await room.live()
+
+
+async def test_a_question_whose_diff_fails_stops_nothing(
+    room: Room, monkeypatch: pytest.MonkeyPatch, stormy: pytest.LogCaptureFixture
+) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError
 
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        monkeypatch.setattr(room.chats._registry[CHAT].approvals, "update", fail)
-        stream.say(1, "All of it")
-        await until(lambda: "All of it" in room.editor.chats[1])
-
-    attached(project, test)
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    monkeypatch.setattr(room.chats._registry[CHAT].approvals, "update", fail)
+    stream.say(1, "All of it")
+    await until(lambda: "All of it" in room.editor.chats[1])
 
 
-def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
-    project: Path, monkeypatch: pytest.MonkeyPatch, stormy: pytest.LogCaptureFixture
-):
+async def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
+    room: Room, monkeypatch: pytest.MonkeyPatch, stormy: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr("companion.chats.connection.BACKOFF", (0.01,))
     apply = Conversation.apply
     fails = [True]
@@ -368,45 +317,39 @@ def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
         return apply(conversation, render)
 
     monkeypatch.setattr(Conversation, "apply", applied)
-
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        stream.say(1, "one")
-        stream.say(2, "two")
-        stream = await room.live()
-        assert len(room.daemon.asked("POST /session/s/load")) == 1
-        fails.append(True)
-        stream.say(1, "one")
-        stream.say(2, "two")
-        assert (await room.state("lost")).message.startswith("The chat could not be read (RecursionError). Reconnect")
-        room.chats.reconnect(CHAT)
-        await room.live()
-
-    attached(project, test)
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    stream.say(1, "one")
+    stream.say(2, "two")
+    stream = await room.live()
+    assert len(room.daemon.asked("POST /session/s/load")) == 1
+    fails.append(True)
+    stream.say(1, "one")
+    stream.say(2, "two")
+    assert (await room.state("lost")).message.startswith("The chat could not be read (RecursionError). Reconnect")
+    room.chats.reconnect(CHAT)
+    await room.live()
 
 
 @pytest.mark.parametrize("depth", [200, 30_000])
-def test_arguments_that_are_nested_deeply_harm_nothing(project: Path, depth: int):
+async def test_arguments_that_are_nested_deeply_harm_nothing(room: Room, depth: int) -> None:
     """A model may write them."""
-
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        deep = "[" * depth + "]" * depth
-        for number, kind in ((1, "tool_call"), (2, "tool_call_update")):
-            update = f'{{"sessionUpdate": "{kind}", "toolCallId": "t", "title": "Deep", "rawInput": {{"x": {deep}}}}}'
-            data = f'{{"type": "session_update", "id": {number}, "promptId": "p", "data": {{"update": {update}}}}}'
-            stream.raw(f"id: {number}\ndata: {data}\n\n")
-        stream.say(3, "Still here.")
-        await until(lambda: "Still here." in room.editor.chats[1])
-        assert ("nested too deeply" in room.editor.chats[1]) or depth > 1000
-        assert room.connection.state == "live"
-
-    attached(project, test)
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    deep = "[" * depth + "]" * depth
+    for number, kind in ((1, "tool_call"), (2, "tool_call_update")):
+        update = f'{{"sessionUpdate": "{kind}", "toolCallId": "t", "title": "Deep", "rawInput": {{"x": {deep}}}}}'
+        data = f'{{"type": "session_update", "id": {number}, "promptId": "p", "data": {{"update": {update}}}}}'
+        stream.raw(f"id: {number}\ndata: {data}\n\n")
+    stream.say(3, "Still here.")
+    await until(lambda: "Still here." in room.editor.chats[1])
+    assert ("nested too deeply" in room.editor.chats[1]) or depth > 1000
+    assert room.connection.state == "live"
 
 
-def test_the_text_of_a_long_conversation_is_made_beside_the_loop(project: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_the_text_of_a_long_conversation_is_made_beside_the_loop(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """3,000 turns held the loop up for 2.2 s."""
     monkeypatch.setattr(renderer, "MANY", 2)
     threads: list[bool] = []
@@ -417,73 +360,57 @@ def test_the_text_of_a_long_conversation_is_made_beside_the_loop(project: Path, 
         return update(*arguments)
 
     monkeypatch.setattr(renderer.Transcript, "update", watched)
-
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        assert all(threads)
-        for number in range(1, 10):
-            stream.say(number, f"answer {number}", f"p{number}")
-        await until(lambda: "answer 9" in room.editor.chats[1])
-        assert not all(threads)
-
-    attached(project, test)
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    assert all(threads)
+    for number in range(1, 10):
+        stream.say(number, f"answer {number}", f"p{number}")
+    await until(lambda: "answer 9" in room.editor.chats[1])
+    assert not all(threads)
 
 
-def test_a_busy_editor_gets_the_whole_text_anew(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        room.editor.chat_fails = [TimeoutError, TimeoutError]
-        stream.say(1, "All of it")
-        await until(lambda: "All of it" in room.editor.chats[1])
-        assert room.render.replaces_all
-
-    attached(project, test)
+async def test_a_busy_editor_gets_the_whole_text_anew(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    room.editor.chat_fails = [TimeoutError, TimeoutError]
+    stream.say(1, "All of it")
+    await until(lambda: "All of it" in room.editor.chats[1])
+    assert room.render.replaces_all
 
 
-def test_a_view_that_is_gone_closes_the_chat(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        room.editor.has_chat = False
-        stream.say(1, "Nobody reads this")
-        await room.asked("POST /session/s/detach")
-        room.editor.has_chat = True
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        assert len(room.daemon.asked("POST /session/s/load")) == 1
-
-    attached(project, test)
+async def test_a_view_that_is_gone_closes_the_chat(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    room.editor.has_chat = False
+    stream.say(1, "Nobody reads this")
+    await room.asked("POST /session/s/detach")
+    room.editor.has_chat = True
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    assert len(room.daemon.asked("POST /session/s/load")) == 1
 
 
-def test_opening_it_again_draws_it_anew(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        stream.say(1, "Once")
-        await until(lambda: room.render.session)
-        count = len(room.editor.renders[1])
-        room.chats.open(CHAT, WINDOW, room.folder)
-        room.chats.open(CHAT, WINDOW, room.folder, "s")
-        room.chats.sessions.resume(CHAT, "s")
-        await until(lambda: len(room.editor.renders[1]) > count and room.render.replaces_all)
-        assert "Once" in room.editor.chats[1]
-        assert len(room.daemon.asked("GET /capabilities")) == 1
-
-    attached(project, test)
+async def test_opening_it_again_draws_it_anew(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    stream.say(1, "Once")
+    await until(lambda: room.render.session)
+    count = len(room.editor.renders[1])
+    room.chats.open(CHAT, WINDOW, room.folder)
+    room.chats.open(CHAT, WINDOW, room.folder, "s")
+    room.chats.sessions.resume(CHAT, "s")
+    await until(lambda: len(room.editor.renders[1]) > count and room.render.replaces_all)
+    assert "Once" in room.editor.chats[1]
+    assert len(room.daemon.asked("GET /capabilities")) == 1
 
 
-def test_closing_it_takes_leave_and_leaves_nothing_running(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        room.chats.close(CHAT)
-        await room.asked("POST /session/s/detach")
-        await until(lambda: not room.chats._ending)
-        room.chats.window_closed(WINDOW)
-        room.chats.window_closed(WINDOW)
-        room.chats.close(CHAT)
-        await until(lambda: not room.chats._ending)
-
-    attached(project, test)
+async def test_closing_it_takes_leave_and_leaves_nothing_running(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    room.chats.close(CHAT)
+    await room.asked("POST /session/s/detach")
+    await until(lambda: not room.chats._ending)
+    room.chats.window_closed(WINDOW)
+    room.chats.window_closed(WINDOW)
+    room.chats.close(CHAT)
+    await until(lambda: not room.chats._ending)

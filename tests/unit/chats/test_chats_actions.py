@@ -13,37 +13,36 @@ from companion.agents import AgentCommand
 from companion.chats import chats as chats_module
 from companion.chats import mentions
 from companion.conversation.failures import ChatError
-from tests.agent_talk import run, scripted
+from tests.agent_talk import scripted
 
 from ..fake_daemon import FEATURES, TOKEN, until
 from .agent_room import chatting
-from .chatting import CHAT, WINDOW, Room, attached, real
+from .chatting import CHAT, WINDOW, Room, real
 
 # What the person does
 
 
-def test_cancel_mode_and_model_go_to_the_daemon_and_the_default_is_told(project: Path):
-    async def test(room: Room) -> None:
-        room.daemon.routes |= {
-            "POST /session/s/cancel": (204, None),
-            "POST /session/s/model": (200, {}),
-            "POST /session/s/approval-mode": (200, {}),
-        }
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        room.chats.cancel(CHAT)
-        room.chats.options.switch_mode(CHAT, "plan")
-        room.chats.options.switch_model(CHAT, "m(openai)")
-        await until(lambda: room.editor.mentioned)
-        assert room.editor.mentioned == [("m(openai) is now your default model in Qwen Code, too.", 1)]
-        assert (await room.asked("POST /session/s/approval-mode")).body == {"mode": "plan"}
-        assert (await room.asked("POST /session/s/model")).body == {"modelId": "m(openai)"}
-        assert len(room.daemon.asked("POST /session/s/cancel")) == 1
-
-    attached(project, test)
+async def test_cancel_mode_and_model_go_to_the_daemon_and_the_default_is_told(room: Room) -> None:
+    room.daemon.routes |= {
+        "POST /session/s/cancel": (204, None),
+        "POST /session/s/model": (200, {}),
+        "POST /session/s/approval-mode": (200, {}),
+    }
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    room.chats.cancel(CHAT)
+    room.chats.options.switch_mode(CHAT, "plan")
+    room.chats.options.switch_model(CHAT, "m(openai)")
+    await until(lambda: room.editor.mentioned)
+    assert room.editor.mentioned == [("m(openai) is now your default model in Qwen Code, too.", 1)]
+    assert (await room.asked("POST /session/s/approval-mode")).body == {"mode": "plan"}
+    assert (await room.asked("POST /session/s/model")).body == {"modelId": "m(openai)"}
+    assert len(room.daemon.asked("POST /session/s/cancel")) == 1
 
 
-def test_a_cancel_that_comes_once_a_prompt_that_waited_is_at_work_ends_nothing(project: Path, tmp_path: Path):
+async def test_a_cancel_that_comes_once_a_prompt_that_waited_is_at_work_ends_nothing(
+    project: Path, tmp_path: Path
+) -> None:
     """The person saw the turn before it run, and cancelled that."""
     script = """
 def session_prompt(params):
@@ -54,187 +53,159 @@ def session_prompt(params):
     return {"stopReason": "end_turn"}
 """
     one, two = project / "one", project / "two"
-
-    async def test() -> None:
-        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
-            room.say(str(one))
-            await until(lambda: room.render.status.running)
-            seen = room.render.status.running
-            room.say(str(two))
-            await until(lambda: room.render.status.queue)
-            one.touch()
-            await until(lambda: room.render.status.running not in (None, seen))
-            room.chats.cancel(CHAT, seen)
-            now = room.render.status.running
-            await asyncio.sleep(0.1)
-            assert room.render.status.running == now
-            two.touch()
-            await until(lambda: room.render.status.running is None)
-            assert room.render.status.last == "done"
-            room.say(str(project / "three"))
-            await until(lambda: room.render.status.running)
-            room.chats.cancel(CHAT, room.render.status.running)
-            await until(lambda: room.render.status.last == "cancelled")
-
-    run(test())
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        room.say(str(one))
+        await until(lambda: room.render.status.running)
+        seen = room.render.status.running
+        room.say(str(two))
+        await until(lambda: room.render.status.queue)
+        one.touch()
+        await until(lambda: room.render.status.running not in (None, seen))
+        room.chats.cancel(CHAT, seen)
+        now = room.render.status.running
+        await asyncio.sleep(0.1)
+        assert room.render.status.running == now
+        two.touch()
+        await until(lambda: room.render.status.running is None)
+        assert room.render.status.last == "done"
+        room.say(str(project / "three"))
+        await until(lambda: room.render.status.running)
+        room.chats.cancel(CHAT, room.render.status.running)
+        await until(lambda: room.render.status.last == "cancelled")
 
 
-def test_a_vote_goes_to_the_daemon_and_one_that_is_late_is_told(project: Path):
-    async def test(room: Room) -> None:
-        room.daemon.routes["POST /session/s/permission/r"] = 200, {}
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        room.chats.vote(CHAT, "r", "once", {"0": "Blue"})
-        request = await room.asked("POST /session/s/permission/r")
-        assert request.body == {"outcome": {"outcome": "selected", "optionId": "once"}, "answers": {"0": "Blue"}}
-        room.chats.vote(CHAT, "late", None)
-        room.daemon.routes["POST /session/s/permission/late"] = 404, {"error": "gone", "requestId": "late"}
-        await until(lambda: room.editor.mentioned)
-        assert room.editor.mentioned == [("This question has been answered already.", 1)]
-
-    attached(project, test)
+async def test_a_vote_goes_to_the_daemon_and_one_that_is_late_is_told(room: Room) -> None:
+    room.daemon.routes["POST /session/s/permission/r"] = 200, {}
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    room.chats.vote(CHAT, "r", "once", {"0": "Blue"})
+    request = await room.asked("POST /session/s/permission/r")
+    assert request.body == {"outcome": {"outcome": "selected", "optionId": "once"}, "answers": {"0": "Blue"}}
+    room.chats.vote(CHAT, "late", None)
+    room.daemon.routes["POST /session/s/permission/late"] = 404, {"error": "gone", "requestId": "late"}
+    await until(lambda: room.editor.mentioned)
+    assert room.editor.mentioned == [("This question has been answered already.", 1)]
 
 
-def test_what_fails_is_said_with_what_to_do(project: Path):
-    async def test(room: Room) -> None:
-        not_connected = "The chat isn't connected. Wait until it is, or reconnect."
-        room.chats.cancel(CHAT)
-        assert room.editor.said == [(not_connected, None)]
-        for method in (room.chats.begin, room.chats.reconnect):
-            method(CHAT)
-        room.chats.sessions.resume(CHAT, "s")
-        with pytest.raises(ChatError):
-            await room.chats.sessions.page(CHAT)
-        room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.state("lost")
-        room.chats.options.switch_mode(CHAT, "plan")
-        await until(lambda: len(room.editor.said) == 2)
-        assert room.editor.said[1] == (not_connected, 1)
-        with pytest.raises(ChatError):
-            await room.chats.locality(CHAT)
-
-    attached(project, test)
+async def test_what_fails_is_said_with_what_to_do(room: Room) -> None:
+    not_connected = "The chat isn't connected. Wait until it is, or reconnect."
+    room.chats.cancel(CHAT)
+    assert room.editor.said == [(not_connected, None)]
+    for method in (room.chats.begin, room.chats.reconnect):
+        method(CHAT)
+    room.chats.sessions.resume(CHAT, "s")
+    with pytest.raises(ChatError):
+        await room.chats.sessions.page(CHAT)
+    room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.state("lost")
+    room.chats.options.switch_mode(CHAT, "plan")
+    await until(lambda: len(room.editor.said) == 2)
+    assert room.editor.said[1] == (not_connected, 1)
+    with pytest.raises(ChatError):
+        await room.chats.locality(CHAT)
 
 
-def test_sessions_are_listed_the_latest_first(project: Path):
-    async def test(room: Room) -> None:
-        listed = [
-            {"sessionId": "old", "updatedAt": "2026-01-01", "displayName": "Old"},
-            {"sessionId": "new", "updatedAt": "2026-03-01"},
-            {"sessionId": "made", "createdAt": "2026-02-01"},
-        ]
-        folder = quote(real(room.folder), safe="")
-        room.daemon.routes[f"GET /workspace/{folder}/sessions"] = 200, {"sessions": listed}
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        assert [session.id for session in (await room.chats.sessions.page(CHAT)).sessions] == ["new", "made", "old"]
-        # One that asks too early waits for the connection.
-        room.chats.begin(CHAT)
-        assert len((await room.chats.sessions.page(CHAT)).sessions) == 3
-
-    attached(project, test)
+async def test_sessions_are_listed_the_latest_first(room: Room) -> None:
+    listed = [
+        {"sessionId": "old", "updatedAt": "2026-01-01", "displayName": "Old"},
+        {"sessionId": "new", "updatedAt": "2026-03-01"},
+        {"sessionId": "made", "createdAt": "2026-02-01"},
+    ]
+    folder = quote(real(room.folder), safe="")
+    room.daemon.routes[f"GET /workspace/{folder}/sessions"] = 200, {"sessions": listed}
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    assert [session.id for session in (await room.chats.sessions.page(CHAT)).sessions] == ["new", "made", "old"]
+    # One that asks too early waits for the connection.
+    room.chats.begin(CHAT)
+    assert len((await room.chats.sessions.page(CHAT)).sessions) == 3
 
 
-def test_pinned_sessions_come_first_and_the_archive_is_a_list_of_its_own(project: Path):
-    async def test(room: Room) -> None:
-        room.daemon.capabilities(real(room.folder), features=[*FEATURES, "session_organization", "session_archive"])
-        listed = [
-            {"sessionId": "new", "updatedAt": "2026-03-01"},
-            {"sessionId": "pinned", "updatedAt": "2026-01-01", "isPinned": True},
-        ]
-        archived = {"sessions": [{"sessionId": "away", "isArchived": True}]}
-        folder = quote(real(room.folder), safe="")
-        room.daemon.routes |= {
-            f"GET /workspace/{folder}/sessions": lambda request: (
-                (200, archived) if "archived" in request.route else (200, {"sessions": listed, "nextCursor": "2"})
-            ),
-            "PATCH /session/new/organization": (200, {}),
-            "POST /sessions/archive": (200, {}),
-            "POST /sessions/unarchive": (200, {}),
-        }
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        page = await room.chats.sessions.page(CHAT)
-        assert ([session.id for session in page.sessions], page.cursor) == (["pinned", "new"], "2")
-        assert [session.id for session in (await room.chats.sessions.page(CHAT, is_archived=True)).sessions] == ["away"]
-        await room.chats.sessions.pin(CHAT, "new", is_pinned=True)
-        stream.say(1, "Once")
-        await until(lambda: room.render.session)
-        await room.chats.sessions.archive(CHAT, "new", is_archived=True)
-        assert "Once" in room.editor.chats[1]
-        await room.chats.sessions.archive(CHAT, "s", is_archived=True)
-        await room.live()
-        assert room.render.session == ""
-        await room.chats.sessions.reopen(CHAT, "s")
-        assert room.daemon.asked("POST /sessions/unarchive")[0].body == {"sessionIds": ["s"]}
-        await room.asked("POST /session/s/load")
-
-    attached(project, test)
+async def test_pinned_sessions_come_first_and_the_archive_is_a_list_of_its_own(room: Room) -> None:
+    room.daemon.capabilities(real(room.folder), features=[*FEATURES, "session_organization", "session_archive"])
+    listed = [
+        {"sessionId": "new", "updatedAt": "2026-03-01"},
+        {"sessionId": "pinned", "updatedAt": "2026-01-01", "isPinned": True},
+    ]
+    archived = {"sessions": [{"sessionId": "away", "isArchived": True}]}
+    folder = quote(real(room.folder), safe="")
+    room.daemon.routes |= {
+        f"GET /workspace/{folder}/sessions": lambda request: (
+            (200, archived) if "archived" in request.route else (200, {"sessions": listed, "nextCursor": "2"})
+        ),
+        "PATCH /session/new/organization": (200, {}),
+        "POST /sessions/archive": (200, {}),
+        "POST /sessions/unarchive": (200, {}),
+    }
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    page = await room.chats.sessions.page(CHAT)
+    assert ([session.id for session in page.sessions], page.cursor) == (["pinned", "new"], "2")
+    assert [session.id for session in (await room.chats.sessions.page(CHAT, is_archived=True)).sessions] == ["away"]
+    await room.chats.sessions.pin(CHAT, "new", is_pinned=True)
+    stream.say(1, "Once")
+    await until(lambda: room.render.session)
+    await room.chats.sessions.archive(CHAT, "new", is_archived=True)
+    assert "Once" in room.editor.chats[1]
+    await room.chats.sessions.archive(CHAT, "s", is_archived=True)
+    await room.live()
+    assert room.render.session == ""
+    await room.chats.sessions.reopen(CHAT, "s")
+    assert room.daemon.asked("POST /sessions/unarchive")[0].body == {"sessionIds": ["s"]}
+    await room.asked("POST /session/s/load")
 
 
-def test_sessions_are_searched(project: Path):
-    async def test(room: Room) -> None:
-        folder = quote(real(room.folder), safe="")
-        results = [{"session": {"sessionId": "x"}, "snippet": "cats"}]
-        room.daemon.routes[f"GET /workspace/{folder}/sessions/search"] = 200, {"results": results}
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        assert [(each.session.id, each.snippet) for each in await room.chats.sessions.search(CHAT, "cat")] == [
-            ("x", "cats")
-        ]
-
-    attached(project, test)
+async def test_sessions_are_searched(room: Room) -> None:
+    folder = quote(real(room.folder), safe="")
+    results = [{"session": {"sessionId": "x"}, "snippet": "cats"}]
+    room.daemon.routes[f"GET /workspace/{folder}/sessions/search"] = 200, {"results": results}
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    assert [(each.session.id, each.snippet) for each in await room.chats.sessions.search(CHAT, "cat")] == [
+        ("x", "cats")
+    ]
 
 
-def test_one_that_isnt_at_work_is_renamed_too(project: Path):
-    async def test(room: Room) -> None:
-        answers = iter([(404, {"error": "no", "code": "session_not_found"}), (200, {}), (200, {})])
-        room.daemon.routes["PATCH /session/s/metadata"] = lambda _: next(answers)
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        await room.chats.sessions.rename(CHAT, "s", "A title")
-        assert [request.body for request in room.daemon.asked("PATCH")] == [{"displayName": "A title"}] * 2
-        assert len(room.daemon.asked("POST /session/s/detach")) == 1
-        await room.chats.sessions.rename(CHAT, "s", "Another")
-
-    attached(project, test)
+async def test_one_that_isnt_at_work_is_renamed_too(room: Room) -> None:
+    answers = iter([(404, {"error": "no", "code": "session_not_found"}), (200, {}), (200, {})])
+    room.daemon.routes["PATCH /session/s/metadata"] = lambda _: next(answers)
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    await room.chats.sessions.rename(CHAT, "s", "A title")
+    assert [request.body for request in room.daemon.asked("PATCH")] == [{"displayName": "A title"}] * 2
+    assert len(room.daemon.asked("POST /session/s/detach")) == 1
+    await room.chats.sessions.rename(CHAT, "s", "Another")
 
 
-def test_deleting_the_session_that_is_shown_begins_a_new_one(project: Path):
-    async def test(room: Room) -> None:
-        room.daemon.routes |= {
-            "DELETE /session/s": (204, None),
-            "DELETE /session/x": (204, None),
-            "POST /sessions/delete": (200, {}),
-        }
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        stream.say(1, "Once")
-        await until(lambda: room.render.session)
-        await room.chats.sessions.delete(CHAT, "x")
-        assert "Once" in room.editor.chats[1]
-        await room.chats.sessions.delete(CHAT, "s")
-        await room.live()
-        assert "Once" not in room.editor.chats[1]
-        assert room.render.session == ""
-
-    attached(project, test)
+async def test_deleting_the_session_that_is_shown_begins_a_new_one(room: Room) -> None:
+    room.daemon.routes |= {
+        "DELETE /session/s": (204, None),
+        "DELETE /session/x": (204, None),
+        "POST /sessions/delete": (200, {}),
+    }
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    stream.say(1, "Once")
+    await until(lambda: room.render.session)
+    await room.chats.sessions.delete(CHAT, "x")
+    assert "Once" in room.editor.chats[1]
+    await room.chats.sessions.delete(CHAT, "s")
+    await room.live()
+    assert "Once" not in room.editor.chats[1]
+    assert room.render.session == ""
 
 
-def test_an_export_and_the_files_come_from_the_daemon(project: Path, monkeypatch: pytest.MonkeyPatch):
-    async def test(room: Room) -> None:
-        room.daemon.routes["GET /session/x/export"] = 200, b"# Chat"
-        room.daemon.routes["GET /glob"] = 200, {"matches": ["src/App two.py", "app.py", ".", 1]}
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        assert await room.chats.sessions.export(CHAT, "x", "md") == "# Chat"
-        assert await room.chats.files(CHAT, "aP") == ["app.py", "src/App two.py"]
-        assert room.daemon.asked("GET /glob")[0].route.startswith("/glob?pattern=%2A%2A%2F%2A%5BaA%5D%5BpP%5D%2A&")
-        monkeypatch.setattr(chats_module, "FILES_LIMIT", 0.0)
-        assert await room.chats.files(CHAT, "a") == []
-
-    attached(project, test)
+async def test_an_export_and_the_files_come_from_the_daemon(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    room.daemon.routes["GET /session/x/export"] = 200, b"# Chat"
+    room.daemon.routes["GET /glob"] = 200, {"matches": ["src/App two.py", "app.py", ".", 1]}
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    assert await room.chats.sessions.export(CHAT, "x", "md") == "# Chat"
+    assert await room.chats.files(CHAT, "aP") == ["app.py", "src/App two.py"]
+    assert room.daemon.asked("GET /glob")[0].route.startswith("/glob?pattern=%2A%2A%2F%2A%5BaA%5D%5BpP%5D%2A&")
+    monkeypatch.setattr(chats_module, "FILES_LIMIT", 0.0)
+    assert await room.chats.files(CHAT, "a") == []
 
 
 @pytest.mark.parametrize(
@@ -251,20 +222,17 @@ def test_files_are_found_however_they_are_written(words: str, pattern: str):
     assert mentions.pattern(words) == pattern
 
 
-def test_the_token_is_in_no_frame_log_or_message_f7(project: Path, caplog: pytest.LogCaptureFixture):
+async def test_the_token_is_in_no_frame_log_or_message_f7(room: Room, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        stream.say(1, "Hello")
-        await until(lambda: room.render.session)
-        room.daemon.routes["POST /session/s/model"] = 500, {"error": f"bad {TOKEN}"}
-        room.chats.options.switch_model(CHAT, "x")
-        await until(lambda: room.editor.said)
-        page = await room.chats.locality(CHAT)
-        everything = [page, repr(room.editor), repr(room.chats._settings), repr(vars(room.chats._registry[CHAT]))]
-        assert TOKEN not in "".join(everything)
-
-    attached(project, test)
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    stream.say(1, "Hello")
+    await until(lambda: room.render.session)
+    room.daemon.routes["POST /session/s/model"] = 500, {"error": f"bad {TOKEN}"}
+    room.chats.options.switch_model(CHAT, "x")
+    await until(lambda: room.editor.said)
+    page = await room.chats.locality(CHAT)
+    everything = [page, repr(room.editor), repr(room.chats._settings), repr(vars(room.chats._registry[CHAT]))]
+    assert TOKEN not in "".join(everything)
+    await room.chats.stop(hand_over=False)
     assert TOKEN not in caplog.text

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from companion.backends.acp.files import Files
 from companion.chats.prompt import Draft
 from companion.conversation.conversation import UNTOLD
 from companion.ids import WindowId
-from tests.agent_talk import LIMIT, run, scripted, until
+from tests.agent_talk import LIMIT, scripted, until
 
 from .agent_room import EDIT, Room, chatting
 from .chatting import CHAT, WINDOW
@@ -28,89 +29,70 @@ def agent(tmp_path: Path) -> AgentCommand:
     return AgentCommand("Scripted", tuple(scripted(EDIT, tmp_path)))
 
 
-def test_a_chat_with_an_agent_names_it_and_shows_the_answer(project: Path, agent: AgentCommand):
-    async def test():
-        async with chatting(project, agent) as room:
-            assert room.text.startswith(f"Scripted Agent 1 on this computer, in {os.path.realpath(project)}")
-            room.say("Hello")
-            await room.shows("You said: Hello")
-            assert "❯\u00a0You\nHello" in room.text
-            assert "◆\u00a0Scripted Agent\nYou said: Hello" in room.text
-            assert "Qwen" not in room.text
-
-    run(test())
+@pytest.fixture
+def room(project: Path, agent: AgentCommand) -> AbstractAsyncContextManager[Room]:
+    return chatting(project, agent)
 
 
-def test_a_mention_is_completed_from_the_folder_and_sent_as_a_file(project: Path, agent: AgentCommand):
+async def test_a_chat_with_an_agent_names_it_and_shows_the_answer(room: Room, project: Path) -> None:
+    assert room.text.startswith(f"Scripted Agent 1 on this computer, in {os.path.realpath(project)}")
+    room.say("Hello")
+    await room.shows("You said: Hello")
+    assert "❯\u00a0You\nHello" in room.text
+    assert "◆\u00a0Scripted Agent\nYou said: Hello" in room.text
+    assert "Qwen" not in room.text
+
+
+async def test_a_mention_is_completed_from_the_folder_and_sent_as_a_file(room: Room, project: Path) -> None:
     (project / "src").mkdir()
     (project / "src" / "App [1].py").write_text("x = 1\n")
     (project / ".env").write_text("KEY=1\n")
-
-    async def test():
-        async with chatting(project, agent) as room:
-            assert await room.chats.files(CHAT, "app") == ["src/App [1].py"]
-            assert await room.chats.files(CHAT, "s/[1") == ["src/App [1].py"]
-            assert ".env" not in await room.chats.files(CHAT, "")
-            room.say("Look at @src/App\\ [1].py now")
-            await room.shows("You said: Look at  now")
-
-    run(test())
+    assert await room.chats.files(CHAT, "app") == ["src/App [1].py"]
+    assert await room.chats.files(CHAT, "s/[1") == ["src/App [1].py"]
+    assert ".env" not in await room.chats.files(CHAT, "")
+    room.say("Look at @src/App\\ [1].py now")
+    await room.shows("You said: Look at  now")
 
 
-def test_an_accepted_diff_is_the_vote_and_the_file_is_written(project: Path, agent: AgentCommand):
+async def test_an_accepted_diff_is_the_vote_and_the_file_is_written(room: Room, project: Path) -> None:
     path = project / "a.txt"
     path.write_text("one\n")
-
-    async def test():
-        async with chatting(project, agent) as room:
-            room.say(json.dumps([str(path), "one\n", "two\n"]))
-            diff = await room.diff()
-            assert diff.review.owner.cli == "Scripted Agent"
-            room.reviews.accept(diff.review.number, diff.text)
-            await room.shows("Done.")
-            assert path.read_text() == "two\n"
-
-    run(test())
+    room.say(json.dumps([str(path), "one\n", "two\n"]))
+    diff = await room.diff()
+    assert diff.review.owner.cli == "Scripted Agent"
+    room.reviews.accept(diff.review.number, diff.text)
+    await room.shows("Done.")
+    assert path.read_text() == "two\n"
 
 
-def test_a_diff_that_the_person_has_edited_is_written_as_they_have_made_it(project: Path, agent: AgentCommand):
+async def test_a_diff_that_the_person_has_edited_is_written_as_they_have_made_it(room: Room, project: Path) -> None:
     path = project / "a.txt"
     path.write_bytes(b"one\r\n")
-
-    async def test():
-        async with chatting(project, agent) as room:
-            room.say(json.dumps([str(path), "one\n", "two\n"]))
-            diff = await room.diff()
-            assert diff.review.is_editable
-            room.reviews.accept(diff.review.number, "mine\n")
-            await room.shows("Done.")
-            assert path.read_bytes() == b"mine\r\n"
-            room.say("Next")
-            await room.shows("edited your change")
-
-    run(test())
+    room.say(json.dumps([str(path), "one\n", "two\n"]))
+    diff = await room.diff()
+    assert diff.review.is_editable
+    room.reviews.accept(diff.review.number, "mine\n")
+    await room.shows("Done.")
+    assert path.read_bytes() == b"mine\r\n"
+    room.say("Next")
+    await room.shows("edited your change")
 
 
-def test_edits_are_kept_if_the_question_is_answered_in_the_chat(project: Path, agent: AgentCommand):
+async def test_edits_are_kept_if_the_question_is_answered_in_the_chat(room: Room, project: Path) -> None:
     path = project / "a.txt"
     path.write_text("one\n")
-
-    async def test():
-        async with chatting(project, agent) as room:
-            room.say(json.dumps([str(path), "one\n", "two\n"]))
-            diff = await room.diff()
-            diff.text = "mine\n"
-            await until(lambda: room.render.asks)
-            room.chats.vote(CHAT, room.render.asks[0].permission.id, "yes")
-            await room.shows("Done.")
-            assert path.read_text() == "two\n"
-            await until(lambda: room.editor.kept)
-            assert room.editor.kept[0][2] == "mine\n"
-
-    run(test())
+    room.say(json.dumps([str(path), "one\n", "two\n"]))
+    diff = await room.diff()
+    diff.text = "mine\n"
+    await until(lambda: room.render.asks)
+    room.chats.vote(CHAT, room.render.asks[0].permission.id, "yes")
+    await room.shows("Done.")
+    assert path.read_text() == "two\n"
+    await until(lambda: room.editor.kept)
+    assert room.editor.kept[0][2] == "mine\n"
 
 
-def test_an_agent_that_ends_is_told_and_a_reconnect_resumes(project: Path, tmp_path: Path):
+async def test_an_agent_that_ends_is_told_and_a_reconnect_resumes(project: Path, tmp_path: Path) -> None:
     script = (
         EDIT
         + """
@@ -122,107 +104,92 @@ def session_prompt(params):
     return first(params)
 """
     )
-
-    async def test():
-        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
-            room.say("before")
-            await room.shows("You said: before")
-            room.say("die")
-            message = await room.state("lost")
-            assert message == "Scripted Agent has ended unexpectedly: Error: broken. Reconnect to start it again."
-            assert "You said: before" in room.text
-            room.chats.reconnect(CHAT)
-            await room.state("live")
-            await room.shows("as before")
-            room.say("after")
-            await room.shows("You said: after")
-
-    run(test())
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        room.say("before")
+        await room.shows("You said: before")
+        room.say("die")
+        message = await room.state("lost")
+        assert message == "Scripted Agent has ended unexpectedly: Error: broken. Reconnect to start it again."
+        assert "You said: before" in room.text
+        room.chats.reconnect(CHAT)
+        await room.state("live")
+        await room.shows("as before")
+        room.say("after")
+        await room.shows("You said: after")
 
 
-def test_prompts_that_wait_for_an_agent_that_ends_come_back(project: Path, tmp_path: Path):
+async def test_prompts_that_wait_for_an_agent_that_ends_come_back(project: Path, tmp_path: Path) -> None:
     """What was never begun has not failed."""
     script = """
 def session_prompt(params):
     while not any(each.get("method") == "session/cancel" for each in seen): time.sleep(0.001)
     os._exit(1)
 """
-
-    async def test():
-        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
-            for words in ("one", "two", "three"):
-                room.say(words)
-            await until(lambda: len(room.render.status.queue) == 2)
-            assert room.render.unsent == ()
-            room.chats.cancel(CHAT)
-            await room.state("lost")
-            await until(lambda: len(room.editor.returned) == 2)
-            why = "Scripted Agent has ended before it began this."
-            assert room.editor.returned == [(1, Draft("two"), why), (1, Draft("three"), why)]
-            await until(lambda: not room.render.status.queue)
-            assert [turn.state for turn in room.chats._registry[CHAT].turns] == ["failed"]
-
-    run(test())
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        for words in ("one", "two", "three"):
+            room.say(words)
+        await until(lambda: len(room.render.status.queue) == 2)
+        assert room.render.unsent == ()
+        room.chats.cancel(CHAT)
+        await room.state("lost")
+        await until(lambda: len(room.editor.returned) == 2)
+        why = "Scripted Agent has ended before it began this."
+        assert room.editor.returned == [(1, Draft("two"), why), (1, Draft("three"), why)]
+        await until(lambda: not room.render.status.queue)
+        assert [turn.state for turn in room.chats._registry[CHAT].turns] == ["failed"]
 
 
-def test_prompts_that_wait_come_back_if_the_person_begins_a_new_conversation(project: Path, tmp_path: Path):
+async def test_prompts_that_wait_come_back_if_the_person_begins_a_new_conversation(
+    project: Path, tmp_path: Path
+) -> None:
     script = """
 def session_prompt(params):
     while True: time.sleep(1)
 """
-
-    async def test():
-        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
-            room.say("one")
-            room.say("two")
-            await until(lambda: room.render.status.queue)
-            await until(lambda: not room.render.unsent)
-            room.chats.begin(CHAT)
-            await until(lambda: room.editor.returned)
-            assert room.editor.returned == [(1, Draft("two"), "The conversation has changed before this was sent.")]
-
-    run(test())
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        room.say("one")
+        room.say("two")
+        await until(lambda: room.render.status.queue)
+        await until(lambda: not room.render.unsent)
+        room.chats.begin(CHAT)
+        await until(lambda: room.editor.returned)
+        assert room.editor.returned == [(1, Draft("two"), "The conversation has changed before this was sent.")]
 
 
-def test_an_agent_that_is_not_there_is_told_with_how_to_install_it(project: Path):
-    async def test():
-        missing = AgentCommand("Missing", ("there-is-no-such-program",), install="npm install -g missing")
-        async with chatting(project, missing, opens=False) as room:
-            room.chats.open(CHAT, WINDOW, str(project), agent="Missing")
-            assert "npm install -g missing" in await room.state("lost")
-            assert await room.chats.programs() == []
-            room.chats.open(CHAT, WINDOW, str(project), agent="Nobody")
-            assert room.editor.said == [("There is no agent “Nobody” in the setting “agents”.", 1)]
-
-    run(test())
+async def test_an_agent_that_is_not_there_is_told_with_how_to_install_it(project: Path) -> None:
+    missing = AgentCommand("Missing", ("there-is-no-such-program",), install="npm install -g missing")
+    async with chatting(project, missing, opens=False) as room:
+        room.chats.open(CHAT, WINDOW, str(project), agent="Missing")
+        assert "npm install -g missing" in await room.state("lost")
+        assert await room.chats.programs() == []
+        room.chats.open(CHAT, WINDOW, str(project), agent="Nobody")
+        assert room.editor.said == [("There is no agent “Nobody” in the setting “agents”.", 1)]
 
 
-def test_a_chat_that_changes_its_agent_begins_a_new_conversation(project: Path, agent: AgentCommand, tmp_path: Path):
+async def test_a_chat_that_changes_its_agent_begins_a_new_conversation(
+    project: Path, agent: AgentCommand, tmp_path: Path
+) -> None:
     other = AgentCommand("Other", agent.command)
-
-    async def test():
-        async with chatting(project, agent, other) as room:
-            assert await room.chats.programs() == ["Scripted", "Other"]
-            room.say("Hello")
-            await room.shows("You said: Hello")
-            room.chats.open(CHAT, WINDOW, str(project), agent="Other")
-            await until(lambda: "You said" not in room.text)
-            await room.state("live")
-            room.say("again")
-            await room.shows("You said: again")
-            left = await room.chats.stop(hand_over=True)
-            chat = left[WindowId(1)]["chats"][1]
-            assert (chat["agent"], chat["session"]) == ("Other", "s")
-            following = Room(str(project), agent, other)
-            following.chats.inherit(left, {WindowId(1): None})
-            following.chats.open(CHAT, WINDOW, str(project), agent="Other")
-            await following.shows("You said: again")
-            await following.chats.stop(hand_over=False)
-
-    run(test())
+    async with chatting(project, agent, other) as room:
+        assert await room.chats.programs() == ["Scripted", "Other"]
+        room.say("Hello")
+        await room.shows("You said: Hello")
+        room.chats.open(CHAT, WINDOW, str(project), agent="Other")
+        await until(lambda: "You said" not in room.text)
+        await room.state("live")
+        room.say("again")
+        await room.shows("You said: again")
+        left = await room.chats.stop(hand_over=True)
+        chat = left[WindowId(1)]["chats"][1]
+        assert (chat["agent"], chat["session"]) == ("Other", "s")
+        following = Room(str(project), agent, other)
+        following.chats.inherit(left, {WindowId(1): None})
+        following.chats.open(CHAT, WINDOW, str(project), agent="Other")
+        await following.shows("You said: again")
+        await following.chats.stop(hand_over=False)
 
 
-def test_an_option_of_the_agent_is_set_from_the_chat(project: Path, tmp_path: Path):
+async def test_an_option_of_the_agent_is_set_from_the_chat(project: Path, tmp_path: Path) -> None:
     script = """
 def options(value):
     return [{"id": "fast", "name": "Fast", "type": "boolean", "currentValue": value}]
@@ -231,14 +198,10 @@ def session_new(params):
 def session_set_config_option(params):
     return {"configOptions": options(params["value"])}
 """
-
-    async def test():
-        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
-            await until(lambda: room.render.status.options)
-            room.chats.options.set(CHAT, "fast", True)
-            await until(lambda: room.render.status.options[0].value is True)
-
-    run(test())
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        await until(lambda: room.render.status.options)
+        room.chats.options.set(CHAT, "fast", True)
+        await until(lambda: room.render.status.options[0].value is True)
 
 
 MODES = """
@@ -260,47 +223,39 @@ def session_prompt(params):
 """
 
 
-def test_what_the_person_has_chosen_is_set_again_after_a_reconnect(project: Path, tmp_path: Path):
+async def test_what_the_person_has_chosen_is_set_again_after_a_reconnect(project: Path, tmp_path: Path) -> None:
     script = scripted(MODES.replace("REFUSAL", "pass"), tmp_path)
-
-    async def test():
-        async with chatting(project, AgentCommand("Scripted", tuple(script))) as room:
-            await until(lambda: room.render.status.options)
-            room.say("x")
-            await room.shows("Done.")
-            room.chats.options.set(CHAT, "fast", True)
-            room.chats.options.switch_mode(CHAT, "plan")
-            await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
-            pid = room.agent_pid
-            room.chats.reconnect(CHAT)
-            connection = room.chats._registry[CHAT].connection
-            await until(lambda: connection.has_client and room.agent_pid != pid)
-            await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
-
-    run(test())
+    async with chatting(project, AgentCommand("Scripted", tuple(script))) as room:
+        await until(lambda: room.render.status.options)
+        room.say("x")
+        await room.shows("Done.")
+        room.chats.options.set(CHAT, "fast", True)
+        room.chats.options.switch_mode(CHAT, "plan")
+        await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
+        pid = room.agent_pid
+        room.chats.reconnect(CHAT)
+        connection = room.chats._registry[CHAT].connection
+        await until(lambda: connection.has_client and room.agent_pid != pid)
+        await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
 
 
-def test_what_can_not_be_set_again_is_said(project: Path, tmp_path: Path):
+async def test_what_can_not_be_set_again_is_said(project: Path, tmp_path: Path) -> None:
     marker = tmp_path / "refuses"
     refusal = f"if os.path.exists({str(marker)!r}): raise Failure(-32603, 'no')"
     script = scripted(MODES.replace("REFUSAL", refusal), tmp_path)
-
-    async def test():
-        async with chatting(project, AgentCommand("Scripted", tuple(script))) as room:
-            await until(lambda: room.render.status.options)
-            room.say("x")
-            await room.shows("Done.")
-            room.chats.options.switch_mode(CHAT, "plan")
-            await until(lambda: room.render.status.mode == "plan")
-            marker.touch()
-            room.chats.reconnect(CHAT)
-            await room.shows("This could not be set as it was before: the mode.")
-            assert room.render.status.mode == "auto"
-
-    run(test())
+    async with chatting(project, AgentCommand("Scripted", tuple(script))) as room:
+        await until(lambda: room.render.status.options)
+        room.say("x")
+        await room.shows("Done.")
+        room.chats.options.switch_mode(CHAT, "plan")
+        await until(lambda: room.render.status.mode == "plan")
+        marker.touch()
+        room.chats.reconnect(CHAT)
+        await room.shows("This could not be set as it was before: the mode.")
+        assert room.render.status.mode == "auto"
 
 
-def test_a_running_terminal_has_a_stop_below_its_tool_call(project: Path, tmp_path: Path):
+async def test_a_running_terminal_has_a_stop_below_its_tool_call(project: Path, tmp_path: Path) -> None:
     script = """
 def session_prompt(params):
     code = "import time; print(1, flush=True); time.sleep(600)"
@@ -311,70 +266,59 @@ def session_prompt(params):
     say("It has ended.")
     return {"stopReason": "end_turn"}
 """
-
-    async def test():
-        async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
-            room.say("Run")
-            await until(lambda: room.render.running)
-            [running] = room.render.running
-            assert "Sleep" in room.text[running.at :].partition("\n")[0]
-            # It must not be hidden while the details are folded.
-            assert not any(fold.start <= running.at <= fold.end for fold in room.render.folds)
-            room.chats.tasks.stop_terminals(CHAT, running.terminals)
-            await room.shows("It has ended.")
-            await until(lambda: not room.render.running)
-            room.chats.tasks.stop_terminals(CHAT, ["terminal-1"])
-            await until(lambda: ("It has ended already.", 1) in room.editor.mentioned)
-
-    run(test())
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        room.say("Run")
+        await until(lambda: room.render.running)
+        [running] = room.render.running
+        assert "Sleep" in room.text[running.at :].partition("\n")[0]
+        # It must not be hidden while the details are folded.
+        assert not any(fold.start <= running.at <= fold.end for fold in room.render.folds)
+        room.chats.tasks.stop_terminals(CHAT, running.terminals)
+        await room.shows("It has ended.")
+        await until(lambda: not room.render.running)
+        room.chats.tasks.stop_terminals(CHAT, ["terminal-1"])
+        await until(lambda: ("It has ended already.", 1) in room.editor.mentioned)
 
 
-def test_what_an_agent_can_not_do_is_said(project: Path, agent: AgentCommand):
-    async def test():
-        async with chatting(project, agent) as room:
-            room.chats.options.switch_effort(CHAT, "high")
-            await until(lambda: room.editor.said)
-            assert room.editor.said == [("Scripted Agent can't switch how long the model thinks.", 1)]
-            assert "Scripted Agent" in await room.chats.locality(CHAT)
-            room.say("Hello")
-            await room.shows("You said: Hello")
-            room.chats.history.continue_turn(CHAT)
-            await room.shows("You said: Continue")
-
-    run(test())
+async def test_what_an_agent_can_not_do_is_said(room: Room) -> None:
+    room.chats.options.switch_effort(CHAT, "high")
+    await until(lambda: room.editor.said)
+    assert room.editor.said == [("Scripted Agent can't switch how long the model thinks.", 1)]
+    assert "Scripted Agent" in await room.chats.locality(CHAT)
+    room.say("Hello")
+    await room.shows("You said: Hello")
+    room.chats.history.continue_turn(CHAT)
+    await room.shows("You said: Continue")
 
 
-def test_another_command_in_the_settings_is_for_who_has_allowed_it(project: Path, agent: AgentCommand, tmp_path: Path):
+async def test_another_command_in_the_settings_is_for_who_has_allowed_it(
+    room: Room, project: Path, agent: AgentCommand, tmp_path: Path
+) -> None:
     """A redraw and a reconnect by itself keep the command that was said yes to."""
-
-    async def test():
-        async with chatting(project, agent) as here:
-            here.say("one")
-            await here.shows("You said: one")
-            other = AgentCommand(agent.name, (*agent.command, "other"))
-            for known in ((other,), ()):
-                here.configure(*known)
-                count = len(here.editor.renders[1])
-                here.chats.open(CHAT, WINDOW, str(project), here.render.session, agent.name)
-                await until(lambda count=count: any(each.replaces_all for each in here.editor.renders[1][count:]))
-                psutil.Process(here.agent_pid).kill()
-                await here.state("lost")
-                here.say("two")
-                await here.state("live")
-                assert not here.command.endswith("other")
-            assert here.editor.said == []
-            count = len(here.editor.renders[1])
-            here.chats.reconnect(CHAT, other)
-            states = lambda: [each.status.connection.state for each in here.editor.renders[1][count:]]  # noqa: E731
-            await until(lambda: "connecting" in states() and states()[-1] == "live")
-            assert here.command.endswith("other")
-
-    run(test())
+    room.say("one")
+    await room.shows("You said: one")
+    other = AgentCommand(agent.name, (*agent.command, "other"))
+    for known in ((other,), ()):
+        room.configure(*known)
+        count = len(room.editor.renders[1])
+        room.chats.open(CHAT, WINDOW, str(project), room.render.session, agent.name)
+        await until(lambda count=count: any(each.replaces_all for each in room.editor.renders[1][count:]))
+        psutil.Process(room.agent_pid).kill()
+        await room.state("lost")
+        room.say("two")
+        await room.state("live")
+        assert not room.command.endswith("other")
+    assert room.editor.said == []
+    count = len(room.editor.renders[1])
+    room.chats.reconnect(CHAT, other)
+    states = lambda: [each.status.connection.state for each in room.editor.renders[1][count:]]  # noqa: E731
+    await until(lambda: "connecting" in states() and states()[-1] == "live")
+    assert room.command.endswith("other")
 
 
-def test_escape_just_as_a_turn_ends_refuses_nothing_of_the_next_one(
-    project: Path, agent: AgentCommand, monkeypatch: pytest.MonkeyPatch
-):
+async def test_escape_just_as_a_turn_ends_refuses_nothing_of_the_next_one(
+    room: Room, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = project / "a.txt"
     path.write_text("one\n")
     ends, goes_on = asyncio.Event(), asyncio.Event()
@@ -385,21 +329,16 @@ def test_escape_just_as_a_turn_ends_refuses_nothing_of_the_next_one(
         return []
 
     monkeypatch.setattr(Files, "settle_all", settle_all)
-
-    async def test():
-        async with chatting(project, agent) as room:
-            room.say("One")
-            await asyncio.wait_for(ends.wait(), LIMIT)
-            room.chats.cancel(CHAT)
-            await room.shows("Cancelling…")
-            goes_on.set()
-            room.say(json.dumps([str(path), "one\n", "two\n"]))
-            diff = await room.diff()
-            room.reviews.accept(diff.review.number, diff.text)
-            await until(lambda: path.read_text() == "two\n")
-            assert room.editor.said == []
-
-    run(test())
+    room.say("One")
+    await asyncio.wait_for(ends.wait(), LIMIT)
+    room.chats.cancel(CHAT)
+    await room.shows("Cancelling…")
+    goes_on.set()
+    room.say(json.dumps([str(path), "one\n", "two\n"]))
+    diff = await room.diff()
+    room.reviews.accept(diff.review.number, diff.text)
+    await until(lambda: path.read_text() == "two\n")
+    assert room.editor.said == []
 
 
 TWO_PIECES = """
@@ -413,29 +352,22 @@ def session_prompt(params):
 """
 
 
-def test_two_pieces_of_one_file_that_fit_nowhere_can_not_be_edited_against_each_other(project: Path, tmp_path: Path):
+async def test_two_pieces_of_one_file_that_fit_nowhere_can_not_be_edited_against_each_other(
+    project: Path, tmp_path: Path
+) -> None:
     """The later edit would push out the earlier one."""
     path = project / "a.txt"
     path.write_text("one\n")
-    agent = AgentCommand("Scripted", tuple(scripted(TWO_PIECES, tmp_path)))
-
-    async def test():
-        async with chatting(project, agent) as room:
-            room.say(str(path))
-            await until(lambda: len(room.editor.diffs) == 2)
-            assert [diff.review.is_editable for diff in room.editor.diffs.values()] == [False, False]
-
-    run(test())
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(TWO_PIECES, tmp_path)))) as room:
+        room.say(str(path))
+        await until(lambda: len(room.editor.diffs) == 2)
+        assert [diff.review.is_editable for diff in room.editor.diffs.values()] == [False, False]
 
 
-def test_a_chat_knows_what_its_agent_can_not_do(project: Path, agent: AgentCommand):
-    async def test():
-        async with chatting(project, agent) as room:
-            await room.state("live")
-            assert {"catalog", "rewind", "tasks"} <= set(room.chats._registry[CHAT].status.lacks)
-            assert not {"options", "steering", "files", "edits"} & set(room.chats._registry[CHAT].status.lacks)
-
-    run(test())
+async def test_a_chat_knows_what_its_agent_can_not_do(room: Room) -> None:
+    await room.state("live")
+    assert {"catalog", "rewind", "tasks"} <= set(room.chats._registry[CHAT].status.lacks)
+    assert not {"options", "steering", "files", "edits"} & set(room.chats._registry[CHAT].status.lacks)
 
 
 class Written:
@@ -471,29 +403,25 @@ class Written:
         return ["/p/a.py"], ["b.py has your edits in the same lines."]
 
 
-def test_the_files_go_back_also_where_the_agent_can_not(project: Path, agent: AgentCommand):
-    async def test():
-        async with chatting(project, agent) as room:
-            written = Written()
-            await room.state("live")
-            chat = room.chats._registry[CHAT]
-            room.chats.history._written = written
-            room.say("Hello")
-            await room.shows("You said: Hello")
-            await until(lambda: chat.status.running is None)
-            written.began = [turn.key for turn in chat.turns]
-            [target] = await room.chats.history.targets(CHAT)
-            assert (target.text, target.files, target.rewinds) == ("Hello", ("/p/a.py",), False)
-            told, draft = await room.chats.history.rewind(CHAT, target, undo_files=True)
-            assert told.startswith("Undone: /p/a.py. ")
-            assert "still knows" in told
-            assert told.endswith("b.py has your edits in the same lines.")
-            assert draft.text == "Hello"
-            assert written.restored == written.began
-            room.chats.turn_written(CHAT, target.turn, 3)
-            await until(lambda: room.render.status.changed == 3)
-
-    run(test())
+async def test_the_files_go_back_also_where_the_agent_can_not(room: Room) -> None:
+    written = Written()
+    await room.state("live")
+    chat = room.chats._registry[CHAT]
+    room.chats.history._written = written
+    room.say("Hello")
+    await room.shows("You said: Hello")
+    await until(lambda: chat.status.running is None)
+    written.began = [turn.key for turn in chat.turns]
+    [target] = await room.chats.history.targets(CHAT)
+    assert (target.text, target.files, target.rewinds) == ("Hello", ("/p/a.py",), False)
+    told, draft = await room.chats.history.rewind(CHAT, target, undo_files=True)
+    assert told.startswith("Undone: /p/a.py. ")
+    assert "still knows" in told
+    assert told.endswith("b.py has your edits in the same lines.")
+    assert draft.text == "Hello"
+    assert written.restored == written.began
+    room.chats.turn_written(CHAT, target.turn, 3)
+    await until(lambda: room.render.status.changed == 3)
 
 
 RESUMES = """
@@ -506,34 +434,28 @@ def session_resume(params):
 """
 
 
-def test_what_was_said_stays_if_the_agent_resumes_without_telling_it(project: Path, tmp_path: Path):
-    async def test():
-        agent = AgentCommand("Scripted", tuple(scripted(RESUMES, tmp_path)))
-        async with chatting(project, agent) as room:
-            room.say("Hello")
-            await room.shows("You said: Hello")
-            before = room.agent_pid
-            room.chats.reconnect(CHAT)
-            await until(lambda: room.render.status.commands)
-            await room.state("live")
-            assert room.agent_pid != before
-            room.say("Again")
-            await room.shows("You said: Again")
-            assert [room.text.count(words) for words in ("You said: Hello", "You said: Again")] == [1, 1]
-            assert UNTOLD not in room.text
-
-    run(test())
+async def test_what_was_said_stays_if_the_agent_resumes_without_telling_it(project: Path, tmp_path: Path) -> None:
+    agent = AgentCommand("Scripted", tuple(scripted(RESUMES, tmp_path)))
+    async with chatting(project, agent) as room:
+        room.say("Hello")
+        await room.shows("You said: Hello")
+        before = room.agent_pid
+        room.chats.reconnect(CHAT)
+        await until(lambda: room.render.status.commands)
+        await room.state("live")
+        assert room.agent_pid != before
+        room.say("Again")
+        await room.shows("You said: Again")
+        assert [room.text.count(words) for words in ("You said: Hello", "You said: Again")] == [1, 1]
+        assert UNTOLD not in room.text
 
 
-def test_a_conversation_of_which_nothing_is_told_says_so(project: Path, tmp_path: Path):
-    async def test():
-        agent = AgentCommand("Scripted", tuple(scripted(RESUMES, tmp_path)))
-        async with chatting(project, agent, opens=False) as room:
-            room.chats.open(CHAT, WINDOW, str(project), "s", agent="Scripted")
-            await room.state("live")
-            await room.shows(UNTOLD)
-            room.say("Again")
-            await room.shows("You said: Again")
-            assert room.text.count(UNTOLD) == 1
-
-    run(test())
+async def test_a_conversation_of_which_nothing_is_told_says_so(project: Path, tmp_path: Path) -> None:
+    agent = AgentCommand("Scripted", tuple(scripted(RESUMES, tmp_path)))
+    async with chatting(project, agent, opens=False) as room:
+        room.chats.open(CHAT, WINDOW, str(project), "s", agent="Scripted")
+        await room.state("live")
+        await room.shows(UNTOLD)
+        room.say("Again")
+        await room.shows("You said: Again")
+        assert room.text.count(UNTOLD) == 1

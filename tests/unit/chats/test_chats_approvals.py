@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,109 +17,83 @@ from companion.review import reviews as review_module
 from companion.review.targets import Target
 from companion.settings import Settings
 
-from ..fake_daemon import FakeDaemon, Stream, faked, until
-from .chatting import CHAT, WINDOW, Room, ask, chatting, resolve
+from ..fake_daemon import until
+from .chatting import CHAT, WINDOW, Room, ask, live, resolve
 
 
 @pytest.fixture
-def asked(project: Path):
-    """Runs a test with a chat that is live."""
-
-    def run(test: Callable[[Room, Stream], Any]) -> None:
-        async def whole(daemon: FakeDaemon) -> None:
-            async with chatting(daemon, str(project)) as room:
-                daemon.routes["POST /session/s/permission/r"] = 200, {}
-                room.chats.open(CHAT, WINDOW, room.folder)
-                await test(room, await room.live())
-
-        faked(whole)
-
-    return run
-
-
-Asked = Callable[[Callable[[Room, Stream], Any]], None]
+def room(project: Path) -> AbstractAsyncContextManager[Room]:
+    """A window with a live chat, whose daemon takes answers."""
+    return live(project, routes={"POST /session/s/permission/r": (200, {})})
 
 
 def votes(room: Room) -> list[Any]:
     return [request.body["outcome"].get("optionId") for request in room.daemon.asked("POST /session/s/permission/r")]
 
 
-def test_accepting_the_diff_allows_it_once(asked: Asked, project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        path = str(project / "a.py")
-        ask(stream, 1, (path, "old\n", "new\n"))
-        [diff] = await room.diff()
-        assert (diff.review.file_path, diff.original, diff.text) == (path, "old\n", "new\n")
-        assert diff.review.owner.cli == "Qwen Code"
-        assert not diff.review.is_editable
-        assert room.chats._registry[CHAT].approvals.waits("r")
-        room.reviews.accept(diff.review.number, "whatever the view holds")
-        await room.asked("POST /session/s/permission/r")
-        assert votes(room) == ["once"]
-        assert room.editor.diffs == {}
-        resolve(stream, 2, "once", "c")
-        await until(lambda: not room.render.status.permissions)
-        assert room.editor.mentioned == []
-        assert room.editor.kept == []
-
-    asked(test)
+async def test_accepting_the_diff_allows_it_once(room: Room, project: Path) -> None:
+    path = str(project / "a.py")
+    ask(room.stream, 1, (path, "old\n", "new\n"))
+    [diff] = await room.diff()
+    assert (diff.review.file_path, diff.original, diff.text) == (path, "old\n", "new\n")
+    assert diff.review.owner.cli == "Qwen Code"
+    assert not diff.review.is_editable
+    assert room.chats._registry[CHAT].approvals.waits("r")
+    room.reviews.accept(diff.review.number, "whatever the view holds")
+    await room.asked("POST /session/s/permission/r")
+    assert votes(room) == ["once"]
+    assert room.editor.diffs == {}
+    resolve(room.stream, 2, "once", "c")
+    await until(lambda: not room.render.status.permissions)
+    assert room.editor.mentioned == []
+    assert room.editor.kept == []
 
 
-def test_rejecting_or_closing_the_diff_rejects_it(asked: Asked, project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, (str(project / "a.py"), "", "new\n"))
-        [diff] = await room.diff()
-        assert not diff.review.disk.exists
-        room.reviews.reject(diff.review.number)
-        await room.asked("POST /session/s/permission/r")
-        assert votes(room) == ["no"]
-
-    asked(test)
+async def test_rejecting_or_closing_the_diff_rejects_it(room: Room, project: Path) -> None:
+    ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
+    [diff] = await room.diff()
+    assert not diff.review.disk.exists
+    room.reviews.reject(diff.review.number)
+    await room.asked("POST /session/s/permission/r")
+    assert votes(room) == ["no"]
 
 
-def test_without_an_option_that_rejects_it_is_cancelled_and_always_is_never_taken_for_once(asked: Asked, project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        always = [{"optionId": "always", "name": "Allow All Edits", "kind": "allow_always"}]
-        ask(stream, 1, (str(project / "a.py"), "", "new\n"), options=always)
-        [diff] = await room.diff()
-        room.reviews.accept(diff.review.number, "new\n")
-        await until(lambda: room.editor.said)
-        assert room.editor.said == [("Answer in the chat: it offers “Allow All Edits”.", 1)]
-        assert votes(room) == []
-        [again] = await room.diff()
-        room.reviews.reject(again.review.number)
-        request = await room.asked("POST /session/s/permission/r")
-        assert request.body == {"outcome": {"outcome": "cancelled"}}
-
-    asked(test)
-
-
-def test_several_changes_are_allowed_when_all_are_accepted(asked: Asked):
-    async def test(room: Room, stream: Stream) -> None:
-        # A path that isn't absolute is one of the daemon's folder.
-        ask(stream, 1, ("a.py", "1", "2"), ("a.py", "2", "3"))
-        first, second = await room.diff(2)
-        assert first.review.file_path == f"{room.chats._registry[CHAT].connection.folder.there}/a.py"
-        room.reviews.accept(second.review.number, "3")
-        await asyncio.sleep(0.05)
-        assert votes(room) == []
-        room.reviews.accept(first.review.number, "2")
-        await room.asked("POST /session/s/permission/r")
-        assert votes(room) == ["once"]
-
-    asked(test)
+async def test_without_an_option_that_rejects_it_is_cancelled_and_always_is_never_taken_for_once(
+    room: Room, project: Path
+) -> None:
+    always = [{"optionId": "always", "name": "Allow All Edits", "kind": "allow_always"}]
+    ask(room.stream, 1, (str(project / "a.py"), "", "new\n"), options=always)
+    [diff] = await room.diff()
+    room.reviews.accept(diff.review.number, "new\n")
+    await until(lambda: room.editor.said)
+    assert room.editor.said == [("Answer in the chat: it offers “Allow All Edits”.", 1)]
+    assert votes(room) == []
+    [again] = await room.diff()
+    room.reviews.reject(again.review.number)
+    request = await room.asked("POST /session/s/permission/r")
+    assert request.body == {"outcome": {"outcome": "cancelled"}}
 
 
-def test_the_first_rejection_of_several_counts(asked: Asked, project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, (str(project / "a.py"), "1", "2"), (str(project / "b.py"), "2", "3"))
-        first, _ = await room.diff(2)
-        room.reviews.reject(first.review.number)
-        await room.asked("POST /session/s/permission/r")
-        assert votes(room) == ["no"]
-        assert room.editor.diffs == {}
+async def test_several_changes_are_allowed_when_all_are_accepted(room: Room) -> None:
+    # A path that isn't absolute is one of the daemon's folder.
+    ask(room.stream, 1, ("a.py", "1", "2"), ("a.py", "2", "3"))
+    first, second = await room.diff(2)
+    assert first.review.file_path == f"{room.chats._registry[CHAT].connection.folder.there}/a.py"
+    room.reviews.accept(second.review.number, "3")
+    await asyncio.sleep(0.05)
+    assert votes(room) == []
+    room.reviews.accept(first.review.number, "2")
+    await room.asked("POST /session/s/permission/r")
+    assert votes(room) == ["once"]
 
-    asked(test)
+
+async def test_the_first_rejection_of_several_counts(room: Room, project: Path) -> None:
+    ask(room.stream, 1, (str(project / "a.py"), "1", "2"), (str(project / "b.py"), "2", "3"))
+    first, _ = await room.diff(2)
+    room.reviews.reject(first.review.number)
+    await room.asked("POST /session/s/permission/r")
+    assert votes(room) == ["no"]
+    assert room.editor.diffs == {}
 
 
 @pytest.mark.parametrize(
@@ -130,216 +104,171 @@ def test_the_first_rejection_of_several_counts(asked: Asked, project: Path):
         (None, "“Writing” was cancelled."),
     ],
 )
-def test_what_is_answered_elsewhere_closes_the_diff_and_is_told(
-    asked: Asked, project: Path, option: str | None, message: str
-):
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, (str(project / "a.py"), "", "new\n"))
-        await room.diff()
-        resolve(stream, 2, option, "another")
-        await until(lambda: room.editor.mentioned)
-        assert room.editor.mentioned == [(message, 1)]
-        assert room.editor.diffs == {}
-        assert votes(room) == []
-
-    asked(test)
+async def test_what_is_answered_elsewhere_closes_the_diff_and_is_told(
+    room: Room, project: Path, option: str | None, message: str
+) -> None:
+    ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
+    await room.diff()
+    resolve(room.stream, 2, option, "another")
+    await until(lambda: room.editor.mentioned)
+    assert room.editor.mentioned == [(message, 1)]
+    assert room.editor.diffs == {}
+    assert votes(room) == []
 
 
-def test_what_is_answered_in_the_chat_closes_the_diff_without_a_word(asked: Asked, project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, (str(project / "a.py"), "", "new\n"))
-        await room.diff()
-        room.chats.vote(CHAT, "r", "always")
-        await room.asked("POST /session/s/permission/r")
-        resolve(stream, 2, "always", "c")
-        await until(lambda: not room.editor.diffs)
-        assert room.editor.mentioned == []
-        assert votes(room) == ["always"]
-
-    asked(test)
+async def test_what_is_answered_in_the_chat_closes_the_diff_without_a_word(room: Room, project: Path) -> None:
+    ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
+    await room.diff()
+    room.chats.vote(CHAT, "r", "always")
+    await room.asked("POST /session/s/permission/r")
+    resolve(room.stream, 2, "always", "c")
+    await until(lambda: not room.editor.diffs)
+    assert room.editor.mentioned == []
+    assert votes(room) == ["always"]
 
 
-def test_what_the_history_doesnt_know_is_asked_no_more(asked: Asked, project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, (str(project / "a.py"), "", "new\n"))
-        await room.diff()
-        stream.send("state_resync_required", reason="ring_evicted")
-        await until(lambda: room.editor.mentioned)
-        assert room.editor.mentioned == [("“Writing” is not asked any more.", 1)]
-        assert room.editor.diffs == {}
-
-    asked(test)
+async def test_what_the_history_doesnt_know_is_asked_no_more(room: Room, project: Path) -> None:
+    ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
+    await room.diff()
+    room.stream.send("state_resync_required", reason="ring_evicted")
+    await until(lambda: room.editor.mentioned)
+    assert room.editor.mentioned == [("“Writing” is not asked any more.", 1)]
+    assert room.editor.diffs == {}
 
 
-def test_a_vote_that_cant_be_sent_is_said_and_the_diff_comes_back(asked: Asked, project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, (str(project / "a.py"), "", "new\n"))
-        [diff] = await room.diff()
-        room.daemon.routes["POST /session/s/permission/r"] = None
-        room.reviews.accept(diff.review.number, "new\n")
-        await until(lambda: room.editor.said)
-        assert room.editor.said == [("Your answer could not be sent. The connection to the daemon has gone.", 1)]
-        [again] = await room.diff()
-        assert again.review is not diff.review
-        room.daemon.routes["POST /session/s/permission/r"] = 404, {"error": "late", "requestId": "r"}
-        room.reviews.accept(again.review.number, "new\n")
-        await until(lambda: room.editor.mentioned)
-        assert room.editor.mentioned == [("This question has been answered already.", 1)]
-        assert room.editor.diffs == {}
-
-    asked(test)
+async def test_a_vote_that_cant_be_sent_is_said_and_the_diff_comes_back(room: Room, project: Path) -> None:
+    ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
+    [diff] = await room.diff()
+    room.daemon.routes["POST /session/s/permission/r"] = None
+    room.reviews.accept(diff.review.number, "new\n")
+    await until(lambda: room.editor.said)
+    assert room.editor.said == [("Your answer could not be sent. The connection to the daemon has gone.", 1)]
+    [again] = await room.diff()
+    assert again.review is not diff.review
+    room.daemon.routes["POST /session/s/permission/r"] = 404, {"error": "late", "requestId": "r"}
+    room.reviews.accept(again.review.number, "new\n")
+    await until(lambda: room.editor.mentioned)
+    assert room.editor.mentioned == [("This question has been answered already.", 1)]
+    assert room.editor.diffs == {}
 
 
-def test_the_diff_stays_while_the_connection_is_lost(asked: Asked, project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, (str(project / "a.py"), "", "new\n"))
-        [diff] = await room.diff()
-        stream.cut()
-        await room.live()
-        assert room.editor.diffs == {diff.review.number: diff}
-        assert votes(room) == []
-
-    asked(test)
+async def test_the_diff_stays_while_the_connection_is_lost(room: Room, project: Path) -> None:
+    ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
+    [diff] = await room.diff()
+    room.stream.cut()
+    await room.live()
+    assert room.editor.diffs == {diff.review.number: diff}
+    assert votes(room) == []
 
 
 @pytest.mark.parametrize("end", ["close", "begin", "window_closed"])
-def test_the_end_of_the_chat_answers_nothing(asked: Asked, project: Path, end: str):
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, (str(project / "a.py"), "", "new\n"))
-        await room.diff()
-        getattr(room.chats, end)(1)
-        await until(lambda: not room.editor.diffs)
-        await room.asked("POST /session/s/detach")
-        assert votes(room) == []
-
-    asked(test)
+async def test_the_end_of_the_chat_answers_nothing(room: Room, project: Path, end: str) -> None:
+    ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
+    await room.diff()
+    getattr(room.chats, end)(1)
+    await until(lambda: not room.editor.diffs)
+    await room.asked("POST /session/s/detach")
+    assert votes(room) == []
 
 
-def test_a_stop_answers_nothing(asked: Asked, project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, (str(project / "a.py"), "", "new\n"))
-        await room.diff()
-        room.chats.dismiss()
-        room.reviews.reject_all()
-        assert room.editor.diffs == {}
-        await room.chats.stop(hand_over=False)
-        assert votes(room) == []
-
-    asked(test)
+async def test_a_stop_answers_nothing(room: Room, project: Path) -> None:
+    ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
+    await room.diff()
+    room.chats.dismiss()
+    room.reviews.reject_all()
+    assert room.editor.diffs == {}
+    await room.chats.stop(hand_over=False)
+    assert votes(room) == []
 
 
-def test_a_file_that_is_as_proposed_already_is_nobodys_answer(asked: Asked, project: Path):
+async def test_a_file_that_is_as_proposed_already_is_nobodys_answer(room: Room, project: Path) -> None:
     path = project / "a.py"
     path.write_text("new\n")
-
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, (str(path), "old\n", "new\n"))
-        [diff] = await room.diff()
-        assert diff.original == "old\n"
-        await room.reviews.look()
-        assert diff.disk_states == []
-        path.write_bytes(b"old\r\n")  # the daemon does not tell the line endings
-        await room.reviews.look()
-        assert diff.disk_states == []
-        path.write_text("new\n\n")
-        await room.reviews.look()
-        assert diff.disk_states == ["changed"]
-        assert votes(room) == []
-
-    asked(test)
+    ask(room.stream, 1, (str(path), "old\n", "new\n"))
+    [diff] = await room.diff()
+    assert diff.original == "old\n"
+    await room.reviews.look()
+    assert diff.disk_states == []
+    path.write_bytes(b"old\r\n")  # the daemon does not tell the line endings
+    await room.reviews.look()
+    assert diff.disk_states == []
+    path.write_text("new\n\n")
+    await room.reviews.look()
+    assert diff.disk_states == ["changed"]
+    assert votes(room) == []
 
 
-def test_for_another_machine_no_file_is_read(asked: Asked, project: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_for_another_machine_no_file_is_read(room: Room, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = project / "a.py"
     path.write_text("mine\n")
-
-    async def test(room: Room, stream: Stream) -> None:
-        chat = room.chats._registry[CHAT]
-        chat.connector._where = replace(Locality(), folder="/there", is_local=False)
-        for module in (review_module, disk_looks):
-            monkeypatch.setattr(module, "stamp", lambda _: pytest.fail("it looks at the disk"))
-        for module in (review_module, disk_looks, texts):
-            monkeypatch.setattr(module, "read_file", lambda *_: pytest.fail("it reads the disk"))
-        ask(stream, 1, (str(path), "theirs\n", "new\n"))
-        [diff] = await room.diff()
-        assert diff.original == "theirs\n"
-        assert not diff.review.is_here
-        await room.reviews.look()
-        path.write_text("changed\n")
-        await room.reviews.look()
-        assert diff.disk_states == []
-
-    asked(test)
+    chat = room.chats._registry[CHAT]
+    chat.connector._where = replace(Locality(), folder="/there", is_local=False)
+    for module in (review_module, disk_looks):
+        monkeypatch.setattr(module, "stamp", lambda _: pytest.fail("it looks at the disk"))
+    for module in (review_module, disk_looks, texts):
+        monkeypatch.setattr(module, "read_file", lambda *_: pytest.fail("it reads the disk"))
+    ask(room.stream, 1, (str(path), "theirs\n", "new\n"))
+    [diff] = await room.diff()
+    assert diff.original == "theirs\n"
+    assert not diff.review.is_here
+    await room.reviews.look()
+    path.write_text("changed\n")
+    await room.reviews.look()
+    assert diff.disk_states == []
 
 
-def test_the_changes_of_a_request_cant_be_undone_one_by_one(asked: Asked, project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
-        [diff] = await room.diff()
-        number = diff.review.number
-        for action in ("revert", "restore"):
-            room.reviews.texts.edit(number, Target(action, ((0, 0),)), "new\n", 0)
-        why = "Qwen Code writes a.py exactly as proposed. Accept or reject the whole change."
-        assert room.editor.mentioned == [(why, 1)] * 2
-        assert diff.text == "new\n"
-        room.reviews.texts.edit(ReviewId(0), Target("revert", ((0, 0),)), "new\n", 0)
-
-    asked(test)
+async def test_the_changes_of_a_request_cant_be_undone_one_by_one(room: Room, project: Path) -> None:
+    ask(room.stream, 1, (str(project / "a.py"), "old\n", "new\n"))
+    [diff] = await room.diff()
+    number = diff.review.number
+    for action in ("revert", "restore"):
+        room.reviews.texts.edit(number, Target(action, ((0, 0),)), "new\n", 0)
+    why = "Qwen Code writes a.py exactly as proposed. Accept or reject the whole change."
+    assert room.editor.mentioned == [(why, 1)] * 2
+    assert diff.text == "new\n"
+    room.reviews.texts.edit(ReviewId(0), Target("revert", ((0, 0),)), "new\n", 0)
 
 
-def test_a_diff_that_cant_be_shown_leaves_the_question_to_the_chat(
-    asked: Asked, project: Path, stormy: pytest.LogCaptureFixture
-):
-    async def test(room: Room, stream: Stream) -> None:
-        room.editor.show_fails = RuntimeError("no room")
-        ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
-        await until(lambda: room.editor.said)
-        assert room.editor.said == [("The diff of a.py could not be shown. Answer in the chat.", 1)]
-        assert list(room.reviews) == []
-        assert room.chats.questions(WINDOW) == 1
-        assert votes(room) == []
-        assert room.render.status.permissions
-
-    asked(test)
+async def test_a_diff_that_cant_be_shown_leaves_the_question_to_the_chat(
+    room: Room, project: Path, stormy: pytest.LogCaptureFixture
+) -> None:
+    room.editor.show_fails = RuntimeError("no room")
+    ask(room.stream, 1, (str(project / "a.py"), "old\n", "new\n"))
+    await until(lambda: room.editor.said)
+    assert room.editor.said == [("The diff of a.py could not be shown. Answer in the chat.", 1)]
+    assert list(room.reviews) == []
+    assert room.chats.questions(WINDOW) == 1
+    assert votes(room) == []
+    assert room.render.status.permissions
 
 
-def test_who_wants_no_diffs_gets_none(asked: Asked, project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        room.reviews.settings_of = lambda _: Settings(show_diffs=False)
-        ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
-        await until(lambda: room.render.status.permissions)
-        assert list(room.reviews) == []
-        assert room.chats.questions(WINDOW) == 1
-
-    asked(test)
+async def test_who_wants_no_diffs_gets_none(room: Room, project: Path) -> None:
+    room.reviews.settings_of = lambda _: Settings(show_diffs=False)
+    ask(room.stream, 1, (str(project / "a.py"), "old\n", "new\n"))
+    await until(lambda: room.render.status.permissions)
+    assert list(room.reviews) == []
+    assert room.chats.questions(WINDOW) == 1
 
 
-def test_what_waits_without_a_diff_is_counted(asked: Asked, project: Path):
+async def test_what_waits_without_a_diff_is_counted(room: Room, project: Path) -> None:
     """For the status bar, which counts the diffs by themselves."""
-
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, (str(project / "a.py"), "old\n", "new\n"))
-        [diff] = await room.diff()
-        assert room.chats.questions(WINDOW) == 0
-        room.reviews.accept(diff.review.number, "whatever")
-        await room.asked("POST /session/s/permission/r")
-        assert room.chats.questions(WINDOW) == 0
-        resolve(stream, 2, "once", "c")
-        await until(lambda: not room.render.status.permissions)
-        ask(stream, 3, request="r2")
-        await until(lambda: room.chats.questions(WINDOW) == 1)
-        resolve(stream, 4, "once", "c", request="r2")
-        await until(lambda: room.chats.questions(WINDOW) == 0)
-
-    asked(test)
+    ask(room.stream, 1, (str(project / "a.py"), "old\n", "new\n"))
+    [diff] = await room.diff()
+    assert room.chats.questions(WINDOW) == 0
+    room.reviews.accept(diff.review.number, "whatever")
+    await room.asked("POST /session/s/permission/r")
+    assert room.chats.questions(WINDOW) == 0
+    resolve(room.stream, 2, "once", "c")
+    await until(lambda: not room.render.status.permissions)
+    ask(room.stream, 3, request="r2")
+    await until(lambda: room.chats.questions(WINDOW) == 1)
+    resolve(room.stream, 4, "once", "c", request="r2")
+    await until(lambda: room.chats.questions(WINDOW) == 0)
 
 
-def test_a_question_without_a_diff_is_told_when_another_client_answers(asked: Asked):
-    async def test(room: Room, stream: Stream) -> None:
-        ask(stream, 1, options=[{"optionId": "x", "name": "Submit", "kind": "other"}])
-        await until(lambda: room.render.status.permissions)
-        resolve(stream, 2, "x", "another")
-        await until(lambda: room.editor.mentioned)
-        assert room.editor.mentioned == [("Another client has answered “Writing”.", 1)]
-
-    asked(test)
+async def test_a_question_without_a_diff_is_told_when_another_client_answers(room: Room) -> None:
+    ask(room.stream, 1, options=[{"optionId": "x", "name": "Submit", "kind": "other"}])
+    await until(lambda: room.render.status.permissions)
+    resolve(room.stream, 2, "x", "another")
+    await until(lambda: room.editor.mentioned)
+    assert room.editor.mentioned == [("Another client has answered “Writing”.", 1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from companion.chats import reader
 from companion.conversation.failures import ChatError
 from companion.conversation.task import Task
 
-from ..fake_daemon import FEATURES, FakeDaemon, Request, Stream, faked, until
-from .chatting import CHAT, WINDOW, Room, chatting, real
+from ..fake_daemon import Request, until
+from .chatting import CHAT, Room, live
 
 TASKS = "GET /session/s/tasks"
 
@@ -33,37 +33,28 @@ def agent(status: str = "completed", **more: Any) -> dict[str, Any]:
     return about | {"status": status, "endTime": 8000, "stats": {"totalTokens": 15}} | more
 
 
-def attached(
-    project: Path, test: Callable[[Room, Stream], Any], *features: str, is_here: bool = True, **routes: Any
-) -> None:
-    """Run a test in a room with a live chat, on a daemon that knows tasks; `routes` by the ends of their names."""
-
-    async def whole(daemon: FakeDaemon) -> None:
-        async with chatting(daemon, str(project), is_here=is_here) as room:
-            daemon.capabilities(real(project), features=[*FEATURES, *(features or ["session_tasks"])])
-            for name, answer in routes.items():
-                told: Any = answer if callable(answer) else (200, {"tasks": answer})
-                daemon.routes[f"GET /session/s/{name}"] = told
-            room.chats.open(CHAT, WINDOW, room.folder)
-            await test(room, await room.live())
-
-    faked(whole)
+def attached(project: Path, *features: str, is_here: bool = True, **routes: Any) -> AbstractAsyncContextManager[Room]:
+    """A room with a live chat, on a daemon that knows tasks; `routes` by the ends of their names."""
+    answers = {
+        f"GET /session/s/{name}": answer if callable(answer) else (200, {"tasks": answer})
+        for name, answer in routes.items()
+    }
+    return live(project, *(features or ["session_tasks"]), routes=answers, is_here=is_here)
 
 
-def test_the_list_is_looked_at_when_events_concern_it_and_while_something_runs(
+async def test_the_list_is_looked_at_when_events_concern_it_and_while_something_runs(
     project: Path, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     monkeypatch.setattr(reader, "TASKS_STEP", 0.01)
     monkeypatch.setattr(reader, "TASKS_PAUSE", 0.01)
     answers: list[list[Any]] = [[]]
-
-    async def test(room: Room, stream: Stream) -> None:
+    async with attached(project, tasks=lambda _: (200, {"tasks": answers[-1]})) as room:
         await room.asked(TASKS)
-        stream.say(1, "Hello")
+        room.stream.say(1, "Hello")
         await until(lambda: "Hello" in room.editor.chats[1])
         assert len(room.daemon.asked(TASKS)) == 1
         answers.append([shell(), agent()])
-        stream.send("turn_complete", 2, "p", stopReason="end_turn")
+        room.stream.send("turn_complete", 2, "p", stopReason="end_turn")
         await until(lambda: room.render.status.tasks)
         first, second = room.render.status.tasks
         assert (first.id, first.title, first.about, first.is_running, first.seconds) == (
@@ -75,8 +66,6 @@ def test_the_list_is_looked_at_when_events_concern_it_and_while_something_runs(
         answers.append([shell(status="completed")])
         await until(lambda: not any(task.is_running for task in room.render.status.tasks))
         assert room.render.status.tasks[0].duration == "1 min 2 s"
-
-    attached(project, test, tasks=lambda _: (200, {"tasks": answers[-1]}))
 
 
 @pytest.mark.parametrize(
@@ -90,79 +79,66 @@ def test_the_list_is_looked_at_when_events_concern_it_and_while_something_runs(
         },
     ],
 )
-def test_a_tool_and_a_notice_of_a_task_are_looked_after(
+async def test_a_tool_and_a_notice_of_a_task_are_looked_after(
     project: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any]
-):
+) -> None:
     monkeypatch.setattr(reader, "TASKS_PAUSE", 0.01)
-
-    async def test(room: Room, stream: Stream) -> None:
+    async with attached(project, tasks=[]) as room:
         await room.asked(TASKS)
-        stream.send("session_update", 1, "p", update=event)
+        room.stream.send("session_update", 1, "p", update=event)
         await room.asked(TASKS, 2)
 
-    attached(project, test, tasks=[])
 
-
-def test_a_daemon_without_tasks_is_not_asked_for_them(project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        stream.send("turn_complete", 1, "p", stopReason="end_turn")
+async def test_a_daemon_without_tasks_is_not_asked_for_them(project: Path) -> None:
+    async with attached(project, "session_list") as room:
+        room.stream.send("turn_complete", 1, "p", stopReason="end_turn")
         with pytest.raises(ChatError, match="This Qwen Code can't list what runs in the background"):
             await room.chats.tasks.all(CHAT)
         assert room.daemon.asked(TASKS) == []
 
-    attached(project, test, "session_list")
 
-
-def test_a_failure_of_the_list_leaves_the_chat_alone(project: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_failure_of_the_list_leaves_the_chat_alone(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "TASKS_PAUSE", 0.01)
-
-    async def test(room: Room, stream: Stream) -> None:
+    async with attached(project, tasks=[]) as room:
         for number, answer in enumerate([(500, {"error": "no"}), (200, {"tasks": [{"id": 1}]}), (200, {})], 1):
             room.daemon.routes[TASKS] = answer
-            stream.send("turn_complete", number, "p", stopReason="end_turn")
+            room.stream.send("turn_complete", number, "p", stopReason="end_turn")
             await room.asked(TASKS, number + 1)
         assert room.connection.state == "live"
 
-    attached(project, test, tasks=[])
 
-
-def test_what_runs_comes_first_then_the_latest_with_the_sub_agents_of_before(project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        assert [task.id for task in await room.chats.tasks.all(CHAT)] == ["bg1", "old", "a1", "bg2"]
-
+async def test_what_runs_comes_first_then_the_latest_with_the_sub_agents_of_before(project: Path) -> None:
     tasks = [shell(), shell(2, "failed"), agent(label="newer than the other list")]
-    attached(
-        project, test, "session_tasks", "session_agents",
-        tasks=tasks, agents=[agent(), agent(id="old", startTime=9000)],
-    )  # fmt: skip
+    agents = [agent(), agent(id="old", startTime=9000)]
+    async with attached(project, "session_tasks", "session_agents", tasks=tasks, agents=agents) as room:
+        assert [task.id for task in await room.chats.tasks.all(CHAT)] == ["bg1", "old", "a1", "bg2"]
 
 
 @pytest.mark.parametrize(("cancelled", "words"), [(True, "make is stopped."), (False, "make has ended already.")])
-def test_a_task_is_stopped(project: Path, cancelled: bool, words: str):
+async def test_a_task_is_stopped(project: Path, cancelled: bool, words: str) -> None:
     stopped: list[Any] = []
 
     def cancel(request: Request) -> tuple[int, Any]:
         stopped.append(request.body)
         return 200, {"cancelled": cancelled}
 
-    async def test(room: Room, stream: Stream) -> None:
+    async with attached(
+        project, tasks=lambda _: (200, {"tasks": [shell(status="cancelled" if stopped else "running")]})
+    ) as room:
         room.daemon.routes["POST /session/s/tasks/bg1/cancel"] = cancel
         [task] = await room.chats.tasks.all(CHAT)
         assert await room.chats.tasks.stop(CHAT, task) == words
         assert stopped == [{"kind": "shell"}]
         await until(lambda: [task.status for task in room.render.status.tasks] == ["cancelled"])
 
-    attached(project, test, tasks=lambda _: (200, {"tasks": [shell(status="cancelled" if stopped else "running")]}))
-
 
 # Following
 
 
-def test_the_page_of_a_command_has_the_end_of_its_output(project: Path, tmp_path: Path):
+async def test_the_page_of_a_command_has_the_end_of_its_output(project: Path, tmp_path: Path) -> None:
     output = tmp_path / "output"
     output.write_bytes(b"early\n" * 20_000 + b"\x1b[31mlate\x1b[0m \xff\n")
-
-    async def test(room: Room, stream: Stream) -> None:
+    async with attached(project, tasks=[shell(outputFile=str(output))]) as room:
         text, is_running = await room.chats.tasks.page(CHAT, "bg1")
         assert is_running
         assert text.startswith("# make\n\n- Command: make all\n- State: running, ")
@@ -170,10 +146,8 @@ def test_the_page_of_a_command_has_the_end_of_its_output(project: Path, tmp_path
         assert text.endswith("early\nlate \ufffd\n")
         assert len(text) < 70_000
 
-    attached(project, test, tasks=[shell(outputFile=str(output))])
 
-
-def test_the_page_of_a_sub_agent_has_what_it_said_and_called(project: Path, tmp_path: Path):
+async def test_the_page_of_a_sub_agent_has_what_it_said_and_called(project: Path, tmp_path: Path) -> None:
     output = tmp_path / "agent.jsonl"
     parts = [{"text": "I look.\x07\nCarefully."}, {"functionCall": {"name": "grep_search"}}, {"text": " "}, 7]
     records = [{"message": {"parts": parts}}, {"type": "system"}, [1], {"message": {"parts": "none"}}]
@@ -183,47 +157,36 @@ def test_the_page_of_a_sub_agent_has_what_it_said_and_called(project: Path, tmp_
         ),
         encoding="utf-8",
     )
-
-    async def test(room: Room, stream: Stream) -> None:
+    async with attached(project, tasks=[agent("failed", error="no\nmore", outputFile=str(output))]) as room:
         text, is_running = await room.chats.tasks.page(CHAT, "a1")
         assert not is_running
         assert "- Sub-agent: Look around\n- State: failed, 3 s\n- Tokens: 15\n- Error: no more\n" in text
         assert text.endswith("## Output\n\nI look.\nCarefully.\n→ grep_search\n")
-
-    attached(project, test, tasks=[agent("failed", error="no\nmore", outputFile=str(output))])
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [("none", "The output can't be read: No such file"), ("", "not in a regular file"), ("empty", "Nothing yet.")],
 )
-def test_an_output_that_is_not_there_is_said(project: Path, tmp_path: Path, name: str, words: str):
+async def test_an_output_that_is_not_there_is_said(project: Path, tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / "empty").touch()
-
-    async def test(room: Room, stream: Stream) -> None:
+    async with attached(project, tasks=[shell(outputFile=str(tmp_path / name))]) as room:
         assert words in (await room.chats.tasks.page(CHAT, "bg1"))[0]
 
-    attached(project, test, tasks=[shell(outputFile=str(tmp_path / name))])
 
-
-def test_the_output_of_a_task_elsewhere_is_not_looked_for_here(project: Path, tmp_path: Path):
+async def test_the_output_of_a_task_elsewhere_is_not_looked_for_here(project: Path, tmp_path: Path) -> None:
     output = tmp_path / "output"
     output.write_text("of another computer", encoding="utf-8")
-
-    async def test(room: Room, stream: Stream) -> None:
+    async with attached(project, is_here=False, tasks=[shell(outputFile=str(output))]) as room:
         text, _ = await room.chats.tasks.page(CHAT, "bg1")
         assert f"- Output: in {output}, on the machine of the daemon" in text
         assert "of another computer" not in text
 
-    attached(project, test, is_here=False, tasks=[shell(outputFile=str(output))])
 
-
-def test_a_task_that_is_gone_is_said(project: Path):
-    async def test(room: Room, stream: Stream) -> None:
+async def test_a_task_that_is_gone_is_said(project: Path) -> None:
+    async with attached(project, tasks=[]) as room:
         with pytest.raises(ChatError, match="doesn't know this task any more"):
             await room.chats.tasks.page(CHAT, "bg1")
-
-    attached(project, test, tasks=[])
 
 
 def test_a_task_that_runs_has_been_running_until_now():

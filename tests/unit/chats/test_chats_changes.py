@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,8 +13,8 @@ from companion.chats.changes import _changes
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Turn
 
-from ..fake_daemon import FEATURES, FakeDaemon, Stream, faked, until
-from .chatting import CHAT, WINDOW, Room, chatting, real
+from ..fake_daemon import Stream, until
+from .chatting import CHAT, live
 from .test_chats_past import POINTS, asked, point, wrote
 
 LINES = "".join(f"{number}\n" for number in range(1, 31))
@@ -25,19 +23,6 @@ LINES = "".join(f"{number}\n" for number in range(1, 31))
 def diff(old: str, new: str) -> str:
     [turn] = _changes([asked("a", 1, wrote("/p/sub/a.py", old, new))], (), "/p")
     return turn.files[0].diff
-
-
-def attached(project: Path, test: Callable[[Room, Stream], Any]) -> None:
-    """Run a test in a room with a live chat."""
-
-    async def whole(daemon: FakeDaemon) -> None:
-        async with chatting(daemon, str(project)) as room:
-            daemon.capabilities(real(project), features=[*FEATURES, "session_rewind"])
-            daemon.routes[POINTS] = 200, {"snapshots": [point(0, files=3)]}
-            room.chats.open(CHAT, WINDOW, room.folder)
-            await test(room, await room.live())
-
-    faked(whole)
 
 
 def write(stream: Stream, number: int, path: str, old: str, new: str, status: str = "completed") -> None:
@@ -103,21 +88,19 @@ def test_git_applies_every_diff(tmp_path_factory: pytest.TempPathFactory, old: s
     assert (file.read_text(encoding="utf-8") if file.exists() else "") == new
 
 
-def test_the_changes_of_a_conversation_are_told_with_how_many_files_the_last_turn_changed(project: Path):
-    async def test(room: Room, stream: Stream) -> None:
+async def test_the_changes_of_a_conversation_are_told_with_how_many_files_the_last_turn_changed(project: Path) -> None:
+    async with live(project, "session_rewind", routes={POINTS: (200, {"snapshots": [point(0, files=3)]})}) as room:
         with pytest.raises(ChatError, match="No turn has changed a file"):
             await room.chats.changes.by_turn(CHAT)
         content = {"type": "text", "text": "Write"}
-        stream.send("session_update", 1, "p", update={"sessionUpdate": "user_message_chunk", "content": content})
-        write(stream, 2, "/p/a", "", "1\n")
-        write(stream, 3, "/p/a", "1\n", "2\n")
-        write(stream, 4, "/p/b", "x", "y", "failed")
+        room.stream.send("session_update", 1, "p", update={"sessionUpdate": "user_message_chunk", "content": content})
+        write(room.stream, 2, "/p/a", "", "1\n")
+        write(room.stream, 3, "/p/a", "1\n", "2\n")
+        write(room.stream, 4, "/p/b", "x", "y", "failed")
         await until(lambda: room.render.status.running)
         assert room.render.status.changed == 0
-        stream.send("turn_complete", 5, "p", stopReason="end_turn")
+        room.stream.send("turn_complete", 5, "p", stopReason="end_turn")
         await until(lambda: room.render.status.changed == 1)
         [turn] = await room.chats.changes.by_turn(CHAT)
         assert [(file.path, file.inserted) for file in turn.files] == [("/p/a", 1)]
         assert turn.is_untold  # the daemon has counted three files
-
-    attached(project, test)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import psutil
@@ -11,7 +12,7 @@ from companion.agents import AgentCommand
 from companion.chats.chosen import Chosen, UndecidedError, option_kind
 from companion.chats.prompt import Draft
 from companion.conversation.snapshot import SessionOption, Status
-from tests.agent_talk import run, scripted, until
+from tests.agent_talk import scripted, until
 
 from .agent_room import Room, chatting
 from .chatting import CHAT, WINDOW
@@ -51,6 +52,11 @@ def scripted_agent(tmp_path: Path) -> AgentCommand:
     return AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
 
 
+@pytest.fixture
+def room(project: Path, tmp_path: Path) -> AbstractAsyncContextManager[Room]:
+    return chatting(project, scripted_agent(tmp_path))
+
+
 async def choose(room: Room) -> None:
     await until(lambda: room.render.status.modes)
     room.chats.options.switch_mode(CHAT, "plan")
@@ -66,164 +72,134 @@ async def reconnect(room: Room) -> None:
     await room.state("live")
 
 
-def test_a_mode_that_was_chosen_before_the_first_prompt_holds_after_a_reconnect(project: Path, tmp_path: Path):
-    async def test():
-        async with chatting(project, scripted_agent(tmp_path)) as room:
-            await choose(room)
-            await reconnect(room)
-            room.say("one")
-            await room.shows("one in plan, fast True.")
-
-    run(test())
+async def test_a_mode_that_was_chosen_before_the_first_prompt_holds_after_a_reconnect(room: Room) -> None:
+    await choose(room)
+    await reconnect(room)
+    room.say("one")
+    await room.shows("one in plan, fast True.")
 
 
 @pytest.mark.parametrize("is_said", [True, False], ids=["in a session", "before the first prompt"])
-def test_a_chosen_mode_holds_where_the_chat_is_opened_again(project: Path, tmp_path: Path, is_said: bool):
+async def test_a_chosen_mode_holds_where_the_chat_is_opened_again(room: Room, project: Path, is_said: bool) -> None:
     """Its tab was closed, moved to another window, or the editor was started anew."""
-
-    async def test():
-        async with chatting(project, scripted_agent(tmp_path)) as room:
-            await choose(room)
-            if is_said:
-                room.say("one")
-                await room.shows("one in plan, fast True.")
-                await until(lambda: room.render.chosen.get("session") == "s")
-            session, chosen = room.render.session, dict(room.render.chosen)
-            room.chats.close(CHAT)
-            room.editor.renders[1].clear()
-            room.chats.open(CHAT, WINDOW, str(project), session, "Scripted", chosen)
-            await room.state("live")
-            room.say("two")
-            await room.shows("two in plan, fast True.")
-            assert room.render.status.mode == "plan"
-
-    run(test())
+    await choose(room)
+    if is_said:
+        room.say("one")
+        await room.shows("one in plan, fast True.")
+        await until(lambda: room.render.chosen.get("session") == "s")
+    session, chosen = room.render.session, dict(room.render.chosen)
+    room.chats.close(CHAT)
+    room.editor.renders[1].clear()
+    room.chats.open(CHAT, WINDOW, str(project), session, "Scripted", chosen)
+    await room.state("live")
+    room.say("two")
+    await room.shows("two in plan, fast True.")
+    assert room.render.status.mode == "plan"
 
 
-def test_a_new_conversation_has_none_of_the_choices_of_the_last_one(project: Path, tmp_path: Path):
-    async def test():
-        async with chatting(project, scripted_agent(tmp_path)) as room:
-            await choose(room)
-            room.say("one")
-            await room.shows("one in plan")
-            room.chats._registry[CHAT].begin()
-            await until(lambda: not room.render.chosen and room.render.status.connection.state == "live")
-            room.say("two")
-            await room.shows("two in auto")
-
-    run(test())
+async def test_a_new_conversation_has_none_of_the_choices_of_the_last_one(room: Room) -> None:
+    await choose(room)
+    room.say("one")
+    await room.shows("one in plan")
+    room.chats._registry[CHAT].begin()
+    await until(lambda: not room.render.chosen and room.render.status.connection.state == "live")
+    room.say("two")
+    await room.shows("two in auto")
 
 
 @pytest.mark.parametrize("decides", ["sends again", "chooses"])
-def test_a_prompt_waits_for_the_person_if_their_mode_is_gone(project: Path, tmp_path: Path, decides: str):
+async def test_a_prompt_waits_for_the_person_if_their_mode_is_gone(room: Room, tmp_path: Path, decides: str) -> None:
     gone = tmp_path / "script.py.gone"
-
-    async def test():
-        async with chatting(project, scripted_agent(tmp_path)) as room:
-            await choose(room)
-            room.say("one")
-            await room.shows("one in plan")
-            gone.touch()
-            await reconnect(room)
-            await room.shows("This could not be set as it was before: the mode.")
-            room.say("two")
-            room.say("three")
-            await until(lambda: len(room.editor.returned) == 2)
-            assert [draft for _, draft, _ in room.editor.returned] == [Draft("two"), Draft("three")]
-            assert all(
-                "because the mode could not be set as before. Choose another one, or send this again" in why
-                for *_, why in room.editor.returned
-            )
-            assert "two in" not in room.text
-            if decides == "chooses":
-                room.chats.options.switch_mode(CHAT, "auto")
-                await until(lambda: room.render.chosen["mode"] == "auto")
-            room.say("four")
-            await room.shows("four in auto")
-            assert len(room.editor.returned) == 2
-
-    run(test())
+    await choose(room)
+    room.say("one")
+    await room.shows("one in plan")
+    gone.touch()
+    await reconnect(room)
+    await room.shows("This could not be set as it was before: the mode.")
+    room.say("two")
+    room.say("three")
+    await until(lambda: len(room.editor.returned) == 2)
+    assert [draft for _, draft, _ in room.editor.returned] == [Draft("two"), Draft("three")]
+    assert all(
+        "because the mode could not be set as before. Choose another one, or send this again" in why
+        for *_, why in room.editor.returned
+    )
+    assert "two in" not in room.text
+    if decides == "chooses":
+        room.chats.options.switch_mode(CHAT, "auto")
+        await until(lambda: room.render.chosen["mode"] == "auto")
+    room.say("four")
+    await room.shows("four in auto")
+    assert len(room.editor.returned) == 2
 
 
 @pytest.mark.parametrize("is_said", [True, False], ids=["the person is told", "the person sends nothing"])
-def test_a_mode_that_could_not_be_set_is_set_at_the_next_connection(project: Path, tmp_path: Path, is_said: bool):
+async def test_a_mode_that_could_not_be_set_is_set_at_the_next_connection(
+    room: Room, tmp_path: Path, is_said: bool
+) -> None:
     refuses = tmp_path / "script.py.refuses"
-
-    async def test():
-        async with chatting(project, scripted_agent(tmp_path)) as room:
-            await choose(room)
-            room.say("one")
-            await room.shows("one in plan")
-            refuses.touch()
-            for _ in range(2):
-                await reconnect(room)
-                await room.shows("This could not be set as it was before: the mode.")
-            assert room.render.chosen["mode"] == "plan"
-            if is_said:
-                room.say("two")
-                await until(lambda: len(room.editor.returned) == 1)
-            refuses.unlink()
-            await reconnect(room)
-            room.say("three")
-            await room.shows("three in plan, fast True.")
-
-    run(test())
+    await choose(room)
+    room.say("one")
+    await room.shows("one in plan")
+    refuses.touch()
+    for _ in range(2):
+        await reconnect(room)
+        await room.shows("This could not be set as it was before: the mode.")
+    assert room.render.chosen["mode"] == "plan"
+    if is_said:
+        room.say("two")
+        await until(lambda: len(room.editor.returned) == 1)
+    refuses.unlink()
+    await reconnect(room)
+    room.say("three")
+    await room.shows("three in plan, fast True.")
 
 
 @pytest.mark.parametrize("has_ended", [False, True], ids=["while the person reconnects", "once the agent has ended"])
 @pytest.mark.parametrize("refuses_still", [False, True], ids=["the mode can be set", "it can't be set again"])
-def test_who_was_told_goes_on_only_in_the_session_of_which_they_were_told(
-    project: Path, tmp_path: Path, has_ended: bool, refuses_still: bool
-):
+async def test_who_was_told_goes_on_only_in_the_session_of_which_they_were_told(
+    room: Room, tmp_path: Path, has_ended: bool, refuses_still: bool
+) -> None:
     refuses = tmp_path / "script.py.refuses"
-
-    async def test():
-        async with chatting(project, scripted_agent(tmp_path)) as room:
-            await choose(room)
-            refuses.touch()
-            await reconnect(room)
-            room.say("one")
-            await until(lambda: len(room.editor.returned) == 1)
-            if not refuses_still:
-                refuses.unlink()
-            if has_ended:
-                psutil.Process(room.agent_pid).kill()
-                await room.state("lost")
-            else:
-                room.chats.reconnect(CHAT)
-            room.say("two")
-            if refuses_still:
-                await until(lambda: len(room.editor.returned) == 2)
-                room.say("three")
-                await room.shows("three in auto")
-                assert "two in" not in room.text
-            else:
-                await room.shows("two in plan, fast True.")
-
-    run(test())
+    await choose(room)
+    refuses.touch()
+    await reconnect(room)
+    room.say("one")
+    await until(lambda: len(room.editor.returned) == 1)
+    if not refuses_still:
+        refuses.unlink()
+    if has_ended:
+        psutil.Process(room.agent_pid).kill()
+        await room.state("lost")
+    else:
+        room.chats.reconnect(CHAT)
+    room.say("two")
+    if refuses_still:
+        await until(lambda: len(room.editor.returned) == 2)
+        room.say("three")
+        await room.shows("three in auto")
+        assert "two in" not in room.text
+    else:
+        await room.shows("two in plan, fast True.")
 
 
 @pytest.mark.parametrize("way", ["after a reconnect", "after a restart"])
-def test_a_mode_that_the_session_has_left_is_not_set_again(project: Path, tmp_path: Path, way: str):
-    async def test():
-        async with chatting(project, scripted_agent(tmp_path)) as room:
-            await choose(room)
-            room.say("leave")
-            await room.shows("leave in auto")
-            await until(lambda: room.render.chosen.get("mode") == "auto")
-            assert room.render.chosen["options"] == {"fast": False}
-            if way == "after a reconnect":
-                await reconnect(room)
-            else:
-                session, chosen = room.render.session, dict(room.render.chosen)
-                room.chats.close(CHAT)
-                room.editor.renders[1].clear()
-                room.chats.open(CHAT, WINDOW, str(project), session, "Scripted", chosen)
-                await room.state("live")
-            room.say("two")
-            await room.shows("two in auto, fast False.")
-
-    run(test())
+async def test_a_mode_that_the_session_has_left_is_not_set_again(room: Room, project: Path, way: str) -> None:
+    await choose(room)
+    room.say("leave")
+    await room.shows("leave in auto")
+    await until(lambda: room.render.chosen.get("mode") == "auto")
+    assert room.render.chosen["options"] == {"fast": False}
+    if way == "after a reconnect":
+        await reconnect(room)
+    else:
+        session, chosen = room.render.session, dict(room.render.chosen)
+        room.chats.close(CHAT)
+        room.editor.renders[1].clear()
+        room.chats.open(CHAT, WINDOW, str(project), session, "Scripted", chosen)
+        await room.state("live")
+    room.say("two")
+    await room.shows("two in auto, fast False.")
 
 
 def test_a_choice_decides_nothing_but_what_it_is_about():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, cast
 from unittest.mock import AsyncMock
 
@@ -15,92 +14,81 @@ from companion.chats import connection
 from companion.chats.prompt import Draft
 
 from ..fake_daemon import until
-from .chatting import CHAT, WINDOW, Room, attached
+from .chatting import CHAT, WINDOW, Room
 
 
-def test_an_agent_that_has_died_is_told_and_waits_for_the_person(project: Path):
-    async def test(room: Room) -> None:
+async def test_an_agent_that_has_died_is_told_and_waits_for_the_person(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    stream.say(1, "Hello")
+    stream.send("session_died", 2, reason="channel_closed")
+    assert (await room.state("ended")).message.startswith("The agent's process has ended.")
+    assert room.render.status.last == "interrupted"
+    assert not room.daemon.asked("POST /session/s/load")
+    room.chats.reconnect(CHAT)
+    await room.asked("POST /session/s/load")
+    await room.live()
+
+
+async def test_a_daemon_that_asks_to_wait_is_left_alone_for_as_long(room: Room) -> None:
+    for asked, waits in (("7", 7.0), ("3600", 60.0)):
+        busy = 503, {"error": "booting"}, {"Retry-After": asked}
+        room.daemon.routes["GET /capabilities"] = busy
         room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        stream.say(1, "Hello")
-        stream.send("session_died", 2, reason="channel_closed")
-        assert (await room.state("ended")).message.startswith("The agent's process has ended.")
-        assert room.render.status.last == "interrupted"
-        assert not room.daemon.asked("POST /session/s/load")
         room.chats.reconnect(CHAT)
-        await room.asked("POST /session/s/load")
-        await room.live()
-
-    attached(project, test)
-
-
-def test_a_daemon_that_asks_to_wait_is_left_alone_for_as_long(project: Path):
-    async def test(room: Room) -> None:
-        for asked, waits in (("7", 7.0), ("3600", 60.0)):
-            busy = 503, {"error": "booting"}, {"Retry-After": asked}
-            room.daemon.routes["GET /capabilities"] = busy
-            room.chats.open(CHAT, WINDOW, room.folder)
-            room.chats.reconnect(CHAT)
-            await room.state("connecting")
-            assert (await room.state("waiting")).retry_in == waits
-
-    attached(project, test)
+        await room.state("connecting")
+        assert (await room.state("waiting")).retry_in == waits
 
 
 @pytest.mark.parametrize("how", ["away", "gone", "epoch"])
-def test_a_daemon_that_may_be_another_one_is_looked_at_anew(project: Path, monkeypatch: pytest.MonkeyPatch, how: str):
+async def test_a_daemon_that_may_be_another_one_is_looked_at_anew(
+    room: Room, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
     """Another process may have the port by now, such as a tunnel to another machine."""
     monkeypatch.setattr(connection, "BACKOFF", (0.01,))
+    room.chats.open(CHAT, WINDOW, room.folder)
+    stream = await room.live()
+    room.chats.send(CHAT, Draft("mine"))
+    await room.asked("POST /session/s/prompt")
+    assert room.render.locality.is_local
+    is_here = cast("AsyncMock", connector.is_here)
+    is_here.return_value = False
+    asked = is_here.await_count
+    stream.cut()
+    stream = await room.live()
+    assert (room.render.locality.is_local, is_here.await_count) == (True, asked)
+    if how == "epoch":
+        room.daemon.epoch = "another"
+        status, loaded = cast("tuple[int, dict[str, Any]]", room.daemon.routes["POST /session/s/load"])
+        room.daemon.routes["POST /session/s/load"] = status, loaded | {"eventEpoch": "another"}
+    elif how == "gone":
+        room.daemon.routes["GET /events"] = 404, {"error": "no", "code": "session_not_found", "sessionId": "s"}
+    else:
+        events, failures = Client.events, iter([UnreachableError(room.daemon.address.url)])
 
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        stream = await room.live()
-        room.chats.send(CHAT, Draft("mine"))
-        await room.asked("POST /session/s/prompt")
-        assert room.render.locality.is_local
-        is_here = cast("AsyncMock", connector.is_here)
-        is_here.return_value = False
-        asked = is_here.await_count
-        stream.cut()
-        stream = await room.live()
-        assert (room.render.locality.is_local, is_here.await_count) == (True, asked)
-        if how == "epoch":
-            room.daemon.epoch = "another"
-            status, loaded = cast("tuple[int, dict[str, Any]]", room.daemon.routes["POST /session/s/load"])
-            room.daemon.routes["POST /session/s/load"] = status, loaded | {"eventEpoch": "another"}
-        elif how == "gone":
-            room.daemon.routes["GET /events"] = 404, {"error": "no", "code": "session_not_found", "sessionId": "s"}
-        else:
-            events, failures = Client.events, iter([UnreachableError(room.daemon.address.url)])
+        def once(*about: Any) -> Any:
+            for error in failures:
+                raise error
+            return events(*about)
 
-            def once(*about: Any) -> Any:
-                for error in failures:
-                    raise error
-                return events(*about)
-
-            monkeypatch.setattr(Client, "events", once)
-        stream.cut()
-        await until(lambda: not room.render.locality.is_local)
-        room.daemon.routes.pop("GET /events", None)
-        await until(lambda: room.connection.state == "live")
-
-    attached(project, test)
+        monkeypatch.setattr(Client, "events", once)
+    stream.cut()
+    await until(lambda: not room.render.locality.is_local)
+    room.daemon.routes.pop("GET /events", None)
+    await until(lambda: room.connection.state == "live")
 
 
-def test_a_session_in_which_nothing_was_said_is_left_and_one_with_a_prompt_is_not(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        room.chats.reconnect(CHAT)
-        await room.asked("POST /session/s/detach")
-        stream = await room.live()
-        room.chats.send(CHAT, Draft("Hello"))
-        stream.say(1, "Hello")
-        await room.state("live")
-        await until(lambda: room.render.session)
-        left = len(room.daemon.asked("POST /session/s/detach"))
-        room.chats.reconnect(CHAT)
-        await room.live()
-        assert len(room.daemon.asked("POST /session/s/detach")) == left
-
-    attached(project, test)
+async def test_a_session_in_which_nothing_was_said_is_left_and_one_with_a_prompt_is_not(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    room.chats.reconnect(CHAT)
+    await room.asked("POST /session/s/detach")
+    stream = await room.live()
+    room.chats.send(CHAT, Draft("Hello"))
+    stream.say(1, "Hello")
+    await room.state("live")
+    await until(lambda: room.render.session)
+    left = len(room.daemon.asked("POST /session/s/detach"))
+    room.chats.reconnect(CHAT)
+    await room.live()
+    assert len(room.daemon.asked("POST /session/s/detach")) == left

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ from companion.conversation.snapshot import Message, Tool
 from companion.conversation.state import START
 
 from ..fake_daemon import FEATURES, Request, Stream, until
-from .chatting import CHAT, WINDOW, Room, attached, real
+from .chatting import CHAT, WINDOW, Room, real
 
 PAGES = [*FEATURES, "session_turn_navigation"]
 JSON = st.recursive(
@@ -80,48 +79,44 @@ async def resumed(room: Room, events: list[dict[str, Any]], **more: Any) -> Stre
     return await room.live()
 
 
-def test_a_long_history_shows_its_end_and_then_pages_of_what_came_earlier(project: Path):
-    async def test(room: Room) -> None:
-        await resumed(room, turns(0, 100))
-        await until(lambda: "Answer 99." in room.editor.chats[1])
-        assert numbers(room.editor.chats[1]) == list(range(100 - earlier.MOST_TURNS, 100))
-        for count in range(2, 6):
-            assert room.render.status.has_earlier
-            room.chats.history.show_earlier(CHAT)
-            first = 100 - count * earlier.MOST_TURNS
-            await until(lambda first=first: f"Question {first}." in room.editor.chats[1])
-            assert numbers(room.editor.chats[1]) == list(range(first, 100))
-        assert not room.render.status.has_earlier
-        assert not room.daemon.asked("GET /session/s/transcript")
-
-    attached(project, test)
+async def test_a_long_history_shows_its_end_and_then_pages_of_what_came_earlier(room: Room) -> None:
+    await resumed(room, turns(0, 100))
+    await until(lambda: "Answer 99." in room.editor.chats[1])
+    assert numbers(room.editor.chats[1]) == list(range(100 - earlier.MOST_TURNS, 100))
+    for count in range(2, 6):
+        assert room.render.status.has_earlier
+        room.chats.history.show_earlier(CHAT)
+        first = 100 - count * earlier.MOST_TURNS
+        await until(lambda first=first: f"Question {first}." in room.editor.chats[1])
+        assert numbers(room.editor.chats[1]) == list(range(first, 100))
+    assert not room.render.status.has_earlier
+    assert not room.daemon.asked("GET /session/s/transcript")
 
 
-def test_what_the_daemon_has_left_out_comes_by_its_pages(project: Path):
+async def test_what_the_daemon_has_left_out_comes_by_its_pages(room: Room) -> None:
     def page(request: Request) -> tuple[int, Any]:
         found = re.search(r"beforeRecordId=record(\d+)$", request.route)
         assert found
         end = int(found[1])
         return 200, {"events": turns(max(0, end - 15), end), "hasMore": end > 15}
 
-    async def test(room: Room) -> None:
-        room.daemon.capabilities(real(room.folder), features=PAGES)
-        room.daemon.routes["GET /session/s/transcript"] = page
-        await resumed(room, turns(20, 30), historyHasMore=True)
-        assert (await room.asked("POST /session/s/load")).body["historyPageSize"] == pages.PAGE
-        for first in (5, 0):
-            await until(lambda: room.render.status.has_earlier)
-            room.chats.history.show_earlier(CHAT)
-            room.chats.history.show_earlier(CHAT)  # as a person does who is impatient
-            await until(lambda first=first: f"Question {first}." in room.editor.chats[1])
-            assert numbers(room.editor.chats[1]) == list(range(first, 30))
-        await until(lambda: not room.render.status.has_earlier)
-        assert len(room.daemon.asked("GET /session/s/transcript")) == 2
-
-    attached(project, test)
+    room.daemon.capabilities(real(room.folder), features=PAGES)
+    room.daemon.routes["GET /session/s/transcript"] = page
+    await resumed(room, turns(20, 30), historyHasMore=True)
+    assert (await room.asked("POST /session/s/load")).body["historyPageSize"] == pages.PAGE
+    for first in (5, 0):
+        await until(lambda: room.render.status.has_earlier)
+        room.chats.history.show_earlier(CHAT)
+        room.chats.history.show_earlier(CHAT)  # as a person does who is impatient
+        await until(lambda first=first: f"Question {first}." in room.editor.chats[1])
+        assert numbers(room.editor.chats[1]) == list(range(first, 30))
+    await until(lambda: not room.render.status.has_earlier)
+    assert len(room.daemon.asked("GET /session/s/transcript")) == 2
 
 
-def test_a_turn_without_a_record_is_found_in_the_daemons_index(project: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_turn_without_a_record_is_found_in_the_daemons_index(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pages, "INDEX_PAGE", 2)
     listed = [{"promptId": f"p{number}", "turnId": f"record{number}"} for number in range(6)]
 
@@ -130,48 +125,39 @@ def test_a_turn_without_a_record_is_found_in_the_daemons_index(project: Path, mo
         start = int(found[1]) if found else 4
         return 200, {"snapshot": "n", "start": start, "turns": listed[start : start + 2]}
 
-    async def test(room: Room) -> None:
-        room.daemon.capabilities(real(room.folder), features=PAGES)
-        room.daemon.routes["GET /session/s/turn-index"] = index
-        room.daemon.routes["GET /session/s/transcript"] = 200, {"events": turns(0, 1), "hasMore": False}
-        live = [event for event in turns(1, 6) if event["data"].get("update", {}).get("_meta") != {}]
-        for event in live:
-            event["data"].get("update", {}).pop("_meta", None)
-        truncated = {"type": "history_truncated", "data": {}}
-        await resumed(room, [truncated, *live])
-        assert "left out" not in room.editor.chats[1]
-        room.chats.history.show_earlier(CHAT)
-        request = await room.asked("GET /session/s/transcript")
-        assert request.route.endswith("beforeRecordId=record1")
-        await until(lambda: "Question 0." in room.editor.chats[1])
-
-    attached(project, test)
+    room.daemon.capabilities(real(room.folder), features=PAGES)
+    room.daemon.routes["GET /session/s/turn-index"] = index
+    room.daemon.routes["GET /session/s/transcript"] = 200, {"events": turns(0, 1), "hasMore": False}
+    live = [event for event in turns(1, 6) if event["data"].get("update", {}).get("_meta") != {}]
+    for event in live:
+        event["data"].get("update", {}).pop("_meta", None)
+    truncated = {"type": "history_truncated", "data": {}}
+    await resumed(room, [truncated, *live])
+    assert "left out" not in room.editor.chats[1]
+    room.chats.history.show_earlier(CHAT)
+    request = await room.asked("GET /session/s/transcript")
+    assert request.route.endswith("beforeRecordId=record1")
+    await until(lambda: "Question 0." in room.editor.chats[1])
 
 
-def test_a_page_that_the_daemon_does_not_give_is_mentioned_and_can_be_asked_for_again(project: Path):
-    async def test(room: Room) -> None:
-        room.daemon.capabilities(real(room.folder), features=PAGES)
-        room.daemon.routes["GET /session/s/transcript"] = 400, {"error": "no such record"}
-        await resumed(room, turns(20, 30), historyHasMore=True)
-        room.chats.history.show_earlier(CHAT)
-        await until(lambda: room.editor.mentioned)
-        assert room.render.status.has_earlier
-        room.daemon.routes["GET /session/s/transcript"] = 200, {"events": turns(0, 20), "hasMore": False}
-        room.chats.history.show_earlier(CHAT)
-        await until(lambda: "Question 0." in room.editor.chats[1])
-
-    attached(project, test)
+async def test_a_page_that_the_daemon_does_not_give_is_mentioned_and_can_be_asked_for_again(room: Room) -> None:
+    room.daemon.capabilities(real(room.folder), features=PAGES)
+    room.daemon.routes["GET /session/s/transcript"] = 400, {"error": "no such record"}
+    await resumed(room, turns(20, 30), historyHasMore=True)
+    room.chats.history.show_earlier(CHAT)
+    await until(lambda: room.editor.mentioned)
+    assert room.render.status.has_earlier
+    room.daemon.routes["GET /session/s/transcript"] = 200, {"events": turns(0, 20), "hasMore": False}
+    room.chats.history.show_earlier(CHAT)
+    await until(lambda: "Question 0." in room.editor.chats[1])
 
 
-def test_a_daemon_without_pages_gives_all_and_says_what_it_leaves_out(project: Path):
-    async def test(room: Room) -> None:
-        await resumed(room, [{"type": "history_truncated", "data": {}}, *turns(0, 3)], historyHasMore=True)
-        assert "historyPageSize" not in (await room.asked("POST /session/s/load")).body
-        await until(lambda: "Question 0." in room.editor.chats[1])
-        assert "What came before is left out here" in room.editor.chats[1]
-        assert not room.render.status.has_earlier
-
-    attached(project, test)
+async def test_a_daemon_without_pages_gives_all_and_says_what_it_leaves_out(room: Room) -> None:
+    await resumed(room, [{"type": "history_truncated", "data": {}}, *turns(0, 3)], historyHasMore=True)
+    assert "historyPageSize" not in (await room.asked("POST /session/s/load")).body
+    await until(lambda: "Question 0." in room.editor.chats[1])
+    assert "What came before is left out here" in room.editor.chats[1]
+    assert not room.render.status.has_earlier
 
 
 def test_a_history_keeps_what_still_holds_from_before_its_last_page():

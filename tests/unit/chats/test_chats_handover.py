@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -27,7 +28,7 @@ from companion.conversation.conversation import Conversation
 from companion.conversation.plain import plain, restored
 from companion.ids import WindowId
 from companion.review.left_reviews import Unclaimed
-from tests.agent_talk import run, scripted, until
+from tests.agent_talk import scripted, until
 
 from .agent_room import Room, own_environment
 from .chatting import CHAT, WINDOW
@@ -141,327 +142,258 @@ async def reloads(project: Path, tmp_path: Path, script: str = SCRIPT) -> AsyncG
             await there.room.chats.stop(hand_over=False)
 
 
-def test_a_turn_goes_on_in_the_same_process(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("first")
-            await there.room.shows("Begin first. End.")
-            there.room.say("slow")
-            await there.room.shows("Begin slow.")
-            pid = there.room.agent_pid
-            await there.reload()
-            assert there.room.agent_pid == pid
-            assert "Begin first. End." in there.room.text
-            assert there.room.render.status.running
-            there.go()
-            await there.room.shows("Begin slow. Middle. End.")
-            await until(lambda: not there.room.render.status.running)
-            there.room.say("after")
-            await there.room.shows("Begin after. End.")
-            assert "It was loaded" not in there.room.text
-            assert "Unsupported" not in there.room.text
-
-    run(test())
+@pytest.fixture
+def there(project: Path, tmp_path: Path) -> AbstractAsyncContextManager[Reloads]:
+    return reloads(project, tmp_path)
 
 
-def test_what_comes_between_two_instances_is_read_by_the_next_one(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("half")
-            await there.wrote(".half")
-            await there.unload()
-            there.go()
-            await asyncio.sleep(0)
-            there.load()
-            await there.room.shows("Begin half. é in half a line. End.")
-            assert "Unsupported" not in there.room.text
+async def test_a_turn_goes_on_in_the_same_process(there: Reloads) -> None:
+    there.room.say("first")
+    await there.room.shows("Begin first. End.")
+    there.room.say("slow")
+    await there.room.shows("Begin slow.")
+    pid = there.room.agent_pid
+    await there.reload()
+    assert there.room.agent_pid == pid
+    assert "Begin first. End." in there.room.text
+    assert there.room.render.status.running
+    there.go()
+    await there.room.shows("Begin slow. Middle. End.")
+    await until(lambda: not there.room.render.status.running)
+    there.room.say("after")
+    await there.room.shows("Begin after. End.")
+    assert "It was loaded" not in there.room.text
+    assert "Unsupported" not in there.room.text
 
-    run(test())
+
+async def test_what_comes_between_two_instances_is_read_by_the_next_one(there: Reloads) -> None:
+    there.room.say("half")
+    await there.wrote(".half")
+    await there.unload()
+    there.go()
+    await asyncio.sleep(0)
+    there.load()
+    await there.room.shows("Begin half. é in half a line. End.")
+    assert "Unsupported" not in there.room.text
 
 
-def test_a_question_is_asked_again_and_its_answer_reaches_the_agent(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("ask")
-            await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
-            before = there.room.render.asks[0].permission.id
-            await there.reload()
-            await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
-            [ask] = there.room.render.asks
-            assert ask.permission.id != before
-            there.room.chats.vote(CHAT, ask.permission.id, "yes")
-            await there.room.shows('"optionId": "yes"')
-            await there.room.shows("End.")
-            assert there.room.text.count("Do it") == 1
-
-    run(test())
+async def test_a_question_is_asked_again_and_its_answer_reaches_the_agent(there: Reloads) -> None:
+    there.room.say("ask")
+    await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
+    before = there.room.render.asks[0].permission.id
+    await there.reload()
+    await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
+    [ask] = there.room.render.asks
+    assert ask.permission.id != before
+    there.room.chats.vote(CHAT, ask.permission.id, "yes")
+    await there.room.shows('"optionId": "yes"')
+    await there.room.shows("End.")
+    assert there.room.text.count("Do it") == 1
 
 
 @pytest.mark.parametrize("is_answered_between", [False, True])
-def test_the_diff_of_a_question_stays_and_its_answer_reaches_the_agent(
-    project: Path, tmp_path: Path, is_answered_between: bool
-):
+async def test_the_diff_of_a_question_stays_and_its_answer_reaches_the_agent(
+    there: Reloads, is_answered_between: bool
+) -> None:
     """The chat asks again after the reload, and goes on with the diff from before instead of showing another one."""
-
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("change")
-            await until(lambda: there.room.editor.diffs)
-            before, reviews = there.room.editor, there.room.reviews
-            reviews.leaving()
-            before.leave()
-            await there.unload()
-            there.room = there.begin()
-            there.room.editor.diffs = before.diffs
-            there.room.reviews.inherit(reviews.leave()[WindowId(1)], lambda one: Unclaimed(WindowId(1), one["cli"]))
-            await there.room.reviews.take_up()
-            [(number, diff)] = there.room.editor.diffs.items()
-            if is_answered_between:
-                there.room.reviews.accept(number, diff.text)
-            there.room.chats.inherit(there.left, {WindowId(1): None})
-            there.open()
-            if not is_answered_between:
-                await until(lambda: not isinstance(diff.review.owner, Unclaimed))
-                assert there.room.editor.seen == []
-                there.room.reviews.accept(number, diff.text)
-            await there.room.shows('"optionId": "yes"')
-            await there.room.shows("End.")
-            assert there.room.editor.diffs == {}
-
-    run(test())
+    there.room.say("change")
+    await until(lambda: there.room.editor.diffs)
+    before, reviews = there.room.editor, there.room.reviews
+    reviews.leaving()
+    before.leave()
+    await there.unload()
+    there.room = there.begin()
+    there.room.editor.diffs = before.diffs
+    there.room.reviews.inherit(reviews.leave()[WindowId(1)], lambda one: Unclaimed(WindowId(1), one["cli"]))
+    await there.room.reviews.take_up()
+    [(number, diff)] = there.room.editor.diffs.items()
+    if is_answered_between:
+        there.room.reviews.accept(number, diff.text)
+    there.room.chats.inherit(there.left, {WindowId(1): None})
+    there.open()
+    if not is_answered_between:
+        await until(lambda: not isinstance(diff.review.owner, Unclaimed))
+        assert there.room.editor.seen == []
+        there.room.reviews.accept(number, diff.text)
+    await there.room.shows('"optionId": "yes"')
+    await there.room.shows("End.")
+    assert there.room.editor.diffs == {}
 
 
-def test_a_terminal_runs_on_with_what_it_has_printed(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("terminal")
-            await until(lambda: there.room.render.running)
-            await there.room.shows("one é")
-            await there.reload()
-            assert there.room.render.running
-            there.go()
-            await there.room.shows(json.dumps([{"exitCode": 0, "signal": None}, "one é\ntwo\n"]))
-            await until(lambda: not there.room.render.running)
-
-    run(test())
+async def test_a_terminal_runs_on_with_what_it_has_printed(there: Reloads) -> None:
+    there.room.say("terminal")
+    await until(lambda: there.room.render.running)
+    await there.room.shows("one é")
+    await there.reload()
+    assert there.room.render.running
+    there.go()
+    await there.room.shows(json.dumps([{"exitCode": 0, "signal": None}, "one é\ntwo\n"]))
+    await until(lambda: not there.room.render.running)
 
 
-def test_what_waits_for_its_turn_still_does_and_comes_back_if_the_agent_dies(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("die")
-            await there.room.shows("Begin die.")
-            there.room.say("later")
-            await until(lambda: there.room.render.status.queue and not there.room.render.unsent)
-            await there.reload()
-            await until(lambda: [each.text for each in there.room.render.status.queue] == ["later"])
-            assert there.room.editor.returned == []
-            there.go()
-            await there.room.state("lost")
-            await until(lambda: there.room.editor.returned)
-            assert there.room.editor.returned[0][1] == Draft("later")
-
-    run(test())
+async def test_what_waits_for_its_turn_still_does_and_comes_back_if_the_agent_dies(there: Reloads) -> None:
+    there.room.say("die")
+    await there.room.shows("Begin die.")
+    there.room.say("later")
+    await until(lambda: there.room.render.status.queue and not there.room.render.unsent)
+    await there.reload()
+    await until(lambda: [each.text for each in there.room.render.status.queue] == ["later"])
+    assert there.room.editor.returned == []
+    there.go()
+    await there.room.state("lost")
+    await until(lambda: there.room.editor.returned)
+    assert there.room.editor.returned[0][1] == Draft("later")
 
 
-def test_what_waits_for_its_turn_since_before_a_reload_is_taken_back_whole(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("cancel")
-            await there.room.shows("Begin cancel.")
-            draft = Draft("later", (Excerpt("file:///w/b.py#L1", "b.py:1", "x"),))
-            there.room.chats.send(CHAT, draft)
-            await until(lambda: there.room.render.status.queue and not there.room.render.unsent)
-            await there.reload()
-            [queued] = there.room.render.status.queue
-            there.room.chats.dequeue(CHAT, queued.id)
-            await until(lambda: there.room.editor.returned)
-            assert there.room.editor.returned == [(CHAT, draft, "It was removed from the queue.")]
-
-    run(test())
+async def test_what_waits_for_its_turn_since_before_a_reload_is_taken_back_whole(there: Reloads) -> None:
+    there.room.say("cancel")
+    await there.room.shows("Begin cancel.")
+    draft = Draft("later", (Excerpt("file:///w/b.py#L1", "b.py:1", "x"),))
+    there.room.chats.send(CHAT, draft)
+    await until(lambda: there.room.render.status.queue and not there.room.render.unsent)
+    await there.reload()
+    [queued] = there.room.render.status.queue
+    there.room.chats.dequeue(CHAT, queued.id)
+    await until(lambda: there.room.editor.returned)
+    assert there.room.editor.returned == [(CHAT, draft, "It was removed from the queue.")]
 
 
-def test_a_turn_is_cancelled_after_a_reload(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("cancel")
-            await there.room.shows("Begin cancel.")
-            await there.reload()
-            there.room.chats.cancel(CHAT)
-            await until(lambda: there.room.render.status.last == "cancelled")
-
-    run(test())
+async def test_a_turn_is_cancelled_after_a_reload(there: Reloads) -> None:
+    there.room.say("cancel")
+    await there.room.shows("Begin cancel.")
+    await there.reload()
+    there.room.chats.cancel(CHAT)
+    await until(lambda: there.room.render.status.last == "cancelled")
 
 
-def test_a_cancel_that_the_agent_does_not_heed_is_not_forgotten(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("slow")
-            await there.room.shows("Begin slow.")
-            there.room.chats.cancel(CHAT)
-            await there.room.shows("Cancelling…")
-            await there.unload()
-            monkeypatch.setattr("companion.backends.acp.cancellation.CANCEL_LIMIT", 0.1)
-            there.load()
-            assert "didn't answer" in await there.room.state("lost")
-
-    run(test())
+async def test_a_cancel_that_the_agent_does_not_heed_is_not_forgotten(
+    there: Reloads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there.room.say("slow")
+    await there.room.shows("Begin slow.")
+    there.room.chats.cancel(CHAT)
+    await there.room.shows("Cancelling…")
+    await there.unload()
+    monkeypatch.setattr("companion.backends.acp.cancellation.CANCEL_LIMIT", 0.1)
+    there.load()
+    assert "didn't answer" in await there.room.state("lost")
 
 
-def test_two_reloads_in_a_row_and_one_before_the_chat_is_shown_lose_nothing(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            pid = await there.unload_in_a_turn()
-            there.room = there.begin()
-            there.room.chats.inherit(there.left, {WindowId(1): None})
-            # The chat's tab was not on the screen.
-            await there.unload()
-            there.load()
-            await there.room.state("live")
-            await there.reload()
-            assert there.room.agent_pid == pid
-            waiting = [thread for thread in threading.enumerate() if thread.name == "qwen-companion-child"]
-            assert len(waiting) == 1
-            there.go()
-            await there.room.shows("Begin slow. Middle. End.")
-
-    run(test())
+async def test_two_reloads_in_a_row_and_one_before_the_chat_is_shown_lose_nothing(there: Reloads) -> None:
+    pid = await there.unload_in_a_turn()
+    there.room = there.begin()
+    there.room.chats.inherit(there.left, {WindowId(1): None})
+    # The chat's tab was not on the screen.
+    await there.unload()
+    there.load()
+    await there.room.state("live")
+    await there.reload()
+    assert there.room.agent_pid == pid
+    waiting = [thread for thread in threading.enumerate() if thread.name == "qwen-companion-child"]
+    assert len(waiting) == 1
+    there.go()
+    await there.room.shows("Begin slow. Middle. End.")
 
 
-def test_an_agent_that_nobody_takes_over_is_ended(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            pid = await there.unload_in_a_turn()
-            await asyncio.to_thread(Chats.end_inherited, there.left[WindowId(1)])
-            await until(lambda: not psutil.pid_exists(pid))
-            there.room = there.begin()
-
-    run(test())
+async def test_an_agent_that_nobody_takes_over_is_ended(there: Reloads) -> None:
+    pid = await there.unload_in_a_turn()
+    await asyncio.to_thread(Chats.end_inherited, there.left[WindowId(1)])
+    await until(lambda: not psutil.pid_exists(pid))
+    there.room = there.begin()
 
 
-def test_the_agent_ends_with_its_window_after_a_reload(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            pid = await there.unload_in_a_turn()
-            there.room = there.begin()
-            there.room.chats.inherit(there.left, {})
-            await until(lambda: not psutil.pid_exists(pid))
-
-    run(test())
+async def test_the_agent_ends_with_its_window_after_a_reload(there: Reloads) -> None:
+    pid = await there.unload_in_a_turn()
+    there.room = there.begin()
+    there.room.chats.inherit(there.left, {})
+    await until(lambda: not psutil.pid_exists(pid))
 
 
-def test_the_agent_ends_with_its_tab_even_if_nobody_has_looked_at_that_since_a_reload(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            pid = await there.unload_in_a_turn()
-            there.room = there.begin()
-            there.room.chats.inherit(there.left, {WindowId(1): None})
-            there.room.chats.close(CHAT)
-            await until(lambda: not psutil.pid_exists(pid))
-
-    run(test())
+async def test_the_agent_ends_with_its_tab_even_if_nobody_has_looked_at_that_since_a_reload(there: Reloads) -> None:
+    pid = await there.unload_in_a_turn()
+    there.room = there.begin()
+    there.room.chats.inherit(there.left, {WindowId(1): None})
+    there.room.chats.close(CHAT)
+    await until(lambda: not psutil.pid_exists(pid))
 
 
 @pytest.mark.parametrize("spoils", ["process", "conversation"])
-def test_what_another_version_has_left_in_another_form_is_loaded_by_the_agent(
-    project: Path, tmp_path: Path, spoils: str, stormy: object
-):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("first")
-            await there.room.shows("Begin first. End.")
-            pid = there.room.agent_pid
-            left = await there.unload()
-            if spoils == "process":
-                del left["process"]["settings"]
-            else:
-                left["conversation"] = {"turns": [{"other": 1}]}
-            there.load()
-            await there.room.shows("It was loaded.")
-            await there.room.state("live")
-            await until(lambda: not psutil.pid_exists(pid))
-            assert there.room.agent_pid != pid
-
-    run(test())
+async def test_what_another_version_has_left_in_another_form_is_loaded_by_the_agent(
+    there: Reloads, spoils: str, stormy: object
+) -> None:
+    there.room.say("first")
+    await there.room.shows("Begin first. End.")
+    pid = there.room.agent_pid
+    left = await there.unload()
+    if spoils == "process":
+        del left["process"]["settings"]
+    else:
+        left["conversation"] = {"turns": [{"other": 1}]}
+    there.load()
+    await there.room.shows("It was loaded.")
+    await there.room.state("live")
+    await until(lambda: not psutil.pid_exists(pid))
+    assert there.room.agent_pid != pid
 
 
-def test_another_command_of_the_agent_is_started_anew(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("first")
-            await there.room.shows("Begin first. End.")
-            pid = there.room.agent_pid
-            await there.unload()
-            there.agent = AgentCommand("Scripted", (*there.agent.command, "more"))
-            there.load()
-            await there.room.shows("It was loaded.")
-            await until(lambda: not psutil.pid_exists(pid))
-
-    run(test())
+async def test_another_command_of_the_agent_is_started_anew(there: Reloads) -> None:
+    there.room.say("first")
+    await there.room.shows("Begin first. End.")
+    pid = there.room.agent_pid
+    await there.unload()
+    there.agent = AgentCommand("Scripted", (*there.agent.command, "more"))
+    there.load()
+    await there.room.shows("It was loaded.")
+    await until(lambda: not psutil.pid_exists(pid))
 
 
-def test_a_chat_whose_agent_goes_on_is_taken_up_at_once_wherever_its_tab_is(project: Path, tmp_path: Path):
+async def test_a_chat_whose_agent_goes_on_is_taken_up_at_once_wherever_its_tab_is(there: Reloads) -> None:
     """A question in a hidden tab is noticed. One that nobody works for waits for a look."""
-
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("first")
-            await there.room.shows("Begin first. End.")
-            assert not (await there.unload())["has_turn"]
-            there.load()
-            assert there.room.editor.taken_up == [1]
-            await there.room.state("live")
-            there.room.say("ask")
-            await there.room.shows("Do it")
-            left = await there.unload()
-            assert left["has_turn"]
-            there.load()
-            assert there.room.editor.taken_up == [1]
-            await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
-            assert sys.platform != "win32"
-            os.kill(there.room.agent_pid, signal.SIGKILL)
-            await there.room.state("lost")
-            left = await there.unload()
-            # It has ended: whoever looks at the chat starts it again.
-            assert (left["process"], left["has_turn"]) == (None, False)
-            there.load()
-            assert there.room.editor.taken_up == []
-
-    run(test())
+    there.room.say("first")
+    await there.room.shows("Begin first. End.")
+    assert not (await there.unload())["has_turn"]
+    there.load()
+    assert there.room.editor.taken_up == [1]
+    await there.room.state("live")
+    there.room.say("ask")
+    await there.room.shows("Do it")
+    left = await there.unload()
+    assert left["has_turn"]
+    there.load()
+    assert there.room.editor.taken_up == [1]
+    await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
+    assert sys.platform != "win32"
+    os.kill(there.room.agent_pid, signal.SIGKILL)
+    await there.room.state("lost")
+    left = await there.unload()
+    # It has ended: whoever looks at the chat starts it again.
+    assert (left["process"], left["has_turn"]) == (None, False)
+    there.load()
+    assert there.room.editor.taken_up == []
 
 
-def test_a_chat_that_nobody_has_opened_since_a_reload_is_taken_up_after_the_next_one(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            await there.unload_in_a_turn()
-            for _ in range(2):
-                there.room = there.begin()
-                there.room.chats.inherit(there.left, {WindowId(1): None})
-                assert there.room.editor.taken_up == [1]
-                left = await there.unload()
-                assert left["has_turn"]
-            there.load()
-            there.go()
-            await there.room.shows("Middle. End.")
-
-    run(test())
+async def test_a_chat_that_nobody_has_opened_since_a_reload_is_taken_up_after_the_next_one(there: Reloads) -> None:
+    await there.unload_in_a_turn()
+    for _ in range(2):
+        there.room = there.begin()
+        there.room.chats.inherit(there.left, {WindowId(1): None})
+        assert there.room.editor.taken_up == [1]
+        left = await there.unload()
+        assert left["has_turn"]
+    there.load()
+    there.go()
+    await there.room.shows("Middle. End.")
 
 
-def test_no_file_descriptor_is_left_by_many_reloads(project: Path, tmp_path: Path):
-    async def test():
-        async with reloads(project, tmp_path) as there:
-            there.room.say("first")
-            await there.room.shows("Begin first. End.")
-            await there.reload()
-            before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
-            for _ in range(5):
-                await there.reload()
-            after = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
-            assert after <= before + 2
-
-    run(test())
+async def test_no_file_descriptor_is_left_by_many_reloads(there: Reloads) -> None:
+    there.room.say("first")
+    await there.room.shows("Begin first. End.")
+    await there.reload()
+    before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+    for _ in range(5):
+        await there.reload()
+    after = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+    assert after <= before + 2
 
 
 def test_a_conversation_is_the_same_as_plain_data():

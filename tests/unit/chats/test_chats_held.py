@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_talk import run, until
+from tests.agent_talk import until
 
 from . import test_chats_handover as handover
 from .chatting import CHAT
@@ -33,28 +33,27 @@ def session_prompt(params):
 
 
 @pytest.mark.parametrize("how", ["signs in", "cancels"])
-def test_a_prompt_that_waits_for_a_sign_in_waits_on_after_a_reload(project: Path, tmp_path: Path, how: str):
-    async def test():
-        async with handover.reloads(project, tmp_path, SCRIPT) as there:
-            there.room.say("first")
-            await until(lambda: there.room.render.status.connection.wants_sign_in)
-            there.room.say("second")
-            await until(lambda: there.room.render.status.queue)
-            await there.reload()
-            room = there.room
-            await until(lambda: room.render.status.connection.wants_sign_in)
-            assert room.render.status.running
-            assert [queued.text for queued in room.render.status.queue] == ["second"]
-            assert "Begin" not in room.text
-            client, session = room.chats._registry[CHAT].connection.connected
-            assert client.authentication
-            if how == "cancels":
-                await client.cancel(session)
-                # What comes next is refused as well, and waits.
-                await until(lambda: not room.render.status.queue and room.render.status.connection.wants_sign_in)
-            await client.authentication.authenticate("g")
-            await room.shows("Begin second.")
-            assert ("Begin first." in room.text) == (how == "signs in")
-            await until(lambda: room.render.status.running is None)
-
-    run(test())
+async def test_a_prompt_that_waits_for_a_sign_in_waits_on_after_a_reload(
+    project: Path, tmp_path: Path, how: str
+) -> None:
+    async with handover.reloads(project, tmp_path, SCRIPT) as there:
+        there.room.say("first")
+        await until(lambda: there.room.render.status.connection.wants_sign_in)
+        there.room.say("second")
+        await until(lambda: there.room.render.status.queue)
+        await there.reload()
+        room = there.room
+        await until(lambda: room.render.status.connection.wants_sign_in)
+        assert room.render.status.running
+        assert [queued.text for queued in room.render.status.queue] == ["second"]
+        assert "Begin" not in room.text
+        client, session = room.chats._registry[CHAT].connection.connected
+        assert client.authentication
+        if how == "cancels":
+            await client.cancel(session)
+            # What comes next is refused as well, and waits.
+            await until(lambda: not room.render.status.queue and room.render.status.connection.wants_sign_in)
+        await client.authentication.authenticate("g")
+        await room.shows("Begin second.")
+        assert ("Begin first." in room.text) == (how == "signs in")
+        await until(lambda: room.render.status.running is None)

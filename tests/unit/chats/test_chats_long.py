@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import re
 import tracemalloc
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -21,7 +20,7 @@ from companion.conversation.snapshot import Locality, Message, Tool
 
 from ..conversation.test_conversation import NUMBERED, event, request, told, update
 from ..fake_daemon import until
-from .chatting import CHAT, Room, attached
+from .chatting import CHAT, Room
 from .test_chats_earlier import resumed, said, turns
 
 
@@ -43,30 +42,26 @@ def told_of(count: int) -> Conversation:
     return conversation
 
 
-def test_who_sends_a_prompt_in_a_long_chat_sees_its_last_turns_and_can_scroll_up_to_all(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_who_sends_a_prompt_in_a_long_chat_sees_its_last_turns_and_can_scroll_up_to_all(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(chat_module, "MOST_SHOWN", 30)
     monkeypatch.setattr(chat_module, "LEAST_SHOWN", 25)
-
-    async def test(room: Room) -> None:
-        stream = await resumed(room, turns(0, 10))
-        for number, each in enumerate(turns(10, 40), 1):
-            stream.send(each["type"], number, each["promptId"], **each["data"])
-        await shows(room, 0, 40)
-        assert not room.render.status.has_earlier
-        room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p40"}
-        room.chats.send(CHAT, Draft("Question 40."))
-        await until(lambda: "Question 0." not in room.editor.chats[1])
-        assert room.render.status.has_earlier
-        for number, each in enumerate(turns(40, 41), 91):
-            stream.send(each["type"], number, each["promptId"], **each["data"])
-        await shows(room, 15, 41)
-        room.chats.history.show_earlier(CHAT)
-        await shows(room, 0, 41)
-        assert not room.render.status.has_earlier
-
-    attached(project, test)
+    stream = await resumed(room, turns(0, 10))
+    for number, each in enumerate(turns(10, 40), 1):
+        stream.send(each["type"], number, each["promptId"], **each["data"])
+    await shows(room, 0, 40)
+    assert not room.render.status.has_earlier
+    room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p40"}
+    room.chats.send(CHAT, Draft("Question 40."))
+    await until(lambda: "Question 0." not in room.editor.chats[1])
+    assert room.render.status.has_earlier
+    for number, each in enumerate(turns(40, 41), 91):
+        stream.send(each["type"], number, each["promptId"], **each["data"])
+    await shows(room, 15, 41)
+    room.chats.history.show_earlier(CHAT)
+    await shows(room, 0, 41)
+    assert not room.render.status.has_earlier
 
 
 def test_the_chat_stays_as_it_is_while_it_is_not_too_long():

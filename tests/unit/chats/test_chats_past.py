@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,22 +17,10 @@ from companion.conversation.changed import FileChange, changed_files
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Attachment, Diff, Location, Message, Tool, Turn
 
-from ..fake_daemon import FEATURES, FakeDaemon, Request, Stream, faked, until
-from .chatting import CHAT, WINDOW, Room, chatting, real
+from ..fake_daemon import Request, Stream, until
+from .chatting import CHAT, live, real
 
 POINTS = "GET /session/s/rewind/snapshots"
-
-
-def attached(project: Path, test: Callable[[Room, Stream], Any], *features: str) -> None:
-    """Run a test in a room with a chat that is live, on a daemon with further features."""
-
-    async def whole(daemon: FakeDaemon) -> None:
-        async with chatting(daemon, str(project)) as room:
-            daemon.capabilities(real(project), features=[*FEATURES, *features])
-            room.chats.open(CHAT, WINDOW, room.folder)
-            await test(room, await room.live())
-
-    faked(whole)
 
 
 def point(index: int, at: float = 0.0, *, files: int = 0, inserted: int = 0, deleted: int = 0) -> dict[str, Any]:
@@ -153,13 +140,13 @@ def say(stream: Stream, number: int, words: str, prompt: str = "p") -> None:
     stream.send("session_update", number, prompt, update={"sessionUpdate": "user_message_chunk", "content": content})
 
 
-def test_a_rewind_undoes_files_or_leaves_them_and_gives_the_prompt_back(project: Path):
-    async def test(room: Room, stream: Stream) -> None:
+async def test_a_rewind_undoes_files_or_leaves_them_and_gives_the_prompt_back(project: Path) -> None:
+    async with live(project, "session_rewind") as room:
         draft = Draft("Look", pictures=())
         room.chats.send(CHAT, draft)
         await room.asked("POST /session/s/prompt")
-        say(stream, 1, "Look")
-        stream.send("turn_complete", 2, "p", stopReason="end_turn")
+        say(room.stream, 1, "Look")
+        room.stream.send("turn_complete", 2, "p", stopReason="end_turn")
         await until(lambda: room.render.status.last == "done")
         room.daemon.routes[POINTS] = 200, {"snapshots": [point(0, files=1, inserted=2)]}
         [to] = await room.chats.history.targets(CHAT)
@@ -171,7 +158,7 @@ def test_a_rewind_undoes_files_or_leaves_them_and_gives_the_prompt_back(project:
             draft,
         )
         assert room.daemon.asked("POST /session/s/rewind")[-1].body == {"promptId": "s########1", "rewindFiles": True}
-        stream.send("session_rewound", 3, promptId=to.point, targetTurnIndex=0, filesChanged=[], filesFailed=[])
+        room.stream.send("session_rewound", 3, promptId=to.point, targetTurnIndex=0, filesChanged=[], filesFailed=[])
         await until(lambda: "Look" not in room.editor.chats[1])
         room.daemon.routes["POST /session/s/rewind"] = 200, {"rewound": False, "filesFailed": ["/elsewhere/b.py"]}
         told, _ = await room.chats.history.rewind(CHAT, to, undo_files=False)
@@ -180,28 +167,25 @@ def test_a_rewind_undoes_files_or_leaves_them_and_gives_the_prompt_back(project:
         room.daemon.routes["POST /session/s/rewind"] = 200, {"rewound": True}
         assert (await room.chats.history.rewind(CHAT, to, undo_files=False))[0] == "The conversation was rewound."
 
-    attached(project, test, "session_rewind")
 
-
-def test_there_is_no_rewind_while_a_turn_runs_before_any_prompt_or_without_the_feature(project: Path):
-    async def test(room: Room, stream: Stream) -> None:
+async def test_there_is_no_rewind_while_a_turn_runs_before_any_prompt_or_without_the_feature(project: Path) -> None:
+    async with live(project, "session_rewind") as room:
         room.daemon.routes[POINTS] = 200, {"snapshots": []}
         with pytest.raises(ChatError, match="There is no prompt yet to go back to"):
             await room.chats.history.targets(CHAT)
-        say(stream, 1, "Look")
+        say(room.stream, 1, "Look")
         await until(lambda: room.render.status.running)
         with pytest.raises(ChatError, match="A turn runs: wait until it ends"):
             await room.chats.history.targets(CHAT)
 
-    attached(project, test, "session_rewind")
 
-
-def test_the_daemon_gets_a_moment_to_end_a_turn_but_no_more(project: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_the_daemon_gets_a_moment_to_end_a_turn_but_no_more(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(history, "IDLE_STEP", 0.001)
     busy = 409, {"error": "Cannot rewind while a prompt is running", "code": "session_busy"}
     answers = [busy, busy, (200, {"rewound": True})]
-
-    async def test(room: Room, stream: Stream) -> None:
+    async with live(project, "session_rewind") as room:
         room.daemon.routes["POST /session/s/rewind"] = lambda _: answers.pop(0) if len(answers) > 1 else answers[0]
         assert (await room.chats.history.rewind(CHAT, RewindTarget("x", "p", "Look"), undo_files=True))[
             0
@@ -212,21 +196,17 @@ def test_the_daemon_gets_a_moment_to_end_a_turn_but_no_more(project: Path, monke
         with pytest.raises(ChatError, match="Cannot rewind while a prompt is running"):
             await room.chats.history.rewind(CHAT, RewindTarget("x", "p", "Look"), undo_files=True)
 
-    attached(project, test, "session_rewind")
 
-
-def test_an_older_daemon_says_that_it_can_not_rewind_nor_fork(project: Path):
-    async def test(room: Room, stream: Stream) -> None:
+async def test_an_older_daemon_says_that_it_can_not_rewind_nor_fork(project: Path) -> None:
+    async with live(project) as room:
         for ask in (room.chats.history.targets, room.chats.history.fork):
             with pytest.raises(ChatError, match="This Qwen Code can't do that: its daemon has no “session_"):
                 await ask(CHAT)
 
-    attached(project, test)
 
-
-def test_a_fork_is_shown_and_the_original_stays(project: Path):
-    async def test(room: Room, stream: Stream) -> None:
-        stream.send("session_metadata_updated", 1, displayName="Mine")
+async def test_a_fork_is_shown_and_the_original_stays(project: Path) -> None:
+    async with live(project, "session_branch") as room:
+        room.stream.send("session_metadata_updated", 1, displayName="Mine")
         await until(lambda: room.render.status.title == "Mine")
         copy = {"sessionId": "copy", "workspaceCwd": real(room.folder), "clientId": "c2"}
         loaded = copy | {"attached": True, "lastEventId": 0, "eventEpoch": "e"}
@@ -243,10 +223,8 @@ def test_a_fork_is_shown_and_the_original_stays(project: Path):
         assert "copy of the conversation" in room.editor.mentioned[-1][0]
         assert not room.daemon.asked("DELETE")
 
-    attached(project, test, "session_branch")
 
-
-def test_the_effort_is_shown_and_switched(project: Path):
+async def test_the_effort_is_shown_and_switched(project: Path) -> None:
     chosen = {"effort": "default"}
 
     def context(_: Request) -> tuple[int, Any]:
@@ -258,16 +236,10 @@ def test_the_effort_is_shown_and_switched(project: Path):
         chosen["effort"] = request.body["value"]
         return 200, {}
 
-    async def whole(daemon: FakeDaemon) -> None:
-        async with chatting(daemon, str(project)) as room:
-            daemon.capabilities(real(project), features=[*FEATURES, "session_context"])
-            daemon.routes |= {"GET /session/s/context": context, "POST /session/s/config-option": switched}
-            room.chats.open(CHAT, WINDOW, room.folder)
-            await room.live()
-            assert [each.name for each in room.render.status.efforts] == ["Default", "High"]
-            room.chats.options.switch_effort(CHAT, "high")
-            await until(lambda: room.render.status.effort == "high")
-            [request] = daemon.asked("POST /session/s/config-option")
-            assert request.body == {"configId": "reasoning_effort", "value": "high"}
-
-    faked(whole)
+    routes = {"GET /session/s/context": context, "POST /session/s/config-option": switched}
+    async with live(project, "session_context", routes=routes) as room:
+        assert [each.name for each in room.render.status.efforts] == ["Default", "High"]
+        room.chats.options.switch_effort(CHAT, "high")
+        await until(lambda: room.render.status.effort == "high")
+        [request] = room.daemon.asked("POST /session/s/config-option")
+        assert request.body == {"configId": "reasoning_effort", "value": "high"}

@@ -13,7 +13,7 @@ from companion.settings import Settings
 
 from ..conftest import Running
 from ..fake_daemon import until
-from .chatting import CHAT, WINDOW, Room, attached, prompts, stat
+from .chatting import CHAT, WINDOW, Room, prompts, stat
 
 WHY = "{} stays here: the setting “context_exclude” excludes it."
 
@@ -45,59 +45,48 @@ def draft(project: Path, kind: str) -> Draft:
         ("picture", "a.png"),
     ],
 )
-def test_a_prompt_with_an_excluded_file_comes_back_with_one_sentence(project: Path, kind: str, name: str):
+async def test_a_prompt_with_an_excluded_file_comes_back_with_one_sentence(
+    room: Room, project: Path, kind: str, name: str
+) -> None:
     (project / "secrets").mkdir()
     (project / "secrets" / "a.png").write_bytes(b"\x89PNG")
     (project / "plain.txt").symlink_to(project / ".env")
     given = draft(project, kind)
-
-    async def test(room: Room) -> None:
-        files = [".env", "src/../secrets/token.txt", "plain.txt", f"{project}/.env"]
-        room.daemon.routes["GET /stat"] = stat(*files)
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        room.chats.send(CHAT, given)
-        await until(lambda: room.editor.returned)
-        assert room.editor.returned == [(1, given, WHY.format(name))]
-        assert prompts(room) == []
-
-    attached(project, test)
+    files = [".env", "src/../secrets/token.txt", "plain.txt", f"{project}/.env"]
+    room.daemon.routes["GET /stat"] = stat(*files)
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    room.chats.send(CHAT, given)
+    await until(lambda: room.editor.returned)
+    assert room.editor.returned == [(1, given, WHY.format(name))]
+    assert prompts(room) == []
 
 
-def test_what_is_no_file_goes_as_the_words_that_it_is(project: Path):
-    async def test(room: Room) -> None:
-        room.daemon.routes["GET /stat"] = stat("a.py")
-        room.chats.open(CHAT, WINDOW, room.folder)
-        room.chats.send(CHAT, Draft("Do I need an @.env?"))
-        await room.asked("POST /session/s/prompt")
-        assert prompts(room) == [[{"type": "text", "text": "Do I need an @.env?"}]]
-
-    attached(project, test)
+async def test_what_is_no_file_goes_as_the_words_that_it_is(room: Room) -> None:
+    room.daemon.routes["GET /stat"] = stat("a.py")
+    room.chats.open(CHAT, WINDOW, room.folder)
+    room.chats.send(CHAT, Draft("Do I need an @.env?"))
+    await room.asked("POST /session/s/prompt")
+    assert prompts(room) == [[{"type": "text", "text": "Do I need an @.env?"}]]
 
 
-def test_the_globs_of_the_window_count(project: Path):
-    async def test(room: Room) -> None:
-        room.daemon.routes["GET /stat"] = stat("a.py", ".env")
-        room.told = lambda window: Told(exclude=("/a.py",)) if window == WINDOW else Told()
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        room.chats.send(CHAT, Draft("@a.py"))
-        await until(lambda: room.editor.returned)
-        assert room.editor.returned[0][2] == WHY.format("a.py")
-        room.chats.send(CHAT, Draft("@.env"))
-        await room.asked("POST /session/s/prompt")
-
-    attached(project, test)
+async def test_the_globs_of_the_window_count(room: Room) -> None:
+    room.daemon.routes["GET /stat"] = stat("a.py", ".env")
+    room.told = lambda window: Told(exclude=("/a.py",)) if window == WINDOW else Told()
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    room.chats.send(CHAT, Draft("@a.py"))
+    await until(lambda: room.editor.returned)
+    assert room.editor.returned[0][2] == WHY.format("a.py")
+    room.chats.send(CHAT, Draft("@.env"))
+    await room.asked("POST /session/s/prompt")
 
 
-def test_excluded_files_are_not_offered(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        room.daemon.routes["GET /glob"] = 200, {"matches": [".env", "a.py", "secrets/b.py", "secrets"]}
-        assert await room.chats.files(CHAT, "") == ["a.py"]
-
-    attached(project, test)
+async def test_excluded_files_are_not_offered(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    room.daemon.routes["GET /glob"] = 200, {"matches": [".env", "a.py", "secrets/b.py", "secrets"]}
+    assert await room.chats.files(CHAT, "") == ["a.py"]
 
 
 def test_a_folder_on_another_computer_is_looked_at_by_its_own_paths():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,40 +10,34 @@ from companion.chats.prompt import Draft
 from companion.settings import TellUndone
 
 from ..fake_daemon import until
-from .chatting import CHAT, WINDOW, Room, attached, prompts
+from .chatting import CHAT, WINDOW, Room, prompts
 
 LINE = "a.py, line 3: “x = 1” was undone"
 
 
 @pytest.mark.parametrize("wanted", ["chats", "always", "never"])
-def test_the_next_prompt_says_what_was_undone_if_the_person_wants_that(project: Path, wanted: TellUndone):
-    async def test(room: Room) -> None:
-        undone = room.rounds
-        undone.lines = [LINE]
-        room.reviews.settings_of = lambda _, own=room.reviews.settings_of: replace(own(1), tell_undone=wanted)
-        room.chats.open(CHAT, WINDOW, room.folder)
-        for text in ("first", "second"):
-            room.chats.send(CHAT, Draft(text))
-        await room.asked("POST /session/s/prompt", 2)
-        told = [{"type": "text", "text": f"\n\nI have undone:\n- {LINE}"}] if wanted != "never" else []
-        assert prompts(room) == [[{"type": "text", "text": "first"}, *told], [{"type": "text", "text": "second"}]]
-        await until(lambda: bool(undone.lines) == (wanted == "never"))
-
-    attached(project, test)
+async def test_the_next_prompt_says_what_was_undone_if_the_person_wants_that(room: Room, wanted: TellUndone) -> None:
+    undone = room.rounds
+    undone.lines = [LINE]
+    room.reviews.settings_of = lambda _, own=room.reviews.settings_of: replace(own(1), tell_undone=wanted)
+    room.chats.open(CHAT, WINDOW, room.folder)
+    for text in ("first", "second"):
+        room.chats.send(CHAT, Draft(text))
+    await room.asked("POST /session/s/prompt", 2)
+    told = [{"type": "text", "text": f"\n\nI have undone:\n- {LINE}"}] if wanted != "never" else []
+    assert prompts(room) == [[{"type": "text", "text": "first"}, *told], [{"type": "text", "text": "second"}]]
+    await until(lambda: bool(undone.lines) == (wanted == "never"))
 
 
-def test_what_comes_back_and_what_is_a_command_has_no_such_lines(project: Path):
-    async def test(room: Room) -> None:
-        undone = room.rounds
-        undone.lines = [LINE]
-        room.daemon.routes["POST /session/s/prompt"] = 400, {"error": "no"}
-        room.chats.open(CHAT, WINDOW, room.folder)
-        room.chats.send(CHAT, Draft("first"))
-        await until(lambda: room.editor.returned)
-        assert [draft.text for _, draft, _ in room.editor.returned] == ["first"]
-        assert undone.lines == [LINE]
-        room.chats.send(CHAT, Draft("/compress"))
-        await room.asked("POST /session/s/prompt", 2)
-        assert prompts(room)[-1] == [{"type": "text", "text": "/compress"}]
-
-    attached(project, test)
+async def test_what_comes_back_and_what_is_a_command_has_no_such_lines(room: Room) -> None:
+    undone = room.rounds
+    undone.lines = [LINE]
+    room.daemon.routes["POST /session/s/prompt"] = 400, {"error": "no"}
+    room.chats.open(CHAT, WINDOW, room.folder)
+    room.chats.send(CHAT, Draft("first"))
+    await until(lambda: room.editor.returned)
+    assert [draft.text for _, draft, _ in room.editor.returned] == ["first"]
+    assert undone.lines == [LINE]
+    room.chats.send(CHAT, Draft("/compress"))
+    await room.asked("POST /session/s/prompt", 2)
+    assert prompts(room)[-1] == [{"type": "text", "text": "/compress"}]

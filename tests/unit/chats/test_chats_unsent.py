@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,87 +10,72 @@ from companion.chats.prompt import Draft, Excerpt
 from companion.ids import WindowId
 
 from ..fake_daemon import until
-from .chatting import CHAT, WINDOW, Room, attached, prompts, stat
+from .chatting import CHAT, WINDOW, Room, prompts, stat
 
 
 def returned(room: Room) -> list[str]:
     return [draft.text for _, draft, _ in room.editor.returned]
 
 
-def test_a_prompt_that_may_have_reached_the_daemon_can_not_be_taken_back(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        room.daemon.routes["POST /session/s/prompt"] = None  # the answer is lost
-        room.chats.send(CHAT, Draft("Once"))
-        await until(lambda: [each.state for each in room.render.unsent] == ["sending"])
-        room.chats.unsend(CHAT, room.render.unsent[0].id)
-        await until(lambda: room.editor.mentioned)
-        assert room.editor.mentioned == [("It has been sent already.", 1)]
-        assert returned(room) == []
-
-    attached(project, test)
+async def test_a_prompt_that_may_have_reached_the_daemon_can_not_be_taken_back(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    room.daemon.routes["POST /session/s/prompt"] = None  # the answer is lost
+    room.chats.send(CHAT, Draft("Once"))
+    await until(lambda: [each.state for each in room.render.unsent] == ["sending"])
+    room.chats.unsend(CHAT, room.render.unsent[0].id)
+    await until(lambda: room.editor.mentioned)
+    assert room.editor.mentioned == [("It has been sent already.", 1)]
+    assert returned(room) == []
 
 
-def test_a_prompt_that_went_back_with_the_conversation_is_not_sent_later(project: Path):
-    async def test(room: Room) -> None:
-        right = room.daemon.routes["GET /capabilities"]
-        room.daemon.routes["GET /capabilities"] = None
-        room.chats.open(CHAT, WINDOW, room.folder)
-        room.chats.send(CHAT, Draft("Before"))
-        room.chats.begin(CHAT)
-        await until(lambda: returned(room) == ["Before"])
-        room.daemon.routes["GET /capabilities"] = right
-        room.chats.reconnect(CHAT)
-        await room.live()
-        room.chats.send(CHAT, Draft("After"))
-        await room.asked("POST /session/s/prompt")
-        assert [blocks[0]["text"] for blocks in prompts(room)] == ["After"]
-
-    attached(project, test)
+async def test_a_prompt_that_went_back_with_the_conversation_is_not_sent_later(room: Room) -> None:
+    right = room.daemon.routes["GET /capabilities"]
+    room.daemon.routes["GET /capabilities"] = None
+    room.chats.open(CHAT, WINDOW, room.folder)
+    room.chats.send(CHAT, Draft("Before"))
+    room.chats.begin(CHAT)
+    await until(lambda: returned(room) == ["Before"])
+    room.daemon.routes["GET /capabilities"] = right
+    room.chats.reconnect(CHAT)
+    await room.live()
+    room.chats.send(CHAT, Draft("After"))
+    await room.asked("POST /session/s/prompt")
+    assert [blocks[0]["text"] for blocks in prompts(room)] == ["After"]
 
 
-def test_a_prompt_that_the_daemon_has_taken_does_not_go_back_with_the_conversation(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        await room.live()
-        room.chats.send(CHAT, Draft("Taken"))
-        await until(lambda: [each.state for each in room.render.unsent] == ["sent"])
-        room.chats.begin(CHAT)
-        await room.live()
-        assert returned(room) == []
-
-    attached(project, test)
+async def test_a_prompt_that_the_daemon_has_taken_does_not_go_back_with_the_conversation(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    await room.live()
+    room.chats.send(CHAT, Draft("Taken"))
+    await until(lambda: [each.state for each in room.render.unsent] == ["sent"])
+    room.chats.begin(CHAT)
+    await room.live()
+    assert returned(room) == []
 
 
-def test_a_prompt_that_is_sent_after_a_rebuild_waits_for_its_turn_like_any_other(project: Path):
-    async def test(room: Room) -> None:
-        room.chats.open(CHAT, WINDOW, room.folder)
-        (await room.live()).send("state_resync_required", reason="epoch_reset")
-        await room.asked("POST /session/s/load")
-        stream = await room.live()
-        room.chats.send(CHAT, Draft("mine"))
-        await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
-        stream.send("session_metadata_updated", 1, displayName="A title")
-        await until(lambda: room.render.status.title == "A title")
-        assert room.editor.returned == []
-        assert [unsent.state for unsent in room.render.unsent] == ["sent"]
-
-    attached(project, test)
+async def test_a_prompt_that_is_sent_after_a_rebuild_waits_for_its_turn_like_any_other(room: Room) -> None:
+    room.chats.open(CHAT, WINDOW, room.folder)
+    (await room.live()).send("state_resync_required", reason="epoch_reset")
+    await room.asked("POST /session/s/load")
+    stream = await room.live()
+    room.chats.send(CHAT, Draft("mine"))
+    await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
+    stream.send("session_metadata_updated", 1, displayName="A title")
+    await until(lambda: room.render.status.title == "A title")
+    assert room.editor.returned == []
+    assert [unsent.state for unsent in room.render.unsent] == ["sent"]
 
 
-def test_a_prompt_that_was_not_sent_survives_two_reloads_without_the_chat_being_opened(project: Path):
-    async def test(room: Room) -> None:
-        room.daemon.routes["GET /capabilities"] = None
-        room.chats.open(CHAT, WINDOW, room.folder)
-        room.chats.send(CHAT, Draft("Kept"))
-        first = await room.chats.stop(hand_over=True)
-        assert [draft["text"] for draft in first[WindowId(1)]["chats"][1]["unsent"]] == ["Kept"]
-        room.chats.inherit(first, {WindowId(1): None})
-        second = await room.chats.stop(hand_over=True)
-        assert second[WindowId(1)]["chats"] == first[WindowId(1)]["chats"]
-
-    attached(project, test)
+async def test_a_prompt_that_was_not_sent_survives_two_reloads_without_the_chat_being_opened(room: Room) -> None:
+    room.daemon.routes["GET /capabilities"] = None
+    room.chats.open(CHAT, WINDOW, room.folder)
+    room.chats.send(CHAT, Draft("Kept"))
+    first = await room.chats.stop(hand_over=True)
+    assert [draft["text"] for draft in first[WindowId(1)]["chats"][1]["unsent"]] == ["Kept"]
+    room.chats.inherit(first, {WindowId(1): None})
+    second = await room.chats.stop(hand_over=True)
+    assert second[WindowId(1)]["chats"] == first[WindowId(1)]["chats"]
 
 
 def history(*prompts: list[dict[str, str]]) -> dict[str, Any]:
@@ -113,24 +97,20 @@ LINK = {"type": "resource_link", "uri": "file:///w/a.py", "name": "a.py"}
 
 
 @pytest.mark.parametrize("words", ["@src/a.py look", "@src/a.py", "@src/a.py explain", "Go on", "Go", "", "@nothing"])
-def test_a_prompt_that_a_daemon_lost_comes_back_whatever_was_said_before(project: Path, words: str):
+async def test_a_prompt_that_a_daemon_lost_comes_back_whatever_was_said_before(room: Room, words: str) -> None:
     """A prompt whose text is like an earlier one's, or begins with a file, is told from that."""
-
-    async def test(room: Room) -> None:
-        room.daemon.routes["GET /stat"] = stat("src/a.py")
-        room.daemon.routes["POST /session/s/load"] = 200, history([text("Go on")], [LINK, text(" explain")])
-        room.chats.open(CHAT, WINDOW, room.folder, "s")
-        stream = await room.live()
-        draft = Draft(words, (Excerpt("file:///w/b.py#L1", "b.py:1", "x"),))
-        room.chats.send(CHAT, draft)
-        await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
-        stream.send("pending_prompt_added", 1, promptId="p", text=words)
-        await until(lambda: room.render.status.queue and not room.render.unsent)
-        stream.send("state_resync_required", reason="epoch_reset")
-        await until(lambda: room.editor.returned)
-        assert room.editor.returned[0][1:] == (draft, "The daemon has ended before it began this.")
-
-    attached(project, test)
+    room.daemon.routes["GET /stat"] = stat("src/a.py")
+    room.daemon.routes["POST /session/s/load"] = 200, history([text("Go on")], [LINK, text(" explain")])
+    room.chats.open(CHAT, WINDOW, room.folder, "s")
+    stream = await room.live()
+    draft = Draft(words, (Excerpt("file:///w/b.py#L1", "b.py:1", "x"),))
+    room.chats.send(CHAT, draft)
+    await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
+    stream.send("pending_prompt_added", 1, promptId="p", text=words)
+    await until(lambda: room.render.status.queue and not room.render.unsent)
+    stream.send("state_resync_required", reason="epoch_reset")
+    await until(lambda: room.editor.returned)
+    assert room.editor.returned[0][1:] == (draft, "The daemon has ended before it began this.")
 
 
 @pytest.mark.parametrize(
@@ -143,23 +123,22 @@ def test_a_prompt_that_a_daemon_lost_comes_back_whatever_was_said_before(project
         ("@nothing", [text("@nothing")]),
     ],
 )
-def test_a_prompt_that_ran_is_found_in_a_history_with_other_ids(project: Path, words: str, shown: list[dict[str, str]]):
-    async def test(room: Room) -> None:
-        room.daemon.routes["GET /stat"] = stat("src/a.py")
-        before = [text("Go on")], [LINK, text(" explain")]
-        room.daemon.routes["POST /session/s/load"] = 200, history(*before)
-        room.chats.open(CHAT, WINDOW, room.folder, "s")
-        stream = await room.live()
-        for sent in (words, "the next"):
-            room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": sent}
-            room.chats.send(CHAT, Draft(sent))
-            await until(lambda: [unsent.state for unsent in room.render.unsent][-1:] == ["sent"])
-        room.daemon.routes["POST /session/s/load"] = 200, history(*before, shown)
-        stream.send("state_resync_required", reason="epoch_reset")
-        await until(lambda: room.editor.returned)
-        assert returned(room) == ["the next"]
-
-    attached(project, test)
+async def test_a_prompt_that_ran_is_found_in_a_history_with_other_ids(
+    room: Room, words: str, shown: list[dict[str, str]]
+) -> None:
+    room.daemon.routes["GET /stat"] = stat("src/a.py")
+    before = [text("Go on")], [LINK, text(" explain")]
+    room.daemon.routes["POST /session/s/load"] = 200, history(*before)
+    room.chats.open(CHAT, WINDOW, room.folder, "s")
+    stream = await room.live()
+    for sent in (words, "the next"):
+        room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": sent}
+        room.chats.send(CHAT, Draft(sent))
+        await until(lambda: [unsent.state for unsent in room.render.unsent][-1:] == ["sent"])
+    room.daemon.routes["POST /session/s/load"] = 200, history(*before, shown)
+    stream.send("state_resync_required", reason="epoch_reset")
+    await until(lambda: room.editor.returned)
+    assert returned(room) == ["the next"]
 
 
 WHOLE = Draft("mine", (Excerpt("file:///w/b.py#L1", "b.py:1", "x"),), ("/w/screen.png",))
@@ -167,19 +146,15 @@ CLOSED = "The chat was closed before this was sent."
 
 
 @pytest.mark.parametrize("closes", ["its tab", "its window", "its window after a reload"])
-def test_a_prompt_comes_back_whole_from_a_chat_that_closes(project: Path, closes: str):
+async def test_a_prompt_comes_back_whole_from_a_chat_that_closes(room: Room, closes: str) -> None:
     """If the tab is a chat of another window by then, it goes there, with its pictures and excerpts."""
-
-    async def test(room: Room) -> None:
-        room.daemon.routes["GET /capabilities"] = None
-        room.chats.open(CHAT, WINDOW, room.folder)
-        room.chats.send(CHAT, WHOLE)
-        if closes == "its tab":
-            room.chats.close(CHAT)
-        elif closes == "its window":
-            room.chats.window_closed(WINDOW)
-        else:
-            room.chats.inherit(await room.chats.stop(hand_over=True), {})
-        assert room.editor.returned == [(CHAT, WHOLE, CLOSED)]
-
-    attached(project, test)
+    room.daemon.routes["GET /capabilities"] = None
+    room.chats.open(CHAT, WINDOW, room.folder)
+    room.chats.send(CHAT, WHOLE)
+    if closes == "its tab":
+        room.chats.close(CHAT)
+    elif closes == "its window":
+        room.chats.window_closed(WINDOW)
+    else:
+        room.chats.inherit(await room.chats.stop(hand_over=True), {})
+    assert room.editor.returned == [(CHAT, WHOLE, CLOSED)]

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -17,7 +19,7 @@ from companion.conversation.snapshot import ConnectionStatus, ContextWindow, Mes
 from companion.exclusion import Told
 from companion.settings import DaemonSettings
 
-from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, no_agent, until
+from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, no_agent, until
 
 OLD, NEW = "s", ""
 """The session to read: one that was there before, or a new one."""
@@ -92,63 +94,59 @@ def waits_of(person: Person) -> list[float | None]:
     return waits
 
 
-def chatting(
-    test: Callable[[FakeDaemon, Person], Awaitable[None]], session: str = NEW, backoff: tuple[float, ...] = (0.01,)
-) -> None:
-    async def whole(daemon: FakeDaemon) -> None:
-        daemon.capabilities("/w", features=[*FEATURES, "session_context", "session_context_usage"])
-        models = {"currentModelId": "m", "availableModels": [{"modelId": "m", "name": "M"}]}
-        modes = {"currentModeId": "default", "availableModes": [{"id": "default", "name": None}]}
-        daemon.routes["GET /session/s/context"] = 200, {"state": {"models": models, "modes": modes}}
-        daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": []}
-        async with opened(daemon, session) as person:
-            await test(daemon, person)
+@contextlib.asynccontextmanager
+async def chatting(session: str = NEW, backoff: tuple[float, ...] = (0.01,)) -> AsyncGenerator[Person]:
+    with patch("companion.chats.connection.BACKOFF", backoff):
+        async with FakeDaemon().serving() as daemon:
+            daemon.capabilities("/w", features=[*FEATURES, "session_context", "session_context_usage"])
+            models = {"currentModelId": "m", "availableModels": [{"modelId": "m", "name": "M"}]}
+            modes = {"currentModeId": "default", "availableModes": [{"id": "default", "name": None}]}
+            daemon.routes["GET /session/s/context"] = 200, {"state": {"models": models, "modes": modes}}
+            daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": []}
+            async with opened(daemon, session) as person:
+                yield person
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("companion.chats.connection.BACKOFF", backoff)
-        faked(whole)
+
+@pytest.fixture
+def person() -> AbstractAsyncContextManager[Person]:
+    """Who has a new conversation open."""
+    return chatting()
 
 
 def load(daemon: FakeDaemon, *events: dict[str, Any], **changes: Any) -> None:
     daemon.routes["POST /session/s/load"] = 200, LOADED | {"compactedReplay": list(events)} | changes
 
 
-def test_events_are_read_from_the_first_on():
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        stream = await person.stream()
-        stream.say(1, "a")
-        stream.say(2, "b")
-        await person.text("ab")
-        await person.state("live")
-        status = person.conversation.status
-        assert (status.model, status.mode) == ("m", "default")
-        assert [choice.name for choice in (*status.models, *status.modes)] == ["M", "default"]
-        assert stream.request.headers["last-event-id"] == "0"
-
-    chatting(test)
+async def test_events_are_read_from_the_first_on(person: Person) -> None:
+    stream = await person.stream()
+    stream.say(1, "a")
+    stream.say(2, "b")
+    await person.text("ab")
+    await person.state("live")
+    status = person.conversation.status
+    assert (status.model, status.mode) == ("m", "default")
+    assert [choice.name for choice in (*status.models, *status.modes)] == ["M", "default"]
+    assert stream.request.headers["last-event-id"] == "0"
 
 
 @pytest.mark.parametrize("how", ["cut", "end"])
-def test_a_lost_stream_is_taken_up_where_it_was(how: str):
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        stream = await person.stream()
-        stream.say(1, "a")
-        await person.text("a")
-        getattr(stream, how)()
-        stream = await person.stream()
-        assert (stream.request.headers["last-event-id"], stream.request.headers["x-qwen-event-epoch"]) == ("1", "e")
-        stream.say(1, "a")
-        stream.say(2, "b")
-        await person.text("ab")
-
-    chatting(test)
+async def test_a_lost_stream_is_taken_up_where_it_was(person: Person, how: str) -> None:
+    stream = await person.stream()
+    stream.say(1, "a")
+    await person.text("a")
+    getattr(stream, how)()
+    stream = await person.stream()
+    assert (stream.request.headers["last-event-id"], stream.request.headers["x-qwen-event-epoch"]) == ("1", "e")
+    stream.say(1, "a")
+    stream.say(2, "b")
+    await person.text("ab")
 
 
 @pytest.mark.parametrize(
     ("kind", "data"), [("client_evicted", {"reason": "queue_overflow"}), ("stream_error", {"error": "x"})]
 )
-def test_what_ends_the_stream_alone_is_said_and_followed_by_a_new_one(kind: str, data: dict[str, Any]):
-    async def test(daemon: FakeDaemon, person: Person) -> None:
+async def test_what_ends_the_stream_alone_is_said_and_followed_by_a_new_one(kind: str, data: dict[str, Any]) -> None:
+    async with chatting(backoff=(60,)) as person:
         stream = await person.stream()
         stream.say(1, "a")
         await person.text("a")
@@ -160,75 +158,57 @@ def test_what_ends_the_stream_alone_is_said_and_followed_by_a_new_one(kind: str,
         person.reconnect()
         assert (await person.stream()).request.headers["last-event-id"] == "1"
 
-    chatting(test, backoff=(60,))
-
 
 @pytest.mark.parametrize("reason", ["resync", "gap", "epoch"])
-def test_what_is_stale_is_built_anew(reason: str):
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        load(daemon, chunk(2, "whole"))
-        stream = await person.stream()
-        stream.say(1, "a")
-        await person.text("a")
-        match reason:
-            case "resync":
-                stream.send("state_resync_required", reason="ring_evicted")
-            case "gap":
-                stream.say(3, "c")
-            case _:
-                daemon.epoch = "f"
-                load(daemon, chunk(2, "whole"), eventEpoch="f")
-                stream.cut()
-                await person.stream()
-        await person.text("whole")
-        stream = await person.stream()
-        assert (stream.request.headers["last-event-id"], stream.request.headers["x-qwen-client-id"]) == ("2", "c2")
-        stream.say(3, ", and more")
-        await person.text("whole, and more")
-
-    chatting(test)
+async def test_what_is_stale_is_built_anew(person: Person, reason: str) -> None:
+    load(person.daemon, chunk(2, "whole"))
+    stream = await person.stream()
+    stream.say(1, "a")
+    await person.text("a")
+    match reason:
+        case "resync":
+            stream.send("state_resync_required", reason="ring_evicted")
+        case "gap":
+            stream.say(3, "c")
+        case _:
+            person.daemon.epoch = "f"
+            load(person.daemon, chunk(2, "whole"), eventEpoch="f")
+            stream.cut()
+            await person.stream()
+    await person.text("whole")
+    stream = await person.stream()
+    assert (stream.request.headers["last-event-id"], stream.request.headers["x-qwen-client-id"]) == ("2", "c2")
+    stream.say(3, ", and more")
+    await person.text("whole, and more")
 
 
-def test_commands_that_a_history_lacks_are_asked_for():
+async def test_commands_that_a_history_lacks_are_asked_for() -> None:
     """The daemon has told them while it made the history: 0.24.4 then puts them in neither that nor the events."""
-
-    async def test(daemon: FakeDaemon, person: Person) -> None:
+    async with chatting(OLD) as person:
+        load(person.daemon, chunk(2, "before"))
+        listed = {"availableCommands": [{"name": "init", "description": None}]}
+        person.daemon.routes["GET /session/s/supported-commands"] = 200, listed
+        person.daemon.capabilities("/w", features=[*FEATURES, "session_supported_commands"])
         await person.stream()
         assert [each.name for each in person.conversation.status.commands] == ["init"]
 
-    def prepared(daemon: FakeDaemon, person: Person) -> Awaitable[None]:
-        load(daemon, chunk(2, "before"))
-        listed = {"availableCommands": [{"name": "init", "description": None}]}
-        daemon.routes["GET /session/s/supported-commands"] = 200, listed
-        daemon.capabilities("/w", features=[*FEATURES, "session_supported_commands"])
-        return test(daemon, person)
 
-    chatting(prepared, OLD)
-
-
-def test_a_session_that_was_there_before_is_read_from_its_history():
-    async def test(daemon: FakeDaemon, person: Person) -> None:
+async def test_a_session_that_was_there_before_is_read_from_its_history() -> None:
+    async with chatting(OLD) as person:
+        load(person.daemon, chunk(2, "before"))
         stream = await person.stream()
         assert stream.request.headers["last-event-id"] == "2"
         assert person.said == "before"
 
-    def prepared(daemon: FakeDaemon, person: Person) -> Awaitable[None]:
-        load(daemon, chunk(2, "before"))
-        return test(daemon, person)
 
-    chatting(prepared, OLD)
-
-
-def test_a_session_that_it_is_attached_to_is_read_from_its_history():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_a_session_that_it_is_attached_to_is_read_from_its_history() -> None:
+    async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w")
         daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": []}
         load(daemon, chunk(2, "before"))
         async with opened(daemon, attached=True) as person:
             await person.text("before")
             assert len(daemon.asked("POST /session/s/load")) == 1
-
-    faked(test)
 
 
 @pytest.mark.parametrize(
@@ -239,62 +219,55 @@ def test_a_session_that_it_is_attached_to_is_read_from_its_history():
         ("session_closed", {"closedBy": "other"}, "Another client"),
     ],
 )
-def test_a_session_that_is_over_is_resumed_only_when_somebody_wants_it(kind: str, data: dict[str, Any], words: str):
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        load(daemon, chunk(2, "before"))
-        stream = await person.stream()
-        stream.say(1, "half")
-        stream.send(kind, 2, **data)
-        assert words in await person.state("ended")
-        assert person.conversation.status.running is None
-        await asyncio.sleep(0.05)
-        assert daemon.asked("POST /session/s/load") == []
-        person.reconnect()
-        await person.text("before")
-        await person.state("live")
-        assert [turn.state for turn in person.conversation.turns] == ["interrupted"]
-
-    chatting(test)
-
-
-def test_a_daemon_that_has_started_anew_has_the_session_on_its_disk():
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        load(daemon, chunk(2, "before"), hasActivePrompt=True)
-        stream = await person.stream()
-        stream.say(1, "something")
-        await person.text("something")
-        gone = 404, {"error": "x", "code": "session_not_found"}
-        daemon.routes["GET /events"] = gone
-        stream.cut()
-        await until(lambda: daemon.asked("POST /session/s/load"))
-        # And then it has lost it altogether.
-        daemon.routes["POST /session/s/load"] = gone
-        assert "new chat" in await person.state("lost")
-        # What ran there runs no more.
-        assert "running" not in {turn.state for turn in person.conversation.turns}
-        del daemon.routes["GET /events"]
-        load(daemon, chunk(2, "before"))
-        person.reconnect()
-        await person.stream()
-
-    chatting(test)
+async def test_a_session_that_is_over_is_resumed_only_when_somebody_wants_it(
+    person: Person, kind: str, data: dict[str, Any], words: str
+) -> None:
+    load(person.daemon, chunk(2, "before"))
+    stream = await person.stream()
+    stream.say(1, "half")
+    stream.send(kind, 2, **data)
+    assert words in await person.state("ended")
+    assert person.conversation.status.running is None
+    await asyncio.sleep(0.05)
+    assert person.daemon.asked("POST /session/s/load") == []
+    person.reconnect()
+    await person.text("before")
+    await person.state("live")
+    assert [turn.state for turn in person.conversation.turns] == ["interrupted"]
 
 
-def test_what_only_a_person_can_mend_is_not_tried_again():
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        stream = await person.stream()
-        daemon.routes["GET /events"] = 401, {"error": "Unauthorized"}
-        stream.cut()
-        assert "token" in await person.state("lost")
-        asked = len(daemon.requests)
-        await asyncio.sleep(0.05)
-        assert len(daemon.requests) == asked
-        del daemon.routes["GET /events"]
-        person.reconnect()
-        await person.stream()
-        await person.state("live")
+async def test_a_daemon_that_has_started_anew_has_the_session_on_its_disk(person: Person) -> None:
+    load(person.daemon, chunk(2, "before"), hasActivePrompt=True)
+    stream = await person.stream()
+    stream.say(1, "something")
+    await person.text("something")
+    gone = 404, {"error": "x", "code": "session_not_found"}
+    person.daemon.routes["GET /events"] = gone
+    stream.cut()
+    await until(lambda: person.daemon.asked("POST /session/s/load"))
+    # And then it has lost it altogether.
+    person.daemon.routes["POST /session/s/load"] = gone
+    assert "new chat" in await person.state("lost")
+    # What ran there runs no more.
+    assert "running" not in {turn.state for turn in person.conversation.turns}
+    del person.daemon.routes["GET /events"]
+    load(person.daemon, chunk(2, "before"))
+    person.reconnect()
+    await person.stream()
 
-    chatting(test)
+
+async def test_what_only_a_person_can_mend_is_not_tried_again(person: Person) -> None:
+    stream = await person.stream()
+    person.daemon.routes["GET /events"] = 401, {"error": "Unauthorized"}
+    stream.cut()
+    assert "token" in await person.state("lost")
+    asked = len(person.daemon.requests)
+    await asyncio.sleep(0.05)
+    assert len(person.daemon.requests) == asked
+    del person.daemon.routes["GET /events"]
+    person.reconnect()
+    await person.stream()
+    await person.state("live")
 
 
 @pytest.mark.parametrize(
@@ -308,63 +281,52 @@ def test_what_only_a_person_can_mend_is_not_tried_again():
         (200, {"status": "starting"}),
     ],
 )
-def test_a_daemon_that_is_known_is_tried_again_whatever_answers_in_its_place(answer: tuple[int, Any]):
+async def test_a_daemon_that_is_known_is_tried_again_whatever_answers_in_its_place(
+    person: Person, answer: tuple[int, Any]
+) -> None:
     """It is said not to be `qwen serve` only where it never was one."""
-
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        stream = await person.stream()
-        known = daemon.routes["GET /capabilities"]
-        if answer[0] != 200:
-            daemon.routes["GET /events"] = answer
-            stream.cut()
-            assert "not `qwen serve`" not in await person.state("waiting")
-            del daemon.routes["GET /events"]
-            await person.stream()
-        daemon.routes["GET /capabilities"] = answer
-        person.reconnect()
+    stream = await person.stream()
+    known = person.daemon.routes["GET /capabilities"]
+    if answer[0] != 200:
+        person.daemon.routes["GET /events"] = answer
+        stream.cut()
         assert "not `qwen serve`" not in await person.state("waiting")
-        daemon.routes["GET /capabilities"] = known
+        del person.daemon.routes["GET /events"]
         await person.stream()
-        await person.state("live")
-
-    chatting(test)
-
-
-def test_a_new_session_is_read_from_its_first_event():
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        stream = await person.stream()
-        stream.send("session_metadata_updated", 1, displayName="A title")
-        await until(lambda: person.conversation.status.title)
-        person.reconnect()  # nothing was said, so the session isn't taken up again
-        assert (await person.stream()).request.headers["last-event-id"] == "0"
-        assert [each.route for each in daemon.asked("POST /session")].count("/session") == 2
-
-    chatting(test)
+    person.daemon.routes["GET /capabilities"] = answer
+    person.reconnect()
+    assert "not `qwen serve`" not in await person.state("waiting")
+    person.daemon.routes["GET /capabilities"] = known
+    await person.stream()
+    await person.state("live")
 
 
-def test_a_daemon_asks_to_wait_for_a_minute_at_most():
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        stream = await person.stream()
-        daemon.routes["GET /events"] = 503, b"<html>", {"Retry-After": "3600"}
-        stream.cut()
-        await until(lambda: person.conversation.status.connection.retry_in == 60)
-
-    chatting(test)
-
-
-def test_a_busy_daemon_says_when_to_try_again():
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        stream = await person.stream()
-        daemon.routes["GET /events"] = 429, {"error": "64 subscribers"}, {"Retry-After": "30"}
-        stream.cut()
-        await until(lambda: person.conversation.status.connection.retry_in == 30)
-        assert "64 subscribers" in await person.state("waiting")
-
-    chatting(test)
+async def test_a_new_session_is_read_from_its_first_event(person: Person) -> None:
+    stream = await person.stream()
+    stream.send("session_metadata_updated", 1, displayName="A title")
+    await until(lambda: person.conversation.status.title)
+    person.reconnect()  # nothing was said, so the session isn't taken up again
+    assert (await person.stream()).request.headers["last-event-id"] == "0"
+    assert [each.route for each in person.daemon.asked("POST /session")].count("/session") == 2
 
 
-def test_tries_come_less_often_until_events_come_again():
-    async def test(daemon: FakeDaemon, person: Person) -> None:
+async def test_a_daemon_asks_to_wait_for_a_minute_at_most(person: Person) -> None:
+    stream = await person.stream()
+    person.daemon.routes["GET /events"] = 503, b"<html>", {"Retry-After": "3600"}
+    stream.cut()
+    await until(lambda: person.conversation.status.connection.retry_in == 60)
+
+
+async def test_a_busy_daemon_says_when_to_try_again(person: Person) -> None:
+    stream = await person.stream()
+    person.daemon.routes["GET /events"] = 429, {"error": "64 subscribers"}, {"Retry-After": "30"}
+    stream.cut()
+    await until(lambda: person.conversation.status.connection.retry_in == 30)
+    assert "64 subscribers" in await person.state("waiting")
+
+
+async def test_tries_come_less_often_until_events_come_again() -> None:
+    async with chatting(backoff=(0.01, 0.02)) as person:
         waits = waits_of(person)
         stream = await person.stream()
         for _ in range(3):
@@ -377,98 +339,78 @@ def test_tries_come_less_often_until_events_come_again():
         await until(lambda: len(waits) == 4)
         assert waits == [0.01, 0.02, 0.02, 0.01]
 
-    chatting(test, backoff=(0.01, 0.02))
 
-
-def test_who_wants_to_try_again_has_the_first_waits_again():
-    async def test(daemon: FakeDaemon, person: Person) -> None:
+async def test_who_wants_to_try_again_has_the_first_waits_again() -> None:
+    async with chatting(backoff=(0.01, 0.02, 50.0)) as person:
         waits = waits_of(person)
         stream = await person.stream()
-        daemon.routes["GET /events"] = daemon.routes["GET /capabilities"] = 503, {"error": "busy"}
+        person.daemon.routes["GET /events"] = person.daemon.routes["GET /capabilities"] = 503, {"error": "busy"}
         stream.cut()
         await until(lambda: waits == [0.01, 0.02, 50.0])
         person.reconnect()
         await until(lambda: waits == [0.01, 0.02, 50.0, 0.01, 0.02, 50.0])
 
-    chatting(test, backoff=(0.01, 0.02, 50.0))
+
+async def test_a_slow_view_gets_few_looks_and_the_reader_goes_on(person: Person) -> None:
+    views: list[Snapshot] = []
+
+    async def look() -> None:
+        async for view in snapshots(person.conversation, 1000):
+            views.append(view)
+            await asyncio.sleep(0.1)
+
+    began = asyncio.get_running_loop().time()
+    looking = asyncio.create_task(look())
+    stream = await person.stream()
+    for number in range(1, 2001):
+        stream.say(number, f"{number} ")
+    whole = "".join(f"{number} " for number in range(1, 2001))
+    await person.text(whole)
+    await until(lambda: views and views[-1].changed and views[-1].changed[0].items[0] == Message("answer", whole))
+    assert len(views) <= 10 * (asyncio.get_running_loop().time() - began) + 2
+    looking.cancel()
 
 
-def test_a_slow_view_gets_few_looks_and_the_reader_goes_on():
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        views: list[Snapshot] = []
-
-        async def look() -> None:
-            async for view in snapshots(person.conversation, 1000):
-                views.append(view)
-                await asyncio.sleep(0.1)
-
-        began = asyncio.get_running_loop().time()
-        looking = asyncio.create_task(look())
-        stream = await person.stream()
-        for number in range(1, 2001):
-            stream.say(number, f"{number} ")
-        whole = "".join(f"{number} " for number in range(1, 2001))
-        await person.text(whole)
-        await until(lambda: views and views[-1].changed and views[-1].changed[0].items[0] == Message("answer", whole))
-        assert len(views) <= 10 * (asyncio.get_running_loop().time() - began) + 2
-        looking.cancel()
-
-    chatting(test)
-
-
-def test_the_model_that_a_command_has_switched_to_is_asked_for():
+async def test_the_model_that_a_command_has_switched_to_is_asked_for(person: Person) -> None:
     """The daemon sends no event after `/model …`."""
-
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        stream = await person.stream()
-        await person.state("live")
-        daemon.routes["GET /session/s/context"] = 200, {"state": {"models": {"currentModelId": "other"}}}
-        for number, text in ((1, "Hello"), (4, "/model other")):
-            content = {"type": "text", "text": text}
-            update = {"sessionUpdate": "user_message_chunk", "content": content}
-            stream.send("session_update", number, text, update=update)
-            stream.say(number + 1, "x", text)
-            stream.send("turn_complete", number + 2, text, stopReason="end_turn")
-            if number == 1:
-                await until(lambda: len(person.conversation.turns) == 1 and person.conversation.status.last == "done")
-                assert person.conversation.status.model == "m"
-        await until(lambda: person.conversation.status.model == "other")
-
-    chatting(test)
+    stream = await person.stream()
+    await person.state("live")
+    person.daemon.routes["GET /session/s/context"] = 200, {"state": {"models": {"currentModelId": "other"}}}
+    for number, text in ((1, "Hello"), (4, "/model other")):
+        content = {"type": "text", "text": text}
+        update = {"sessionUpdate": "user_message_chunk", "content": content}
+        stream.send("session_update", number, text, update=update)
+        stream.say(number + 1, "x", text)
+        stream.send("turn_complete", number + 2, text, stopReason="end_turn")
+        if number == 1:
+            await until(lambda: len(person.conversation.turns) == 1 and person.conversation.status.last == "done")
+            assert person.conversation.status.model == "m"
+    await until(lambda: person.conversation.status.model == "other")
 
 
-def test_a_daemon_without_a_context_tells_nothing_of_models():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_a_daemon_without_a_context_tells_nothing_of_models() -> None:
+    async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w")
         asked: list[Request] = daemon.requests
         async with opened(daemon) as person:
             await person.state("live")
             assert [request for request in asked if "context" in request.route] == []
 
-    faked(test)
 
-
-def test_how_full_the_window_is_is_asked_for_where_the_daemon_does_not_tell():
+async def test_how_full_the_window_is_is_asked_for_where_the_daemon_does_not_tell(person: Person) -> None:
     """The meter with 0.21.2."""
-
-    def used(daemon: FakeDaemon, tokens: int) -> None:
-        usage = {"usage": {"totalTokens": tokens, "contextWindowSize": 100}}
-        daemon.routes["GET /session/s/context-usage"] = 200, usage
-
-    async def test(daemon: FakeDaemon, person: Person) -> None:
-        stream = await person.stream()
-        # It can't say before the first turn.
-        await until(lambda: daemon.asked("GET /session/s/context-usage"))
-        used(daemon, 10)
-        stream.say(1, "a")
-        stream.send("turn_complete", 2, "p", stopReason="end_turn")
-        await until(lambda: person.conversation.status.window == ContextWindow(100, 10))
-        stream.send("session_update", 3, "q", update={"sessionUpdate": "usage_update", "size": 100, "used": 20})
-        asked = len(daemon.asked("GET /session/s/context-usage"))
-        stream.send("turn_complete", 4, "q", stopReason="end_turn")
-        stream.say(5, "b", "r")
-        await person.text("ab")
-        assert person.conversation.status.window == ContextWindow(100, 20)
-        assert len(daemon.asked("GET /session/s/context-usage")) == asked
-
-    chatting(test)
+    stream = await person.stream()
+    # It can't say before the first turn.
+    await until(lambda: person.daemon.asked("GET /session/s/context-usage"))
+    usage = {"usage": {"totalTokens": 10, "contextWindowSize": 100}}
+    person.daemon.routes["GET /session/s/context-usage"] = 200, usage
+    stream.say(1, "a")
+    stream.send("turn_complete", 2, "p", stopReason="end_turn")
+    await until(lambda: person.conversation.status.window == ContextWindow(100, 10))
+    stream.send("session_update", 3, "q", update={"sessionUpdate": "usage_update", "size": 100, "used": 20})
+    asked = len(person.daemon.asked("GET /session/s/context-usage"))
+    stream.send("turn_complete", 4, "q", stopReason="end_turn")
+    stream.say(5, "b", "r")
+    await person.text("ab")
+    assert person.conversation.status.window == ContextWindow(100, 20)
+    assert len(person.daemon.asked("GET /session/s/context-usage")) == asked
