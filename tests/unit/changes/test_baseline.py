@@ -72,7 +72,7 @@ def test_a_deletion_that_was_seen_on_a_full_disk_is_listed_later(folder: Folder,
         raise GitStoppedError(f"{index}: No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(folder.store, "_write_tree", full)
+        patched.setattr(folder.store.objects, "write_tree", full)
         with pytest.raises(GitStoppedError):
             folder.look()
     folder.look()
