@@ -367,5 +367,5 @@ def test_an_undo_through_an_editor_that_changes_bytes_is_written_as_it_was(folde
     folder.undoing.check(write)
     folder.write("b.txt", b"one\ntwo\nthree\n")  # what the editor has saved
     folder.undoing.force(write)
-    assert folder.undoing.finish("Undo", [write]) == []
+    assert folder.undoing.finish([write]) == []
     assert folder.read("b.txt") == b"one\r\ntwo\r\nthree"
