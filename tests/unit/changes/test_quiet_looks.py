@@ -136,7 +136,8 @@ def test_a_file_that_grows_over_the_limit_is_followed_there_and_back(tmp_path: P
     (folder.path / "a.txt").write_bytes(b"a\n")
     folder.look()
     assert folder.listed() == {}
-    assert folder.store.look(folder.round.state.rules).touched == ()
+    before = folder.round.state.now
+    assert folder.store.look(folder.round.state.rules).snapshot == before
 
 
 def test_a_repository_below_that_becomes_a_folder_is_seen(tmp_path: Path):
@@ -146,11 +147,13 @@ def test_a_repository_below_that_becomes_a_folder_is_seen(tmp_path: Path):
 
     folder = quiet(tmp_path, nested)
     rules = b""  # those of the round leave such folders out
-    assert folder.store.look(rules).snapshot.beside["sub"].why == "repository"
+    before = folder.store.look(rules).snapshot
+    assert before.beside["sub"].why == "repository"
     time.sleep(TICK)
-    assert not folder.store.look(rules).touched
+    assert folder.store.look(rules).snapshot == before
     shutil.rmtree(folder.path / "sub/.git")
-    assert folder.store.look(rules).touched == ("sub", "sub/c.txt")
+    after = folder.store.look(rules).snapshot
+    assert {each.path for each in folder.store.objects.differences(before, after)} == {"sub", "sub/c.txt"}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
