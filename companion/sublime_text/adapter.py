@@ -28,6 +28,7 @@ from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
 from .diff.listing import Commented
 from .editor_events import EditorEvents
+from .editor_parts import EditorParts
 from .editor_port import EditorPort
 from .follow.following import Following
 from .libraries.libraries import Libraries
@@ -134,46 +135,23 @@ class Adapter:
         )
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
-        self.events = self._make_events()
-        self.port = self._make_port()
+        parts = EditorParts(
+            focus=self.focus,
+            settings=self.settings,
+            messenger=self.messenger,
+            status_bar=self.status_bar,
+            diffs=self.diffs,
+            written=self.written,
+            unsaved=self.unsaved,
+            comments=self.comments,
+            chats=self.chats,
+            following=self.following,
+        )
+        self.events = EditorEvents(parts, self._post, self.notices, self.scratch)
+        self.port = EditorPort(
+            parts, self._bridge, self._post, self.ask_later, self.events.restored, self.libraries, self.problems
+        )
         self.thread = CompanionThread(self.port, self.settings.read(), windows_to_serve)
-
-    def _make_events(self) -> EditorEvents:
-        return EditorEvents(
-            self._post,
-            self.focus,
-            self.settings,
-            self.messenger,
-            self.notices,
-            self.status_bar,
-            self.scratch,
-            diffs=self.diffs,
-            written=self.written,
-            unsaved=self.unsaved,
-            comments=self.comments,
-            chats=self.chats,
-            following=self.following,
-        )
-
-    def _make_port(self) -> EditorPort:
-        return EditorPort(
-            self._bridge,
-            self._post,
-            self.ask_later,
-            self.events.restored,
-            self.focus,
-            self.settings,
-            self.messenger,
-            self.status_bar,
-            self.libraries,
-            diffs=self.diffs,
-            written=self.written,
-            unsaved=self.unsaved,
-            comments=self.comments,
-            chats=self.chats,
-            following=self.following,
-            problems=self.problems,
-        )
 
     def _post(self, call: Callable[[Companion], object], replaces: Hashable = None) -> None:
         """Call something on the companion thread, as `CompanionThread.post`, which is made last."""

@@ -8,20 +8,12 @@ import sublime
 
 from ..ids import ViewId, WindowId
 from .calls import Post
-from .changes.unsaved import UnsavedTexts
-from .changes.written import WrittenChanges
 from .chat import vim
-from .chat.chats import ChatViews
 from .check.scratch import ScratchWindow, close
-from .comments.panel import CommentPanel
-from .diff.diffs import Diffs
-from .follow.following import Following
-from .messenger import Messenger
+from .editor_parts import EditorParts
 from .notices import OpenNotices
-from .settings import SettingsFile
-from .status.bar import StatusBar
 from .window_state import to_serve
-from .windows import OWN_SAVES, Focus, is_chat, is_code
+from .windows import OWN_SAVES, is_chat, is_code
 
 FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
@@ -34,34 +26,24 @@ class EditorEvents:
 
     def __init__(
         self,
+        parts: EditorParts,
         post: Post,
-        focus: Focus,
-        settings: SettingsFile,
-        messenger: Messenger,
         notices: OpenNotices,
-        status_bar: StatusBar,
         scratch: ScratchWindow,
-        *,
-        diffs: Diffs,
-        written: WrittenChanges,
-        unsaved: UnsavedTexts,
-        comments: CommentPanel,
-        chats: ChatViews,
-        following: Following,
     ) -> None:
         self._post = post
-        self._focus = focus
-        self._settings = settings
-        self._messenger = messenger
+        self._focus = parts.focus
+        self._settings = parts.settings
+        self._messenger = parts.messenger
         self._notices = notices
-        self._status_bar = status_bar
+        self._status_bar = parts.status_bar
         self._scratch = scratch
-        self._diffs = diffs
-        self._written = written
-        self._unsaved = unsaved
-        self._comments = comments
-        self._chats = chats
-        self._following = following
+        self._diffs = parts.diffs
+        self._written = parts.written
+        self._unsaved = parts.unsaved
+        self._comments = parts.comments
+        self._chats = parts.chats
+        self._following = parts.following
         self._saving: dict[int, int] = {}
         """When the editor began to save a view, in nanoseconds of Unix time."""
 

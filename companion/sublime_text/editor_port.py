@@ -14,24 +14,16 @@ from ..review.disk import Encodings, Stamp, stamp
 from ..visits import Visit
 from .bridge import LIMIT, UiBridge
 from .calls import AskLater, Post
-from .changes.unsaved import UnsavedTexts
-from .changes.written import WrittenChanges
 from .chat import files
-from .chat.chats import ChatViews
 from .chat.forms import ask_form
-from .comments.panel import CommentPanel
-from .diff.diffs import Diffs
 from .diff.left_views import abandon, keep_unwritten
-from .follow.following import Following
+from .editor_parts import EditorParts
 from .libraries.libraries import Libraries
-from .messenger import Messenger
 from .problems import tabs
 from .problems.problems import EditorProblems
 from .problems.symbols import SymbolSearch
-from .settings import SettingsFile
-from .status.bar import StatusBar
 from .window_state import remember_port, selection_of, window_state
-from .windows import Focus, encodings_of, find_window, open_files
+from .windows import encodings_of, find_window, open_files
 
 if TYPE_CHECKING:
     import asyncio
@@ -56,22 +48,12 @@ class EditorPort:
 
     def __init__(
         self,
+        parts: EditorParts,
         bridge: UiBridge,
         post: Post,
         ask_later: AskLater,
         restored: Callable[[sublime.Window], None],
-        focus: Focus,
-        settings: SettingsFile,
-        messenger: Messenger,
-        status_bar: StatusBar,
         libraries: Libraries,
-        *,
-        diffs: Diffs,
-        written: WrittenChanges,
-        unsaved: UnsavedTexts,
-        comments: CommentPanel,
-        chats: ChatViews,
-        following: Following,
         problems: EditorProblems,
     ) -> None:
         """`restored` clears what an earlier session has left in a window."""
@@ -79,17 +61,17 @@ class EditorPort:
         self._post = post
         self._ask_later = ask_later
         self._restored = restored
-        self._focus = focus
-        self._settings = settings
-        self._messenger = messenger
-        self._status_bar = status_bar
+        self._focus = parts.focus
+        self._settings = parts.settings
+        self._messenger = parts.messenger
+        self._status_bar = parts.status_bar
         self._libraries = libraries
-        self._diffs = diffs
-        self._written = written
-        self._unsaved = unsaved
-        self._comments = comments
-        self._chats = chats
-        self._following = following
+        self._diffs = parts.diffs
+        self._written = parts.written
+        self._unsaved = parts.unsaved
+        self._comments = parts.comments
+        self._chats = parts.chats
+        self._following = parts.following
         self._problems = problems
 
     def mention(self, message: str, window: WindowId) -> None:
