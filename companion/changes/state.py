@@ -11,8 +11,8 @@ from typing import Any
 from ..platforms.files import write_private
 from .entries import Entry, TreeSnapshot
 from .modes import Modes
+from .objects import EMPTY_TREE
 from .project import Head
-from .store import EMPTY_TREE
 
 _FILE = "round.json"
 _VERSION = 1

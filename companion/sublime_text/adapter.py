@@ -28,13 +28,13 @@ from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
 from .diff.listing import Commented
 from .editor_events import EditorEvents
-from .editor_parts import EditorParts
 from .editor_port import EditorPort
 from .follow.following import Following
 from .libraries.libraries import Libraries
 from .messenger import Messenger
 from .notices import NOTICES, OpenNotices
 from .notify import notify
+from .parts import Parts
 from .problems.problems import EditorProblems
 from .settings import SettingsFile
 from .status.bar import StatusBar
@@ -135,23 +135,27 @@ class Adapter:
         )
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
-        parts = EditorParts(
+        parts = self._parts()
+        self.events = EditorEvents(self._post, parts, self.scratch)
+        self.port = EditorPort(self._bridge, self._post, self.ask_later, self.events.restored, parts)
+        self.thread = CompanionThread(self.port, self.settings.read(), windows_to_serve)
+
+    def _parts(self) -> Parts:
+        return Parts(
             focus=self.focus,
             settings=self.settings,
             messenger=self.messenger,
+            notices=self.notices,
             status_bar=self.status_bar,
+            libraries=self.libraries,
             diffs=self.diffs,
             written=self.written,
             unsaved=self.unsaved,
             comments=self.comments,
             chats=self.chats,
             following=self.following,
+            problems=self.problems,
         )
-        self.events = EditorEvents(parts, self._post, self.notices, self.scratch)
-        self.port = EditorPort(
-            parts, self._bridge, self._post, self.ask_later, self.events.restored, self.libraries, self.problems
-        )
-        self.thread = CompanionThread(self.port, self.settings.read(), windows_to_serve)
 
     def _post(self, call: Callable[[Companion], object], replaces: Hashable = None) -> None:
         """Call something on the companion thread, as `CompanionThread.post`, which is made last."""

@@ -62,8 +62,7 @@ class ChatViews:
         `notify` shows a notification of the system. `is_starting`: whether the companion will answer, but not yet.
         `sent` hears of each prompt that goes. `here` gives the path here of a file that another computer names.
         """
-        self._here = here
-        self.clicks = Clicks(focus, tell, off_thread, self.reconnect)
+        self.clicks = Clicks(focus, tell, off_thread, here, self.reconnect)
         self.context = ContextOffers(self.within, context)
         self.sender = PromptSender(tell, self.context, self.begin, is_starting=is_starting, sent=sent)
         self._consent = consent
@@ -285,7 +284,6 @@ class ChatViews:
             letter,
             lambda href: self.clicks.clicked(chat, href),
             lambda: self.redraw(chat),
-            lambda path: self._here(chat.window, path),
         )
         self._chats[chat.id] = chat
         for draft in drafts:

@@ -54,12 +54,18 @@ class Clicks:
     """Does what the links of a chat say, for that chat alone."""
 
     def __init__(
-        self, focus: Focus, tell: Tell, off_thread: OffThread, reconnect: Callable[[ChatView], object]
+        self,
+        focus: Focus,
+        tell: Tell,
+        off_thread: OffThread,
+        here: Callable[[sublime.Window, str], str],
+        reconnect: Callable[[ChatView], object],
     ) -> None:
-        """`reconnect` connects a chat again."""
+        """`here` gives the path here of a file that another computer names. `reconnect` connects a chat again."""
         self._focus = focus
         self._tell = tell
         self._off_thread = off_thread
+        self._here = here
         self._reconnect = reconnect
         self._entered: dict[tuple[ChatId, str], dict[str, Value]] = {}
         """What was entered in forms that wait, by the ids of the chat and of the question."""
@@ -106,7 +112,7 @@ class Clicks:
             say(chat.window, f"{path} is on another computer.")
         elif not where.is_known:
             say(chat.window, UNKNOWN.format(path=link.path))
-        elif not where.is_local and not (path := _mapped(chat, path)):
+        elif not where.is_local and not (path := self._mapped(chat, path)):
             say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
         else:
             open_place(chat.window, self._off_thread, path, link.line)
@@ -117,7 +123,7 @@ class Clicks:
             return
         where = chat.render.locality
         place = f"{link.path}:{link.line}" if link.line else link.path
-        if where.is_local or link.is_web or _mapped(chat, posixpath.join(where.folder, link.path)):
+        if where.is_local or link.is_web or self._mapped(chat, posixpath.join(where.folder, link.path)):
             content = html.popup(f"Open {place}", "open")
         else:
             content = html.popup(f"{place} is on {where.host or 'another computer'}, in {where.folder}")
@@ -127,6 +133,11 @@ class Clicks:
             self.open_link(chat, link)
 
         chat.view.show_popup(content, sublime.PopupFlags.HIDE_ON_MOUSE_MOVE_AWAY, point, 640, on_navigate=clicked)
+
+    def _mapped(self, chat: ChatView, path: str) -> str:
+        """The file here that another computer calls by a path, by the person's setting; empty if there is none."""
+        here = self._here(chat.window, path)
+        return here if here != path else ""
 
     @staticmethod
     def links(chat: ChatView) -> list[LinkItem]:
@@ -247,9 +258,3 @@ def _open_page(chat: ChatView, address: str) -> None:
         say(chat.window, "A browser would not read this address as it is written here.")
     elif sublime.ok_cancel_dialog(PAGE.format(host=host, address=flat(address, 1_000)), "Open", "Qwen Companion"):
         browse(address)
-
-
-def _mapped(chat: ChatView, path: str) -> str:
-    """The file here that another computer calls by a path, by the person's setting; empty if there is none."""
-    here = chat.here(path)
-    return here if here != path else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime_plugin
@@ -12,7 +11,7 @@ from .. import package
 from ..panels import PanelItem, choose
 from .clicks import waiting
 from .html import CONTINUED
-from .opening import have_chat, open_with
+from .opening import choose_folder, have_chat, open_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -203,14 +202,7 @@ class QwenCompanionChatFolderCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which. The conversation of the other folder, or a new one, is shown then."""
-        folders = chat.window.folders()
-        choices: list[PanelItem] = [
-            (PurePath(folder).name or folder, folder, lambda folder=folder: adapter.chats.move(chat, folder))
-            for folder in folders
-        ]
-        selected = folders.index(chat.folder) if chat.folder in folders else -1
-        marks = ["current" if at == selected else "" for at in range(len(folders))]
-        choose(chat.window, choices, "The folder to chat about", selected=selected, annotations=marks)
+        choose_folder(chat.window, chat.folder, partial(adapter.chats.move, chat), "current")
 
 
 class QwenCompanionChatLinksCommand(_ChatCommand):

@@ -101,13 +101,8 @@ class ChatView:
         letter: str,
         act: Callable[[str], None],
         damaged: Callable[[], object],
-        here: Callable[[str], str],
     ) -> None:
-        """`view` is a new one, or one from an earlier run. `letter` stands for the agent.
-
-        `here` gives the path here of a file that another computer names.
-        """
-        self.here = here
+        """`view` is a new one, or one from an earlier run. `letter` stands for the agent."""
         self.view = view
         self.id = chat_id_of(view)
         """Names the chat as long as the editor runs, over reloads, too."""

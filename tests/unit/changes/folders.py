@@ -76,6 +76,13 @@ class Folder:
         writes, refused = self.undoing.plan_all()
         return refused + self.apply(writes)
 
+    def undo_all_to(self, before: Mapping[str, tuple[int, bytes]]) -> None:
+        """Undo everything that a look finds: the folder is as it was, and nothing waits."""
+        self.look()
+        assert self.undo_all() == []
+        assert tree(self.path) == before
+        assert self.listed() == {}
+
     def redo(self) -> None:
         """Take the last undo back."""
         operation, writes = self.undoing.plan_redo()

@@ -52,8 +52,7 @@ def test_a_file_that_an_agent_has_replaced_has_the_permissions_of_its_round_agai
     folder.look()
     agents = tree(folder.path)
     folder.reopen()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
     folder.reopen()
     folder.redo()
     assert tree(folder.path) == agents
@@ -81,9 +80,7 @@ def test_a_deleted_file_comes_back_with_its_permissions_whatever_was_in_its_plac
         (folder.path / path).chmod(0o640)
         folder.look()
         (folder.path / path).unlink()
-        folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+        folder.undo_all_to(before)
 
 
 def test_what_was_kept_has_its_own_permissions(folder: Folder):
@@ -95,9 +92,7 @@ def test_what_was_kept_has_its_own_permissions(folder: Folder):
     before = tree(folder.path)
     replaced(folder, "a.py", 0o644, "another\n")
     (folder.path / "b.py").unlink()
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 def test_a_created_file_comes_back_with_the_permissions_that_it_had(folder: Folder):
@@ -159,8 +154,7 @@ def test_what_was_undone_in_a_read_only_file_comes_back(folder: Folder):
     replaced(folder, "a.py", 0o644)
     folder.look()
     agents = tree(folder.path)
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
     folder.redo()
     assert tree(folder.path) == agents
 

@@ -11,8 +11,7 @@ from companion.changes.merging import merge
 from companion.changes.notes import MAX_NOTES, limited
 
 from .folders import AGENT, Folder, committed, git
-
-LINES = "".join(f"line {number}\n" for number in range(1, 31))
+from .work import LINES
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from companion.changes.files import WriteRefusedError
 from companion.review.disk import Encodings
 
 from .folders import AGENT, Folder, tree
-
-LINES = "".join(f"line {number}\n" for number in range(1, 31))
+from .work import LINES
 
 
 @pytest.fixture
@@ -53,10 +52,7 @@ def test_undo_all_gives_the_baseline_byte_for_byte(folder: Folder):
     folder.write("new/deep/file.txt", "new\n")
     folder.write("empty/file.txt", "new\n")
     (folder.path / "sub/c.txt").unlink()
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
-    assert folder.listed() == {}
+    folder.undo_all_to(before)
 
 
 def test_an_undo_can_be_taken_back(folder: Folder):
@@ -257,8 +253,7 @@ def test_links_modes_and_binary_files_are_rows_that_can_be_undone(folder: Folder
     (folder.path / "script.sh").chmod(0o755)
     folder.look()
     assert folder.listed() == {"link": "link", "pixels.png": "binary", "script.sh": "mode"}
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 def test_a_deleted_file_comes_back_with_its_permissions(folder: Folder):
@@ -279,9 +274,7 @@ def test_a_folder_in_the_place_of_a_file_is_undone(folder: Folder):
     before = tree(folder.path)
     (folder.path / "b.txt").unlink()
     folder.write("b.txt/inside.txt", "x\n")
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 def test_a_file_in_the_place_of_a_folder_is_undone(folder: Folder):
@@ -289,18 +282,14 @@ def test_a_file_in_the_place_of_a_folder_is_undone(folder: Folder):
     (folder.path / "sub/c.txt").unlink()
     (folder.path / "sub").rmdir()
     folder.write("sub", "x\n")
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 def test_a_folder_moved_behind_a_link_is_undone(folder: Folder):
     before = tree(folder.path)
     (folder.path / "sub").rename(folder.path / "elsewhere")
     os.symlink("elsewhere", folder.path / "sub")
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 def test_a_checkpoint_is_restored_with_the_persons_saves_since_then(folder: Folder):

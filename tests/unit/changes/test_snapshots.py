@@ -148,9 +148,7 @@ def test_the_baseline_outlives_the_garbage_collection_of_the_project(folder: Fol
     git(folder.path, "gc", "-q", "--prune=now")
     folder.write("staged.txt", "agent\n")
     folder.write("a.txt", "agent\n")
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 @pytest.mark.parametrize("is_packed", [False, True])
@@ -162,9 +160,7 @@ def test_the_baseline_outlives_a_removed_repository(folder: Folder, is_packed: b
     shutil.rmtree(folder.path / ".git")
     folder.write("a.txt", "agent\n")
     (folder.path / "sub/b.txt").unlink()
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 def test_the_baseline_outlives_a_rebase(folder: Folder):
@@ -174,9 +170,7 @@ def test_the_baseline_outlives_a_rebase(folder: Folder):
     git(folder.path, "commit", "-q", "--amend", "-a", "-m", "other")
     git(folder.path, "reflog", "expire", "--expire=now", "--all")
     git(folder.path, "gc", "-q", "--prune=now")
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 def test_what_git_has_already_takes_no_space(folder: Folder):
@@ -209,9 +203,7 @@ def test_neither_filters_nor_line_endings_nor_encodings_change_a_byte(tmp_path: 
     made.round.begin()
     for name in ("lf.txt", "mixed.txt", "x.id", "x.dat", "x.u16", "latin.txt"):
         made.write(name, "agent\n")
-    made.look()
-    assert made.undo_all() == []
-    assert tree(made.path) == before
+    made.undo_all_to(before)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
@@ -255,8 +247,7 @@ def test_names_in_any_encoding(tmp_path: Path):
     made.look()
     assert set(made.listed()) == set(map(os.fsdecode, names))
     made.reopen()
-    assert made.undo_all() == []
-    assert tree(made.path) == before
+    made.undo_all_to(before)
 
 
 def test_an_excluded_file_is_listed_and_never_copied(tmp_path: Path):
@@ -355,9 +346,7 @@ def test_a_worktree_and_a_repository_that_borrows_objects(folder: Folder, tmp_pa
         before = tree(made.path)
         made.round.begin()
         made.write("a.txt", "agent\n")
-        made.look()
-        assert made.undo_all() == []
-        assert tree(made.path) == before
+        made.undo_all_to(before)
 
 
 def test_git_is_never_taken_from_the_projects_folder_or_a_relative_one(tmp_path: Path):
