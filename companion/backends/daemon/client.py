@@ -179,8 +179,8 @@ class Client:
 
     # Sessions
 
-    async def create(self, folder: str, *, scope: Scope = "single", mode: str | None = None) -> AgentSession:
-        """Attach to the folder's session, or begin a new one. `folder` is what `connect` has given."""
+    async def create(self, folder: str, *, scope: Scope = "thread", mode: str | None = None) -> AgentSession:
+        """Begin a session, or attach to the folder's with the scope "single". `folder` is what `connect` has given."""
         body = {"cwd": folder, "sessionScope": scope, "approvalMode": mode}
         if self._routes.has("session_source_metadata") and scope == "thread":
             body["sourceType"] = SOURCE
