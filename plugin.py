@@ -1,3 +1,4 @@
+# ruff: noqa: E402, F401 - Sublime takes the commands and listeners from the names that this module has.
 """QwenCompanion: the IDE companion of terminal coding agents."""
 
 from __future__ import annotations
@@ -8,20 +9,20 @@ import sys
 for _name in [name for name in list(sys.modules) if name.startswith(f"{__package__}.companion")]:
     del sys.modules[_name]
 
-from .companion.sublime_text import package  # noqa: E402
-from .companion.sublime_text.actions.commands import (  # noqa: E402
+from .companion.sublime_text import package
+from .companion.sublime_text.actions.commands import (
     QwenCompanionActionCommand,
     QwenCompanionAskHistoryCommand,
 )
-from .companion.sublime_text.aliases import (  # noqa: E402
+from .companion.sublime_text.aliases import (
     QwenCompanionChatPastePictureCommand,
     QwenCompanionPendingDiffsCommand,
     QwenCompanionSendFileCommand,
     QwenCompanionSendLineCommand,
     QwenCompanionSendSelectionCommand,
 )
-from .companion.sublime_text.buffers import QwenCompanionEditCommand  # noqa: E402
-from .companion.sublime_text.changes.commands import (  # noqa: E402
+from .companion.sublime_text.buffers import QwenCompanionEditCommand
+from .companion.sublime_text.changes.commands import (
     QwenCompanionBeginRoundCommand,
     QwenCompanionCompareOverwrittenCommand,
     QwenCompanionForgetSnapshotsCommand,
@@ -36,8 +37,8 @@ from .companion.sublime_text.changes.commands import (  # noqa: E402
     QwenCompanionUndoFileCommand,
     QwenCompanionUnsavedTextCommand,
 )
-from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand  # noqa: E402
-from .companion.sublime_text.chat.commands import (  # noqa: E402
+from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand
+from .companion.sublime_text.chat.commands import (
     QwenCompanionChatAnswerCommand,
     QwenCompanionChatCancelCommand,
     QwenCompanionChatCommand,
@@ -51,12 +52,12 @@ from .companion.sublime_text.chat.commands import (  # noqa: E402
     QwenCompanionChatSendCommand,
     QwenCompanionChatWithCommand,
 )
-from .companion.sublime_text.chat.history import (  # noqa: E402
+from .companion.sublime_text.chat.history import (
     QwenCompanionChatForkCommand,
     QwenCompanionChatRewindCommand,
 )
-from .companion.sublime_text.chat.listener import QwenCompanionChatListener  # noqa: E402
-from .companion.sublime_text.chat.pickers import (  # noqa: E402
+from .companion.sublime_text.chat.listener import QwenCompanionChatListener
+from .companion.sublime_text.chat.pickers import (
     QwenCompanionChatAddCommand,
     QwenCompanionChatEffortCommand,
     QwenCompanionChatModeCommand,
@@ -65,10 +66,10 @@ from .companion.sublime_text.chat.pickers import (  # noqa: E402
     QwenCompanionChatPictureCommand,
     QwenCompanionDaemonCommand,
 )
-from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand  # noqa: E402
-from .companion.sublime_text.chat.sign_in import QwenCompanionChatSignInCommand, QwenCompanionChatSignOutCommand  # noqa: E402
-from .companion.sublime_text.chat.tasks import QwenCompanionChatTasksCommand  # noqa: E402
-from .companion.sublime_text.chat.text_commands import (  # noqa: E402
+from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand
+from .companion.sublime_text.chat.sign_in import QwenCompanionChatSignInCommand, QwenCompanionChatSignOutCommand
+from .companion.sublime_text.chat.tasks import QwenCompanionChatTasksCommand
+from .companion.sublime_text.chat.text_commands import (
     QwenCompanionChatCompleteCommand,
     QwenCompanionChatFollowCommand,
     QwenCompanionChatHomeCommand,
@@ -77,12 +78,12 @@ from .companion.sublime_text.chat.text_commands import (  # noqa: E402
     QwenCompanionChatTypeCommand,
     QwenCompanionChatUndoCommand,
 )
-from .companion.sublime_text.check.commands import (  # noqa: E402
+from .companion.sublime_text.check.commands import (
     QwenCompanionCheckEditCommand,
     QwenCompanionCheckEditorCommand,
     QwenCompanionCheckListener,
 )
-from .companion.sublime_text.comments.commands import (  # noqa: E402
+from .companion.sublime_text.comments.commands import (
     QwenCompanionCommentCommand,
     QwenCompanionCopyCommentsCommand,
     QwenCompanionDeleteCommentsCommand,
@@ -90,7 +91,7 @@ from .companion.sublime_text.comments.commands import (  # noqa: E402
     QwenCompanionRejectWithCommentsCommand,
     QwenCompanionSendCommentsCommand,
 )
-from .companion.sublime_text.diff.commands import (  # noqa: E402
+from .companion.sublime_text.diff.commands import (
     QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
     QwenCompanionCloseDiffViewCommand,
@@ -109,138 +110,33 @@ from .companion.sublime_text.diff.commands import (  # noqa: E402
     QwenCompanionToggleDiffLayoutCommand,
     QwenCompanionToggleLineEndingsCommand,
 )
-from .companion.sublime_text.follow.commands import (  # noqa: E402
+from .companion.sublime_text.follow.commands import (
     QwenCompanionFollowCommand,
     QwenCompanionRecentFilesCommand,
 )
-from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand  # noqa: E402
-from .companion.sublime_text.listeners import QwenCompanionListener  # noqa: E402
-from .companion.sublime_text.problems.commands import (  # noqa: E402
+from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand
+from .companion.sublime_text.listeners import QwenCompanionListener
+from .companion.sublime_text.problems.commands import (
     QwenCompanionCopyMcpConfigurationCommand,
     QwenCompanionSendProblemsCommand,
 )
-from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand  # noqa: E402
-from .companion.sublime_text.status.commands import (  # noqa: E402
+from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand
+from .companion.sublime_text.status.commands import (
     QwenCompanionCopyReportCommand,
     QwenCompanionDocumentationCommand,
     QwenCompanionShowLogCommand,
     QwenCompanionStatusCommand,
     QwenCompanionStatusRemedyCommand,
 )
-from .companion.sublime_text.terminal.commands import (  # noqa: E402
+from .companion.sublime_text.terminal.commands import (
     QwenCompanionCopyEnvironmentCommand,
     QwenCompanionRunCommand,
     QwenCompanionShowTerminalCommand,
     QwenCompanionTerminalListener,
     QwenCompanionTerminalOpenedCommand,
 )
-from .companion.sublime_text.terminal.elsewhere import QwenCompanionConnectElsewhereCommand  # noqa: E402
-from .companion.sublime_text.terminal.sending import QwenCompanionSendCommand  # noqa: E402
-
-__all__ = (
-    "QwenCompanionAcceptAllCommand",
-    "QwenCompanionAcceptDiffCommand",
-    "QwenCompanionActionCommand",
-    "QwenCompanionAskHistoryCommand",
-    "QwenCompanionBeginRoundCommand",
-    "QwenCompanionChatAddCommand",
-    "QwenCompanionChatAnswerCommand",
-    "QwenCompanionChatCancelCommand",
-    "QwenCompanionChatChangesCommand",
-    "QwenCompanionChatCommand",
-    "QwenCompanionChatCompleteCommand",
-    "QwenCompanionChatContinueCommand",
-    "QwenCompanionChatEarlierCommand",
-    "QwenCompanionChatEffortCommand",
-    "QwenCompanionChatFolderCommand",
-    "QwenCompanionChatFollowCommand",
-    "QwenCompanionChatForkCommand",
-    "QwenCompanionChatHomeCommand",
-    "QwenCompanionChatLeaveOutCommand",
-    "QwenCompanionChatLinksCommand",
-    "QwenCompanionChatListener",
-    "QwenCompanionChatModeCommand",
-    "QwenCompanionChatModelCommand",
-    "QwenCompanionChatNewCommand",
-    "QwenCompanionChatOptionsCommand",
-    "QwenCompanionChatPastePictureCommand",
-    "QwenCompanionChatPictureCommand",
-    "QwenCompanionChatRecallCommand",
-    "QwenCompanionChatReconnectCommand",
-    "QwenCompanionChatRewindCommand",
-    "QwenCompanionChatSendCommand",
-    "QwenCompanionChatSessionsCommand",
-    "QwenCompanionChatSignInCommand",
-    "QwenCompanionChatSignOutCommand",
-    "QwenCompanionChatSuggestionCommand",
-    "QwenCompanionChatTasksCommand",
-    "QwenCompanionChatTypeCommand",
-    "QwenCompanionChatUndoCommand",
-    "QwenCompanionChatWithCommand",
-    "QwenCompanionCheckEditCommand",
-    "QwenCompanionCheckEditorCommand",
-    "QwenCompanionCheckListener",
-    "QwenCompanionCloseDiffViewCommand",
-    "QwenCompanionCommentCommand",
-    "QwenCompanionCompareOverwrittenCommand",
-    "QwenCompanionConnectElsewhereCommand",
-    "QwenCompanionCopyCommentsCommand",
-    "QwenCompanionCopyEnvironmentCommand",
-    "QwenCompanionCopyMcpConfigurationCommand",
-    "QwenCompanionCopyReportCommand",
-    "QwenCompanionDaemonCommand",
-    "QwenCompanionDeleteCommentsCommand",
-    "QwenCompanionDiffListCommand",
-    "QwenCompanionDiffWarningsCommand",
-    "QwenCompanionDocumentationCommand",
-    "QwenCompanionEditCommand",
-    "QwenCompanionFollowCommand",
-    "QwenCompanionForgetSnapshotsCommand",
-    "QwenCompanionGoToCommentCommand",
-    "QwenCompanionGoToDiffCommand",
-    "QwenCompanionInstallAgentCommand",
-    "QwenCompanionKeepAllChangesCommand",
-    "QwenCompanionKeepChangeCommand",
-    "QwenCompanionKeepFileCommand",
-    "QwenCompanionListener",
-    "QwenCompanionNextChangeCommand",
-    "QwenCompanionOpenListedDiffCommand",
-    "QwenCompanionPendingDiffsCommand",
-    "QwenCompanionPreviousChangeCommand",
-    "QwenCompanionRecentFilesCommand",
-    "QwenCompanionRedoChangeCommand",
-    "QwenCompanionRejectAllCommand",
-    "QwenCompanionRejectDiffCommand",
-    "QwenCompanionRejectWithCommentsCommand",
-    "QwenCompanionReloadDiffCommand",
-    "QwenCompanionReopenRejectedCommand",
-    "QwenCompanionRepairLibrariesCommand",
-    "QwenCompanionRestoreChangeCommand",
-    "QwenCompanionRestoreCheckpointCommand",
-    "QwenCompanionRevertChangeCommand",
-    "QwenCompanionReviewChangesCommand",
-    "QwenCompanionRunCommand",
-    "QwenCompanionSendCommand",
-    "QwenCompanionSendCommentsCommand",
-    "QwenCompanionSendFileCommand",
-    "QwenCompanionSendLineCommand",
-    "QwenCompanionSendProblemsCommand",
-    "QwenCompanionSendSelectionCommand",
-    "QwenCompanionShowLogCommand",
-    "QwenCompanionShowTerminalCommand",
-    "QwenCompanionStatusCommand",
-    "QwenCompanionStatusRemedyCommand",
-    "QwenCompanionTerminalListener",
-    "QwenCompanionTerminalOpenedCommand",
-    "QwenCompanionToggleDiffLayoutCommand",
-    "QwenCompanionToggleLineEndingsCommand",
-    "QwenCompanionUndoAllChangesCommand",
-    "QwenCompanionUndoChangeCommand",
-    "QwenCompanionUndoFileCommand",
-    "QwenCompanionUnsavedTextCommand",
-    "plugin_loaded",
-    "plugin_unloaded",
-)
+from .companion.sublime_text.terminal.elsewhere import QwenCompanionConnectElsewhereCommand
+from .companion.sublime_text.terminal.sending import QwenCompanionSendCommand
 
 
 def plugin_loaded() -> None:

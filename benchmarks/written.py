@@ -51,7 +51,7 @@ class Written:
 
     @property
     def listing(self) -> Any:
-        return self.adapter.written.listing(self.window)
+        return self.adapter.written.listings.of(self.window)
 
     def has_begun(self) -> bool:
         """Whether there is a baseline of the folder."""

@@ -7,24 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, ParamSpec
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from .backends.connector import end_leftovers
+from . import leftovers
 from .backends.port import OfferedServer
-from .changes import places
+from .background import LoopTasks
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
 from .chats.chats import Chats
-from .clis import starting
-from .clis.discovery import EnvironmentVariables, clear_leftovers
-from .clis.environment import LoginEnvironment
-from .clis.families import FAMILIES, CliFamily
-from .clis.processes import wrote
+from .clis.discovery import EnvironmentVariables
 from .clis.shell import Command
-from .clis.starting import Start
-from .editor import Editor, WindowStatus
+from .editor import Editor
 from .handover import Inheritance
 from .ids import ChatId, ViewId, WindowId
 from .platforms.reasons import reason_of
@@ -37,15 +31,12 @@ from .server.window import WindowServer
 from .settings import DaemonSettings, Settings
 from .status import overview
 from .status.facts import Facts
-from .status.silent import REVIEWED, SILENT, UNSEEN, silent_clis
+from .statuses import WindowStatuses
 
 logger = logging.getLogger(__name__)
-P = ParamSpec("P")
 
 TICK = 2.0
 """Seconds between checks of what no event reports: folders, renamed and removed files, removed discovery files."""
-STATUS_QUIET = 0.05
-"""Seconds within which changes of a status are shown as one: a replaced stream is no change."""
 FLUSH = 1.0
 """Seconds that the end of a server waits until everything is sent."""
 PAUSE = 0.25
@@ -58,42 +49,39 @@ class Companion:
     """Serves the windows of an editor."""
 
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
+        self._background = LoopTasks()
         self.changes = Rounds(editor, self, self._background)
         self.decisions = Decisions(self.changes.roots)
         self.reviews = Reviews(
-            editor, self._background, self._settings_of, self._status_changed, self._written, self._opened
+            editor, self._background, self.settings_of, self.changes_changed, self._written, self._opened
         )
         self.chats = Chats(
             editor,
             self.reviews,
             self,
-            lambda window: self._settings_of(window).told,
-            self._status_changed,
+            lambda window: self.settings_of(window).told,
+            self.changes_changed,
             self.changes,
             self.folders_of,
         )
         self.registry = AgentRegistry(editor.mention, self.chats.environment)
         self._editor = editor
-        self._login = LoginEnvironment()
         self._settings = settings
         self._window_settings: Mapping[WindowId, Settings] = {}
-        self._statuses: dict[WindowId, WindowStatus] = {}
-        self._status_timer: asyncio.TimerHandle | None = None
         self._variables = variables
         self._windows: dict[WindowId, WindowServer] = {}
         """The window in front is the last one; before it comes the one that was in front previously."""
         self._unserved: dict[WindowId, tuple[ServedWindow, str]] = {}
         """Windows for which the system had no port, or no file descriptor, each with what was said of it."""
+        self.statuses = WindowStatuses(
+            editor, self._windows, self.reviews, self.chats, self.changes, self.settings_of, self._background
+        )
         self._front: WindowId | None = None
-        self._tasks: set[asyncio.Task[object]] = set()
         self._servers: dict[WindowServer, asyncio.Task[None]] = {}
         """Every server that has not ended; a window may have a new one before its old one has."""
         self._is_ending = False
-        self._is_over = False
-        """Everything is cancelled, and so is what is begun from now on."""
         self._may_tell = asyncio.Event()
         """Set when the settings are known."""
-        self._tick: asyncio.Task[object] | None = None
 
     def start(self, endpoints: Sequence[Endpoint]) -> None:
         """Serve endpoints that are already open; the first one belongs to the window in front."""
@@ -101,8 +89,8 @@ class Companion:
             self._serve(endpoint, check=not number)
         if endpoints:
             self._front = endpoints[0].window
-        self._background(self._clear_leftovers())
-        self._tick = self._background(self._look_again())
+        self._background(leftovers.clear())
+        self._background(self._look_again())
 
     def inherit_chats(self, chats: Mapping[WindowId, Mapping[str, Any]]) -> None:
         """Go on with what the previous instance has handed over of its chats and their daemons, by window."""
@@ -133,11 +121,11 @@ class Companion:
 
     def settings_of(self, window: WindowId) -> Settings:
         """The settings of a window."""
-        return self._settings_of(window)
+        return self._window_settings.get(window, self._settings)
 
     def changes_changed(self) -> None:
         """Something waits for a review, or no longer."""
-        self._status_changed()
+        self.statuses.changed()
 
     def turn_written(self, chat: int, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn of a chat that has ended."""
@@ -183,8 +171,6 @@ class Companion:
     async def _withdraw(self) -> None:
         self._is_ending = True
         self.changes.close()
-        if self._tick:
-            self._tick.cancel()
         self._variables.remove()
         await asyncio.gather(*(window.withdraw() for window in self._windows.values()))
 
@@ -193,9 +179,7 @@ class Companion:
         for ended in await asyncio.gather(*self._servers.values(), return_exceptions=True):
             if isinstance(ended, BaseException):
                 logger.error("A server did not end well", exc_info=ended)
-        self._is_over = True
-        for task in self._tasks:
-            task.cancel()
+        self._background.end()
 
     def window_opened(self, window: ServedWindow) -> None:
         """The editor has a new window."""
@@ -229,7 +213,7 @@ class Companion:
         self.chats.window_closed(WindowId(window))
         self.reviews.reject_window(window)
         self.changes.window_closed(window)
-        self._statuses.pop(window, None)
+        self.statuses.forget(window)
         if server := self._windows.pop(window, None):
             self._background(self._close(server))
             if window == self._front:
@@ -246,17 +230,15 @@ class Companion:
     def active(self, window: WindowId, view: ViewId, at: int) -> None:
         """A view has the focus in its window, which need not be in front."""
         if server := self._windows.get(window):
-            server.order.focused(view, at)
-            server.touched(view)
+            server.contexts.focused(view, at)
             for other in self._windows.values():
-                if other is not server and other.order.at(view):  # it has moved to this window
-                    other.touched(view)
+                if other is not server:
+                    other.contexts.left(view)
 
     def seen(self, window: WindowId, view: ViewId, at: int) -> None:
         """A view had the focus at some time before."""
         if server := self._windows.get(window):
-            server.order.seen(view, at)
-            server.touched(view)
+            server.contexts.seen(view, at)
 
     def window_focused(self, window: WindowId) -> None:
         """A window came to the front: terminals that are opened from now on belong to it."""
@@ -276,13 +258,12 @@ class Companion:
     def view_closed(self, view: ViewId) -> None:
         """A view was closed, in any window."""
         for server in self._windows.values():
-            server.order.forget(view)
-            server.touched()
+            server.contexts.closed(view)
 
     def touched(self, window: WindowId, view: ViewId | None = None) -> None:
         """The file or the selection of a view may have changed; without a view, anything of the window."""
         if server := self._windows.get(window):
-            server.touched(view)
+            server.contexts.touched(view)
 
     def configure(
         self,
@@ -298,34 +279,11 @@ class Companion:
         self._settings = settings
         self._window_settings = windows or {}
         for number, server in self._windows.items():
-            server.settings = self._settings_of(number)
-            server.touched()
+            server.settings = self.settings_of(number)
+            server.contexts.touched()
             if server.endpoint.legacy_files != settings.legacy_discovery_files:
                 server.endpoint.legacy_files = settings.legacy_discovery_files
                 server.publish()
-
-    def status(self, window: WindowId) -> WindowStatus:
-        """The CLIs that are connected to a window, and what waits there."""
-        server = self._windows.get(window)
-        sessions = server.sessions if server else ()
-        # An agent of a chat has its chat, and doesn't listen for anything.
-        clis = tuple(session.cli for session in sessions if session.stream and not session.is_agent)
-        diffs = sum(review.owner.window == window for review in self.reviews)
-        of = WindowId(window)
-        listing = self.changes.listing(window)
-        questions, asking = self.chats.questions(of), self.chats.asking(of)
-        unasking = self.changes.unasking(window)
-        unasking -= {review.owner.cli for review in self.reviews if review.owner.window == window}
-        return WindowStatus(
-            clis,
-            diffs,
-            questions,
-            asking,
-            len(listing.rows),
-            listing.changes,
-            listing.agents,
-            tuple(dict.fromkeys(name for name in clis if name in unasking)),
-        )
 
     def terminal_environment(self, window: WindowId, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
         """A window's folders and the variables for a terminal; `own` if we open the terminal ourselves."""
@@ -344,23 +302,14 @@ class Companion:
         server = self._windows.get(window)
         return server.state_elsewhere(words) if server else ElsewhereState()
 
-    async def look_at_start(self, family: CliFamily, command: Command, folder: str) -> Start:
-        """What is known of a CLI that is about to be started in a folder."""
-        return await asyncio.to_thread(starting.look, family, command, folder, os.environ)
-
     def look_around(self, facts: Facts, tell: Callable[[Facts], object], commands: Sequence[Command] = ()) -> None:
         """Complete the facts of a status report. `tell` gets them twice: what is known at once, and everything.
 
         `commands` are those that run the CLIs by the settings; without any, they count as installed.
         """
-        first = overview.known(facts, self._windows, self.reviews)
-        tell(first)
-
-        async def rest() -> None:
-            environment = await self._login.get() if commands else {}
-            tell(await overview.complete(first, self._windows, commands, environment))
-
-        self._background(rest())
+        known = overview.known(facts, self._windows, self.reviews)
+        tell(known)
+        self._background(overview.complete(known, self._windows, self.chats.environment, commands, tell))
 
     def _serve(self, endpoint: Endpoint, *, check: bool = False) -> WindowServer:
         window = endpoint.window
@@ -368,14 +317,14 @@ class Companion:
             endpoint,
             self._editor,
             self.reviews,
-            self._settings_of(window),
+            self.settings_of(window),
             self._background,
             self._may_tell,
             lambda: self._folders_changed(window),
-            self._status_changed,
+            self.statuses.changed,
         )
-        self._windows[endpoint.window] = server
-        self._status_changed()
+        self._windows[window] = server
+        self.statuses.changed()
         self._servers[server] = asyncio.create_task(server.serve(check=check))
         return server
 
@@ -394,37 +343,6 @@ class Companion:
         server = self._windows.get(window)
         if server and window == self._front and not self._is_ending:
             self._variables.set(server.endpoint.variables)
-
-    def _settings_of(self, window: WindowId) -> Settings:
-        return self._window_settings.get(window, self._settings)
-
-    def _status_changed(self) -> None:
-        if self._status_timer is None:
-            self._status_timer = asyncio.get_running_loop().call_later(STATUS_QUIET, self._show_statuses)
-
-    def _show_statuses(self) -> None:
-        self._status_timer = None
-        for window in self._windows:
-            status = self.status(window)
-            before = self._statuses.get(window)
-            if status != before:
-                self._statuses[window] = status
-                if set(status.clis) - set(before.clis if before else ()):
-                    self._background(self._look_for_silent(window))
-                self.changes.clis(window, status.clis)
-                self._editor.show_status(window, status)
-
-    async def _look_for_silent(self, window: WindowId) -> None:
-        """A CLI has connected: say once if it is one that never asks."""
-        found = await asyncio.to_thread(silent_clis, self.folders_of(window))
-        if window not in self._windows:
-            return
-        known = self.changes.unasking(window)
-        for name in [name for name in self.status(window).clis if name in found and name not in known]:
-            known.add(name)
-            after = UNSEEN if self._settings_of(window).review == "off" else REVIEWED
-            self._editor.mention(SILENT.format(name=name, why=found[name], after=after), window)
-            self._status_changed()
 
     def _opened(self, review: Review) -> None:
         """An agent proposes a change."""
@@ -456,42 +374,21 @@ class Companion:
         if error := self._servers.pop(server).exception():
             logger.error("A server did not end well", exc_info=error)
 
-    async def _clear_leftovers(self) -> None:
-        for path in await asyncio.to_thread(clear_leftovers, FAMILIES, wrote):
-            logger.info("Removed %s, which a crashed editor left behind", path)
-        for pid in await asyncio.to_thread(end_leftovers):
-            logger.info("Ended the process %d, which a crashed editor left behind", pid)
-        for store in await asyncio.to_thread(places.shrink):
-            logger.info("Removed the snapshots in %s", store)
-
     async def _look_again(self) -> None:
-        while True:
+        while not self._is_ending:
             for window, _ in list(self._unserved.values()):
                 _guarded(self.window_opened, window)
             for server in self._windows.values():
-                _guarded(server.touched)
-                _guarded(server.heal, wrote)
+                _guarded(server.contexts.touched)
+                _guarded(server.heal)
                 _guarded(server.watch)
             self._background(self.reviews.look())
             await asyncio.sleep(TICK)
 
-    def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-        if self._is_over:
-            task.cancel()
-        return task
 
-    def _done(self, task: asyncio.Task[object]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            logger.error("Unexpected: %s", error, exc_info=error)
-
-
-def _guarded(do: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+def _guarded(do: Callable[..., object], *args: object) -> None:
     """Do something for one window: its failure is no reason to forget the others."""
     try:
-        do(*args, **kwargs)
+        do(*args)
     except Exception:
         logger.exception("Unexpected")

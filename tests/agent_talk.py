@@ -7,9 +7,10 @@ import contextlib
 import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import psutil
 
@@ -229,6 +230,12 @@ async def talking(
         yield talk
     finally:
         await talk.close()
+
+
+class Talks(Protocol):
+    """Talks with agents of a script, in the project of a test. The rest is as for `talking`."""
+
+    def __call__(self, script: str = ..., **more: Any) -> AbstractAsyncContextManager[AgentTalk]: ...
 
 
 def scripted(script: str, folder: Path) -> list[str]:

@@ -16,8 +16,6 @@ KEPT = 200
 """Reviewed files that a list keeps."""
 Chosen = tuple[str, tuple[int, int] | None]
 """A change of a file: its key, and the first and the last line if only some of its lines are meant."""
-Doing = asyncio.Task[object]
-"""What is being done. The lines below a change move with it, so that several are decided from the bottom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,38 +52,39 @@ class Decisions:
         self._do(window, row.root, lambda folder: folder.call(folder.round.keep_file, row.path, row.after), row, "kept")
 
     async def keep_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
-        """Take changes of a file over, from the bottom. Ends when that is done, or was refused and said."""
-        tasks = [self.keep_change(window, row, key, lines) for key, lines in reversed(found)]
-        await asyncio.gather(*filter(None, tasks))
+        """Take changes of a file over. Ends when that is done, or was refused and said."""
+        await self._decide(
+            window,
+            row,
+            "kept",
+            found,
+            lambda folder, key, lines: folder.call(folder.round.keep_change, row.path, key, lines),
+        )
 
     async def undo_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
         """Undo changes of a file in the same way."""
-        tasks = [self.undo_change(window, row, key, lines) for key, lines in reversed(found)]
+        await self._decide(
+            window, row, "undone", found, lambda folder, key, lines: self._undo(window, folder, row.path, key, lines)
+        )
+
+    async def _decide(
+        self,
+        window: WindowId,
+        row: ChangeRow,
+        outcome: str,
+        found: Sequence[Chosen],
+        decide: Callable[[Folder, str, tuple[int, int] | None], Coroutine[Any, Any, object]],
+    ) -> None:
+        """Decide changes of a file, from the bottom: the lines below a change move with it."""
+        tasks = [
+            self._do(window, row.root, lambda folder, change=change: decide(folder, *change), row, outcome)
+            for change in reversed(found)
+        ]
         await asyncio.gather(*filter(None, tasks))
-
-    def keep_change(
-        self, window: WindowId, row: ChangeRow, key: str, lines: tuple[int, int] | None = None
-    ) -> Doing | None:
-        """Take one change of a file over, or some of its lines."""
-
-        def keep(folder: Folder) -> Coroutine[Any, Any, object]:
-            return folder.call(folder.round.keep_change, row.path, key, lines)
-
-        return self._do(window, row.root, keep, row, "kept")
 
     def undo_file(self, window: WindowId, row: ChangeRow) -> None:
         """Write a file as it was."""
         self._do(window, row.root, lambda folder: self._undo(window, folder, row.path), row, "undone")
-
-    def undo_change(
-        self, window: WindowId, row: ChangeRow, key: str, lines: tuple[int, int] | None = None
-    ) -> Doing | None:
-        """Undo one change of a file, or some of its lines."""
-
-        def undo(folder: Folder) -> Coroutine[Any, Any, object]:
-            return self._undo(window, folder, row.path, key, lines)
-
-        return self._do(window, row.root, undo, row, "undone")
 
     async def _undo(
         self, window: WindowId, folder: Folder, path: str, key: str = "", lines: tuple[int, int] | None = None
@@ -149,7 +148,7 @@ class Decisions:
         action: Callable[[Folder], Coroutine[Any, Any, object]],
         row: ChangeRow | None,
         outcome: str,
-    ) -> Doing | None:
+    ) -> asyncio.Task[object] | None:
         """Do something in a folder, one at a time, and show what is left."""
         folder = self._roots.folder(root)
         if folder is None:

@@ -23,6 +23,7 @@ from .port import ChangeViews, FileChanges, UnsavedTextError
 from .recent import Below
 from .round import Round, Seen
 from .rows import ChangeRow
+from .saves import Saves
 from .store import DamagedError, Store
 from .undo import RoundUndo, UnseenError, Write
 
@@ -49,6 +50,16 @@ class WriteOutcome:
     """Whether there was nothing to take back."""
 
 
+class _RoundParts:
+    """A round and what works on it."""
+
+    def __init__(self, round_: Round) -> None:
+        self.round = round_
+        self.saves = Saves(round_)
+        self.undo = RoundUndo(round_)
+        self.checkpoints = Checkpoints(round_, self.undo)
+
+
 class FolderClosedError(asyncio.CancelledError):
     """The folder was let go: whatever was to be done there ends."""
 
@@ -70,9 +81,7 @@ class Folder:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="qwen-companion-changes")
         self._place: places.Place | None = None
         self._git: Git | None = None
-        self._round: Round | None = None
-        self._undo: RoundUndo | None = None
-        self._checkpoints: Checkpoints | None = None
+        self._parts: _RoundParts | None = None
         self._changed_at = 0.0
         self._resumed: tuple[str, ...] = ()
         """Who was at work when the instance before this one looked last."""
@@ -90,25 +99,30 @@ class Folder:
             raise
 
     @property
-    def round(self) -> Round:
-        """The round. Raises WriteRefusedError if there is none."""
-        if self._round is None:
+    def _opened(self) -> _RoundParts:
+        if self._parts is None:
             raise WriteRefusedError(f"there is no snapshot of {self.root}")
-        return self._round
+        return self._parts
+
+    @property
+    def round(self) -> Round:
+        """The round. Raises WriteRefusedError if there is none, as those below do."""
+        return self._opened.round
+
+    @property
+    def saves(self) -> Saves:
+        """What the editor tells of the files of the round."""
+        return self._opened.saves
 
     @property
     def undo(self) -> RoundUndo:
         """Undo and redo in the round."""
-        if self._undo is None:
-            raise WriteRefusedError(f"there is no snapshot of {self.root}")
-        return self._undo
+        return self._opened.undo
 
     @property
     def checkpoints(self) -> Checkpoints:
         """The checkpoints of the round."""
-        if self._checkpoints is None:
-            raise WriteRefusedError(f"there is no snapshot of {self.root}")
-        return self._checkpoints
+        return self._opened.checkpoints
 
     def full_path(self, path: str) -> str:
         """The absolute path of a file of the folder."""
@@ -117,7 +131,7 @@ class Folder:
     @property
     def has_round(self) -> bool:
         """Whether there is a baseline."""
-        return self._round is not None and self._round.is_open
+        return self._parts is not None and self._parts.round.is_open
 
     @property
     def waits(self) -> bool:
@@ -126,7 +140,7 @@ class Folder:
 
     def open(self) -> str:
         """Take the folder's store. Returns a sentence if it was damaged. On the worker thread. Raises OSError."""
-        if self._round is not None:
+        if self._parts is not None:
             return ""
         git = program([self.root])
         self._place = self._place or places.hold(self.root, self._stores)
@@ -146,7 +160,7 @@ class Folder:
 
     def forget(self) -> None:
         """Remove everything from the store, on the worker thread."""
-        self._round = self._undo = self._checkpoints = None
+        self._parts = None
         self.rows = []
         if self._place:
             places.empty(self._place.path)
@@ -159,8 +173,7 @@ class Folder:
         made = Round(store, places.ignore_files)
         made.open()
         self._resumed = tuple(made.state.working)
-        self._round, self._undo = made, RoundUndo(made)
-        self._checkpoints = Checkpoints(made, self._undo)
+        self._parts = _RoundParts(made)
 
     def _leaves_out(self, path: str) -> bool:
         return self._excludes(os.path.join(self.root, path))
@@ -202,7 +215,7 @@ class Folder:
 
     async def tell_below(self, window: WindowId, path: str, before: TreeSnapshot) -> None:
         """Tell the editor that an agent has written a file of which a buffer has unsaved edits."""
-        if below := await self.call(self.round.written_below, path, before):
+        if below := await self.call(self.saves.written_below, path, before):
             self._editor.written_below(window, self.full_path(path), below.agents, below.before, below.after)
 
     async def tell_overwritten(self, window: WindowId, path: str, below: Below) -> None:

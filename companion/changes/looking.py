@@ -116,7 +116,7 @@ class Looks:
         if await self._roots.editor.confirm(window, question, "Review Them", "They Are Mine") or seen.before is None:
             return
         async with folder.lock:
-            await folder.call(folder.round.belongs_to_the_person, seen.by_git, seen.before)
+            await folder.call(folder.saves.belongs_to_the_person, seen.by_git, seen.before)
             await folder.call(folder.refresh)
 
     def announce(self, window: WindowId, agent: str) -> None:

@@ -52,10 +52,16 @@ class SavedPart:
 
 
 class RecentLooks:
-    """The sightings of the last minute, by path, the oldest first."""
+    """The sightings of the last minute, by path, the oldest first, and what the editor has told meanwhile."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[Sighting]] = {}
+        self.below: dict[str, Below] = {}
+        """The files whose buffers have unsaved edits and not what was written."""
+        self.loaded: dict[str, str] = {}
+        """The texts that the editor has loaded since the last look, of files that were written after it."""
+        self.settling: dict[str, float] = {}
+        """Files that the person has saved just now, and until when a change of them belongs to that."""
 
     def add(self, path: str, sighting: Sighting) -> None:
         """A look has found a file to be changed."""

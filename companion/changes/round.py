@@ -12,21 +12,16 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..review.disk import Encodings, decoded, encode_like
-from ..review.source_text import SourceText
 from . import hunks, project, rules
 from .entries import REPOSITORY, Difference, Entry, TreeSnapshot
 from .files import WriteRefusedError
 from .hunks import Hunks
 from .own_index import own_attributes
 from .project import Head, Repository
-from .recent import Below, RecentLooks, Sighting
+from .recent import RecentLooks, Sighting
 from .rows import ChangeRow, Rows, is_comparable, is_text
 from .state import RoundState, Save, read_state
 from .store import DamagedError, Store
-
-FORMATTING = 2.0
-"""Seconds after a save in which a change of the same file belongs to the save: a formatter has made it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +51,9 @@ class Round:
         self.state = RoundState(store.root)
         self._excludes = excludes
         self._rows = Rows(store)
-        self._recent = RecentLooks()
-        self._below: dict[str, Below] = {}
-        """The files whose buffers have unsaved edits and not what was written."""
-        self._loaded: dict[str, str] = {}
-        """The texts that the editor has loaded since the last look, of files that were written after it."""
+        self.recent = RecentLooks()
         self._looked_at = 0
         """When the last look began, in nanoseconds of Unix time."""
-        self._settling: dict[str, float] = {}
-        """Files that the person has saved just now, and until when a change of them belongs to that."""
 
     def open(self) -> bool:
         """Go on with the round in the store. Returns False if there is none. Raises DamagedError."""
@@ -142,26 +131,26 @@ class Round:
             self.state.working = list(at_work)
             self.save()
         looked_at, self._looked_at = self._looked_at, time.time_ns()
-        loaded, self._loaded = self._loaded, {}
+        loaded, self.recent.loaded = self.recent.loaded, {}
         looked = self.store.look(self.state.rules)
         self.state.now = looked.snapshot
         head, self.state.head = self.state.head, project.head(self._in_repository()[0])
         if before == self.state.now:
             return Seen((), "", (), before)
         changed: list[str] = []
-        self._recent.forget_old()
+        self.recent.forget_old()
         found = self.store.differences(before, self.state.now, renames=False)
         for each in found:
             agent = (named or {}).get(each.path)
-            if self._settling.get(each.path, 0) > time.monotonic() and not agent:
-                self._follow(each.path, each.before, each.after)
+            if self.recent.settling.get(each.path, 0) > time.monotonic() and not agent:
+                self.follow(each.path, each.before, each.after)
                 continue
             changed.append(each.path)
             known = self.state.agents.setdefault(each.path, [])
             at = looked.written.get(each.path, 0)
-            text, below = loaded.get(each.path), self._below.get(each.path)
+            text, below = loaded.get(each.path), self.recent.below.get(each.path)
             sighting = Sighting(each.before, each.after, list(known), text, below, at, bool(agent))
-            self._recent.add(each.path, sighting)
+            self.recent.add(each.path, sighting)
             known += [name for name in ([agent] if agent else at_work) if name not in known]
         self._forget_modes(each.path for each in found if each.after is None)
         self.save()
@@ -266,152 +255,14 @@ class Round:
         """How a file differs from the baseline; None if it doesn't."""
         return next((each for each in self.waiting() if path in each.paths), None)
 
-    def written_below(self, path: str, before: TreeSnapshot) -> Below | None:
-        """A file was written since a look while its buffer has unsaved edits. None if it is no text of an agent."""
-        entry, old = self.store.entry(self.state.now, path), self.store.entry(before, path)
-        agents = self.state.agents.get(path)
-        if not agents or entry is None or old is None or not (is_text(entry) and is_text(old)):
-            return None
-        if not self._recent.has(path):  # the person has saved it since
-            return None
-        data = self.store.read([old.blob, entry.blob])
-        first = self._below.get(path)
-        self._below[path] = Below(
-            tuple(agents), first.before if first else data.get(old.blob, b""), data.get(entry.blob, b"")
-        )
-        return self._below[path]
-
-    def loaded(self, path: str, text: str | None = None) -> None:
-        """The editor has loaded a file: its buffer has what was written, which is `text` if that is told.
-
-        The next look sees it too, unless the person edits and saves the file before.
-        """
-        self._below.pop(path, None)
-        if text is not None:
-            self._loaded[path] = text
-
-    def saved(
-        self, path: str, at_work: Sequence[str], encodings: Encodings, since: int = 0, until: int = 0
-    ) -> Below | None:
-        """The person has saved a file.
-
-        `since` and `until` are when the editor began to write it and had written it, in nanoseconds of Unix time.
-        Returns what an agent had written there, if the save has overwritten it.
-        """
-        if since:
-            limit = max(since, until) + int(FORMATTING * 1e9)
-            seen = self._recent.take(path, since, limit, self.store.written_at(path))
-            if seen and seen.last:  # an agent has written it since: that is no part of the save
-                edited = self._edited(seen.first.before, seen.last.after, seen.first.loaded, encodings)
-                self._follow(path, edited, seen.last.after)
-                self.save()
-                return None
-            if seen:
-                self._take_back(path, seen.first)
-        before = self.store.entry(self.state.now, path)
-        loaded = self._loaded.get(path)
-        self._settling = {name: until for name, until in self._settling.items() if until > time.monotonic()}
-        self._settling.pop(path, None)
-        known = list(self.state.agents.get(path, []))
-        self.look(at_work)
-        self._recent.forget(path)
-        after = self.store.entry(self.state.now, path)
-        edited = self._edited(before, after, loaded, encodings)
-        if edited != before:  # somebody has written it after the last look, and the person had that before them
-            known += [name for name in at_work if name not in known]
-        if known:
-            self.state.agents[path] = known
-        else:
-            self.state.agents.pop(path, None)
-        self._follow(path, edited, after)
-        self._settling[path] = time.monotonic() + FORMATTING
-        self.save()
-        below = self._below.pop(path, None)
-        if below is None or after is None or not is_text(after):
-            return None
-        saved = self.store.read([after.blob]).get(after.blob, b"")
-        return None if self.store.merge(saved, below.before, below.after) == saved else below
-
-    def _edited(
-        self, before: Entry | None, after: Entry | None, loaded: str | None, encodings: Encodings
-    ) -> Entry | None:
-        """What the person has edited: the text that the editor had `loaded` after the last look, which is `before`.
-
-        A save leaves the line endings and the encoding of the file as they are.
-        """
-        if loaded is None or before is None or after is None or self._text(before, encodings) == loaded:
-            return before
-        data = self._data(after)
-        if data is None:
-            return before
-        try:
-            edited = encode_like(SourceText(decoded(data, encodings)[0]).adapt(loaded), data, encodings)
-        except UnicodeEncodeError:
-            return before
-        return Entry(before.mode, self.store.write(edited))
-
-    def _take_back(self, path: str, found: Sighting) -> None:
-        """Have the next look find again what the looks since a sighting have found in a file."""
-        self.state.now = self.store.with_entries(self.state.now, {path: found.before})
-        if found.loaded is not None:
-            self._loaded[path] = found.loaded
-        if found.below:
-            self._below[path] = found.below
-        else:
-            self._below.pop(path, None)
-        if found.agents:
-            self.state.agents[path] = list(found.agents)
-        else:
-            self.state.agents.pop(path, None)
-
-    def reviewed(self, path: str, before: str | None, text: str, encodings: Encodings) -> None:
-        """The person has accepted a proposal: `text` in place of `before`, None for a new file.
-
-        It counts as reviewed if the disk has that text. An agent may write another encoding than the editor has read.
-        """
-        self.look(())
-        after, ours = self.store.entry(self.state.now, path), self.store.entry(self.state.base, path)
-        shown = SourceText(text).shown
-        if after is None or shown not in {self._text(after, each) for each in (encodings, Encodings())}:
-            return
-        old = None if before is None else SourceText(before).shown
-        data = self._data(ours) if ours else None
-        if (None if data is None else SourceText(decoded(data, encodings)[0]).shown) == old:
-            self.state.base = self.store.with_entries(self.state.base, {path: after})
-        elif before is not None:
-            try:
-                seen = Entry(after.mode, self.store.write(encode_like(before, data or b"", encodings)))
-            except UnicodeEncodeError:
-                self.state.mixed.add(path)
-            else:
-                self._merge_into_base(path, seen, after)  # no save of the person's: an agent has made it
-        self.settle()
-
-    def _data(self, entry: Entry) -> bytes | None:
-        """The bytes of a file; None if the store lacks them."""
-        return self.store.read([entry.blob]).get(entry.blob) if is_text(entry) else None
-
-    def _text(self, entry: Entry, encodings: Encodings) -> str | None:
-        """The text of a file as a view shows it; None if it has none."""
-        data = self._data(entry)
-        return None if data is None else SourceText(decoded(data, encodings)[0]).shown
-
-    def belongs_to_the_person(self, paths: Iterable[str], before: TreeSnapshot) -> None:
-        """What has changed in these files since a snapshot is the person's, such as a checkout."""
-        listed = list(paths)
-        old, new = self.store.entries(before, listed), self.store.entries(self.state.now, listed)
-        for path in listed:
-            self._follow(path, old.get(path), new.get(path))
-            self.state.agents.pop(path, None)
-        self.save()
-
-    def _follow(self, path: str, before: Entry | None, after: Entry | None) -> None:
+    def follow(self, path: str, before: Entry | None, after: Entry | None) -> None:
         """Note what the person has changed in a file, and merge it into the baseline."""
         if before != after:
             self.state.saves.append(Save(path, before, after))
-            self._merge_into_base(path, before, after)
+            self.merge_into_base(path, before, after)
 
-    def _merge_into_base(self, path: str, before: Entry | None, after: Entry | None) -> None:
+    def merge_into_base(self, path: str, before: Entry | None, after: Entry | None) -> None:
+        """Merge what has changed in a file into the baseline."""
         ours = self.store.entry(self.state.base, path)
         try:
             merged = self.merged(ours, before, after)
@@ -437,10 +288,6 @@ class Round:
         if merged is None:
             raise ConflictError
         return Entry(ours.mode if before.mode == after.mode else after.mode, self.store.write(merged))
-
-    def settled(self, path: str) -> None:
-        """What is written in a file from now on is no part of the person's last save."""
-        self._settling.pop(path, None)
 
     def keep_file(self, path: str, after: str = "") -> None:
         """Take a file over into the baseline; `after` is that of its row, if the person has seen one."""

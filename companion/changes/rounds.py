@@ -215,7 +215,7 @@ class Rounds:
     async def _saved(self, folder: Folder, name: str, since: int, until: int) -> None:
         encodings = await self._editor.encodings(folder.full_path(name))
         async with folder.lock:
-            below = await folder.call(folder.round.saved, name, self.roots.at_work(folder), encodings, since, until)
+            below = await folder.call(folder.saves.saved, name, self.roots.at_work(folder), encodings, since, until)
             await folder.call(folder.refresh)
         self.roots.publish_all(folder)
         if below and folder.windows:
@@ -224,7 +224,7 @@ class Rounds:
     def loaded(self, window: WindowId, path: str, text: str | None = None) -> None:
         """The editor has loaded a file, again perhaps. `text` is what it shows, if that is told."""
         if self.roots.opened(window):
-            self.roots.hear(path, lambda folder, name: folder.call(folder.round.loaded, name, text))
+            self.roots.hear(path, lambda folder, name: folder.call(folder.saves.loaded, name, text))
             self.roots.background(self._look_then(window))
 
     async def _look_then(self, window: WindowId) -> None:
@@ -250,7 +250,7 @@ class Rounds:
     async def _reviewed(self, folder: Folder, name: str, before: str | None, text: str) -> None:
         encodings = await self._editor.encodings(folder.full_path(name))
         async with folder.lock:
-            await folder.call(folder.round.reviewed, name, before, text, encodings)
+            await folder.call(folder.saves.reviewed, name, before, text, encodings)
             await folder.call(folder.refresh)
         self.roots.publish_all(folder)
 

@@ -258,7 +258,7 @@ class RoundUndo:
         """Look at what was written here, which is nobody's change."""
         known = {path: list(self._state.agents.get(path, [])) for path in paths}
         for path in known:
-            self._round.settled(path)
+            self._round.recent.settling.pop(path, None)
         self._round.look(at_work)
         agents = self._state.agents | known
         self._state.agents = {path: names for path, names in agents.items() if names or path not in known}

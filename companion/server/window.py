@@ -1,4 +1,4 @@
-"""One window's server: it answers requests and sends the context to the sessions."""
+"""One window's server: its parts, from the start to the end or a reload."""
 
 from __future__ import annotations
 
@@ -7,28 +7,23 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
-from ..clis.discovery import Lives
-from ..exclusion import Told
+from ..clis.processes import wrote
 from ..handover import Inheritance
-from ..ids import ViewId
 from ..protocol import (
     ContextUpdate,
     DiffAccepted,
     DiffOutcomeParams,
     DiffRejected,
-    IdeContext,
     Notification,
-    is_sendable,
 )
 from ..review.left_reviews import Unclaimed
 from ..review.review import Owner
 from ..review.reviews import Reviews
 from ..settings import Settings
 from . import sessions
-from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_context
+from .context_sender import ContextSender
 from .endpoint import Endpoint
 from .http.app import App
 from .http.connections import HttpServer
@@ -43,8 +38,6 @@ from .tools import AskingBefore, Tools
 
 logger = logging.getLogger(__name__)
 
-QUIET = 0.05
-"""Seconds without a change before the context is sent."""
 DISK = 1.0
 """Seconds that the end waits until the discovery files are removed, which a disk that hangs never does."""
 UNSENT = "{cli} was not told something that contains half a character, which no message can carry."
@@ -73,21 +66,28 @@ class WindowServer:
         `on_streams` is called when the stream of a session has opened or closed.
         """
         self.endpoint = endpoint
-        self.order = FocusOrder()
-        self._shown = Shown(self.order)
-        self._tabs = TabLooks()
         self.settings = settings
         self._editor = editor
         self._reviews = reviews
         self._background = background
-        self._may_tell = may_tell
         self._on_folders = on_folders
         """Called when the folders have been published."""
         self._loop = asyncio.get_running_loop()
+        looks = TabLooks()
+        self.contexts = ContextSender(
+            endpoint,
+            editor,
+            looks,
+            lambda: self.settings,
+            lambda: self.sessions,
+            background,
+            may_tell,
+            self._folders_changed,
+        )
         self.sessions = CliSessions(
             endpoint.window,
             background,
-            on_stream=self._stream_opened,
+            on_stream=self.contexts.stream_opened,
             on_end=self._end,
             on_resumed=self._resumed,
             on_unsendable=self._unsendable,
@@ -97,30 +97,19 @@ class WindowServer:
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
         knowledge = EditorKnowledge(
-            endpoint.window, editor, self._tabs, lambda: self.settings, lambda: self.endpoint.folders
+            endpoint.window, editor, looks, lambda: self.settings, lambda: self.endpoint.folders
         )
         self.news = NewProblems(knowledge.look)
         """What the agents' changes have made."""
         self._app = App(
             endpoint,
             self.sessions,
-            Tools(self.sessions, reviews, self._told_context, lambda: self.settings, knowledge, self.news),
+            Tools(self.sessions, reviews, self.contexts.told, lambda: self.settings, knowledge, self.news),
         )
         self._server = HttpServer(self._app, self._app.answer_at_once)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when requests are answered, or with the reason why they can't be."""
         self._is_over = asyncio.Event()
-        self._quiet: asyncio.TimerHandle | None = None
-        self._sent: IdeContext | None = None
-        self._asking = asyncio.Lock()
-        """Held while the editor is asked, so that an older answer never comes last."""
-        self._due = False
-        """Whether the context may have changed since the editor was asked."""
-        self._newcomers: list[Session] = []
-        """Sessions whose streams have opened since the context was sent."""
-        self._is_sending = False
-        self._is_mute = False
-        """Whether the last context could not be sent, and that was said."""
         self._disk_work: dict[str, Callable[[], list[str]]] = {}
         """What is to be done with the discovery files, by the name of the method."""
         self._is_on_disk = False
@@ -179,7 +168,8 @@ class WindowServer:
 
     async def pause(self, limit: float) -> None:
         """Send what waits and answer the last requests, for at most `limit` seconds. New connections wait."""
-        self._stop_context()
+        self._is_closing = True
+        self.contexts.stop()
         await asyncio.wait([self.started])
         await self._server.stop_accepting()
         with contextlib.suppress(TimeoutError):
@@ -203,7 +193,8 @@ class WindowServer:
 
     async def close(self, limit: float) -> None:
         """End every session cleanly and stop serving. What takes longer than `limit` seconds is cut off."""
-        self._stop_context()
+        self._is_closing = True
+        self.contexts.stop()
         await self.withdraw()
         await asyncio.wait([self.started])
         loop = asyncio.get_running_loop()
@@ -218,56 +209,6 @@ class WindowServer:
         self.sessions.cancel()
         self._is_over.set()
 
-    def _stop_context(self) -> None:
-        self._is_closing = True
-        if self._quiet:
-            self._quiet.cancel()
-
-    def touched(self, view: ViewId | None = None) -> None:
-        """The context may have changed: what a view shows or its selection; without a view, anything."""
-        self._shown.changed(view)
-        if self._quiet:
-            self._quiet.cancel()
-        if not self._is_closing:
-            self._quiet = asyncio.get_running_loop().call_later(QUIET, self._send_soon)
-
-    def _stream_opened(self, session: Session) -> None:
-        """A session's stream has opened: send it the current context."""
-        logger.info("%s is connected to window %d", session.cli, session.window)
-        self._newcomers.append(session)
-        self._send_soon()
-
-    def _send_soon(self) -> None:
-        """Ask the editor, now or when it has answered: it may be busy for a minute, and one question is enough."""
-        self._due = True
-        if not self._is_sending:
-            self._is_sending = True
-            self._background(self._send_contexts())
-
-    async def _send_contexts(self) -> None:
-        try:
-            while self._due:
-                self._due = False
-                await self._send_context()
-        finally:
-            self._is_sending = False
-
-    async def _send_context(self) -> None:
-        """Send the context to every session if it has changed, and to the new ones in any case."""
-        async with self._asking:
-            context = await self._context()
-        newcomers, self._newcomers = self._newcomers, []
-        if context is None:
-            return
-        has_changed = _comparable(context) != _comparable(self._sent)
-        self._sent = context
-        update = ContextUpdate(params=context)
-        for session in self.sessions:
-            if has_changed or session in newcomers:
-                session.notify(update)
-        if is_sendable(update):
-            self._is_mute = False
-
     def _unsendable(self, session: Session, notification: Notification) -> None:
         """Half of a surrogate pair is no text that JSON in UTF-8 can hold. The session goes on without it."""
         if isinstance(notification, DiffAccepted):
@@ -276,8 +217,7 @@ class WindowServer:
             why = UNSENT_TEXT.format(cli=session.cli, name=name)
             self._editor.keep_text(session.window, name, content, why)
             session.notify(DiffRejected(params=DiffOutcomeParams(file_path=path)))
-        elif not self._is_mute:
-            self._is_mute = isinstance(notification, ContextUpdate)
+        elif not isinstance(notification, ContextUpdate) or self.contexts.is_news():
             self._editor.say(UNSENT.format(cli=session.cli), session.window)
 
     def admit(self, agent: str) -> tuple[str, str]:
@@ -306,35 +246,9 @@ class WindowServer:
             if session.is_agent and session.cli == name:
                 self.sessions.end(session.identifier)
 
-    async def _told_context(self) -> IdeContext | None:
-        """The context for an agent that asks."""
-        async with self._asking:
-            return await self._context()
-
-    async def _context(self) -> IdeContext | None:
-        await self._may_tell.wait()
-        question = self._shown.question(_limit(self.settings.told))
-        state = await self._editor.window_state(self.endpoint.window, question)
-        if state is None:
-            return None
-        self._shown.answered(question, state)
-        told = self.settings.told  # after the editor's answer: a change that it has found is here before that
-        known = await self._tabs.listed(self._shown.files(), told, state.folders)
-        folders = state.folders or tuple(dict.fromkeys(file.folder for file in known.files))
-        if folders != self.endpoint.folders and not self._is_closing:
-            self.endpoint.folders = folders
-            self._on_folders()
-            self.publish()
-        if not told.has_files:
-            known = Listed()
-        file = active(known, self.order)
-        if file and file.view == question.selected and _limit(told) <= question.limit:
-            selection = state.selection
-        else:
-            selection = await self._editor.selection(file.view, _limit(told)) if file else None
-        if selection and not told.has_text:
-            selection = replace(selection, text="")
-        return ide_context(known, self.order, selection, is_trusted=self.settings.is_trusted)
+    def _folders_changed(self) -> None:
+        self._on_folders()
+        self.publish()
 
     def publish(self) -> None:
         """Write the discovery files, soon."""
@@ -346,9 +260,9 @@ class WindowServer:
             self._loop.call_soon_threadsafe(self._on_folders)
         return problems
 
-    def heal(self, lives: Lives) -> None:
+    def heal(self) -> None:
         """Write the discovery files that are missing or changed, soon."""
-        self._on_disk("heal", lambda: self.endpoint.heal(lives))
+        self._on_disk("heal", lambda: self.endpoint.heal(wrote))
 
     def watch(self) -> None:
         """Open the port again if it accepts no more, whatever the reason."""
@@ -400,16 +314,3 @@ class WindowServer:
         self._reviews.orphan(session)
         with contextlib.suppress(RuntimeError):  # the manager has ended together with its sessions
             await self._app.end(session)
-
-
-def _limit(told: Told) -> int:
-    """How much of a selected text is asked for."""
-    return MAX_SELECTED if told.has_text else 0
-
-
-def _comparable(context: IdeContext | None) -> object:
-    """The parts of a context that matter to a CLI: it uses the order of the times only."""
-    if context is None:
-        return None
-    state = context.workspace_state
-    return state.is_trusted, [replace(file, timestamp=0) for file in state.open_files]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..clis.shell import Command
@@ -14,8 +14,7 @@ from ..server.endpoint import Endpoint
 from ..server.sessions import Session
 from ..server.window import WindowServer
 from . import survey
-from .facts import Cli, ConnectedCli, Facts, PublishedFolder, Served
-from .remote import Remote
+from .facts import ConnectedCli, Facts, PublishedFolder, Served
 
 
 def known(facts: Facts, servers: Mapping[WindowId, WindowServer], reviews: Reviews) -> Facts:
@@ -25,36 +24,31 @@ def known(facts: Facts, servers: Mapping[WindowId, WindowServer], reviews: Revie
 
 
 async def complete(
-    facts: Facts, servers: Mapping[WindowId, WindowServer], commands: Sequence[Command], environment: Mapping[str, str]
-) -> Facts:
+    facts: Facts,
+    servers: Mapping[WindowId, WindowServer],
+    login: Callable[[], Awaitable[Mapping[str, str]]],
+    commands: Sequence[Command],
+    tell: Callable[[Facts], object],
+) -> None:
     """Add to the facts of `known` everything else: the disk, the processes and the CLIs' answers.
 
-    `commands` are those that run the CLIs by the settings, `environment` is that of the person's terminals.
+    `login` gives the environment of the person's terminals. `commands` are those that run the CLIs by the settings;
+    without any, they count as installed.
     """
+    environment: Mapping[str, str] = await login() if commands else {}
     endpoints = {number: server.endpoint for number, server in servers.items() if number in facts.served}
     ports = {number: facts.served[number].port for number in endpoints}  # a window may close meanwhile
+    reviews_changes = any(server.settings.review != "off" for server in servers.values())
     looked, answers = await asyncio.gather(
-        asyncio.to_thread(_look, endpoints, ports, commands, environment),
+        asyncio.to_thread(_look, facts, endpoints, ports, commands, environment),
         asyncio.gather(*(_answers(servers[number]) for number in endpoints)),
     )
-    windows, clis, full, has_cli, has_git, libraries, remote = looked
-    served = dict(facts.served)
-    for number, sessions in zip(endpoints, answers, strict=True):
-        folders, files, rivals = windows[number]
-        served[number] = replace(
-            facts.served[number], port=ports[number], folders=folders, files=files, sessions=sessions, rivals=rivals
-        )
-    return replace(
-        facts,
-        at=time.time(),
-        served=served,
-        clis=clis,
-        full=full,
-        has_cli=has_cli,
-        lacks_git=not has_git and any(server.settings.review != "off" for server in servers.values()),
-        libraries=libraries,
-        remote=remote,
-    )
+    sessions = dict(zip(endpoints, answers, strict=True))
+    served = {
+        number: replace(one, sessions=sessions.get(number, one.sessions)) for number, one in looked.served.items()
+    }
+    lacks_git = looked.lacks_git and reviews_changes
+    tell(replace(looked, at=time.time(), served=served, lacks_git=lacks_git))
 
 
 def _served(server: WindowServer, reviews: Reviews) -> Served:
@@ -79,38 +73,30 @@ def _session(session: Session, round_trip: float | None) -> ConnectedCli:
     return ConnectedCli(session.cli, session.since, session.last_message, session.stream is not None, round_trip)
 
 
-Looked = tuple[
-    dict[WindowId, tuple[tuple[PublishedFolder, ...], tuple[survey.DiscoveryFile, ...], tuple[survey.Rival, ...]]],
-    tuple[Cli, ...],
-    tuple[str, ...],
-    bool,
-    bool,
-    tuple[tuple[str, str], ...],
-    tuple[Remote, ...],
-]
-
-
 def _look(
+    facts: Facts,
     endpoints: Mapping[WindowId, Endpoint],
     ports: Mapping[WindowId, int],
     commands: Sequence[Command],
     environment: Mapping[str, str],
-) -> Looked:
-    windows = {
-        number: (
-            survey.published_folders(endpoint),
-            survey.discovery_files(endpoint),
-            survey.rivals(endpoint.folders, ports[number], list(ports.values())),
+) -> Facts:
+    """Add what the disk and the other processes tell."""
+    served = {
+        number: replace(
+            facts.served[number],
+            folders=survey.published_folders(endpoint),
+            files=survey.discovery_files(endpoint),
+            rivals=survey.rivals(endpoint.folders, ports[number], list(ports.values())),
         )
         for number, endpoint in endpoints.items()
     }
-    folders = [folder for endpoint in endpoints.values() for folder in endpoint.folders]
-    return (
-        windows,
-        survey.clis(),
-        survey.full_disks(folders),
-        survey.has_cli(commands, environment),
-        survey.has_git(),
-        survey.library_versions(),
-        survey.remote_programs(),
+    return replace(
+        facts,
+        served={**facts.served, **served},
+        clis=survey.clis(),
+        full=survey.full_disks([folder for endpoint in endpoints.values() for folder in endpoint.folders]),
+        has_cli=survey.has_cli(commands, environment),
+        lacks_git=not survey.has_git(),
+        libraries=survey.library_versions(),
+        remote=survey.remote_programs(),
     )

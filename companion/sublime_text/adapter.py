@@ -34,6 +34,7 @@ from .libraries.libraries import Libraries
 from .messenger import Messenger
 from .notices import NOTICES, OpenNotices
 from .notify import notify
+from .parts import Parts
 from .problems.problems import EditorProblems
 from .settings import SettingsFile
 from .status.bar import StatusBar
@@ -121,7 +122,7 @@ class Adapter:
             self._bridge.post,
             lambda: self.is_starting,
             chats=self.chats.shown,
-            written=self.written.facts,
+            written=self.written.listings.facts,
         )
         self.comments = CommentPanel(
             self.diffs,
@@ -134,38 +135,19 @@ class Adapter:
         )
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
-        self.events = self._make_events()
-        self.port = self._make_port()
+        parts = self._parts()
+        self.events = EditorEvents(self._post, parts, self.scratch)
+        self.port = EditorPort(self._bridge, self._post, self.ask_later, self.events.restored, parts)
         self.thread = CompanionThread(self.port, self.settings.read(), windows_to_serve)
 
-    def _make_events(self) -> EditorEvents:
-        return EditorEvents(
-            self._post,
-            self.focus,
-            self.settings,
-            self.messenger,
-            self.notices,
-            self.status_bar,
-            self.scratch,
-            diffs=self.diffs,
-            written=self.written,
-            unsaved=self.unsaved,
-            comments=self.comments,
-            chats=self.chats,
-            following=self.following,
-        )
-
-    def _make_port(self) -> EditorPort:
-        return EditorPort(
-            self._bridge,
-            self._post,
-            self.ask_later,
-            self.events.restored,
-            self.focus,
-            self.settings,
-            self.messenger,
-            self.status_bar,
-            self.libraries,
+    def _parts(self) -> Parts:
+        return Parts(
+            focus=self.focus,
+            settings=self.settings,
+            messenger=self.messenger,
+            notices=self.notices,
+            status_bar=self.status_bar,
+            libraries=self.libraries,
             diffs=self.diffs,
             written=self.written,
             unsaved=self.unsaved,

@@ -16,8 +16,6 @@ class Assumption(NamedTuple):
     """A sentence that says what the editor does."""
     otherwise: str
     """A sentence that says what the package does if it does not, or if nobody knows."""
-    chooses: str = "Nothing."
-    """A sentence that says what the answer of a check chooses from then on."""
 
 
 ASSUMPTIONS: dict[str, Assumption] = {
@@ -25,201 +23,162 @@ ASSUMPTIONS: dict[str, Assumption] = {
     "insert_keeps_characters": Assumption(
         "A text that is put into a view keeps its tabs, line separators and control characters.",
         "A proposal that the view cannot hold is not editable, and its unedited text is what is accepted.",
-        "Nothing: each text is compared with its view.",
     ),
     "insert_keeps_nul": Assumption(
         "A text that is put into a view keeps its NUL characters.",
         "A proposal that the view cannot hold is not editable, and its unedited text is what is accepted.",
-        "Nothing: each text is compared with its view.",
     ),
     "replace_keeps_carets": Assumption(
         "An insertion by `View.replace` at a caret selects nothing.",
         "The package inserts by `View.insert`, or sets the carets afterwards.",
-        "Nothing: the package sets the carets itself.",
     ),
     "replace_keeps_regions": Assumption(
         "An empty region stays empty when `View.replace` inserts a text there.",
         "The marks of a diff are drawn again after each edit, so they are right after a moment.",
-        "Nothing: the marks are always drawn again.",
     ),
     "modified_during_command": Assumption(
         "`on_modified` comes while the command that edits runs.",
         "Nothing depends on it: the marks and the prompt follow after the command.",
-        "Nothing.",
     ),
     "nested_modified_at_once": Assumption(
         "An edit that is made in `on_modified` is told at once.",
         "Nothing depends on it: the package edits no view in `on_modified`.",
-        "Nothing.",
     ),
     "typed_letters_one_step": Assumption(
         "Letters that are typed one after the other are undone together.",
         "Undoing in a proposal takes back one letter at a time.",
-        "Nothing: a chat has an undo history of its own.",
     ),
     "rewritten_command_asked": Assumption(
         "Listeners are asked about a command by which another listener replaced one.",
         "Nothing depends on it: the package puts in place only commands that it does not replace itself.",
-        "Nothing.",
     ),
     "text_listener_during_edit": Assumption(
         "A text listener that is attached by hand hears an edit while it runs.",
         "The transcript of a chat is restored a moment later if something edits it.",
-        "Nothing: a transcript is restored in either case.",
     ),
     "phantom_moves_at_insertion": Assumption(
         "A phantom moves behind a text that is inserted at its place.",
         "The bar of a chat is put into its place again with the next update.",
-        "Nothing: the bar is always put into its place again.",
     ),
     "fold_stays_at_insertion": Assumption(
         "A text that is inserted at the end of a fold is not folded.",
         "The folds of a chat are corrected after each update.",
-        "Nothing: the folds are always corrected.",
     ),
     # Layout and colours
     "filler_height": Assumption(
         "A phantom of a given height is as high, within a pixel.",
         "The two sides of a diff scroll by their content and not by their height.",
-        "Whether a diff without a filler that can be measured scrolls by its height. If there is one, that decides.",
     ),
     "viewport_at_once": Assumption(
         "`View.viewport_position` gives the position that was just set.",
         "A position that was just set does not count as scrolling by the person.",
-        "Whether the package waits for a position that it has set.",
     ),
     "inline_diff_shown": Assumption(
         "`toggle_inline_diff` shows the removed lines of a changed view.",
         "Phantoms of the package show the removed lines.",
-        "Whether an inline diff is the editor's or the package's. Until it is known, the package looks at the layout.",
     ),
     "reference_compared": Assumption(
         "The gutter compares with the text of `View.set_reference_document`.",
         "The gutter of a file under review compares with git. *keep* and *undo* stand where the changes are.",
-        "Nothing: the changes are compared by the package.",
     ),
     "reference_over_reload": Assumption(
         "The gutter still compares with that text after the file was loaded again.",
         "The gutter compares with git until the changes of the file are shown again.",
-        "Nothing: the text is set again after each load and save.",
     ),
     "reference_reset": Assumption(
         "After `View.reset_reference_document` the gutter of a file without git shows no change.",
         "The gutter shows the last baseline until the file is opened again.",
-        "Nothing: in a repository the text of `HEAD` or of the index is set.",
     ),
     "diff_colours": Assumption(
         "The colour scheme gives added and removed text colours of their own.",
         "The gutter and the header still tell the changes; another colour scheme shows more.",
-        "Nothing: it depends on the colour scheme.",
     ),
     "chat_syntax": Assumption(
         "The editor reads the syntax of the chat.",
         "A chat has the colours of plain Markdown.",
-        "Nothing: the editor is asked for the syntax each time.",
     ),
     "detect_indentation": Assumption(
         "`detect_indentation` finds the indentation of a scratch view.",
         "A proposal has the indentation of your settings.",
-        "Nothing.",
     ),
     # Tabs, groups, panels and windows
     "panel_has_sheet_id_0": Assumption(
         "A view in a panel has the sheet id 0 and is named by `View.element`.",
         "If neither tells, the focus may stay in a diff that opened while a panel had it.",
-        "Nothing: either of the two is enough.",
     ),
     "panel_gets_focus": Assumption(
         "`Window.focus_view` gives the focus back to a panel.",
         "The panel is shown and focused once more.",
-        "Whether the package looks 0.1 s later where the focus is.",
     ),
     "active_panel": Assumption(
         "`Window.active_panel` names the panel that is shown while a tab has the focus, and none once it is hidden.",
         "The focus may go to a panel that was hidden in the meantime.",
-        "Whether the package asks which panel is shown. While it is not known, it does.",
     ),
     "focus_stays_in_window": Assumption(
         "`Window.focus_view` does not raise a window that is behind another.",
         "The focus moves inside a window only when that window comes to the front.",
-        "Whether the focus moves at once in a window that is behind another.",
     ),
     "focus_keeps_selection": Assumption(
         "`Window.focus_sheet` keeps the other selected tabs of a group.",
         "The other tabs are selected again.",
-        "Whether the package looks which tabs are still selected.",
     ),
     "select_keeps_groups": Assumption(
         "`Window.select_sheets` with tabs of several groups selects in each group.",
         "The tabs of the diff are selected once more, alone. Another group may show something else.",
-        "Whether the package looks which tabs were selected.",
     ),
     "select_leaves_other_groups": Assumption(
         "`Window.select_sheets` with tabs of one group leaves the selected tabs of another group alone.",
         "The selected tabs of the other groups are selected again at the same time.",
-        "Whether only the tabs of one group are named.",
     ),
     "first_tab": Assumption(
         "A new window begins with an untitled tab.",
         "Nothing depends on it.",
-        "Nothing.",
     ),
     "close_closes_one": Assumption(
         "Closing one of two selected tabs closes only that one.",
         "The package closes the one side of a diff that has the focus.",
-        "Whether the editor's own command closes a side of a diff.",
     ),
     "activated_before_loaded": Assumption(
         "A file that is opened gets the focus before it is loaded.",
         "Nothing depends on it: the context is sent after both.",
-        "Nothing.",
     ),
     "save_is_announced": Assumption(
         "Listeners are told about a save before it is done, whether it is run on the window or on the view.",
         "Saving a proposal may ask for the name of a file. “Accept Diff” accepts it.",
-        "Nothing: there is no other way to hear of a save.",
     ),
     "project_data_at_once": Assumption(
         "`Window.project_data` has a change at once.",
         "The settings of a project apply a moment later.",
-        "Nothing: the settings are read again in either case.",
     ),
     # The system
     "listener_duplicated": Assumption(
         "A duplicate of a listening socket serves clients after the first one is closed.",
         "A CLI has to connect again with `/ide enable` after a reload.",
-        "Nothing.",
     ),
     "port_reused": Assumption(
         "A port can be listened at again at once after its server has ended.",
         "A window is served on another port after a restart.",
-        "Nothing.",
     ),
     "open_file_replaced": Assumption(
         "A file that the editor has open can be replaced.",
         "It is tried for a second, and then written in place.",
-        "Nothing.",
     ),
     "one_spelling": Assumption(
         "A folder has one spelling, which the file system tells.",
         "A CLI that runs in a folder with another spelling says “Directory mismatch”.",
-        "Nothing.",
     ),
     "path_of_login_shell": Assumption(
         "The editor has the PATH of the login shell.",
         "Agents and `qwen serve` get the environment of the login shell.",
-        "Nothing: the login shell is always asked.",
     ),
     "notification_program": Assumption(
         "The system has a program that shows notifications.",
         "Nothing is shown while the editor is behind other windows.",
-        "Nothing.",
     ),
     # The host
     "companion_answers": Assumption(
         "The libraries are there and the companion runs.",
         "No CLI can connect. “Qwen Companion: Status” says why.",
-        "Nothing: the package finds it out at each start.",
     ),
 }
 

@@ -8,20 +8,11 @@ import sublime
 
 from ..ids import ViewId, WindowId
 from .calls import Post
-from .changes.unsaved import UnsavedTexts
-from .changes.written import WrittenChanges
 from .chat import vim
-from .chat.chats import ChatViews
 from .check.scratch import ScratchWindow, close
-from .comments.panel import CommentPanel
-from .diff.diffs import Diffs
-from .follow.following import Following
-from .messenger import Messenger
-from .notices import OpenNotices
-from .settings import SettingsFile
-from .status.bar import StatusBar
+from .parts import Parts
 from .window_state import to_serve
-from .windows import OWN_SAVES, Focus, is_chat, is_code
+from .windows import OWN_SAVES, is_chat, is_code
 
 FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
@@ -32,36 +23,10 @@ MAX_LOADED = 1_000_000
 class EditorEvents:
     """Passes on what happens to views and windows. Lives on the UI thread."""
 
-    def __init__(
-        self,
-        post: Post,
-        focus: Focus,
-        settings: SettingsFile,
-        messenger: Messenger,
-        notices: OpenNotices,
-        status_bar: StatusBar,
-        scratch: ScratchWindow,
-        *,
-        diffs: Diffs,
-        written: WrittenChanges,
-        unsaved: UnsavedTexts,
-        comments: CommentPanel,
-        chats: ChatViews,
-        following: Following,
-    ) -> None:
+    def __init__(self, post: Post, parts: Parts, scratch: ScratchWindow) -> None:
         self._post = post
-        self._focus = focus
-        self._settings = settings
-        self._messenger = messenger
-        self._notices = notices
-        self._status_bar = status_bar
+        self._parts = parts
         self._scratch = scratch
-        self._diffs = diffs
-        self._written = written
-        self._unsaved = unsaved
-        self._comments = comments
-        self._chats = chats
-        self._following = following
         self._saving: dict[int, int] = {}
         """When the editor began to save a view, in nanoseconds of Unix time."""
 
@@ -77,7 +42,7 @@ class EditorEvents:
                 if isinstance(at, int):
                     self._tell_focus(window, view, at, is_active=False)
             if view := window.active_view():
-                self._focus.activated(window, view)
+                self._parts.focus.activated(window, view)
                 self._tell_focus(window, view, _now(), is_active=True)
 
     def activated(self, view: sublime.View) -> None:
@@ -85,15 +50,15 @@ class EditorEvents:
         window = view.window()
         if window is None or self._scratch.is_scratch(window):
             return
-        self._focus.activated(window, view)
-        self._settings.glance(window, view)
+        self._parts.focus.activated(window, view)
+        self._parts.settings.glance(window, view)
         self.set_keys(view)
-        self._status_bar.activated(window, view)
-        self._chats.activated(window, view)
-        self._diffs.activated(window, view)
-        self._comments.activated(view)
-        self._following.activated(window, view)
-        self._written.activated(window, view)
+        self._parts.status_bar.activated(window, view)
+        self._parts.chats.activated(window, view)
+        self._parts.diffs.activated(window, view)
+        self._parts.comments.activated(view)
+        self._parts.following.activated(window, view)
+        self._parts.written.activated(window, view)
         identifier, number, now = WindowId(window.id()), ViewId(view.id()), _now()
         if is_code(view):
             view.settings().set(FOCUSED_SETTING, now)
@@ -109,11 +74,11 @@ class EditorEvents:
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
-        self._diffs.view_closed(view)
-        self._written.closed(view)
-        self._unsaved.closed(view)
-        self._chats.closed(view)
-        self._comments.views.forget(view)
+        self._parts.diffs.view_closed(view)
+        self._parts.written.closed(view)
+        self._parts.unsaved.closed(view)
+        self._parts.chats.closed(view)
+        self._parts.comments.views.forget(view)
         number = view.id()
         self._post(lambda companion: companion.view_closed(ViewId(number)))
 
@@ -123,7 +88,7 @@ class EditorEvents:
 
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""
-        self._unsaved.settled(view, _loaded_text(view))
+        self._parts.unsaved.settled(view, _loaded_text(view))
         name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not OWN_SAVES.is_own(name):
             until = time.time_ns()
@@ -134,9 +99,9 @@ class EditorEvents:
         if (window := view.window()) and is_code(view):
             identifier = WindowId(window.id())
             text = _loaded_text(view)
-            self._written.loaded(view)
-            self._unsaved.settled(view, text)
-            self._comments.loaded(view)
+            self._parts.written.loaded(view)
+            self._parts.unsaved.settled(view, text)
+            self._parts.comments.loaded(view)
             if name := view.file_name():
                 self._post(lambda companion: companion.changes.loaded(identifier, name, text), ("loaded", name))
 
@@ -146,35 +111,35 @@ class EditorEvents:
             return
         self.restored(window)
         opened = to_serve(window)
-        self._settings.look(window)
+        self._parts.settings.look(window)
         self._post(lambda companion: companion.window_opened(opened))
 
     def restored(self, window: sublime.Window) -> None:
         """Clear the diffs that a window was restored with, after a restart or when its project was opened again."""
-        if self._diffs.awaited:  # nobody knows yet which diffs are still waited for
+        if self._parts.diffs.awaited:  # nobody knows yet which diffs are still waited for
             return
-        for name in self._diffs.clear_leftovers(window):
+        for name in self._parts.diffs.clear_leftovers(window):
             what = f"“{name}” is a diff from before this session started."
-            self._messenger.say(
+            self._parts.messenger.say(
                 f"{what} No CLI waits for it any more. Your edits are kept in its tab.", WindowId(window.id())
             )
 
     def project_closed(self, window: sublime.Window) -> None:
         """The project of a window is about to close."""
         identifier = WindowId(window.id())
-        self._diffs.window_closing(window, elsewhere=False)
+        self._parts.diffs.window_closing(window, elsewhere=False)
         self._post(lambda companion: companion.reviews.reject_window(identifier))
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close."""
-        self._diffs.window_closing(window, elsewhere=True)
-        self._written.window_closed(window)
-        self._focus.forget(window)
-        self._following.forget(window)
-        self._settings.forget(window)
-        self._status_bar.forget(window)
-        self._notices.forget(window)
-        self._chats.window_closed(window)
+        self._parts.diffs.window_closing(window, elsewhere=True)
+        self._parts.written.window_closed(window)
+        self._parts.focus.forget(window)
+        self._parts.following.forget(window)
+        self._parts.settings.forget(window)
+        self._parts.status_bar.forget(window)
+        self._parts.notices.forget(window)
+        self._parts.chats.window_closed(window)
         identifier = WindowId(window.id())
         self._post(lambda companion: companion.window_closed(identifier))
 
@@ -185,7 +150,7 @@ class EditorEvents:
     def set_keys(self, view: sublime.View) -> None:
         """Give a chat the keys of Vim, or take them, as the settings say."""
         if is_chat(view):
-            (vim.leave_on if self._settings.value("chat_vim_keys") else vim.turn_off)(view)
+            (vim.leave_on if self._parts.settings.value("chat_vim_keys") else vim.turn_off)(view)
 
 
 def _now() -> int:

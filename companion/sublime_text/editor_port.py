@@ -14,24 +14,14 @@ from ..review.disk import Encodings, Stamp, stamp
 from ..visits import Visit
 from .bridge import LIMIT, UiBridge
 from .calls import AskLater, Post
-from .changes.unsaved import UnsavedTexts
-from .changes.written import WrittenChanges
 from .chat import files
-from .chat.chats import ChatViews
 from .chat.forms import ask_form
-from .comments.panel import CommentPanel
-from .diff.diffs import Diffs
 from .diff.left_views import abandon, keep_unwritten
-from .follow.following import Following
-from .libraries.libraries import Libraries
-from .messenger import Messenger
+from .parts import Parts
 from .problems import tabs
-from .problems.problems import EditorProblems
 from .problems.symbols import SymbolSearch
-from .settings import SettingsFile
-from .status.bar import StatusBar
 from .window_state import remember_port, selection_of, window_state
-from .windows import Focus, encodings_of, find_window, open_files
+from .windows import encodings_of, find_window, open_files
 
 if TYPE_CHECKING:
     import asyncio
@@ -60,53 +50,30 @@ class EditorPort:
         post: Post,
         ask_later: AskLater,
         restored: Callable[[sublime.Window], None],
-        focus: Focus,
-        settings: SettingsFile,
-        messenger: Messenger,
-        status_bar: StatusBar,
-        libraries: Libraries,
-        *,
-        diffs: Diffs,
-        written: WrittenChanges,
-        unsaved: UnsavedTexts,
-        comments: CommentPanel,
-        chats: ChatViews,
-        following: Following,
-        problems: EditorProblems,
+        parts: Parts,
     ) -> None:
         """`restored` clears what an earlier session has left in a window."""
         self._bridge = bridge
         self._post = post
         self._ask_later = ask_later
         self._restored = restored
-        self._focus = focus
-        self._settings = settings
-        self._messenger = messenger
-        self._status_bar = status_bar
-        self._libraries = libraries
-        self._diffs = diffs
-        self._written = written
-        self._unsaved = unsaved
-        self._comments = comments
-        self._chats = chats
-        self._following = following
-        self._problems = problems
+        self._parts = parts
 
     def mention(self, message: str, window: WindowId) -> None:
         """Show one sentence for a moment."""
-        self._messenger.mention(message, window)
+        self._parts.messenger.mention(message, window)
 
     def say(self, message: str, window: WindowId | None = None) -> None:
         """Show a problem and keep it for the status report. Without a window, the one in front shows it."""
-        self._messenger.say(message, window)
+        self._parts.messenger.say(message, window)
 
     def settle(self, message: str) -> None:
         """The problem that `say` told is over."""
-        self._messenger.settle(message)
+        self._parts.messenger.settle(message)
 
     def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
         """Show text that would be lost in a new view, and say why."""
-        self._messenger.keep_text(window, title, text, why)
+        self._parts.messenger.keep_text(window, title, text, why)
 
     def listening(self, window: WindowId, port: int) -> None:
         """A window is served on this port. It should have the same port after a reload or a restart."""
@@ -114,7 +81,7 @@ class EditorPort:
 
     def libraries_wrong(self, trouble: Trouble) -> None:
         """Tell the person what is wrong with the libraries, and offer the remedy."""
-        self._bridge.post(lambda: self._libraries.wrong(trouble))
+        self._bridge.post(lambda: self._parts.libraries.wrong(trouble))
 
     def show_status(self, window: WindowId, status: WindowStatus) -> None:
         """Show which CLIs are connected and how many diffs and questions wait. Called when that changes."""
@@ -130,15 +97,15 @@ class EditorPort:
 
     async def shown_problems(self, window: WindowId, paths: Sequence[str] | None) -> ShownProblems | None:
         """The problems of some files of a window, or of all."""
-        return await self._bridge.ask(lambda done: self._problems.read(window, paths, done), LIMIT)
+        return await self._bridge.ask(lambda done: self._parts.problems.read(window, paths, done), LIMIT)
 
     async def tabs(self, window: WindowId) -> Sequence[Tab] | None:
         """The tabs of a window that show files, in their order."""
-        return await self._bridge.call(lambda: tabs.tabs(window, self._focus), LIMIT)
+        return await self._bridge.call(lambda: tabs.tabs(window, self._parts.focus), LIMIT)
 
     async def selected(self, window: WindowId, limit: int) -> Selected | None:
         """What the person has selected; `limit` is that of each text. None too if the tab has no file."""
-        return await self._bridge.call(lambda: tabs.selected(window, self._focus, limit), LIMIT)
+        return await self._bridge.call(lambda: tabs.selected(window, self._parts.focus, limit), LIMIT)
 
     async def find_symbols(self, window: WindowId, question: SymbolQuestion) -> SymbolPlaces | None:
         """Where a symbol is defined or used."""
@@ -156,7 +123,7 @@ class EditorPort:
 
     async def show_place(self, window: WindowId, path: str, line: int) -> bool:
         """Show a line of a file, from 1, without taking the focus. Returns whether the file is shown."""
-        return await self._bridge.call(lambda: tabs.show_place(window, self._focus, path, line), LIMIT)
+        return await self._bridge.call(lambda: tabs.show_place(window, self._parts.focus, path, line), LIMIT)
 
     async def show_review(self, review: Review, marks: Marks | None) -> None:
         """Open the diff of a review without taking the focus; without marks if the texts can't be compared."""
@@ -168,11 +135,11 @@ class EditorPort:
 
     def show_marks(self, review: Review, marks: Marks, version: int) -> None:
         """Mark the changes of an edited proposal, if it is still at this version."""
-        self._bridge.post(lambda: self._diffs.show_marks(review, marks, version))
+        self._bridge.post(lambda: self._parts.diffs.show_marks(review, marks, version))
 
     def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
         """Answer `Reviews.edit`: make these edits, in order from the top, if the proposal is still at this version."""
-        self._bridge.post(lambda: self._diffs.apply(review, edits, version))
+        self._bridge.post(lambda: self._parts.diffs.apply(review, edits, version))
 
     def show_changes(self, window: WindowId, listing: Listing) -> None:
         """Show what waits in a window. Called when that changes."""
@@ -196,7 +163,7 @@ class EditorPort:
 
     def written_below(self, window: WindowId, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
         """Agents have written a file of which a tab has unsaved text. `path` is absolute."""
-        self._bridge.post(lambda: self._unsaved.written_below(path, agents, before, after))
+        self._bridge.post(lambda: self._parts.unsaved.written_below(path, agents, before, after))
 
     async def buffer(self, path: str) -> str | None:
         """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
@@ -242,15 +209,15 @@ class EditorPort:
 
     def review_disk_changed(self, review: Review) -> None:
         """`review.disk_state` has changed: the file differs from what the diff shows, or no longer does."""
-        self._bridge.post(lambda: self._diffs.update_header(review))
+        self._bridge.post(lambda: self._parts.diffs.update_header(review))
 
     def reload_review(self, review: Review) -> None:
         """Show the file again, which has been read again, and ask for the marks."""
-        self._bridge.post(lambda: self._diffs.reload(review))
+        self._bridge.post(lambda: self._parts.diffs.reload(review))
 
     async def review_text(self, review: Review) -> str | None:
         """The current text of the proposal's view, with plain line feeds. A busy editor answers when it is idle."""
-        return await self._bridge.call(lambda: self._diffs.text(review))
+        return await self._bridge.call(lambda: self._parts.diffs.text(review))
 
     async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
         """Go on with the diffs of reviews from before a reload, in their `views`, which show the proposal's text."""
@@ -264,90 +231,90 @@ class EditorPort:
 
     def refuse_answer(self, review: Review) -> None:
         """The person's answer can't be taken: the diff waits for another one."""
-        self._bridge.post(lambda: self._diffs.answer_refused(review))
+        self._bridge.post(lambda: self._parts.diffs.answer_refused(review))
 
     def dismiss_review(self, review: Review) -> None:
         """Close the diff's views; the review has its outcome."""
-        self._bridge.post(lambda: self._diffs.close(review))
+        self._bridge.post(lambda: self._parts.diffs.close(review))
 
     def orphan_review(self, review: Review) -> None:
         """Mark the diff as one that nobody waits for. Its views stay until the person closes them."""
-        self._bridge.post(lambda: self._diffs.update_header(review))
+        self._bridge.post(lambda: self._parts.diffs.update_header(review))
 
     async def show_chat(self, chat: ChatId, render: Render) -> bool:
         """Update the view of a chat, by the view's id. Returns False if there is none."""
-        return await self._bridge.call(lambda: self._chats.show(chat, render), LIMIT)
+        return await self._bridge.call(lambda: self._parts.chats.show(chat, render), LIMIT)
 
     def take_up_chat(self, chat: ChatId) -> None:
         """Somebody works for a chat of the instance before this one: connect it, even if its tab is hidden."""
-        self._bridge.post(lambda: self._chats.take_up(chat))
+        self._bridge.post(lambda: self._parts.chats.take_up(chat))
 
     def return_draft(self, chat: ChatId, draft: Draft, why: str) -> None:
         """Put a draft back into the chat's prompt, and say why."""
         self._bridge.post(lambda: self._return_draft(chat, draft, why))
 
     def _take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
-        closed = self._diffs.take_up(reviews)
+        closed = self._parts.diffs.take_up(reviews)
         for window in sublime.windows():
             self._restored(window)
         return closed
 
     def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
-        if chat := self._chats.take_back(number, draft):
-            self._comments.prompt_returned(chat.agent, draft.text)
+        if chat := self._parts.chats.take_back(number, draft):
+            self._parts.comments.prompt_returned(chat.agent, draft.text)
             self.say(why, WindowId(chat.window.id()))
         else:
-            self._messenger.keep_text(None, "Prompt", draft.as_text, why)
+            self._parts.messenger.keep_text(None, "Prompt", draft.as_text, why)
 
     def _show_review(self, review: Review, marks: Marks | None) -> None:
-        self._diffs.open(review, marks)
+        self._parts.diffs.open(review, marks)
         owner = review.owner
         self._visited(owner.window, [Visit(review.file_path, None, owner.cli, "proposal")] if review.is_here else [])
 
     def _visited(self, window: WindowId, visits: Sequence[Visit]) -> None:
         if visits and (target := find_window(window)):
-            self._following.visited(target, visits)
+            self._parts.following.visited(target, visits)
 
     def _follow_written(self, window: sublime.Window, listing: Listing) -> None:
         """What a CLI has written is known from the files alone; a chat says where it writes."""
-        before = {(row.full_path, row.after) for row in self._written.listing(window).rows}
+        before = {(row.full_path, row.after) for row in self._parts.written.listings.of(window).rows}
         for row in listing.rows:
-            agents = set(row.agents) & set(self._status_bar.clis(window))
+            agents = set(row.agents) & set(self._parts.status_bar.clis(window))
             if agents and row.kind != "deleted" and (row.full_path, row.after) not in before:
                 self._ask_where(window, row, min(agents))
 
     def _ask_where(self, window: sublime.Window, row: ChangeRow, agent: str) -> None:
         def answer(changes: FileChanges | None) -> None:
             line = changes.changes[-1][2] + 1 if changes and changes.changes else None
-            self._following.visited(window, [Visit(row.full_path, line, agent, "written")])
+            self._parts.following.visited(window, [Visit(row.full_path, line, agent, "written")])
 
         self._ask_later(window, lambda companion: companion.changes.file(row.root, row.path), answer)
 
     def _show_changes(self, window: WindowId, listing: Listing) -> None:
         if target := find_window(window):
             self._follow_written(target, listing)
-            self._written.show(target, listing)
+            self._parts.written.show(target, listing)
 
     def _overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
         if target := find_window(window) or sublime.active_window():
-            self._written.overwritten(target, path, agents, text)
+            self._parts.written.overwritten.offer(target, path, agents, text)
 
     def _turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         if target := find_window(window):
-            self._written.turn_changed(target, agent, files)
+            self._parts.written.turn_changed(target, agent, files)
 
     def _show_status(self, window: WindowId, status: WindowStatus) -> None:
         if target := find_window(window):
-            self._status_bar.show(target, status)
+            self._parts.status_bar.show(target, status)
 
     def _window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
         found = find_window(window)
         if found is None:
             return None
         if question.is_whole or question.selected is None:
-            self._settings.look(found)
+            self._parts.settings.look(found)
         else:
-            self._settings.glance(found, sublime.View(question.selected))
+            self._parts.settings.glance(found, sublime.View(question.selected))
         return window_state(found, question)
 
 

@@ -190,7 +190,7 @@ def _takes_shift_escape(window: sublime.Window, view: sublime.View, args: Args) 
 
 def _waits(adapter: Adapter, view: sublime.View) -> bool:
     window = view.window()
-    here = adapter.diffs.in_window(window) or adapter.written.listing(window).rows
+    here = adapter.diffs.in_window(window) or adapter.written.listings.of(window).rows
     return bool(here or adapter.diffs.elsewhere(window))
 
 

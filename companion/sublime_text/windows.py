@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Generator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import sublime
 
@@ -12,6 +13,9 @@ from ..exclusion import Told
 from ..platforms.real_paths import RealPaths
 from ..review.disk import Encodings
 from .editor_facts import EDITOR
+
+if TYPE_CHECKING:
+    from sublime_types import WindowLayout
 
 DIFF_SETTING = "qwen_companion.diff"
 """On the views of a diff: "original" or "proposal"."""
@@ -23,6 +27,10 @@ CHAT_FOLDER_SETTING = "qwen_companion.chat_folder"
 """On a chat's view, and on a window: the folder of its chat."""
 CODES_KEPT = 20
 """How many of the person's tabs that had the focus are remembered; when one closes, the editor focuses another."""
+SINGLE: WindowLayout = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
+"""The layout of a window with one group."""
+SPLIT: WindowLayout = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
+"""And of one with two groups side by side."""
 PANEL_DELAY = 100
 """Milliseconds after which a view in a panel must have got the focus that it was given."""
 HANGS = "Nothing was sent: a disk does not answer, so nobody knows what the setting “context_exclude” excludes."

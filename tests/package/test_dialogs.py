@@ -24,8 +24,6 @@ KNOWN = {
     "registry.commands:filter(None, (entry.license or 'not said', entry.license_url))": "as above",
     "registry.commands:plan.words": "made of that entry",
     "registry.commands:self._name(entry)": "the name of that entry",
-    "changes.written:files": "a number",
-    "changes.written:changes": "a number",
     "terminal.commands:family.name": "a constant",
 }
 """Other words in dialogs, by module, each with the reason why it is safe."""

@@ -45,24 +45,24 @@ def tables(root: Path) -> dict[str, list[Row]]:
 
 
 def probes(root: Path) -> list[str]:
-    found: list[str] = []
-    for file in sorted((root / "companion/sublime_text/check").glob("*.py")):
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "PROBES" and file.name != "run.py":
-                assert isinstance(node.value, ast.Tuple)
-                found += [ast.unparse(name) for name in node.value.elts]
-    return found
+    files = sorted((root / "companion/sublime_text/check").glob("*.py"))
+    nodes = [node for file in files for node in ast.parse(file.read_text(encoding="utf-8")).body]
+    return [
+        node.name
+        for node in nodes
+        if isinstance(node, ast.FunctionDef) and node.returns and ast.unparse(node.returns) == "Steps"
+    ]
 
 
 def test_each_row_of_the_first_table_is_an_assumption_in_its_words(tables: dict[str, list[Row]]) -> None:
     rows = {match[1]: row for row in tables[TRIED] if (match := NAMED.match(row.shown))}
     assert len(rows) == len(tables[TRIED])
-    assert {name: (row.assumption, row.otherwise, row.chooses) for name, row in rows.items()} == ASSUMPTIONS
+    assert {name: (row.assumption, row.otherwise) for name, row in rows.items()} == ASSUMPTIONS
 
 
 def test_what_no_check_can_try_begins_the_second_table_in_its_words(tables: dict[str, list[Row]]) -> None:
     rows = tables[NOT_TRIED][: len(UNTOLD)]
-    assert [(row.assumption, row.otherwise, row.chooses) for row in rows] == list(UNTOLD.values())
+    assert [(row.assumption, row.otherwise) for row in rows] == list(UNTOLD.values())
 
 
 def test_each_assumption_has_one_probe(root: Path) -> None:
@@ -75,18 +75,27 @@ def test_no_row_leaves_a_cell_empty(tables: dict[str, list[Row]]) -> None:
     assert [row.shown for row in tables[NOT_TRIED] if NAMED.match(row.shown)] == []
 
 
-def test_an_answer_chooses_something_or_the_table_says_that_it_chooses_nothing(root: Path) -> None:
+def chosen(tables: dict[str, list[Row]]) -> set[str]:
+    """The assumptions whose answers choose something."""
+    named = {match[1]: row for row in tables[TRIED] if (match := NAMED.match(row.shown))}
+    return {name for name, row in named.items() if not row.chooses.startswith("Nothing")}
+
+
+def test_an_answer_chooses_something_or_the_table_says_that_it_chooses_nothing(
+    root: Path, tables: dict[str, list[Row]]
+) -> None:
     texts = [file.read_text(encoding="utf-8") for file in (root / "companion").rglob("*.py")]
     asked = {name for text in texts for name in ASKED.findall(text)}
-    assert asked == {name for name, one in ASSUMPTIONS.items() if not one.chooses.startswith("Nothing")}
+    assert asked == chosen(tables)
 
 
-def test_each_fallback_that_an_answer_chooses_has_a_test_of_both_answers(root: Path) -> None:
+def test_each_fallback_that_an_answer_chooses_has_a_test_of_both_answers(
+    root: Path, tables: dict[str, list[Row]]
+) -> None:
     tests = (root / "tests/sublime/test_fallbacks.py").read_text(encoding="utf-8")
-    for name, one in ASSUMPTIONS.items():
-        if not one.chooses.startswith("Nothing"):
-            assert f"{name}=True" in tests, name
-            assert f"{name}=False" in tests, name
+    for name in chosen(tables):
+        assert f"{name}=True" in tests, name
+        assert f"{name}=False" in tests, name
 
 
 def test_each_variation_of_the_stand_in_is_in_a_row(tables: dict[str, list[Row]]) -> None:

@@ -48,7 +48,8 @@ def writes_forgotten() -> Future[None]:
         ended.set_result(None)
 
     def begin(companion: Any) -> None:
-        companion._background(end([task for task in companion._tasks if "_await_write" in repr(task.get_coro())]))
+        tasks = [task for task in companion._background._tasks if "_await_write" in repr(task.get_coro())]
+        companion._background(end(tasks))
 
     loaded("sublime_text.package").adapter().thread.post(begin)
     return ended

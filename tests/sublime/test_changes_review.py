@@ -45,7 +45,7 @@ class ChangesCase(CompanionCase):
 
     def listed(self) -> dict[str, tuple[str, int]]:
         """What waits: the kind and the number of changes of each file."""
-        return {row.path: (row.kind, row.changes) for row in self.on_screen.listing(self.window).rows}
+        return {row.path: (row.kind, row.changes) for row in self.on_screen.listings.of(self.window).rows}
 
     def waits(self, **expected: tuple[str, int]) -> Steps:
         """Wait until exactly this is listed, by the names without their ending."""
@@ -264,7 +264,7 @@ class TestWritten(ChangesCase):
         yield {"condition": lambda: not package.adapter().thread.is_starting, "timeout": 60_000}
         yield {"condition": lambda: len(self.listed()) == 2, "timeout": 60_000}
         self.assertEqual(self.listed(), {"code.txt": ("modified", 2), "meanwhile.txt": ("created", 1)})
-        agents = {row.agents for row in self.on_screen.listing(self.window).rows}
+        agents = {row.agents for row in self.on_screen.listings.of(self.window).rows}
         self.assertEqual(agents, {("Qwen Code",)})
         self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
         yield from self.waits(meanwhile=("created", 1))
@@ -296,7 +296,9 @@ class TestWritten(ChangesCase):
         """The agent's text is beside the file; nothing is lost."""
         yield from self.opened_at_first()
         agents = self.path.read_text()
-        self.on_screen.overwritten(self.window, str(self.path), ["Qwen Code"], agents.replace("line 5", "line 5!"))
+        self.on_screen.overwritten.offer(
+            self.window, str(self.path), ["Qwen Code"], agents.replace("line 5", "line 5!")
+        )
         yield lambda: self.screen.phantoms(self.code, "qwen_companion.overwritten")
         self.screen.click(self.code, "compare")
         left = lambda: [view for view in self.window.views() if view.settings().get("qwen_companion.baseline")]  # noqa: E731
@@ -315,26 +317,26 @@ class TestWritten(ChangesCase):
         second = yield from self.another_window()
         views = [second.open_file(str(self.path)), self.window.open_file(str(link))]
         yield lambda: not any(view.is_loading() for view in views)
-        self.on_screen.overwritten(self.window, str(self.path), ["Qwen Code"], "theirs\n")
+        self.on_screen.overwritten.offer(self.window, str(self.path), ["Qwen Code"], "theirs\n")
         for view in views:
             yield lambda view=view: self.screen.phantoms(view, "qwen_companion.overwritten")
-            self.assertTrue(self.on_screen.has_overwritten(view))
+            self.assertTrue(self.on_screen.overwritten.waits(view))
         self.screen.click(views[0], "compare")
         baseline = lambda: [view for view in second.views() if view.settings().get("qwen_companion.baseline")]  # noqa: E731
         yield baseline
         self.assertEqual(text_of(baseline()[0]), "theirs\n")
         for view in views:
             self.assertEqual(self.screen.phantoms(view, "qwen_companion.overwritten"), [])
-            self.assertFalse(self.on_screen.has_overwritten(view))
+            self.assertFalse(self.on_screen.overwritten.waits(view))
         baseline()[0].run_command("qwen_companion_toggle_diff_layout")
         yield lambda: not baseline()
 
     def test_what_a_save_has_overwritten_waits_for_a_tab_that_was_closed(self) -> Steps:
         """The file was saved and closed before anybody knew."""
-        self.on_screen.overwritten(self.window, str(self.path), ["Qwen Code"], "theirs\n")
+        self.on_screen.overwritten.offer(self.window, str(self.path), ["Qwen Code"], "theirs\n")
         view = self.window.open_file(str(self.path))
         yield lambda: not view.is_loading()
-        self.assertTrue(self.on_screen.has_overwritten(view))
+        self.assertTrue(self.on_screen.overwritten.waits(view))
         view.run_command("qwen_companion_compare_overwritten")
         left = lambda: [each for each in self.window.views() if each.settings().get("qwen_companion.baseline")]  # noqa: E731
         yield left
@@ -392,7 +394,7 @@ class TestWritten(ChangesCase):
 
     def test_the_status_report_has_the_list(self) -> Steps:
         """A row for each file."""
-        facts = self.on_screen.facts(self.window)
+        facts = self.on_screen.listings.facts(self.window)
         self.assertEqual(facts, ("code.txt: modified, +1 −2, Qwen Code, waits",))
         yield 1
 
@@ -407,9 +409,9 @@ class TestWritten(ChangesCase):
         yield 300
         self.code.run_command("save")
         yield lambda: "mine" in self.path.read_text()
-        yield lambda: self.on_screen.has_overwritten(self.code)
+        yield lambda: self.on_screen.overwritten.waits(self.code)
         self.code.run_command("qwen_companion_compare_overwritten")
         left = lambda: [view for view in self.window.views() if view.settings().get("qwen_companion.baseline")]  # noqa: E731
         yield left
         self.assertEqual(text_of(left()[0]), agents)
-        self.assertFalse(self.on_screen.has_overwritten(self.code))
+        self.assertFalse(self.on_screen.overwritten.waits(self.code))

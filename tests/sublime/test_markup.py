@@ -19,7 +19,7 @@ PLACES = {
     "diff.marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
     "diff.marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
     "changes.view:WrittenView._draw": "",
-    "changes.written:WrittenChanges.overwritten": "",
+    "changes.overwritten:OverwrittenTexts.offer": "",
     "panels:changed_file": "test_the_list_of_what_a_turn_has_changed",
     "comments.views:CommentViews.draw": "test_the_comments_of_a_file",
     "chat.changes:_list": "test_the_list_of_what_a_turn_has_changed",

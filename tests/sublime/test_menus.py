@@ -41,7 +41,7 @@ class TestMenus(TerminalCase):
 
     def test_every_entry_has_a_command_that_is_there(self) -> None:
         plugin = importlib.import_module(f"{(__package__ or '').partition('.')[0]}.plugin")
-        names = {_name(cls) for cls in plugin.__all__ if cls.endswith("Command")}
+        names = {_name(cls) for cls in vars(plugin) if cls.endswith("Command")}
         for menu in MENUS:
             tree: Any = sublime.decode_value(sublime.load_resource(f"Packages/QwenCompanion/{menu}.sublime-menu"))
             found = entries(tree)

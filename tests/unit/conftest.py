@@ -22,7 +22,7 @@ import pytest
 from companion import companion as companion_module
 from companion.companion import Companion
 from companion.ids import ViewId, WindowId
-from companion.server import window as window_module
+from companion.server import context_sender
 from companion.settings import Settings
 from companion.thread import CompanionThread
 
@@ -190,7 +190,7 @@ class Running:
         """A connected CLI that has received its first context."""
         # The first look at a window counts as a change. A CLI that connects before it gets the context twice.
         self.touch(window)
-        until(lambda: self.do(lambda companion: companion._windows[WindowId(window)]._sent))
+        until(lambda: self.do(lambda companion: companion._windows[WindowId(window)].contexts._sent))
         cli = self.cli(window).connect()
         stream = cli.listen()
         stream.take("ide/contextUpdate")
@@ -259,7 +259,7 @@ def ticking(monkeypatch: pytest.MonkeyPatch, start: Callable[..., Running]) -> I
     """A companion that checks every 20 ms for changes that come without an event."""
     monkeypatch.setattr(companion_module, "TICK", 0.02)
     # Every tick postpones the update, so the quiet time must be shorter than a tick.
-    monkeypatch.setattr(window_module, "QUIET", 0.001)
+    monkeypatch.setattr(context_sender, "QUIET", 0.001)
     yield start()
     # Let ticks that have begun finish before the companion stops.
     monkeypatch.setattr(companion_module, "TICK", 60)

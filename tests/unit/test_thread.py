@@ -224,7 +224,7 @@ class TestMissing:
         until(lambda: running.thread._running, 60)
         stream = running.cli().connect().listen()
         assert stream.take("ide/contextUpdate")["workspaceState"]["openFiles"] == []
-        assert running.do(lambda it: it._windows[WindowId(1)].order.at(ViewId(1)))
+        assert running.do(lambda it: it._windows[WindowId(1)].contexts._order.at(ViewId(1)))
 
     def test_of_calls_that_replace_each_other_only_the_last_one_waits(
         self, missing: None, start: Callable[..., Running], monkeypatch: pytest.MonkeyPatch

@@ -1,54 +1,38 @@
-"""The ASGI application of one window: it checks each request and finds the session that the request belongs to.
-
-Every request is checked first, in the order Host, Origin, token. The SDK answers the rest.
-"""
+"""The ASGI application of one window: it finds the session that a request belongs to, and who answers it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import functools
-import json
 import logging
-import re
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ErrorData, JSONRPCError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from pydantic_core import to_json
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from ...clis.families import FAMILIES
 from ...protocol import outcome
 from .. import sessions as sessions_module
-from ..agent_tools import failed
 from ..endpoint import Endpoint
 from ..sessions import CliSessions, InFlight, Session, Stream
 from ..tools import AFTER, TOOLS, Tools
-from . import calls, quick
-from .bodies import MAX_BODY, Bodies
+from . import calls, inside, quick
+from .access import MODEL, Access, not_found, unsupported
+from .bodies import MAX_BODY, Bodies, counted_body
 from .connections import CLOSE, Connection
 from .resumed import DEFAULT_VERSION, ResumedSessions
 
 logger = logging.getLogger(__name__)
 
-HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
-"""The names by which a CLI may reach this machine; the last one is used inside a container."""
-_TOOLS_PATH = re.compile(r"/tools/([\w .()-]{1,40})")
-MODEL = " (MCP)"
-"""Follows the name of a CLI whose model calls the tools."""
-NOT_OFFERED = "The user has not turned on the setting “agents_use_editor” of QwenCompanion in Sublime Text."
-NOT_ELSEWHERE = (
-    "The editor's tools are for CLIs on the editor's own computer: their paths are those of that computer. "
-    "The connection with open files, the selection and diffs works from here."
-)
 ABOUT_TOOLS = b'"tools/'
 TOO_MUCH = "Too many large requests are being read at the same time. Send it once more."
 FAST = True
@@ -72,7 +56,7 @@ class App:
         self._tools = tools
         self._resumed = ResumedSessions(endpoint.sessions, self._open_again)
         self.forget_models(keep=sessions_module.IDLE_AGENTS)
-        self._hosts = frozenset(f"{name}:{endpoint.port}" for name in HOSTS)
+        self._access = Access(endpoint, tools)
         self._bodies = Bodies()
         self._requests = InFlight()
         """The requests that are being answered, without the streams."""
@@ -83,10 +67,10 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
         headers = Headers(scope=scope)
-        caller = self._authenticate(headers)
+        caller = self._access.authenticate(headers)
         if isinstance(caller, Response):
             await caller(scope, receive, send)
-        elif isinstance(named := self._named(caller, scope["path"]), Response):
+        elif isinstance(named := self._access.named(caller, scope["path"]), Response):
             await named(scope, receive, send)
         elif scope["method"] not in METHODS:
             await PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(METHODS)})(scope, receive, send)
@@ -97,20 +81,7 @@ class App:
                     return
                 with contextlib.nullcontext() if scope["method"] == "GET" else self._requests:
                     scope, send = await self._resumed.translate(named, scope, self._last(send))
-                    await self._serve(named, scope, _counted(receive, is_read), send)
-
-    def _named(self, caller: str, path: str) -> str | Response:
-        """Who calls: a CLI's own connection, or its model by the path that `mcp_bridge.mjs` uses."""
-        if path == "/mcp":
-            return caller
-        found = _TOOLS_PATH.fullmatch(path)
-        if found is None or caller in self._endpoint.guests.values():  # those have the tools at their own path
-            return PlainTextResponse("Not Found", 404)
-        if caller in self._endpoint.elsewhere.values():
-            return PlainTextResponse(NOT_ELSEWHERE, 403)
-        if not self._tools.are_for_clis:
-            return PlainTextResponse(NOT_OFFERED, 403)
-        return found[1] + MODEL
+                    await self._serve(named, scope, counted_body(receive, is_read), send)
 
     def answer_at_once(self, headers: Mapping[str, str], body: bytes) -> quick.Answer | quick.Answering | None:
         """The answer to a POST about the tools of a session, or what gives it; None if `__call__` has to."""
@@ -119,7 +90,7 @@ class App:
         if not FAST or session is None or self._sessions.is_left or ABOUT_TOOLS not in body:
             return None
         version = headers.get("mcp-protocol-version", DEFAULT_VERSION)
-        if self._authenticate(headers) != session.cli or version not in HANDSHAKE_PROTOCOL_VERSIONS:
+        if self._access.authenticate(headers) != session.cli or version not in HANDSHAKE_PROTOCOL_VERSIONS:
             return None
         if not calls.is_plain(headers, MAX_BODY) or (call := calls.call_in(body)) is None:
             return None
@@ -205,7 +176,7 @@ class App:
         self._resumed.forget(session.identifier)
         await _answered(session)
         self._endpoint.calls.pop(session.known_as, None)
-        await self._ask(self.manager.handle_request, "DELETE", {"mcp-session-id": session.identifier})
+        await inside.ask(self.manager.handle_request, "DELETE", {"mcp-session-id": session.identifier})
 
     def _last(self, send: Send) -> Send:
         """`send`, which closes the connection after the answer if the next instance has the sessions already."""
@@ -226,10 +197,10 @@ class App:
         identifier = None
         client = {"name": "resumed", "version": "0"}
         initialize = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
-        answer = await self._ask(serve, "POST", {}, {"id": 0, "method": "initialize", "params": initialize})
+        answer = await inside.ask(serve, "POST", {}, {"id": 0, "method": "initialize", "params": initialize})
         identifier = answer["mcp-session-id"]
         headers = {"mcp-session-id": identifier, "mcp-protocol-version": version}
-        await self._ask(serve, "POST", headers, {"method": "notifications/initialized"})
+        await inside.ask(serve, "POST", headers, {"method": "notifications/initialized"})
         if session := self._sessions.find(identifier):
             self._sessions.resumed(session, outward)
             for waiting in self._endpoint.outboxes.pop(outward, []):
@@ -239,54 +210,17 @@ class App:
                     logger.warning("A notification from before the reload can't be sent: %s", type(error).__name__)
         return identifier
 
-    async def _ask(
-        self, serve: ASGIApp, method: str, headers: dict[str, str], message: dict[str, object] | None = None
-    ) -> Headers:
-        """Make a request inside this process; returns the headers of the answer. Raises RuntimeError at an error."""
-        body = json.dumps({"jsonrpc": "2.0"} | message).encode() if message else b""
-        answer = Headers()
-
-        async def receive() -> Message:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def send(answered: Message) -> None:
-            nonlocal answer
-            if answered["type"] == "http.response.start":
-                answer = Headers(raw=answered["headers"])
-                if answered["status"] >= 400:
-                    raise RuntimeError(f"{method} is answered with {answered['status']}")
-
-        sent = headers | {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-        raw = [(name.encode(), value.encode()) for name, value in sent.items()]
-        scope: Scope = {"type": "http", "method": method, "path": "/mcp", "headers": raw, "query_string": b""}
-        await serve(scope, receive, send)
-        return answer
-
-    def _authenticate(self, headers: Mapping[str, str]) -> str | Response:
-        host = headers.get("host", "").lower()
-        if host not in self._hosts:
-            self._endpoint.refusals["host"] = time.time()
-            return PlainTextResponse("Forbidden: unknown Host", 403)
-        if any(origin.lower() != f"http://{host}" for origin in _all(headers, "origin")):
-            return PlainTextResponse("Forbidden: foreign Origin", 403)
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        caller = self._endpoint.caller(token.strip())
-        if scheme.lower() != "bearer" or caller is None:
-            self._endpoint.refusals["token"] = time.time()
-            return PlainTextResponse("Unauthorized", 401, {"www-authenticate": "Bearer"})
-        return caller
-
     async def _serve(self, family: str, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         version = headers.get("mcp-protocol-version")
         identifier = headers.get("mcp-session-id")
         session = self._sessions.find(identifier)
         if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
-            await _unsupported(version)(scope, receive, send)
+            await unsupported(version)(scope, receive, send)
         elif session is None and identifier is None:
             await self._request(family, None, scope, receive, send)
         elif session is None or session.cli != family:
-            await _not_found()(scope, receive, send)
+            await not_found()(scope, receive, send)
         else:
             session.last_message = time.time()
             with session.requests:
@@ -322,7 +256,7 @@ class App:
             if session.is_agent:
                 cancelled = session.calls[call.identifier] = asyncio.Event()
                 try:
-                    result = await _unless_gone(receive, cancelled, answering)
+                    result = await calls.unless_gone(receive, cancelled, answering)
                 finally:
                     session.calls.pop(call.identifier, None)
             else:
@@ -419,13 +353,6 @@ class App:
             self._sessions.stream_closed(session, stream)
 
 
-def _all(headers: Mapping[str, str], name: str) -> Sequence[str]:
-    """Every value of a header, which a request may have more than once."""
-    if isinstance(headers, Headers):
-        return headers.getlist(name)
-    return [headers[name]] if name in headers else []
-
-
 async def _answered(session: Session) -> None:
     """Wait until the SDK has answered the session's requests: it fails when the session ends in the middle of one."""
     with contextlib.suppress(TimeoutError):
@@ -438,63 +365,6 @@ def _json_of_clis(*, has_tools: bool) -> bytes:
     return to_json({"tools": TOOLS if has_tools else []})
 
 
-async def _unless_gone(
-    receive: Receive, cancelled: asyncio.Event, answering: Coroutine[Any, Any, dict[str, Any]]
-) -> dict[str, Any] | None:
-    """An answer that may take as long as the person needs; None if the client doesn't wait for it any more.
-
-    A client that has cancelled it ignores what it gets, but it gets something.
-    """
-    answer, gone = asyncio.create_task(answering), asyncio.create_task(_gone(receive))
-    over = asyncio.create_task(cancelled.wait())
-    try:
-        await asyncio.wait((answer, gone, over), return_when=asyncio.FIRST_COMPLETED)
-        if answer.done():
-            return answer.result()
-        return failed("The call was cancelled.") if over.done() else None
-    finally:
-        for task in (answer, gone, over):
-            task.cancel()
-        await asyncio.wait((answer, gone, over))
-
-
-def _counted(receive: Receive, is_read: Callable[[int], None]) -> Receive:
-    """Receive as before, and say how long the body was once it is here."""
-    length = 0
-
-    async def counted() -> Message:
-        nonlocal length
-        message = await receive()
-        if message["type"] == "http.request":
-            length += len(message.get("body", b""))
-            if not message.get("more_body"):
-                is_read(length)
-        return message
-
-    return counted
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
 def _without_event_id(scope: Scope) -> Scope:
     """We store no events to send again, and the SDK fails if a client asks for them."""
     return dict(scope, headers=[(name, value) for name, value in scope["headers"] if name != b"last-event-id"])
-
-
-def _unsupported(version: str) -> Response:
-    """Newer revisions have no sessions and so no stream for our notifications; clients fall back to the handshake."""
-    data = {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": version}
-    return _error(400, UNSUPPORTED_PROTOCOL_VERSION, f"Unsupported protocol version: {version}", data)
-
-
-def _not_found() -> Response:
-    return _error(404, INVALID_REQUEST, "Session not found")
-
-
-def _error(status: int, code: int, message: str, data: object = None) -> Response:
-    error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=message, data=data))
-    body = error.model_dump_json(by_alias=True, exclude_none=True)
-    return Response(body, status, media_type="application/json")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 
+from starlette.types import Message, Receive
+
 MAX_BODY = 64 * 1024 * 1024
 """Bytes. openDiff carries a whole file."""
 SMALL = 1024 * 1024
@@ -49,3 +51,19 @@ class Bodies:
             yield is_read
         finally:
             self._announced -= kept
+
+
+def counted_body(receive: Receive, is_read: Callable[[int], None]) -> Receive:
+    """Receive as before, and say how long the body was once it is here."""
+    length = 0
+
+    async def counted() -> Message:
+        nonlocal length
+        message = await receive()
+        if message["type"] == "http.request":
+            length += len(message.get("body", b""))
+            if not message.get("more_body"):
+                is_read(length)
+        return message
+
+    return counted

@@ -6,7 +6,8 @@ that an answer takes (docs/performance.md). It still does everything else: the h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ import pydantic_core
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Send
 
+from ..agent_tools import failed
 from ..tools import NAMES
 from .quick import Answer
 
@@ -111,3 +113,28 @@ async def answer(send: Send, session: str, identifier: int | str, result: bytes)
     headers, body = result_of(session, identifier, result)
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def unless_gone(
+    receive: Receive, cancelled: asyncio.Event, answering: Coroutine[Any, Any, dict[str, Any]]
+) -> dict[str, Any] | None:
+    """An answer that may take as long as the person needs; None if the client doesn't wait for it any more.
+
+    A client that has cancelled it ignores what it gets, but it gets something.
+    """
+    answer, gone = asyncio.create_task(answering), asyncio.create_task(_gone(receive))
+    over = asyncio.create_task(cancelled.wait())
+    try:
+        await asyncio.wait((answer, gone, over), return_when=asyncio.FIRST_COMPLETED)
+        if answer.done():
+            return answer.result()
+        return failed("The call was cancelled.") if over.done() else None
+    finally:
+        for task in (answer, gone, over):
+            task.cancel()
+        await asyncio.wait((answer, gone, over))
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

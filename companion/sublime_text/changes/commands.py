@@ -32,7 +32,7 @@ class QwenCompanionReviewChangesCommand(sublime_plugin.WindowCommand):
 def _waits(window: sublime.Window) -> bool:
     """Whether written changes of a window wait for a review."""
     adapter = package.adapter()
-    return adapter is not None and bool(adapter.written.listing(window).rows)
+    return adapter is not None and bool(adapter.written.listings.of(window).rows)
 
 
 class _ChangeCommand(sublime_plugin.TextCommand):
@@ -88,9 +88,10 @@ class _FileCommand(sublime_plugin.WindowCommand):
     def _row(self, path: str) -> ChangeRow | None:
         if not (adapter := package.adapter()):
             return None
+        if path:
+            return adapter.written.listings.row_of(self.window, path)
         view = adapter.focus.last(self.window)
-        row = adapter.diffs.lists.written_at_caret(view) if view and not path else None
-        return row or adapter.written.row_of(self.window, path, view)
+        return (adapter.diffs.lists.written_at_caret(view) or adapter.written.listings.row_in(view)) if view else None
 
 
 class QwenCompanionKeepFileCommand(_FileCommand):
@@ -152,7 +153,7 @@ class QwenCompanionCompareOverwrittenCommand(sublime_plugin.TextCommand):
     def is_enabled(self) -> bool:
         """Whether there is something to compare."""
         adapter = package.adapter()
-        return adapter is not None and adapter.written.has_overwritten(self.view)
+        return adapter is not None and adapter.written.overwritten.waits(self.view)
 
     def is_visible(self) -> bool:
         """Not in the palette otherwise."""
@@ -161,7 +162,7 @@ class QwenCompanionCompareOverwrittenCommand(sublime_plugin.TextCommand):
     def run(self, edit: sublime.Edit) -> None:
         """Once."""
         if adapter := package.adapter():
-            adapter.written.compare_overwritten(self.view)
+            adapter.written.overwritten.compare(self.view)
 
 
 class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
@@ -174,7 +175,7 @@ class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
         if not self.window.folders():
             say(self.window, "Open a folder first: what is reviewed is in the folders of the window.")
             return
-        files = len(adapter.written.listing(self.window).rows)
+        files = len(adapter.written.listings.of(self.window).rows)
         question = f"{files} file{'s' * (files != 1)} wait{'s' * (files == 1)} for a review. Begin a new round anyway?"
         if not files or sublime.ok_cancel_dialog(question, "Begin a New Round"):
             number = WindowId(self.window.id())

@@ -22,16 +22,11 @@ Lines = tuple[int, int, int, int]
 
 
 class Sides:
-    """Two views beside each other. `changes` are the differences between them, from the top.
-
-    `is_baseline` says that the left one follows the baseline.
-    """
+    """Two views of a window beside each other. `changes` are the differences between them, from the top."""
 
     def __init__(
-        self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool
+        self, window: sublime.Window, view: sublime.View, text: str, title: str, changes: Sequence[Lines]
     ) -> None:
-        self.is_baseline = is_baseline
-        window = view.window() or sublime.active_window()
         self.view = view
         self._window = window
         self._changes = changes
@@ -95,6 +90,62 @@ class Sides:
         row = here.rowcol(here.layout_to_text((0, y)))[0]
         top = here.text_to_layout(here.text_point(row, 0))[1]
         return there.text_to_layout(there.text_point(_row_across(self._changes, side, row), 0))[1] + y - top
+
+
+class SidesByWindow:
+    """What is shown side by side, once in each window. Used on the UI thread only."""
+
+    def __init__(self) -> None:
+        self._shown: dict[int, Sides] = {}
+        self._baselines: set[int] = set()
+        """The windows in which the left view follows the baseline."""
+
+    def show(
+        self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool
+    ) -> sublime.View | None:
+        """Show a text beside a view. Returns the view on the right; None if the view is in no window."""
+        if (window := view.window()) is None:
+            return None
+        self._close(window.id())
+        shown = self._shown[window.id()] = Sides(window, view, text, title, changes)
+        if is_baseline:
+            self._baselines.add(window.id())
+        return shown.right
+
+    def has(self, view: sublime.View) -> bool:
+        """Whether a view is shown, or was cloned for that."""
+        return any(sides.has(view) for sides in self._shown.values())
+
+    def with_baseline(self, view: sublime.View) -> Sides | None:
+        """What has a view on the right and its baseline on the left."""
+        return next((self._shown[number] for number in self._baselines if self._shown[number].right == view), None)
+
+    def close_with(self, view: sublime.View) -> bool:
+        """Show a view, or what it is a clone of, alone again. Returns whether it wasn't."""
+        return any(self._close(number) for number, sides in list(self._shown.items()) if sides.has(view))
+
+    def closed(self, view: sublime.View) -> None:
+        """A view was closed."""
+        for number, sides in list(self._shown.items()):
+            if view in (sides.left, sides.right):
+                self._close(number)
+
+    def forget(self, window: sublime.Window) -> None:
+        """A window closes."""
+        self._shown.pop(window.id(), None)
+        self._baselines.discard(window.id())
+
+    def close_all(self) -> None:
+        """The package is unloaded."""
+        for number in list(self._shown):
+            self._close(number)
+
+    def _close(self, number: int) -> bool:
+        self._baselines.discard(number)
+        sides = self._shown.pop(number, None)
+        if sides:
+            sides.close()
+        return sides is not None
 
 
 def _row_across(changes: Sequence[Lines], side: int, row: int) -> int:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import sublime
 
@@ -15,12 +14,13 @@ from ...changes.rows import ChangeRow
 from ...chats.transcript.plain import flat
 from ...ids import WindowId
 from ..calls import AskLater
-from ..diff.listing import WrittenRows
 from ..notices import NOTICES
-from ..style import COLOURS
-from ..windows import Focus, is_code, is_in_front, real_path, views_of_file
+from ..windows import Focus, is_code, is_in_front
+from .listings import WrittenListings, counted
 from .onward import Decision, Onward, behind
-from .sides import Lines, Sides
+from .overwritten import OverwrittenTexts
+from .reference import ReferenceDocuments
+from .sides import Lines, SidesByWindow
 from .view import WrittenView
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ...companion import Companion
 
 NOTHING = "Nothing waits for a review."
-NOTHING_ELSE = "Nothing else that was written waits."
+NOTHING_ELSE = "Nothing else that was written waits"
 UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
 STALE = "This file is being compared again. Try again in a moment."
 
@@ -37,23 +37,6 @@ UNSEEN = frozenset({"deleted", "excluded", "link", "repository"})
 
 IDLE = 5.0
 """Seconds without an edit after which a change may be opened by itself."""
-IN_STATUS = 50
-"""Files in the status report."""
-MERGE_AFTER = 400
-"""Milliseconds after an edit until the gutter leaves it out."""
-_OFFER = (
-    f'<body id="qwen-companion-overwritten"><style>{COLOURS} body {{ margin: 0; }}</style>'
-    'Your save has overwritten what an agent had written. <a href="compare">Compare</a></body>'
-)
-
-
-class _Offer(NamedTuple):
-    """What a save has overwritten."""
-
-    phantoms: Sequence[sublime.PhantomSet]
-    """In each view of the file."""
-    text: str
-    who: str
 
 
 class WrittenChanges:
@@ -78,7 +61,7 @@ class WrittenChanges:
         self._opens_first = opens_first
         self._typed_at = -IDLE
         """When a tab with code was edited last, by the monotonic clock."""
-        self._listings: dict[int, Listing] = {}
+        self.listings = WrittenListings()
         self._views: dict[int, WrittenView] = {}
         self._asked: dict[int, str] = {}
         """The state of the file for which a view's changes were asked."""
@@ -86,115 +69,72 @@ class WrittenChanges:
         """The files whose first change, or last for -1, the caret goes to as soon as it is known."""
         self._onward: dict[int, Onward] = {}
         """What was decided by a key in a view, after which the next change comes."""
-        self._offers: dict[str, _Offer] = {}
-        """The offers to compare what a save has overwritten, by the file's real path."""
-        self._merging: set[int] = set()
-        """The views whose unsaved edits are about to be merged into their reference documents."""
-        self._sides: dict[int, Sides] = {}
-        """What is shown side by side, by window."""
-        self.viewed: set[tuple[str, str]] = set()
-        """The files that had the focus, with what was on the disk then."""
+        self._references = ReferenceDocuments(ask, self._views.get)
+        self._sides = SidesByWindow()
+        self.overwritten = OverwrittenTexts(ask, self._show_beside)
 
     def show(self, window: sublime.Window, listing: Listing) -> None:
         """What waits in a window has changed."""
-        self._listings[window.id()] = listing
+        self.listings.set(window, listing)
         for view in window.views():
             self._refresh(view)
         self._changed(window)
 
-    def listing(self, window: sublime.Window | None) -> Listing:
-        """What waits in a window."""
-        return self._listings.get(window.id(), Listing()) if window else Listing()
-
-    def rows(self, window: sublime.Window) -> WrittenRows:
-        """The files of a window with their states, for the list."""
-        listing = self.listing(window)
-        return WrittenRows([(row, self._state(row)) for row in listing.rows], listing.done)
-
-    def _state(self, row: ChangeRow) -> str:
-        if (row.full_path, row.after) in self.viewed:
-            return "viewed"
-        return "new" if row.is_new else "waits"
-
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
-        if not self._listings:
+        if self.listings.is_empty:
             return
         self._refresh(view)
-        if (row := self._row(view)) and (row.full_path, row.after) not in self.viewed:
-            self.viewed.add((row.full_path, row.after))
+        if (row := self.listings.row_in(view)) and self.listings.is_first_view(row):
             self._changed(window)
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, loaded again or saved."""
-        if self._listings:
+        if not self.listings.is_empty:
             self._asked.pop(view.id(), None)
             self._refresh(view)
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
-        for number, sides in list(self._sides.items()):
-            if view in (sides.left, sides.right):
-                self._close_sides(number)
+        self._sides.closed(view)
         self._views.pop(view.id(), None)
         self._asked.pop(view.id(), None)
         self._onward.pop(view.id(), None)
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window closes."""
-        self._listings.pop(window.id(), None)
-        self._sides.pop(window.id(), None)
+        self.listings.forget(window)
+        self._sides.forget(window)
 
     def close_all(self) -> None:
         """The package is unloaded."""
-        for number in list(self._sides):
-            self._close_sides(number)
+        self._sides.close_all()
         for marked in self._views.values():
             marked.clear()
-        for path in list(self._offers):
-            self._end_offer(path)
         self._views.clear()
-        self._listings.clear()
+        self.overwritten.close_all()
 
     def can_toggle(self, view: sublime.View) -> bool:
         """Whether a view can be shown beside its baseline, or is."""
-        return view.id() in self._views or any(sides.has(view) for sides in self._sides.values())
+        return view.id() in self._views or self._sides.has(view)
 
     def toggle_layout(self, view: sublime.View) -> None:
         """Show a file beside its baseline, or alone again."""
-        for number, sides in list(self._sides.items()):
-            if sides.has(view):
-                self._close_sides(number)
-                return
+        if self._sides.close_with(view):
+            return
         if marked := self._views.get(view.id()):
             at = time.strftime("%H:%M", time.localtime())
             title = f"{os.path.basename(marked.changes.path)} (before, {at})"
-            self._show_sides(view, marked.changes.baseline, title, _lines_of(marked.changes), is_baseline=True)
+            self._show_beside(view, marked.changes.baseline, title, _lines_of(marked.changes), is_baseline=True)
 
-    def _show_sides(
-        self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool
+    def _show_beside(
+        self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool = False
     ) -> None:
-        window = view.window()
-        if window is None:
-            return
-        if window.id() in self._sides:
-            self._close_sides(window.id())
-        self._sides[window.id()] = Sides(view, text, title, changes, is_baseline=is_baseline)
-        self._refresh(self._sides[window.id()].right)
-
-    def _close_sides(self, number: int) -> None:
-        if sides := self._sides.pop(number, None):
-            sides.close()
-
-    def _row(self, view: sublime.View) -> ChangeRow | None:
-        name = view.file_name()
-        rows = self.listing(view.window()).rows
-        if not name or not rows or not is_code(view):
-            return None
-        return _row_at(rows, name)
+        if right := self._sides.show(view, text, title, changes, is_baseline=is_baseline):
+            self._refresh(right)
 
     def _refresh(self, view: sublime.View) -> None:
-        row, window = self._row(view), view.window()
+        row, window = self.listings.row_in(view), view.window()
         if row is None or window is None:
             if marked := self._views.pop(view.id(), None):
                 self._clear(marked)
@@ -211,7 +151,7 @@ class WrittenChanges:
         self._ask(window, lambda companion: companion.changes.file(row.root, row.path), answer)
 
     def _mark(self, view: sublime.View, row: ChangeRow, changes: FileChanges | None) -> None:
-        if not view.is_valid() or self._row(view) is None:
+        if not view.is_valid() or self.listings.row_in(view) is None:
             return
         marked = self._views.get(view.id())
         if changes is None:
@@ -228,9 +168,8 @@ class WrittenChanges:
         else:
             number = view.id()
             marked = self._views[number] = WrittenView(view, row, changes, lambda *act: self._clicked(number, *act))
-        for sides in self._sides.values():
-            if sides.right == view and sides.is_baseline:
-                sides.show(changes.baseline, _lines_of(changes))
+        if sides := self._sides.with_baseline(view):
+            sides.show(changes.baseline, _lines_of(changes))
         self._arrive(marked, changes)
 
     def _unmark(self, view: sublime.View, row: ChangeRow) -> None:
@@ -257,63 +196,25 @@ class WrittenChanges:
 
     def edited(self, view: sublime.View) -> None:
         """A view was edited: the person's unsaved edits are no changes of an agent."""
-        number = view.id()
         if is_code(view):
             self._typed_at = time.monotonic()
-        if number not in self._views or number in self._merging:
-            return
-        self._merging.add(number)
-
-        def merge() -> None:
-            self._merging.discard(number)
-            if (marked := self._views.get(number)) and view.is_valid() and (window := view.window()):
-                changes, mine = marked.changes, _text(view)
-
-                def answer(text: str | None) -> None:
-                    if self._views.get(number) is marked and marked.changes is changes:
-                        marked.refer_to(changes.baseline if text is None else text)
-
-                self._ask(
-                    window, lambda companion: companion.changes.merged(changes.baseline, changes.text, mine), answer
-                )
-
-        sublime.set_timeout(merge, MERGE_AFTER)
+        if view.id() in self._views:
+            self._references.edited(view)
 
     def _clear(self, marked: WrittenView) -> None:
         """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
         marked.clear()
-        for number, sides in list(self._sides.items()):
-            if sides.right == marked.view and sides.is_baseline:
-                self._close_sides(number)
-        if not marked.view.is_valid():
-            return
-        view, row = marked.view, marked.row
-        window, target = view.window(), view.settings().get("git_diff_target", "index")
-        # `reset_reference_document` doesn't bring git's own text back (sublimehq/sublime_text#2689).
-        if window is None or view.settings().get("mini_diff") != "auto":
-            return
-
-        def answer(text: str | None) -> None:
-            if text is not None and view.is_valid() and view.id() not in self._views:
-                view.set_reference_document(text)
-
-        is_index = target != "head"
-        self._ask(window, lambda companion: companion.changes.committed(row.root, row.path, in_index=is_index), answer)
+        if sides := self._sides.with_baseline(marked.view):
+            self._sides.close_with(sides.right)
+        self._references.restore(marked)
 
     def _clicked(self, number: int, what: str, key: str) -> None:
         marked = self._views.get(number)
         match what:
-            case "compare":
-                self.compare_overwritten(sublime.View(number))
             case "keep" | "undo" if marked:
                 self._decide(marked, what, [(key, None)], lambda: None)
             case _:
                 pass
-
-    def agent_of(self, view: sublime.View) -> str:
-        """Who has written the changes that wait in a view's file; empty if nobody has, or several."""
-        row = self._row(view)
-        return row.agents[0] if row and len(row.agents) == 1 else ""
 
     def has_change_at_caret(self, view: sublime.View) -> bool:
         """Whether a caret is in a change."""
@@ -338,16 +239,17 @@ class WrittenChanges:
         """What a key has begun is over: the next change of the file comes, else the next file."""
         onward.is_over = True
         view = onward.view
-        if view.is_valid() and self._row(view):
+        if view.is_valid() and self.listings.row_in(view):
             self._asked.pop(view.id(), None)
             self._refresh(view)
             return
         self._onward.pop(view.id(), None)
-        listing = self.listing(window)
-        done = next((row for row, _ in reversed(listing.done) if row.full_path == real_path(onward.path)), None)
+        listing = self.listings.of(window)
+        done = self.listings.done_of(window, onward.path)
         if done is None or not window.is_valid():
             return
-        said = f"{done.path} is reviewed. {_counted(listing)}"
+        rest = f"{counted(listing)} still wait{'s' * (listing.changes == 1)} (F8)" if listing.rows else NOTHING_ELSE
+        said = f"{done.path} is reviewed. {rest}."
         if listing.rows and is_in_front(window) and onward.stays(self._focus.last(window)):
             self._open_at(window, listing.rows, behind(listing.rows, done), 1, said)
         else:
@@ -365,20 +267,13 @@ class WrittenChanges:
             _say(marked.view, STALE)
             return False
         number, row = WindowId(window.id()), marked.row
-        if what == "keep":
-            self._ask(window, lambda companion: companion.decisions.keep_changes(number, row, found), lambda _: done())
-        else:
-            self._ask(window, lambda companion: companion.decisions.undo_changes(number, row, found), lambda _: done())
-        return True
 
-    def row_of(self, window: sublime.Window, path: str = "", view: sublime.View | None = None) -> ChangeRow | None:
-        """The row of a file, or of the file in a view."""
-        if path:
-            rows = self.listing(window).rows
-            known = next((row for row in rows if path in {row.full_path, row.path}), None)
-            known = known or (_row_at(rows, path) if os.path.isabs(path) else None)
-            return known or next((row for row in rows if path in _old_paths(row)), None)
-        return self._row(view) if view else None
+        def decide(companion: Companion) -> Coroutine[Any, Any, None]:
+            decisions = companion.decisions
+            return (decisions.keep_changes if what == "keep" else decisions.undo_changes)(number, row, found)
+
+        self._ask(window, decide, lambda _: done())
+        return True
 
     def decide_file(self, window: sublime.Window, row: ChangeRow, what: Decision) -> None:
         """Keep or undo a file."""
@@ -390,27 +285,25 @@ class WrittenChanges:
 
     def decide_all(self, window: sublime.Window, what: Decision) -> None:
         """Keep or undo everything; *undo* asks first."""
-        listing, number = self.listing(window), WindowId(window.id())
+        listing, number = self.listings.of(window), WindowId(window.id())
         if not listing.rows:
             window.status_message(f"QwenCompanion: {NOTHING}")
             return
         if what == "keep":
             self._tell(lambda companion: companion.decisions.keep_all(number))
             return
-        files, changes = len(listing.rows), listing.changes
-        counted = f"{changes} change{'s' * (changes != 1)} in {files} file{'s' * (files != 1)}"
-        names = "\n".join(flat(row.path, 200) for row in listing.rows[:20]) + ("\n…" if files > 20 else "")
-        question = f"Undo {counted}? Redo Change brings them back.\n\n{names}"
+        names = "\n".join(flat(row.path, 200) for row in listing.rows[:20]) + "\n…" * (len(listing.rows) > 20)
+        question = f"Undo {counted(listing)}? Redo Change brings them back.\n\n{names}"
         if sublime.ok_cancel_dialog(question, "Undo All"):
             self._tell(lambda companion: companion.decisions.undo_all(number))
 
     def go(self, window: sublime.Window, view: sublime.View | None, step: Literal[1, -1] = 1) -> None:
         """Go to the next change from a view: in its file, then in the next file."""
-        rows = self.listing(window).rows
+        rows = self.listings.of(window).rows
         if not rows:
             window.status_message(f"QwenCompanion: {NOTHING}")
             return
-        row = self._row(view) if view else None
+        row = self.listings.row_in(view) if view else None
         marked = self._views.get(view.id()) if view and row else None
         if marked and marked.go(step, wraps=len(rows) == 1):
             self._focus.give(window, marked.view)
@@ -420,9 +313,8 @@ class WrittenChanges:
 
     def _place(self, window: sublime.Window, view: sublime.View | None) -> int:
         """Where in the list a view's file was if it was reviewed, else 0."""
-        listing, name = self.listing(window), real_path((view.file_name() if view else "") or "")
-        done = next((row for row, _ in reversed(listing.done) if row.full_path == name), None)
-        return behind(listing.rows, done) if done else 0
+        done = self.listings.done_of(window, (view.file_name() if view else "") or "")
+        return behind(self.listings.of(window).rows, done) if done else 0
 
     def _open_at(
         self, window: sublime.Window, rows: Sequence[ChangeRow], at: int, step: Literal[1, -1], said: str = ""
@@ -437,8 +329,8 @@ class WrittenChanges:
 
     def is_last(self, view: sublime.View, step: Literal[1, -1]) -> bool:
         """Whether no change of the window follows the caret of a view."""
-        rows = [each for each in self.listing(view.window()).rows if each.kind not in UNSEEN]
-        row, marked = self._row(view), self._views.get(view.id())
+        rows = [each for each in self.listings.of(view.window()).rows if each.kind not in UNSEEN]
+        row, marked = self.listings.row_in(view), self._views.get(view.id())
         if row is None or not rows or row != rows[-1 if step > 0 else 0]:
             return False
         carets = [region.b for region in view.sel()][:1]
@@ -462,44 +354,6 @@ class WrittenChanges:
         self._asked.pop(opened.id(), None)
         self._refresh(opened)
 
-    def overwritten(self, window: sublime.Window, path: str, agents: Sequence[str], text: str) -> None:
-        """A save has overwritten what an agent had written: offer once to compare them, in each view of the file."""
-        real, who = real_path(path), ", ".join(agents)
-        self._end_offer(real)
-        views = [view for view in views_of_file(path) if is_code(view)]
-        phantoms = [sublime.PhantomSet(view, "qwen_companion.overwritten") for view in views]
-        for view, shown in zip(views, phantoms, strict=True):
-            act = partial(self._clicked, view.id(), key="")
-            shown.update([sublime.Phantom(sublime.Region(0), _OFFER, sublime.PhantomLayout.BLOCK, act)])
-        self._offers[real] = _Offer(phantoms, text, who)
-        for each in {found.id(): found for view in views if (found := view.window())}.values() or (window,):
-            NOTICES.add(f"Your save of {os.path.basename(path)} has overwritten what {who} had written. Compare", each)
-
-    def _end_offer(self, path: str) -> _Offer | None:
-        offer = self._offers.pop(path, None)
-        for phantoms in offer.phantoms if offer else ():
-            if phantoms.view.is_valid():
-                phantoms.update([])
-        return offer
-
-    def has_overwritten(self, view: sublime.View) -> bool:
-        """Whether a save of this file has overwritten something that was not compared yet."""
-        return bool(self._offers) and real_path(view.file_name() or "") in self._offers
-
-    def compare_overwritten(self, view: sublime.View) -> None:
-        """Show what a save has overwritten beside the file."""
-        window = view.window()
-        offer = self._end_offer(real_path(view.file_name() or "")) if window else None
-        if offer is None or window is None:
-            return
-        title = f"{os.path.basename(view.file_name() or '')} ({offer.who}, overwritten)"
-        theirs, mine = offer.text, _text(view)
-
-        def answer(changes: Sequence[Lines]) -> None:
-            self._show_sides(view, theirs, title, changes, is_baseline=False)
-
-        self._ask(window, lambda companion: companion.changes.compared(theirs, mine), answer)
-
     def turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
         """A turn has changed some files: say so once."""
         NOTICES.add(f"{agent}: {files} file{'s' * (files != 1)} changed. Review (F8)", window)
@@ -508,25 +362,6 @@ class WrittenChanges:
         if is_idle and is_in_front(window) and self._opens_first():
             self.go(window, None)
 
-    def facts(self, window: sublime.Window) -> tuple[str, ...]:
-        """What waits in a window, a line for each file, for the status report."""
-        rows = self.listing(window).rows
-        lines = [
-            f"{row.path}: {row.kind}, +{row.inserted} −{row.deleted}, "
-            f"{', '.join(row.agents) or 'changed outside'}, {self._state(row)}"
-            for row in rows[:IN_STATUS]
-        ]
-        return (*lines, *([f"and {len(rows) - IN_STATUS} more"] if len(rows) > IN_STATUS else []))
-
-
-def _counted(listing: Listing) -> str:
-    """How much still waits, as a sentence."""
-    if not listing.rows:
-        return NOTHING_ELSE
-    files, changes = len(listing.rows), listing.changes
-    waits = "wait" if changes != 1 else "waits"
-    return f"{changes} change{'s' * (changes != 1)} in {files} file{'s' * (files != 1)} still {waits} (F8)."
-
 
 def _lines_of(changes: FileChanges) -> list[Lines]:
     return [each[:4] for each in changes.changes]
@@ -534,18 +369,6 @@ def _lines_of(changes: FileChanges) -> list[Lines]:
 
 def _text(view: sublime.View) -> str:
     return view.substr(sublime.Region(0, view.size()))
-
-
-def _row_at(rows: Sequence[ChangeRow], name: str) -> ChangeRow | None:
-    """The row of a file by its absolute path; a link has its own, else it is its target."""
-    by_path = {row.full_path: row for row in rows}
-    own = os.path.join(real_path(os.path.dirname(name)), os.path.basename(name))
-    return by_path.get(own) or by_path.get(real_path(name))
-
-
-def _old_paths(row: ChangeRow) -> tuple[str, ...]:
-    old = row.renamed_from
-    return (old, os.path.join(row.root, *old.split("/"))) if old else ()
 
 
 def _say_unseen(window: sublime.Window, row: ChangeRow) -> None:

@@ -24,7 +24,9 @@ class ProbeResult(NamedTuple):
     """What it saw, for the report."""
 
 
-Probe = Callable[["Bench"], Generator[Wait, None, ProbeResult]]
+Steps = Generator[Wait, None, ProbeResult]
+"""What a probe does, up to what it has found."""
+Probe = Callable[["Bench"], Steps]
 
 
 class Bench:

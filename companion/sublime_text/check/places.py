@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TYPE_CHECKING
-
 import sublime
 
-from .bench import Bench, Probe, ProbeResult, Wait
+from ..windows import SINGLE, SPLIT
+from .bench import Bench, ProbeResult, Steps
 
-if TYPE_CHECKING:
-    from sublime_types import WindowLayout
-
-Steps = Generator[Wait, None, ProbeResult]
 PANEL = "qwen_companion_check"
-SINGLE: WindowLayout = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
-SPLIT: WindowLayout = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
 SETTLING = 50
 """Milliseconds after which an event that has not come is not coming."""
 
@@ -50,26 +42,6 @@ def active_panel(bench: Bench) -> Steps:
     yield SETTLING
     hidden = bench.window.active_panel()
     return ProbeResult((shown, hidden) == (f"output.{PANEL}", None), f"shown: {shown!r}, hidden: {hidden!r}")
-
-
-def focus_stays_in_window(bench: Bench) -> Steps:
-    first, second = bench.view("first"), bench.view("second")
-    bench.front.bring_to_front()
-    yield lambda: sublime.active_window() == bench.front
-    if sublime.active_window() != bench.front:
-        return ProbeResult(False, "the window of the person could not be brought to the front")
-    bench.window.focus_view(first)
-    yield 2 * SETTLING
-    raised = sublime.active_window() == bench.window
-    if sheets := bench.sheets(second):
-        bench.front.bring_to_front()
-        yield lambda: sublime.active_window() == bench.front
-        bench.window.focus_sheet(sheets[0])
-        yield 2 * SETTLING
-        raised = raised or sublime.active_window() == bench.window
-    bench.window.bring_to_front()
-    yield lambda: sublime.active_window() == bench.window
-    return ProbeResult(not raised, "the window came to the front" if raised else "")
 
 
 def focus_keeps_selection(bench: Bench) -> Steps:
@@ -167,6 +139,26 @@ def companion_answers(bench: Bench) -> Steps:
     return ProbeResult(bench.libraries is True, "" if bench.libraries else "it did not answer in time")
 
 
+def focus_stays_in_window(bench: Bench) -> Steps:
+    first, second = bench.view("first"), bench.view("second")
+    bench.front.bring_to_front()
+    yield lambda: sublime.active_window() == bench.front
+    if sublime.active_window() != bench.front:
+        return ProbeResult(False, "the window of the person could not be brought to the front")
+    bench.window.focus_view(first)
+    yield 2 * SETTLING
+    raised = sublime.active_window() == bench.window
+    if sheets := bench.sheets(second):
+        bench.front.bring_to_front()
+        yield lambda: sublime.active_window() == bench.front
+        bench.window.focus_sheet(sheets[0])
+        yield 2 * SETTLING
+        raised = raised or sublime.active_window() == bench.window
+    bench.window.bring_to_front()
+    yield lambda: sublime.active_window() == bench.window
+    return ProbeResult(not raised, "the window came to the front" if raised else "")
+
+
 def _panel(bench: Bench) -> sublime.View:
     panel = bench.window.create_output_panel(PANEL)
     bench.window.run_command("show_panel", {"panel": f"output.{PANEL}"})
@@ -175,20 +167,3 @@ def _panel(bench: Bench) -> sublime.View:
 
 def _names(events: set[str]) -> str:
     return ", ".join(sorted(events)) or "no event"
-
-
-PROBES: tuple[Probe, ...] = (
-    panel_has_sheet_id_0,
-    panel_gets_focus,
-    active_panel,
-    focus_keeps_selection,
-    select_keeps_groups,
-    select_leaves_other_groups,
-    first_tab,
-    close_closes_one,
-    activated_before_loaded,
-    save_is_announced,
-    project_data_at_once,
-    companion_answers,
-    focus_stays_in_window,
-)

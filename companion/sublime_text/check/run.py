@@ -5,16 +5,20 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import sublime
 
+from ..assumptions import ASSUMPTIONS
 from . import places, screen, system, texts
-from .bench import PATIENCE, Bench, Probe, ProbeResult, Wait
+from .bench import PATIENCE, Bench, Probe, ProbeResult, Steps, Wait
 from .scratch import ScratchWindow, close
 
-PROBES: tuple[Probe, ...] = (*texts.PROBES, *screen.PROBES, *places.PROBES, *system.PROBES)
+PROBES: tuple[Probe, ...] = tuple(
+    probe for module in (texts, screen, places, system) for name, probe in vars(module).items() if name in ASSUMPTIONS
+)
+"""Each has the name of its assumption."""
 STEP = 10
 """Milliseconds between two looks at a condition."""
 WINDOW_LIMIT = 2.0
@@ -93,7 +97,7 @@ class EditorCheck:
         self._outcome.failures.update({probe.__name__: why for probe in self._left})
         self._end()
 
-    def _step(self, name: str, steps: Generator[Wait, None, ProbeResult]) -> None:
+    def _step(self, name: str, steps: Steps) -> None:
         try:
             wait = next(steps)
         except StopIteration as end:
@@ -105,7 +109,7 @@ class EditorCheck:
         else:
             self._wait(name, steps, wait, time.monotonic())
 
-    def _wait(self, name: str, steps: Generator[Wait, None, ProbeResult], wait: Wait, since: float) -> None:
+    def _wait(self, name: str, steps: Steps, wait: Wait, since: float) -> None:
         if isinstance(wait, int):
             sublime.set_timeout(lambda: self._step(name, steps), wait)
             return

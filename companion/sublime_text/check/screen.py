@@ -8,9 +8,8 @@ from typing import Any
 import sublime
 
 from ..diff.marks import filler
-from .bench import Bench, Probe, ProbeResult, Wait
+from .bench import Bench, ProbeResult, Steps, Wait
 
-Steps = Generator[Wait, None, ProbeResult]
 LINES = 3
 """Lines that the measured filler stands for."""
 TOLERANCE = 1.0
@@ -122,16 +121,3 @@ def detect_indentation(bench: Bench) -> Steps:
     yield lambda: not view.settings().get("translate_tabs_to_spaces")
     found = view.settings().get("translate_tabs_to_spaces")
     return ProbeResult(not found, f"translate_tabs_to_spaces is {found} for a text indented with tabs")
-
-
-PROBES: tuple[Probe, ...] = (
-    filler_height,
-    viewport_at_once,
-    inline_diff_shown,
-    reference_compared,
-    reference_over_reload,
-    reference_reset,
-    diff_colours,
-    chat_syntax,
-    detect_indentation,
-)

@@ -18,9 +18,8 @@ from ...platforms.files import replace_file
 from ...platforms.spelling import own_spelling
 from ...server.listener import listen
 from ..notify import command
-from .bench import PATIENCE, Bench, Probe, ProbeResult, Wait
+from .bench import PATIENCE, Bench, ProbeResult, Steps, Wait
 
-Steps = Generator[Wait, None, ProbeResult]
 LOOKS = 6
 """How often a probe waits for its thread, for `PATIENCE` each time."""
 TEXT = "a text of the check\n"
@@ -138,13 +137,3 @@ def _path_of_login_shell() -> ProbeResult:
         where.append(f"{name}: {' '.join(found).replace(home, '~') if found else 'not found'}")
     shell = "no login shell" if sys.platform == "win32" else f"{len(more)} folders only in that of the shell"
     return ProbeResult(not more, f"{shell}; {', '.join(where)}")
-
-
-PROBES: tuple[Probe, ...] = (
-    listener_duplicated,
-    port_reused,
-    open_file_replaced,
-    one_spelling,
-    path_of_login_shell,
-    notification_program,
-)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 import sublime
 import sublime_plugin
 
-from .bench import Bench, Probe, ProbeResult, Wait, region
+from .bench import Bench, ProbeResult, Steps, region
 
-Steps = Generator[Wait, None, ProbeResult]
 CHARACTERS = "a\tb\u2028c\u2029d\x01\x1b\x7fe\x85f\u00a0g"
 NUL = "a\0b"
 
@@ -151,18 +148,3 @@ def _kept(bench: Bench, text: str) -> ProbeResult:
     view = bench.view(text)
     kept = bench.text(view)
     return ProbeResult(kept == text, "" if kept == text else f"{text!r} became {kept!r}")
-
-
-PROBES: tuple[Probe, ...] = (
-    insert_keeps_characters,
-    insert_keeps_nul,
-    replace_keeps_carets,
-    replace_keeps_regions,
-    modified_during_command,
-    nested_modified_at_once,
-    typed_letters_one_step,
-    rewritten_command_asked,
-    text_listener_during_edit,
-    phantom_moves_at_insertion,
-    fold_stays_at_insertion,
-)

@@ -60,7 +60,7 @@ class CommentViews:
             side: Side = "original" if is_original else "proposal"
             return CommentTarget(diff.review.file_path, side, diff.review.owner.cli)
         path = view.file_name()
-        return CommentTarget(path, "file", self._written.agent_of(view)) if path and is_code(view) else None
+        return CommentTarget(path, "file", self._written.listings.agent_of(view)) if path and is_code(view) else None
 
     def draw(self, view: sublime.View, *, is_loaded: bool = False) -> None:
         """Show the comments of a view where their lines are now, and take note of that.

@@ -223,7 +223,7 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
         adapter = package.adapter()
         if adapter is None:
             return False
-        here = adapter.diffs.in_window(self.window) or adapter.written.listing(self.window).rows
+        here = adapter.diffs.in_window(self.window) or adapter.written.listings.of(self.window).rows
         return bool(here or adapter.diffs.elsewhere(self.window))
 
     def run(self, *, previous: bool = False) -> None:
@@ -232,13 +232,13 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
             return
         view, step = adapter.focus.last(self.window), -1 if previous else 1
         diffs, diff = adapter.diffs.in_window(self.window), adapter.diffs.find(view) if view else None
-        rows = adapter.written.listing(self.window).rows
+        rows = adapter.written.listings.of(self.window).rows
         if not diffs and not rows and (other := adapter.diffs.elsewhere(self.window)):
             other.window.bring_to_front()
             adapter.diffs.show(other)
             return
         is_at_end = diff is not None and diff == diffs[-1 if step > 0 else 0]
-        is_in_file = view is not None and adapter.written.row_of(self.window, view=view) is not None
+        is_in_file = view is not None and adapter.written.listings.row_in(view) is not None
         if rows and (not diffs or is_at_end or (is_in_file and view and not adapter.written.is_last(view, step))):
             adapter.written.go(self.window, None if diff else view, step)
         else:
@@ -253,7 +253,7 @@ class QwenCompanionDiffListCommand(sublime_plugin.WindowCommand):
         adapter = package.adapter()
         if adapter is None:
             return False
-        return bool(adapter.diffs.in_window(self.window) or adapter.written.listing(self.window).rows)
+        return bool(adapter.diffs.in_window(self.window) or adapter.written.listings.of(self.window).rows)
 
     def run(self) -> None:
         """Go to the list."""

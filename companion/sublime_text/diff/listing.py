@@ -39,11 +39,20 @@ class WrittenRows(NamedTuple):
     done: Sequence[tuple[Change, str]] = ()
 
 
+class WrittenStates(Protocol):
+    """What waits for a review after it was written."""
+
+    def with_states(self, window: sublime.Window) -> WrittenRows:
+        """The files of a window."""
+        ...
+
+
 class Written(Protocol):
     """What the list needs of the changes that are written already."""
 
-    def rows(self, window: sublime.Window) -> WrittenRows:
-        """The files of a window."""
+    @property
+    def listings(self) -> WrittenStates:
+        """What waits."""
         ...
 
     def open(self, window: sublime.Window, row: Change) -> object:
@@ -163,7 +172,7 @@ class DiffList:
         if not (view := self.view):
             return
         waiting = [Row.of(diff) for diff in self._waiting()]
-        written = self._written.rows(self._window)
+        written = self._written.listings.with_states(self._window)
         left = [Row.of_change(change, self._window, state, waits=True) for change, state in written.waiting]
         done = [Row.of_change(change, self._window, state, waits=False) for change, state in written.done]
         files = [*waiting, *left, *done, *self._answered]

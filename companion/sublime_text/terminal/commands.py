@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import PurePath
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sublime
 import sublime_plugin
 
+from ...clis import starting
 from ...clis.families import FAMILIES, CliFamily
 from ...clis.shell import Command, Shell, environment_commands
 from ...ids import WindowId
@@ -118,7 +120,7 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
             else:
                 start(resume=bool(resume))
 
-        adapter.ask_later(self.window, lambda companion: companion.look_at_start(family, setting, folder), looked)
+        adapter.on_another_thread(lambda: starting.look(family, setting, folder, os.environ), looked)
 
     def _start(
         self,

@@ -21,11 +21,9 @@ import sublime
 from ...clis import shell
 from ...clis.families import FAMILIES, CliFamily
 from ...platforms import programs
-from ..windows import is_terminal
+from ..windows import SINGLE, SPLIT, is_terminal
 
 if TYPE_CHECKING:
-    from sublime_types import WindowLayout
-
     from ..panels import PanelItem
 
 TERMINAL_SETTING = "qwen_companion.terminal"
@@ -34,8 +32,6 @@ FOCUSED_SETTING = "qwen_companion.terminal_focused_at"
 """Set on the same view: when it last had the focus, in Unix nanoseconds."""
 OPENED_COMMAND = "qwen_companion_terminal_opened"
 RUN_HOLDER = "_qwen_companion_run"
-SINGLE: WindowLayout = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
-SPLIT: WindowLayout = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
 
 _begun: set[str] = set()
 """The commands of `run_once` whose terminals were opened."""

@@ -13,6 +13,7 @@ from companion.changes.checkpoints import Checkpoints
 from companion.changes.git import Git, program
 from companion.changes.recent import Below
 from companion.changes.round import Round
+from companion.changes.saves import Saves
 from companion.changes.store import Store
 from companion.changes.undo import RoundUndo, Write
 from companion.review.disk import Encodings
@@ -37,6 +38,7 @@ class Folder:
         self.store = Store(str(self.store_path), str(self.path), git, self.excludes)
         opened = Round(self.store, list)
         opened.open()
+        self.saves = Saves(opened)
         self.undoing = RoundUndo(opened)
         self.checkpoints = Checkpoints(opened, self.undoing)
         return opened
@@ -94,7 +96,7 @@ class Folder:
 
     def saved(self, path: str, since: int = 0, until: int = 0) -> Below | None:
         """The word of a save comes."""
-        return self.round.saved(path, [AGENT], Encodings(), since, until)
+        return self.saves.saved(path, [AGENT], Encodings(), since, until)
 
     def keys(self, path: str) -> list[str]:
         """The changes of a file."""

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from companion.changes import round as rounds_of_one
+from companion.changes import saves
 from companion.changes.git import GitStoppedError
 
 from .folders import Folder, committed, git, tree
@@ -64,7 +64,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @initialize(start=st.dictionaries(names, contents), is_committed=st.booleans())
     def begin(self, start: dict[str, bytes], is_committed: bool) -> None:
-        self.formatting = patch.object(rounds_of_one, "FORMATTING", 0.0)
+        self.formatting = patch.object(saves, "FORMATTING", 0.0)
         self.formatting.start()
         self.folder = Folder(self.base)
         for name, content in start.items():
@@ -145,7 +145,7 @@ class Interleavings(RuleBasedStateMachine):
         """Their tab has what is on the disk; a look may have come since it was loaded."""
         text = shared(self.upper, self.lower)
         if is_loaded:
-            self.folder.round.loaded(SHARED, text)
+            self.folder.saves.loaded(SHARED, text)
         else:
             self.folder.look()
         self.lower = lower
@@ -164,7 +164,7 @@ class Interleavings(RuleBasedStateMachine):
         self.folder.write(SHARED, theirs)
         self.folder.look()
         if upper != self.upper:
-            self.folder.round.written_below(SHARED, before)
+            self.folder.saves.written_below(SHARED, before)
         self.folder.write(SHARED, mine)
         below = self.folder.saved(SHARED)
         if upper != self.upper:
@@ -178,7 +178,7 @@ class Interleavings(RuleBasedStateMachine):
     @rule(name=own, content=contents, formatted=contents, is_late=st.booleans())
     def person_saves_and_a_formatter_writes(self, name: str, content: bytes, formatted: bytes, is_late: bool) -> None:
         """The formatter runs before or after a look has seen the save; the word of the save comes last, or first."""
-        with patch.object(rounds_of_one, "FORMATTING", 60.0):
+        with patch.object(saves, "FORMATTING", 60.0):
             began = time.time_ns()
             self.folder.write(name, content)
             if is_late:
@@ -189,7 +189,7 @@ class Interleavings(RuleBasedStateMachine):
                 self.folder.saved(name)
                 self.folder.write(name, formatted)
                 self.folder.look()
-        self.folder.round.settled(name)
+        self.folder.round.recent.settling.clear()
         self.disk = self.files()
         self.kept([name])
 

@@ -9,7 +9,7 @@ import pytest
 
 from companion.changes.folder import Folder
 from companion.changes.git import GitError
-from companion.changes.round import Round
+from companion.changes.saves import Saves
 from companion.ids import ChatId, ViewId, WindowId
 
 from .work import AGENT, LINES, Work
@@ -41,7 +41,7 @@ def test_a_text_that_cannot_be_told_of_does_not_end_the_watch(
         path = work.path / "a.py"
         work.editor.buffers[str(path)] = "unsaved"
         work.editor.unsaved.add(str(path))
-        failed = failing_once(monkeypatch, Round, "written_below", error)
+        failed = failing_once(monkeypatch, Saves, "written_below", error)
         path.write_text(LINES.replace("line 3\n", "agent\n"))
         await work.until(lambda: failed)
         (work.path / "b.py").write_text("agent\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.changes import round as round_module
+from companion.changes import saves
 from companion.changes.files import WriteRefusedError
 from companion.review.disk import Encodings
 
@@ -141,7 +141,7 @@ def test_a_save_inside_of_an_agents_change_leaves_it_waiting_and_says_so(folder:
 
 
 def test_what_a_formatter_writes_directly_after_a_save_belongs_to_it(folder: Folder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(round_module, "FORMATTING", 60.0)
+    monkeypatch.setattr(saves, "FORMATTING", 60.0)
     folder.save("a.py", LINES.replace("line 7\n", "mine\n"))
     folder.write("a.py", LINES.replace("line 7\n", "mine, formatted\n"))
     folder.look()
@@ -158,13 +158,13 @@ def test_a_change_by_an_agent_that_has_named_the_file_is_its_own_even_after_a_sa
 
 def test_a_proposal_that_was_accepted_is_reviewed_once_it_is_on_the_disk(folder: Folder):
     content = LINES.replace("line 3\n", "accepted\n")
-    folder.round.reviewed("a.py", LINES, content, Encodings())
+    folder.saves.reviewed("a.py", LINES, content, Encodings())
     folder.write("a.py", content)
     folder.look()
     assert folder.listed() == {"a.py": "modified"}
-    folder.round.reviewed("a.py", LINES, content, Encodings())
+    folder.saves.reviewed("a.py", LINES, content, Encodings())
     folder.write("made.txt", "made\n")
-    folder.round.reviewed("made.txt", None, "made\n", Encodings())
+    folder.saves.reviewed("made.txt", None, "made\n", Encodings())
     assert folder.listed() == {}
 
 
@@ -189,7 +189,7 @@ def test_an_accepted_proposal_beside_changes_that_wait_leaves_them(
     after = before.replace("line 25 ", "accepted ")
     folder.write("a.py", after.encode(codec))
     folder.look()
-    folder.round.reviewed("a.py", before, after, encodings)
+    folder.saves.reviewed("a.py", before, after, encodings)
     [row] = folder.round.rows()
     assert (row.inserted, row.deleted, row.note) == (1, 1, "")
     folder.undo_all()
@@ -200,12 +200,12 @@ def test_accepted_proposals_are_changes_of_the_turn_however_late_the_first_one_i
     """An agent that writes by itself does so after the answer."""
     number = folder.checkpoints.add(AGENT, "change two lines", "turn-1")
     first = LINES.replace("line 3\n", "first\n")
-    folder.round.reviewed("a.py", LINES, first, Encodings())
+    folder.saves.reviewed("a.py", LINES, first, Encodings())
     folder.write("a.py", first)
     second = first.replace("line 25\n", "second\n")
     folder.write("a.py", second)
     folder.look()
-    folder.round.reviewed("a.py", first, second, Encodings())
+    folder.saves.reviewed("a.py", first, second, Encodings())
     [row] = folder.round.rows()
     assert (row.inserted, row.deleted) == (1, 1)  # the first one
     folder.checkpoints.end("turn-1")

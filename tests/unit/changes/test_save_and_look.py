@@ -110,7 +110,7 @@ def test_what_an_agent_writes_after_a_save_below_new_edits_is_still_told(folder:
     write_at(folder, "a.py", BOTH, began + 8 * SECOND)
     folder.look()
     folder.saved("a.py", began, began)
-    below = folder.round.written_below("a.py", before)
+    below = folder.saves.written_below("a.py", before)
     assert below
     assert (below.before.decode(), below.after.decode()) == (MINE, BOTH)
 
@@ -119,7 +119,7 @@ def test_a_save_while_a_look_reads_an_agents_write_is_the_persons(folder: Folder
     """The look has listed the file for what the agent has written; it reads what the person has saved."""
     began = time.time_ns()
     write_at(folder, "a.py", AGENTS, began - SECOND)
-    folder.round.loaded("a.py", AGENTS)
+    folder.saves.loaded("a.py", AGENTS)
     update = StoreIndex.update
 
     def saved_first(index: StoreIndex, listing: IndexListing, remove: Collection[str], add: Sequence[str]) -> list[str]:
@@ -143,8 +143,8 @@ def test_a_save_that_a_look_has_seen_half_has_overwritten_nothing(folder: Folder
     before, began = folder.round.state.now, time.time_ns()
     write_at(folder, "a.py", BOTH[:40], began)
     folder.look()
-    folder.round.written_below("a.py", before)
+    folder.saves.written_below("a.py", before)
     write_at(folder, "a.py", BOTH, began + SECOND // 4)
     assert folder.saved("a.py", began, began + SECOND // 4) is None
-    assert folder.round.written_below("a.py", before) is None
+    assert folder.saves.written_below("a.py", before) is None
     assert folder.saved("a.py", time.time_ns()) is None

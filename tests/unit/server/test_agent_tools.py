@@ -290,7 +290,7 @@ def test_a_cli_reaches_the_tools_only_if_the_person_wants_it(running: Running, a
             assert running.diff(file).review.owner.cli == "Claude Code (MCP)"
             running.reject(file)
             assert answer.result()["result"]["structuredContent"] == {"outcome": "rejected"}
-        assert running.do(lambda companion: companion.status(WindowId(1))).clis == ()
+        assert running.do(lambda companion: companion.statuses.of(WindowId(1))).clis == ()
         running.do(lambda companion: companion.configure(Settings()))
         refused = model.ask("tools/list")
         assert refused.status_code == 403

@@ -120,7 +120,7 @@ def test_a_token_is_worth_nothing_once_its_agent_has_ended(running: Running, let
 def test_an_agent_is_no_cli_that_is_connected_and_needs_no_stream(running: Running, let_in: Callable[..., Guest]):
     guest = let_in().connect()
     stream = guest.listen()
-    assert running.do(lambda companion: companion.status(WindowId(1))).clis == ()
+    assert running.do(lambda companion: companion.statuses.of(WindowId(1))).clis == ()
     stream.close()
     assert guest.tools()
 

@@ -57,8 +57,8 @@ def told(running: Running) -> list[tuple[str, bool]]:
 
     def sent(companion: Any) -> list[tuple[str, bool]]:
         server = companion._windows[WindowId(1)]
-        server._send_soon()  # an event would wait until there are no more for a moment
-        context = server._sent
+        server.contexts._send_soon()  # an event would wait until there are no more for a moment
+        context = server.contexts._sent
         return [(file.path, bool(file.is_active)) for file in context.workspace_state.open_files] if context else []
 
     return running.do(sent)

@@ -16,7 +16,7 @@ import pytest
 
 from companion import companion as companion_module
 from companion.ids import WindowId
-from companion.server import window as window_module
+from companion.server import context_sender
 from companion.server.port import ContextRequest, Selection, WindowState
 from companion.server.window import WindowServer
 from companion.settings import Settings
@@ -49,7 +49,11 @@ class TestHalfOfACharacter:
         (_, first), (_, second) = running.listening(), running.listening()
         for text in (HALF, HALF + "b"):
             selected(running, text, project / "a.txt")
-            until(lambda text=text: repr(text)[1:-1] in repr(running.do(lambda it: it._windows[WindowId(1)]._sent)))
+            until(
+                lambda text=text: (
+                    repr(text)[1:-1] in repr(running.do(lambda it: it._windows[WindowId(1)].contexts._sent))
+                )
+            )
         assert halves(running)
         late = running.cli().connect()
         late.listen()
@@ -135,7 +139,7 @@ def test_a_window_whose_healing_fails_is_no_reason_to_forget_another(
 
 def test_a_busy_editor_is_asked_once(running: Running, editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch):
     """A modal dialog, say: what happens meanwhile is asked for in one further question."""
-    monkeypatch.setattr(window_module, "QUIET", 0.001)
+    monkeypatch.setattr(context_sender, "QUIET", 0.001)
     running.listening()
     gates: list[asyncio.Event] = []
     state = MemoryEditor.window_state
@@ -150,10 +154,10 @@ def test_a_busy_editor_is_asked_once(running: Running, editor: MemoryEditor, mon
     until(lambda: gates)
     for _ in range(40):
         running.touch()
-        running.do(lambda it: it._windows[WindowId(1)]._send_soon())
+        running.do(lambda it: it._windows[WindowId(1)].contexts._send_soon())
     late = running.cli().connect().listen()
     assert len(gates) == 1
-    assert running.do(lambda it: sum("_send_context" in repr(task) for task in it._tasks)) == 1
+    assert running.do(lambda it: sum("_send_context" in repr(task) for task in it._background._tasks)) == 1
     running.do(lambda _: gates[0].set())
     assert late.take("ide/contextUpdate")
     until(lambda: len(gates) == 2)
@@ -240,7 +244,7 @@ def test_a_hung_home_holds_up_neither_a_window_nor_the_end(
         assert other.connect().tools()
     ticking.close_window(WindowId(2))
     ticking.touch()
-    assert ticking.do(lambda it: sum("_work_on_disk" in repr(task) for task in it._tasks)) <= 3
+    assert ticking.do(lambda it: sum("_work_on_disk" in repr(task) for task in it._background._tasks)) <= 3
     assert ticking.thread.stop(LIMIT)
 
 
@@ -253,7 +257,7 @@ def test_the_loop_touches_no_file(
 ):
     """From a window that opens to the end: any file may be on a disk that hangs."""
     monkeypatch.setattr(companion_module, "TICK", 0.02)
-    monkeypatch.setattr(window_module, "QUIET", 0.001)
+    monkeypatch.setattr(context_sender, "QUIET", 0.001)
     touched: list[str] = []
 
     def watched(name: str, real: Callable[..., Any]) -> Callable[..., Any]:

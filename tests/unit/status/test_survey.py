@@ -447,7 +447,7 @@ def test_the_status_of_a_window_counts_the_questions_of_its_chat(
     """A question in a hidden chat must not go unnoticed."""
     chats = running.do(lambda companion: companion.chats)
     monkeypatch.setattr(chats, "questions", {1: 2}.__getitem__)
-    running.do(lambda companion: companion._status_changed())
+    running.do(lambda companion: companion.statuses.changed())
     until(lambda: WindowStatus(questions=2) in editor.statuses.get(1, []))
 
 

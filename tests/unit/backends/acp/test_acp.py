@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from companion.backends.backend import needed
@@ -12,11 +10,11 @@ from companion.conversation.failures import (
     SessionGoneError,
     UnsendableError,
 )
-from tests.agent_talk import said, scripted, talking, until
+from tests.agent_talk import Talks, said, until
 from tests.parts import has
 
 
-async def test_a_prompt_is_answered_and_the_turn_ends(project: Path, tmp_path: Path):
+async def test_a_prompt_is_answered_and_the_turn_ends(talks: Talks):
     script = """
 def session_prompt(params):
     say("Hm.", "agent_thought_chunk")
@@ -28,7 +26,7 @@ def session_prompt(params):
     say("there.")
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("Hi"))
         assert (turn.state, turn.stop_reason) == ("done", "end_turn")
         assert (said(turn, "user"), said(turn, "thought"), said(turn)) == ("Hi", "Hm.", "Hello there.")
@@ -39,7 +37,7 @@ def session_prompt(params):
         assert talk.client.name == "Scripted Agent"
 
 
-async def test_prompts_run_one_after_the_other_and_one_that_waits_can_be_taken_back(project: Path, tmp_path: Path):
+async def test_prompts_run_one_after_the_other_and_one_that_waits_can_be_taken_back(talks: Talks):
     script = """
 gate = threading.Event()
 def session_prompt(params):
@@ -49,7 +47,7 @@ def session_prompt(params):
     say(text)
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         one, two, three = [await talk.ask(words) for words in ("one", "two", "three")]
         await until(lambda: len(talk.conversation.status.queue) == 2)
         assert [each.text for each in talk.conversation.status.queue] == ["two", "three"]
@@ -62,14 +60,14 @@ def session_prompt(params):
         assert talk.conversation.has(two)
 
 
-async def test_a_session_is_loaded_with_its_turns(project: Path, tmp_path: Path):
+async def test_a_session_is_loaded_with_its_turns(talks: Talks):
     script = """
 def session_load(params):
     for text in ("one", "two"):
         say(text, "user_message_chunk"); say("answer to " + text)
     return {"modes": {"currentModeId": "plan", "availableModes": [{"id": "plan", "name": "Plan"}]}}
 """
-    async with talking(scripted(script, tmp_path), str(project), session="s") as talk:
+    async with talks(script, session="s") as talk:
         assert [(said(turn, "user"), said(turn), turn.state) for turn in talk.conversation.turns] == [
             ("one", "answer to one", "done"),
             ("two", "answer to two", "done"),
@@ -80,7 +78,7 @@ def session_load(params):
         assert len(talk.conversation.turns) == 3
 
 
-async def test_a_history_that_comes_after_the_answer_has_its_turns_too(project: Path, tmp_path: Path):
+async def test_a_history_that_comes_after_the_answer_has_its_turns_too(talks: Talks):
     script = """
 def session_load(params):
     say("one", "user_message_chunk")
@@ -90,7 +88,7 @@ def session_load(params):
     say("two", "user_message_chunk"); say("answer to two")
     return "silence"
 """
-    async with talking(scripted(script, tmp_path), str(project), session="s") as talk:
+    async with talks(script, session="s") as talk:
         await until(lambda: len(talk.conversation.turns) == 2 and said(talk.conversation.turns[1]))
         assert [(said(turn, "user"), said(turn), turn.state) for turn in talk.conversation.turns] == [
             ("one", "answer to one", "done"),
@@ -99,20 +97,20 @@ def session_load(params):
         assert (await talk.done(await talk.ask("three"))).state == "done"
 
 
-async def test_a_session_that_is_gone_or_can_not_be_loaded_is_said(project: Path, tmp_path: Path):
+async def test_a_session_that_is_gone_or_can_not_be_loaded_is_said(talks: Talks):
     gone = 'def session_load(params): raise Failure(-32002, "no such session")'
     never = 'def initialize(params): return {"protocolVersion": 1}'
-    async with talking(scripted(gone, tmp_path), str(project), session=None) as talk:
+    async with talks(gone, session=None) as talk:
         with pytest.raises(SessionGoneError, match="no such session"):
             await talk.open("s")
-    async with talking(scripted(never, tmp_path), str(project), session=None) as talk:
+    async with talks(never, session=None) as talk:
         with pytest.raises(MissingFeatureError, match="can't resume"):
             await talk.open("s")
         with pytest.raises(MissingFeatureError, match="can't list conversations"):
             needed(talk.client.sessions, talk.client, "list conversations")
 
 
-async def test_sessions_are_listed_page_by_page(project: Path, tmp_path: Path):
+async def test_sessions_are_listed_page_by_page(talks: Talks):
     script = """
 def initialize(params):
     return {"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {"list": {}, "delete": {}}}}
@@ -125,7 +123,7 @@ def session_list(params):
 def session_delete(params):
     return {}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         page = await has(talk.client.sessions).list("/here")
         rest = await has(talk.client.sessions).list("/here", page.cursor)
         listed = [*page.sessions, *rest.sessions]
@@ -134,7 +132,7 @@ def session_delete(params):
         await has(talk.client.sessions).delete(listed[0])
 
 
-async def test_modes_and_models_are_switched_by_the_way_that_the_agent_has(project: Path, tmp_path: Path):
+async def test_modes_and_models_are_switched_by_the_way_that_the_agent_has(talks: Talks):
     script = """
 calls = []
 def session_new(params):
@@ -151,7 +149,7 @@ def session_prompt(params):
     update(sessionUpdate="current_mode_update", currentModeId="ask")
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         status = talk.conversation.status
         assert ([each.id for each in status.models], status.model) == (["a", "b"], "a")
         assert ([each.name for each in status.modes], status.mode) == (["Ask", "do"], "ask")
@@ -162,7 +160,7 @@ def session_prompt(params):
         assert talk.conversation.status.mode == "ask"
 
 
-async def test_how_long_the_model_thinks_is_an_option(project: Path, tmp_path: Path):
+async def test_how_long_the_model_thinks_is_an_option(talks: Talks):
     script = """
 def option(value):
     values = [{"value": "low", "name": "Low"}, {"value": "high"}]
@@ -172,17 +170,17 @@ def session_new(params):
 def session_set_config_option(params):
     return {"configOptions": [option(params["value"])]}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         status = talk.conversation.status
         assert ([each.name for each in status.efforts], status.effort) == (["Low", "high"], "low")
         await talk.client.options.switch_effort(talk.session, "high")
         assert (await talk.client.options.choices(talk.session)).effort == "high"
-    async with talking(scripted("", tmp_path), str(project)) as talk:
+    async with talks() as talk:
         with pytest.raises(MissingFeatureError):
             await talk.client.options.switch_effort(talk.session, "high")
 
 
-async def test_an_agent_with_models_of_the_older_form_gets_its_own_method(project: Path, tmp_path: Path):
+async def test_an_agent_with_models_of_the_older_form_gets_its_own_method(talks: Talks):
     script = """
 def session_new(params):
     models = {"currentModelId": "a", "availableModels": [{"modelId": "a", "name": "A"}, {"modelId": "b", "name": "B"}]}
@@ -190,17 +188,17 @@ def session_new(params):
 def session_set_model(params):
     return {}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         await talk.client.options.switch_model(talk.session, "b")
         await until(lambda: talk.conversation.status.model == "b")
         with pytest.raises(MissingFeatureError):
             await talk.client.options.switch_mode(talk.session, "x")
 
 
-async def test_what_the_agent_can_not_take_is_sent_as_text_or_refused(project: Path, tmp_path: Path):
+async def test_what_the_agent_can_not_take_is_sent_as_text_or_refused(talks: Talks):
     script = 'def initialize(params): return {"protocolVersion": 1, "agentInfo": {"name": "plain"}}'
     excerpt = {"type": "resource", "resource": {"uri": "file:///a.py", "text": "x = 1"}}
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.client.prompt(talk.session, [{"type": "text", "text": "Look: "}, excerpt])
         assert said(await talk.done(key)) == "You said: Look: file:///a.py:\n```\nx = 1\n```\n"
         with pytest.raises(UnsendableError, match="plain doesn't take pictures"):

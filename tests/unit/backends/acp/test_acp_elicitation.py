@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from companion.backends.acp.elicitation import FormError
 from companion.conversation.failures import AlreadyAnsweredError
 from companion.conversation.forms import Form, Values
-from tests.agent_talk import AgentTalk, MemoryFiles, notices, said, scripted, talking, tools, until
+from tests.agent_talk import AgentTalk, MemoryFiles, Talks, notices, said, tools, until
 from tests.parts import has
 
 SCHEMA: dict[str, Any] = {
@@ -56,8 +55,8 @@ async def answered(talk: AgentTalk, key: str) -> dict[str, Any]:
     return json.loads(said(await talk.done(key)))
 
 
-async def test_a_form_is_asked_with_all_its_fields(project: Path, tmp_path: Path):
-    async with talking(scripted(asks(form()), tmp_path), str(project)) as talk:
+async def test_a_form_is_asked_with_all_its_fields(talks: Talks):
+    async with talks(asks(form())) as talk:
         key = await talk.ask("Go")
         permission = await talk.asked()
         asked = has(permission.form)
@@ -98,8 +97,8 @@ async def test_a_form_is_asked_with_all_its_fields(project: Path, tmp_path: Path
         ({"many": ("q",)}, "many: Choose from the answers that are offered."),
     ],
 )
-async def test_a_wrong_value_is_said_and_the_question_stays(project: Path, tmp_path: Path, wrong: Values, problem: str):
-    async with talking(scripted(asks(form()), tmp_path), str(project)) as talk:
+async def test_a_wrong_value_is_said_and_the_question_stays(talks: Talks, wrong: Values, problem: str):
+    async with talks(asks(form())) as talk:
         key = await talk.ask("Go")
         permission = await talk.asked()
         values: Values = {"name": "Ann", "count": 1, **wrong}
@@ -112,8 +111,8 @@ async def test_a_wrong_value_is_said_and_the_question_stays(project: Path, tmp_p
             await talk.client.answer(talk.session, permission.id, "decline")
 
 
-async def test_a_turn_that_is_cancelled_cancels_its_form(project: Path, tmp_path: Path):
-    async with talking(scripted(asks(form()), tmp_path), str(project)) as talk:
+async def test_a_turn_that_is_cancelled_cancels_its_form(talks: Talks):
+    async with talks(asks(form())) as talk:
         key = await talk.ask("Go")
         await talk.asked()
         await talk.client.cancel(talk.session)
@@ -121,9 +120,9 @@ async def test_a_turn_that_is_cancelled_cancels_its_form(project: Path, tmp_path
         assert not talk.conversation.status.permissions
 
 
-async def test_a_form_about_a_tool_call_is_asked_below_that_call(project: Path, tmp_path: Path):
+async def test_a_form_about_a_tool_call_is_asked_below_that_call(talks: Talks):
     call = 'update(sessionUpdate="tool_call", toolCallId="t", title="Ask", kind="other", status="pending")'
-    async with talking(scripted(asks(form(toolCallId="t"), before=call), tmp_path), str(project)) as talk:
+    async with talks(asks(form(toolCallId="t"), before=call)) as talk:
         key = await talk.ask("Go")
         permission = await talk.asked()
         assert (permission.tool, permission.title) == ("t", "Who are you?")
@@ -134,9 +133,9 @@ async def test_a_form_about_a_tool_call_is_asked_below_that_call(project: Path, 
         ]
 
 
-async def test_a_form_with_a_required_field_of_an_unknown_kind_can_only_be_declined(project: Path, tmp_path: Path):
+async def test_a_form_with_a_required_field_of_an_unknown_kind_can_only_be_declined(talks: Talks):
     schema = {"type": "object", "properties": {"place": {"type": "_map"}}, "required": ["place"]}
-    async with talking(scripted(asks(form(requestedSchema=schema)), tmp_path), str(project)) as talk:
+    async with talks(asks(form(requestedSchema=schema))) as talk:
         key = await talk.ask("Go")
         permission = await talk.asked()
         assert has(permission.form).unknown == ("place",)
@@ -145,7 +144,7 @@ async def test_a_form_with_a_required_field_of_an_unknown_kind_can_only_be_decli
         assert await answered(talk, key) == {"action": "decline"}
 
 
-async def test_a_page_is_asked_for_with_its_host_and_its_end_is_told(project: Path, tmp_path: Path):
+async def test_a_page_is_asked_for_with_its_host_and_its_end_is_told(talks: Talks):
     request = {
         "mode": "url",
         "message": "Sign in there",
@@ -154,7 +153,7 @@ async def test_a_page_is_asked_for_with_its_host_and_its_end_is_told(project: Pa
     }
     completes = 'send(method="elicitation/complete", params={"elicitationId": "e"})'
     script = asks(request).replace("    return", f"    {completes}\n    return")
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("Go")
         permission = await talk.asked()
         assert has(permission.form).host == "xn--bcher-kva.example"
@@ -180,13 +179,13 @@ async def test_a_page_is_asked_for_with_its_host_and_its_end_is_told(project: Pa
         None,
     ],
 )
-async def test_an_address_that_is_no_page_is_never_offered(project: Path, tmp_path: Path, url: str | None):
+async def test_an_address_that_is_no_page_is_never_offered(talks: Talks, url: str | None):
     request = {"mode": "url", "message": "Go", "url": url, "elicitationId": "e"}
-    async with talking(scripted(asks(request), tmp_path), str(project)) as talk:
+    async with talks(asks(request)) as talk:
         assert await answered(talk, await talk.ask("Go")) == {"action": "cancel"}
 
 
-async def test_what_is_asked_while_a_session_is_opened_is_asked_beside_the_chat(project: Path, tmp_path: Path):
+async def test_what_is_asked_while_a_session_is_opened_is_asked_beside_the_chat(talks: Talks):
     script = """
 def session_new(params):
     global told
@@ -204,6 +203,6 @@ def session_prompt(params):
             return "accept", {}
 
     editor = Editor()
-    async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+    async with talks(script, editor=editor) as talk:
         assert await answered(talk, await talk.ask("Go")) == {"action": "accept"}
         assert editor.said == ["Scripted Agent: Sign in a.example"]

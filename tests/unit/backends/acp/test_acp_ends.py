@@ -20,7 +20,7 @@ from companion.backends.acp.errors import (
     SignInError,
     SilentError,
 )
-from tests.agent_talk import is_alive, said, scripted, talking, until
+from tests.agent_talk import Talks, is_alive, said, scripted, talking, until
 
 
 @pytest.mark.parametrize("half", [b"", b'{"jsonrpc": "2.0", "meth'], ids=["between lines", "in the middle of a line"])
@@ -51,13 +51,13 @@ def session_prompt(params):
             await talk.client.options.switch_mode(talk.session, "x")
 
 
-async def test_an_agent_that_ends_at_once_is_told_with_its_last_words(project: Path, tmp_path: Path):
+async def test_an_agent_that_ends_at_once_is_told_with_its_last_words(talks: Talks):
     script = 'print("\\x1b[31mNode.js is too old.\\x1b[0m", file=sys.stderr, flush=True); os._exit(1)'
     with pytest.raises(AgentStartError, match=r"ended as soon as it was started: Node\.js is too old\."):
-        async with talking(scripted(script, tmp_path), str(project)):
+        async with talks(script):
             pass
     with pytest.raises(AgentStartError, match="it has returned 3"):
-        async with talking(scripted("os._exit(3)", tmp_path), str(project)):
+        async with talks("os._exit(3)"):
             pass
 
 
@@ -70,18 +70,18 @@ async def test_a_missing_program_names_its_install_command(project: Path, tmp_pa
             pass
 
 
-async def test_an_agent_that_never_answers_is_told(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_an_agent_that_never_answers_is_told(talks: Talks, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(client_module, "START_LIMIT", 0.5)
     script = 'def initialize(params): return "silence"'
     with pytest.raises(SilentError, match="didn't answer within"):
-        async with talking(scripted(script, tmp_path), str(project)):
+        async with talks(script):
             pass
 
 
-async def test_a_turn_that_no_cancel_ends_is_given_up(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_turn_that_no_cancel_ends_is_given_up(talks: Talks, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(cancellation, "CANCEL_LIMIT", 0.1)
     script = 'def session_prompt(params): say("Working"); return "silence"'
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("x")
         await until(lambda: (turn := talk.turn(key)) and said(turn))
         await talk.client.cancel(talk.session)
@@ -93,7 +93,7 @@ async def test_a_turn_that_no_cancel_ends_is_given_up(project: Path, tmp_path: P
         await until(lambda: not is_alive(process.pid))
 
 
-async def test_an_agent_that_wants_a_sign_in_names_its_ways_and_goes_on_after_one(project: Path, tmp_path: Path):
+async def test_an_agent_that_wants_a_sign_in_names_its_ways_and_goes_on_after_one(talks: Talks):
     script = """
 is_in = False
 def initialize(params):
@@ -106,7 +106,7 @@ def session_new(params):
     if not is_in: raise Failure(-32000, "Authentication required")
     return {"sessionId": "s"}
 """
-    async with talking(scripted(script, tmp_path), str(project), session=None) as talk:
+    async with talks(script, session=None) as talk:
         with pytest.raises(SignInError, match="Log in with Google"):
             await talk.open()
         await talk.client.authentication.authenticate("g")
@@ -114,9 +114,9 @@ def session_new(params):
         assert (await talk.done(await talk.ask("x"))).state == "done"
 
 
-async def test_a_turn_that_the_agent_refuses_has_its_words(project: Path, tmp_path: Path):
+async def test_a_turn_that_the_agent_refuses_has_its_words(talks: Talks):
     script = 'def session_prompt(params): raise Failure(-32603, "No credits are left")'
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("x"))
         assert (turn.state, turn.error) == ("failed", "Scripted Agent refuses: No credits are left.")
 
@@ -130,7 +130,7 @@ async def test_an_agent_that_opens_no_session_is_told(project: Path, tmp_path: P
 
 @pytest.mark.parametrize("shut", ["output", "input"])
 async def test_an_agent_that_lives_on_without_its_pipes_is_ended(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shut: str
+    talks: Talks, monkeypatch: pytest.MonkeyPatch, shut: str
 ):
     """It closes one end and never answers again; nobody waits for it for ever."""
     monkeypatch.setattr(process_module, "SHUT_LIMIT", 0.1)
@@ -153,7 +153,7 @@ session_prompt = lambda params: "silence"
 main()
 """,
     }
-    async with talking(scripted(scripts[shut], tmp_path), str(project)) as talk:
+    async with talks(scripts[shut]) as talk:
         key = await talk.ask("x")
         await until(lambda: (turn := talk.turn(key)) and said(turn))
         if shut == "input":
@@ -167,7 +167,7 @@ main()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions of processes")
-async def test_the_end_of_an_agent_is_noticed_though_its_child_keeps_the_pipes(project: Path, tmp_path: Path):
+async def test_the_end_of_an_agent_is_noticed_though_its_child_keeps_the_pipes(talks: Talks):
     script = """
 import subprocess
 def session_prompt(params):
@@ -177,7 +177,7 @@ def session_prompt(params):
     say(str(child.pid))
     os.kill(os.getpid(), 9)
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("x")
         assert "it was ended by SIGKILL" in str(await talk.ended())
         child = int(said(await talk.done(key)))
@@ -185,7 +185,7 @@ def session_prompt(params):
         psutil.Process(child).kill()
 
 
-async def test_what_an_agent_leaves_behind_ends_with_it(project: Path, tmp_path: Path):
+async def test_what_an_agent_leaves_behind_ends_with_it(talks: Talks):
     """Before the person reconnects, that is: its group and its terminals."""
     script = """
 import subprocess
@@ -199,7 +199,7 @@ def session_prompt(params):
     say(f"{child.pid} {printed}")
     os._exit(3)
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("x")
         await talk.ended()
         pids = [int(pid) for pid in said(await talk.done(key)).split()]
@@ -208,7 +208,7 @@ def session_prompt(params):
         await until(lambda: not any(map(is_alive, pids[sys.platform == "win32" :])))
 
 
-async def test_the_last_words_of_an_agent_that_ends_in_a_flood_are_shown(project: Path, tmp_path: Path):
+async def test_the_last_words_of_an_agent_that_ends_in_a_flood_are_shown(talks: Talks):
     script = """
 def session_prompt(params):
     for number in range(5000):
@@ -216,19 +216,19 @@ def session_prompt(params):
     say("The end.")
     os._exit(0)
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("x"))
         assert turn.state == "failed"
         assert said(turn) == "x" * 5_000_000 + "The end."
 
 
-async def test_a_line_of_chatter_is_no_cause_of_death(project: Path, tmp_path: Path):
+async def test_a_line_of_chatter_is_no_cause_of_death(talks: Talks):
     script = """
 def session_prompt(params):
     print("Loaded 12 skills", file=sys.stderr, flush=True)
     os._exit(7)
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         await talk.ask("x")
         assert "ended unexpectedly: it has returned 7." in str(await talk.ended())
 
@@ -255,20 +255,18 @@ HEADING = "Model Configuration Error:\nNo default model is configured.\n"
         (HEADING, "it was started: Model Configuration Error: No default model is configured. "),
     ],
 )
-async def test_the_cause_is_what_went_wrong_and_not_what_is_said_around_it(
-    project: Path, tmp_path: Path, printed: str, cause: str
-):
+async def test_the_cause_is_what_went_wrong_and_not_what_is_said_around_it(talks: Talks, printed: str, cause: str):
     script = f"print({printed!r}, file=sys.stderr, flush=True); os._exit(1)"
     with pytest.raises(AgentStartError) as failed:
-        async with talking(scripted(script, tmp_path), str(project)):
+        async with talks(script):
             pass
     assert cause in str(failed.value)
 
 
-async def test_what_a_program_prints_instead_of_the_protocol_is_in_the_error(project: Path, tmp_path: Path):
+async def test_what_a_program_prints_instead_of_the_protocol_is_in_the_error(talks: Talks):
     script = 'print("This program is no longer maintained: install the-other-one.", flush=True); os._exit(0)'
     with pytest.raises(AgentStartError, match="no longer maintained: install the-other-one"):
-        async with talking(scripted(script, tmp_path), str(project)):
+        async with talks(script):
             pass
 
 
@@ -277,15 +275,13 @@ async def test_what_a_program_prints_instead_of_the_protocol_is_in_the_error(pro
     "is_reloaded",
     [False, pytest.param(True, marks=pytest.mark.skipif(sys.platform == "win32", reason="Windows starts it again"))],
 )
-async def test_an_error_that_answers_a_cancelled_turn_is_its_cancellation(
-    project: Path, tmp_path: Path, code: int, is_reloaded: bool
-):
+async def test_an_error_that_answers_a_cancelled_turn_is_its_cancellation(talks: Talks, code: int, is_reloaded: bool):
     script = """
 def session_prompt(params):
     while not any(each.get("method") == "session/cancel" for each in seen): time.sleep(0.001)
     raise Failure(CODE, "The operation was aborted")
 """.replace("CODE", str(code))
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("x")
         if is_reloaded:
             await until(lambda: talk.turn(key))

@@ -13,7 +13,7 @@ import pytest
 from companion.conversation.failures import (
     AlreadyAnsweredError,
 )
-from tests.agent_talk import MemoryFiles, said, scripted, talking, tools
+from tests.agent_talk import MemoryFiles, Talks, said, tools
 from tests.parts import has
 
 EDIT = """
@@ -38,11 +38,11 @@ def edit(path: Path, old: str, new: str) -> str:
 
 
 async def test_an_accepted_edit_is_written_with_the_endings_the_mark_and_the_encoding_of_the_file(
-    project: Path, tmp_path: Path
+    talks: Talks, project: Path
 ):
     path = project / "a.txt"
     path.write_bytes("one\r\ntwo é\r\n".encode("cp1252"))
-    async with talking(scripted(WRITES, tmp_path), str(project)) as talk:
+    async with talks(WRITES) as talk:
         key = await talk.ask(edit(path, "one\ntwo é\n", "one\n2 é\nthree\n"))
         permission = await talk.asked()
         assert (permission.diffs[0].path, permission.diffs[0].new) == (str(path), "one\n2 é\nthree\n")
@@ -54,10 +54,10 @@ async def test_an_accepted_edit_is_written_with_the_endings_the_mark_and_the_enc
             await talk.vote(permission, "allow_once")
 
 
-async def test_a_rejected_edit_is_not_written_and_a_cancel_cancels_the_question(project: Path, tmp_path: Path):
+async def test_a_rejected_edit_is_not_written_and_a_cancel_cancels_the_question(talks: Talks, project: Path):
     path = project / "a.txt"
     path.write_text("one\n")
-    async with talking(scripted(WRITES, tmp_path), str(project)) as talk:
+    async with talks(WRITES) as talk:
         key = await talk.ask(edit(path, "one\n", "two\n"))
         await talk.vote(await talk.asked(), "reject_once")
         assert '"no"' in said(await talk.done(key))
@@ -71,7 +71,7 @@ async def test_a_rejected_edit_is_not_written_and_a_cancel_cancels_the_question(
 
 
 @pytest.mark.parametrize("writes", [True, False], ids=["through the editor", "by itself"])
-async def test_an_edited_proposal_is_what_is_written_and_the_agent_is_told(project: Path, tmp_path: Path, writes: bool):
+async def test_an_edited_proposal_is_what_is_written_and_the_agent_is_told(talks: Talks, project: Path, writes: bool):
     path = project / "a.txt"
     path.write_text("one\n")
     own = 'Path = __import__("pathlib").Path; Path(path).write_text(new)'
@@ -84,7 +84,7 @@ def session_prompt(params):
     say(params["prompt"][0]["text"])
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask(edit(path, "one\n", "two\n"))
         permission = await talk.asked()
         await has(talk.client.edits).edited(str(path), "two\n", "mine\n")
@@ -98,11 +98,11 @@ def session_prompt(params):
         assert not talk.editor.kept
 
 
-async def test_an_edited_proposal_that_the_agent_writes_otherwise_is_kept(project: Path, tmp_path: Path):
+async def test_an_edited_proposal_that_the_agent_writes_otherwise_is_kept(talks: Talks, project: Path):
     path = project / "a.txt"
     path.write_text("one\n")
     other = 'ask("fs/write_text_file", path=path, content="other\\n")'
-    async with talking(scripted(EDIT.replace("WRITE", other), tmp_path), str(project)) as talk:
+    async with talks(EDIT.replace("WRITE", other)) as talk:
         key = await talk.ask(edit(path, "one\n", "two\n"))
         permission = await talk.asked()
         await has(talk.client.edits).edited(str(path), "two\n", "mine\n")
@@ -120,12 +120,12 @@ def session_prompt(params):
 """
 
 
-async def test_an_unsaved_text_is_read_and_an_open_file_is_written_in_the_editor(project: Path, tmp_path: Path):
+async def test_an_unsaved_text_is_read_and_an_open_file_is_written_in_the_editor(talks: Talks, project: Path):
     path = project / "a.txt"
     path.write_text("old\n")
     real = os.path.realpath(path)
     editor = MemoryFiles({real: "one\ntwo\nthree\n"})
-    async with talking(scripted(ANY, tmp_path), str(project), editor=editor) as talk:
+    async with talks(ANY, editor=editor) as talk:
 
         async def ask(method: str, **fields: Any) -> Any:
             return json.loads(said(await talk.done(await talk.ask(json.dumps([method, fields])))))
@@ -148,25 +148,27 @@ async def test_an_unsaved_text_is_read_and_an_open_file_is_written_in_the_editor
         assert not editor.asked
 
 
-async def test_an_excluded_file_is_not_read_for_an_agent(project: Path, tmp_path: Path):
+async def test_an_excluded_file_is_not_read_for_an_agent(talks: Talks, project: Path):
     (project / ".env").write_text("KEY=secret\n")
-    async with talking(scripted(ANY, tmp_path), str(project)) as talk:
+    async with talks(ANY) as talk:
         turn = await talk.done(await talk.ask(json.dumps(["fs/read_text_file", {"path": str(project / ".env")}])))
         assert "context_exclude" in said(turn)
         assert "secret" not in said(turn)
 
 
-async def test_a_character_that_the_encoding_lacks_is_refused_and_the_file_stays(project: Path, tmp_path: Path):
+async def test_a_character_that_the_encoding_lacks_is_refused_and_the_file_stays(talks: Talks, project: Path):
     path = project / "a.txt"
     path.write_bytes("é\n".encode("cp1252"))
-    async with talking(scripted(ANY, tmp_path), str(project)) as talk:
+    async with talks(ANY) as talk:
         fields = {"path": str(path), "content": "→\n"}
         turn = await talk.done(await talk.ask(json.dumps(["fs/write_text_file", fields])))
         assert "has no" in json.loads(said(turn))["message"]
         assert path.read_bytes() == "é\n".encode("cp1252")
 
 
-async def test_files_outside_the_folder_are_touched_only_after_a_question_asked_once(project: Path, tmp_path: Path):
+async def test_files_outside_the_folder_are_touched_only_after_a_question_asked_once(
+    talks: Talks, project: Path, tmp_path: Path
+):
     outside = tmp_path / "outside"
     outside.mkdir()
     secret = outside / "secret.txt"
@@ -181,7 +183,7 @@ def session_prompt(params):
         say(json.dumps(ask("fs/read_text_file", path=path)) + "\\n")
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         paths = [str(secret), str(project / ".." / "outside" / "secret.txt"), str(link)]
         for number in range(5):
             (tmp_path / str(number)).mkdir()
@@ -192,7 +194,7 @@ def session_prompt(params):
         # One question for the folder, and no more than three in all.
         assert len(talk.editor.asked) == 3
         assert talk.editor.asked[0] == (real, False)
-    async with talking(scripted(script, tmp_path), str(project), editor=MemoryFiles(allows=True)) as talk:
+    async with talks(script, editor=MemoryFiles(allows=True)) as talk:
         key = await talk.ask(json.dumps([str(secret)]))
         assert json.loads(said(await talk.done(key))) == {"content": "s"}
 
@@ -221,17 +223,17 @@ PARTS = [
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
-async def test_lines_are_those_of_the_editor_whatever_their_ending(project: Path, tmp_path: Path, end: str):
+async def test_lines_are_those_of_the_editor_whatever_their_ending(talks: Talks, project: Path, end: str):
     """A form feed, U+2028 or U+0085 in a line begins no other line."""
     path = project / "a.txt"
     path.write_bytes(f"a{end}b\fB\u2028\x85{end}c{end}".encode())
-    async with talking(scripted(READS, tmp_path), str(project)) as talk:
+    async with talks(READS) as talk:
         key = await talk.ask(json.dumps([(str(path), part) for part, _ in PARTS]))
         answers = [json.loads(line)["content"] for line in said(await talk.done(key)).split("\n")[:-1]]
         assert answers == [expected.format(end=end) for _, expected in PARTS]
 
 
-async def test_what_is_no_readable_file_is_refused_in_a_sentence(project: Path, tmp_path: Path):
+async def test_what_is_no_readable_file_is_refused_in_a_sentence(talks: Talks, project: Path):
     (project / "binary").write_bytes(b"a\0b")
     (project / "file").write_text("a")
     with (project / "large").open("wb") as file:
@@ -250,14 +252,14 @@ async def test_what_is_no_readable_file_is_refused_in_a_sentence(project: Path, 
         os.mkfifo(project / "fifo")
         (project / "loop").symlink_to("loop")
         wanted |= {"fifo": "is not a regular file", "loop": "symbolic links"}
-    async with talking(scripted(READS, tmp_path), str(project)) as talk:
+    async with talks(READS) as talk:
         key = await talk.ask(json.dumps([(f"{project}{os.sep}{name}", {}) for name in wanted]))
         answers = [json.loads(line) for line in said(await talk.done(key)).splitlines()]
         for answer, why in zip(answers, wanted.values(), strict=True):
             assert why in answer["message"]
 
 
-async def test_a_file_is_written_as_it_is_or_not_at_all(project: Path, tmp_path: Path):
+async def test_a_file_is_written_as_it_is_or_not_at_all(talks: Talks, project: Path):
     """Endings, mark and encoding are the file's own; what is no file for that stays as it is."""
     before = {
         "mixed": b"a\r\nb\nc\r\n",
@@ -295,7 +297,7 @@ def session_prompt(params):
         say(json.dumps(ask("fs/write_text_file", path=name, content=content)) + "\\n")
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask(json.dumps([(f"{project}{os.sep}{name}", text) for name, (text, _) in writes.items()]))
         answers = [json.loads(line) for line in said(await talk.done(key)).splitlines()]
         for (name, (_, after)), answer in zip(writes.items(), answers, strict=True):
@@ -309,7 +311,7 @@ def session_prompt(params):
 
 
 async def test_a_folder_whose_name_only_begins_like_the_chats_is_outside_and_a_yes_to_reading_is_none_to_writing(
-    project: Path, tmp_path: Path
+    talks: Talks, project: Path, tmp_path: Path
 ):
     other = tmp_path / f"{project.name}2"
     other.mkdir()
@@ -324,7 +326,7 @@ def session_prompt(params):
     return {"stopReason": "end_turn"}
 """
     editor = MemoryFiles(allows=True)
-    async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+    async with talks(script, editor=editor) as talk:
         turn = await talk.done(await talk.ask(str(path)))
         assert said(turn) == '{"content": "a"}{}{"content": "b"}{}'
         real = os.path.realpath(path)

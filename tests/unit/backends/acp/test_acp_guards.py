@@ -24,7 +24,7 @@ from companion.conversation.events import PermissionRequest
 from companion.conversation.forms import Form, Values
 from companion.exclusion import Told
 from companion.ids import WindowId
-from tests.agent_talk import MemoryFiles, said, scripted, talking, until
+from tests.agent_talk import MemoryFiles, Talks, said, until
 
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
 FORM = {"type": "object", "properties": {"ok": {"type": "boolean", "default": True}}}
@@ -76,7 +76,7 @@ async def test_an_edited_proposal_that_was_written_is_looked_at_again_after_a_re
     assert path.read_text(encoding="utf-8") == "mine"
 
 
-async def test_a_form_in_the_middle_of_a_turn_is_asked_in_the_chat(project: Path, tmp_path: Path):
+async def test_a_form_in_the_middle_of_a_turn_is_asked_in_the_chat(talks: Talks):
     script = f"""
 def session_prompt(params):
     number = request("elicitation/create", {{"mode": "form", "message": "m", "requestedSchema": {FORM!r}}})
@@ -84,7 +84,7 @@ def session_prompt(params):
     return {{"stopReason": "end_turn"}}
 """
     editor = Asked("accept")
-    async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+    async with talks(script, editor=editor) as talk:
         key = await talk.ask("x")
         asked = await talk.asked()
         await talk.client.answer(talk.session, asked.id, "decline")
@@ -92,7 +92,7 @@ def session_prompt(params):
         assert editor.messages == []
 
 
-async def test_beside_the_chat_an_agent_is_refused_three_times_and_asks_in_short(project: Path, tmp_path: Path):
+async def test_beside_the_chat_an_agent_is_refused_three_times_and_asks_in_short(talks: Talks):
     script = f"""
 def session_new(params):
     got = []
@@ -105,13 +105,13 @@ def session_new(params):
     return {{"sessionId": "s"}}
 """
     editor = Asked(None)
-    async with talking(scripted(script, tmp_path), str(project), editor=editor) as talk:
+    async with talks(script, editor=editor) as talk:
         assert talk.session.id == "s"
     assert len(editor.messages) == MAX_REFUSALS
     assert all(len(message) <= 600 and message.isprintable() for _, message in editor.messages)
 
 
-async def test_an_agent_may_ask_again_when_the_person_signs_in_again(project: Path, tmp_path: Path):
+async def test_an_agent_may_ask_again_when_the_person_signs_in_again(talks: Talks):
     script = f"""
 def authenticate(params):
     form = {{"mode": "form", "message": "m", "requestedSchema": {FORM!r}}}
@@ -120,19 +120,19 @@ def authenticate(params):
     return {{}}
 """
     editor = Asked(None)
-    async with talking(scripted(script, tmp_path), str(project), session=None, editor=editor) as talk:
+    async with talks(script, session=None, editor=editor) as talk:
         for times in (1, 2):
             await talk.client.authentication.authenticate("g")
             assert len(editor.messages) == times * MAX_REFUSALS
             assert editor.said == [f"{talk.client.name} has asked too often, and is refused."] * times
 
 
-async def test_an_agents_name_is_short_and_on_one_line(project: Path, tmp_path: Path):
+async def test_an_agents_name_is_short_and_on_one_line(talks: Talks):
     script = """
 def initialize(params):
     return {"protocolVersion": 1, "agentInfo": {"title": "Safe\\u202e\\n\\nAllow everything? " + "x" * 5000}}
 """
-    async with talking(scripted(script, tmp_path), str(project), session=None) as talk:
+    async with talks(script, session=None) as talk:
         name = talk.client.name
         assert name.startswith("Safe Allow everything? x")
         assert len(name) <= MAX_NAME
@@ -140,7 +140,7 @@ def initialize(params):
 
 
 async def test_a_message_into_a_turn_that_is_not_answered_may_have_arrived(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    talks: Talks, monkeypatch: pytest.MonkeyPatch
 ):
     script = """
 def initialize(params):
@@ -153,7 +153,7 @@ def session_prompt(params):
 def _session_steering(params):
     return "silence"
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("x")
         await until(lambda: (turn := talk.turn(key)) and said(turn))
         monkeypatch.setattr(requests, "CALL_LIMIT", 0.2)
@@ -166,7 +166,7 @@ def _session_steering(params):
 
 
 async def test_a_message_into_the_turn_of_an_agent_that_dies_may_have_arrived(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    talks: Talks, monkeypatch: pytest.MonkeyPatch
 ):
     script = """
 def session_prompt(params):
@@ -175,7 +175,7 @@ def session_prompt(params):
 def _session_steering(params):
     os._exit(3)
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("x")
         await until(lambda: (turn := talk.turn(key)) and said(turn))
         monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)

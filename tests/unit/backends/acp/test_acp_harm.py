@@ -14,10 +14,10 @@ from companion.backends.acp.errors import (
 from companion.backends.acp.stream import MAX_WAITING, EventQueue
 from companion.conversation.events import TurnCompleted
 from companion.conversation.failures import AlreadyAnsweredError
-from tests.agent_talk import notices, said, scripted, talking, until
+from tests.agent_talk import Talks, notices, said, until
 
 
-async def test_junk_is_told_once_and_what_follows_is_read(project: Path, tmp_path: Path):
+async def test_junk_is_told_once_and_what_follows_is_read(talks: Talks):
     script = r"""
 def session_prompt(params):
     for junk in (b"Hello!\n", b"[1, 2]\n", b"\xff\xfe\n", b"{}\n", b"null\n", b"[" * 100000 + b"\n", b"\n"):
@@ -33,7 +33,7 @@ def session_prompt(params):
     say("Still here.")
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("x"))
         assert said(turn) == "Still here."
         told = " ".join(notices(turn))
@@ -43,7 +43,7 @@ def session_prompt(params):
         assert "_vendor" not in told
 
 
-async def test_an_answer_that_comes_twice_harms_nothing(project: Path, tmp_path: Path):
+async def test_an_answer_that_comes_twice_harms_nothing(talks: Talks):
     script = """
 def session_prompt(params):
     number = [each["id"] for each in seen if each.get("method") == "session/prompt"][-1]
@@ -51,14 +51,14 @@ def session_prompt(params):
         send(id=number, result={"stopReason": reason})
     return "silence"
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("x"))
         assert turn.stop_reason == "end_turn"
         assert (await talk.done(await talk.ask("y"))).stop_reason == "end_turn"
         await until(lambda: any("not asked" in each for turn in talk.conversation.turns for each in notices(turn)))
 
 
-async def test_a_line_that_is_too_long_is_left_out_and_told(project: Path, tmp_path: Path):
+async def test_a_line_that_is_too_long_is_left_out_and_told(talks: Talks):
     script = """
 def session_prompt(params):
     number = [each["id"] for each in seen if each.get("method") == "session/prompt"][-1]
@@ -76,7 +76,7 @@ def session_prompt(params):
     say(json.dumps(answers[77].get()))
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("request"))
         assert "too long" in said(turn)
         assert "too long" in notices(turn)[0]
@@ -85,14 +85,14 @@ def session_prompt(params):
         assert "too long" in turn.error
 
 
-async def test_a_flood_waits_in_the_pipe_and_the_loop_goes_on(project: Path, tmp_path: Path):
+async def test_a_flood_waits_in_the_pipe_and_the_loop_goes_on(talks: Talks):
     script = """
 def session_prompt(params):
     for number in range(20000):
         say("x" * 100)
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         most = 0
         key = await talk.ask("x")
         while (turn := talk.turn(key)) is None or turn.state == "running":
@@ -102,7 +102,7 @@ def session_prompt(params):
         assert most <= 600
 
 
-async def test_too_many_requests_at_once_are_refused(project: Path, tmp_path: Path):
+async def test_too_many_requests_at_once_are_refused(talks: Talks):
     script = """
 def session_prompt(params):
     options = [{"optionId": "y", "name": "Y", "kind": "allow_once"}]
@@ -112,11 +112,11 @@ def session_prompt(params):
     say(str(refused))
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         assert said(await talk.done(await talk.ask("x"))) == "36"
 
 
-async def test_a_question_about_another_session_is_cancelled_and_told(project: Path, tmp_path: Path):
+async def test_a_question_about_another_session_is_cancelled_and_told(talks: Talks):
     script = """
 def session_prompt(params):
     options = [{"optionId": "y", "name": "Y", "kind": "allow_once"}]
@@ -125,7 +125,7 @@ def session_prompt(params):
     ask("session/request_permission", toolCall=call["toolCall"], options=options)
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("x")
         permission = await talk.asked()
         assert len(talk.conversation.status.permissions) == 1
@@ -136,22 +136,22 @@ def session_prompt(params):
 
 
 @pytest.mark.parametrize("version", [2, 0, [], {"a": 1}, True, "2025-06-18", 2**70, "x" * 1000], ids=repr)
-async def test_any_other_version_is_told_in_a_sentence(project: Path, tmp_path: Path, version: object):
+async def test_any_other_version_is_told_in_a_sentence(talks: Talks, version: object):
     script = f'def initialize(params): return {{"protocolVersion": {version!r}}}'
     with pytest.raises(VersionError, match="only version 1 is known") as error:
-        async with talking(scripted(script, tmp_path), str(project)):
+        async with talks(script):
             pass
     assert len(str(error.value)) < 200
 
 
 @pytest.mark.parametrize("version", [1, 1.0, "1", None], ids=repr)
-async def test_the_version_may_be_spelled_otherwise_or_missing(project: Path, tmp_path: Path, version: object):
+async def test_the_version_may_be_spelled_otherwise_or_missing(talks: Talks, version: object):
     script = f'def initialize(params): return {{"protocolVersion": {version!r}}}'
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         assert (await talk.done(await talk.ask("x"))).state == "done"
 
 
-async def test_messages_in_unusual_forms_are_read_and_each_request_has_its_own_id(project: Path, tmp_path: Path):
+async def test_messages_in_unusual_forms_are_read_and_each_request_has_its_own_id(talks: Talks):
     """A byte order mark, Windows line endings, ids of any kind, NaN, a number with a point, a lone surrogate."""
     script = r"""
 def session_prompt(params):
@@ -169,36 +169,36 @@ def session_prompt(params):
     raw(b'{"id": %d.0, "result": {"stopReason": "newer"}}\n' % number)
     return "silence"
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("x"))
         assert said(turn) == "Marked. [] 2"
         assert (turn.state, turn.stop_reason, notices(turn)) == ("done", "newer", [])
 
 
-async def test_a_batch_is_told(project: Path, tmp_path: Path):
+async def test_a_batch_is_told(talks: Talks):
     script = r"""
 def session_prompt(params):
     raw(b'[{"jsonrpc": "2.0", "id": 1, "method": "fs/read_text_file", "params": {}}]\n')
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("x"))
         assert notices(turn) == ["Unsupported: a message that is not an object, from Scripted Agent."]
 
 
-async def test_a_question_that_offers_no_answer_is_cancelled_and_told(project: Path, tmp_path: Path):
+async def test_a_question_that_offers_no_answer_is_cancelled_and_told(talks: Talks):
     script = """
 def session_prompt(params):
     say(json.dumps(ask("session/request_permission", toolCall={"toolCallId": "t"}, options=[])))
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("x"))
         assert json.loads(said(turn)) == {"outcome": {"outcome": "cancelled"}}
         assert notices(turn) == ["Unsupported: a question that offers no answer, which was cancelled."]
 
 
-async def test_an_agent_that_goes_on_after_a_cancel_asks_writes_and_runs_nothing_more(project: Path, tmp_path: Path):
+async def test_an_agent_that_goes_on_after_a_cancel_asks_writes_and_runs_nothing_more(talks: Talks, project: Path):
     """What the person has cancelled is over for them."""
     script = """
 def session_prompt(params):
@@ -216,7 +216,7 @@ def session_prompt(params):
     return {"stopReason": "cancelled"}
 """
     (project / "b").write_text("b")
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("x")
         await until(lambda: (turn := talk.turn(key)) and said(turn))
         await talk.client.cancel(talk.session)
@@ -245,7 +245,7 @@ async def test_nothing_more_is_read_while_too_much_waits_to_be_shown():
     await room
 
 
-async def test_a_question_that_its_turn_has_outlived_is_cancelled(project: Path, tmp_path: Path):
+async def test_a_question_that_its_turn_has_outlived_is_cancelled(talks: Talks):
     script = """
 def session_prompt(params):
     global number
@@ -257,14 +257,14 @@ def session_prompt(params):
         number = request("session/request_permission", call)
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         await talk.done(await talk.ask("x"))
         assert talk.conversation.status.permissions == ()
         answer = said(await talk.done(await talk.ask("again")))
         assert json.loads(answer) == {"outcome": {"outcome": "cancelled"}}
 
 
-async def test_a_second_answer_at_the_same_moment_is_refused(project: Path, tmp_path: Path):
+async def test_a_second_answer_at_the_same_moment_is_refused(talks: Talks):
     script = """
 def session_prompt(params):
     options = [{"optionId": "y", "name": "Y", "kind": "allow_once"}]
@@ -272,7 +272,7 @@ def session_prompt(params):
     say(ask("session/request_permission", toolCall={"toolCallId": "t"}, options=options)["outcome"]["optionId"])
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("x")
         permission = await talk.asked()
         await talk.vote(permission, "allow_once")
@@ -281,7 +281,7 @@ def session_prompt(params):
         assert said(await talk.done(key)) == "y"
 
 
-async def test_the_echo_of_a_prompt_and_news_of_another_session_are_left_out(project: Path, tmp_path: Path):
+async def test_the_echo_of_a_prompt_and_news_of_another_session_are_left_out(talks: Talks):
     script = """
 def session_prompt(params):
     say(params["prompt"][-1]["text"], "user_message_chunk")
@@ -291,6 +291,6 @@ def session_prompt(params):
     say("Ours.")
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("Hello"))
         assert (said(turn, "user"), said(turn)) == ("Hello", "Ours.")

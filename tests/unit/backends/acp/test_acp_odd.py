@@ -10,7 +10,7 @@ import pytest
 from companion.backends.acp.elicitation import Elicitation, decode_elicitation
 from companion.conversation.forms import FormField
 from companion.conversation.snapshot import Diff, Step
-from tests.agent_talk import AgentTalk, notices, said, scripted, talking, tools
+from tests.agent_talk import AgentTalk, Talks, notices, said, tools
 
 OPTIONS = '[{"optionId": "y", "name": "Yes", "kind": "allow_once"}]'
 LOOSE = '[None, {"name": "?"}, {"optionId": "y", "name": "Yes", "kind": "allow_once"}]'
@@ -40,7 +40,7 @@ async def shown(talk: AgentTalk) -> tuple[Diff, ...]:
     return permission.diffs
 
 
-async def test_an_update_may_come_before_its_call(project: Path, tmp_path: Path):
+async def test_an_update_may_come_before_its_call(talks: Talks, project: Path):
     path = project / "a.txt"
     path.write_text("one\ntwo\n", newline="")
     script = does(
@@ -49,7 +49,7 @@ async def test_an_update_may_come_before_its_call(project: Path, tmp_path: Path)
         asks({"toolCallId": "t", "content": None, "locations": None}),
         'update(sessionUpdate="tool_call_update", toolCallId="t", content=[], status="completed")',
     )
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         assert await shown(talk) == (Diff(str(path), "one\ntwo\n", "one\n2\n"),)
         [tool] = tools(talk.conversation.turns[-1])
         assert (tool.title, tool.kind, tool.status, tool.diffs) == ("Edit", "edit", "completed", ())
@@ -66,15 +66,13 @@ async def test_an_update_may_come_before_its_call(project: Path, tmp_path: Path)
     ],
     ids=["parts", "no parts", "places", "no places", "words"],
 )
-async def test_a_part_that_can_not_be_read_takes_nothing_else_with_it(
-    project: Path, tmp_path: Path, odd: dict[str, Any]
-):
+async def test_a_part_that_can_not_be_read_takes_nothing_else_with_it(talks: Talks, odd: dict[str, Any]):
     script = does(
         'update(sessionUpdate="tool_call", toolCallId="t", title="Look", kind="read", status="pending")',
         asks({"toolCallId": "t", **odd}, LOOSE),
         f"update(**{ {'sessionUpdate': 'tool_call_update', 'toolCallId': 't', 'status': 'completed', **odd}!r})",
     )
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         await shown(talk)
         turn = talk.conversation.turns[-1]
         assert [(tool.title, tool.kind, tool.status) for tool in tools(turn)] == [("Look", "read", "completed")]
@@ -95,7 +93,7 @@ async def test_a_part_that_can_not_be_read_takes_nothing_else_with_it(
     ids=["crlf", "lf in crlf", "not new", "line", "all", "two lines", "two lines backwards"],
 )
 async def test_a_piece_is_asked_about_as_a_whole_file(
-    project: Path, tmp_path: Path, before: str, call: dict[str, Any], after: str
+    talks: Talks, project: Path, before: str, call: dict[str, Any], after: str
 ):
     path = project / "a.txt"
     path.write_text(before, newline="")
@@ -106,7 +104,7 @@ async def test_a_piece_is_asked_about_as_a_whole_file(
         "locations": [{"path": str(path), "line": line} for line in call.get("locations", [])],
     }
     script = does(f'update(sessionUpdate="tool_call", title="Edit", **{told!r})', asks({"toolCallId": "t"}))
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         assert await shown(talk) == (Diff(str(path), before, after),)
 
 
@@ -129,27 +127,27 @@ def test_a_number_that_is_too_large_is_said_to_be_wrong():
     assert FormField("n", "number", "N").problem(HUGE) == "Enter a number."
 
 
-async def test_a_plan_in_prose_is_part_of_the_answer_as_far_as_it_is_new(project: Path, tmp_path: Path):
+async def test_a_plan_in_prose_is_part_of_the_answer_as_far_as_it_is_new(talks: Talks):
     pieces = ("# Plan\n", "# Plan\n\n- one\n", "# Plan\n\n- one\n", "Another plan\n")
     updates = [
         f'update(sessionUpdate="plan_update", plan={ {"type": "markdown", "planId": "p", "content": piece}!r})'
         for piece in pieces
     ]
     script = does(*updates, 'say("Well?")')
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("Go"))
         assert said(turn) == "# Plan\n\n- one\n\n\nAnother plan\nWell?"
 
 
 @pytest.mark.parametrize("status", ["completed", "failed"])
-async def test_a_tool_that_keeps_the_plan_shows_it_once_it_is_done(project: Path, tmp_path: Path, status: str):
+async def test_a_tool_that_keeps_the_plan_shows_it_once_it_is_done(talks: Talks, status: str):
     todos = [{"content": "One", "status": "completed"}, {"content": "Two", "status": "pending"}]
     script = does(
         'update(sessionUpdate="tool_call", toolCallId="t", title="todowrite", status="pending", rawInput={})',
         f'update(sessionUpdate="tool_call_update", toolCallId="t", rawInput={ {"todos": todos}!r})',
         f'update(sessionUpdate="tool_call_update", toolCallId="t", title="2 todos", status={status!r})',
     )
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         await talk.done(await talk.ask("Go"))
         plan = (Step("One", "completed"), Step("Two", "pending")) if status == "completed" else ()
         assert talk.conversation.status.plan == plan

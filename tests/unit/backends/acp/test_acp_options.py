@@ -11,7 +11,7 @@ import pytest
 from companion.backends.acp import extensions
 from companion.backends.port import OfferedServer
 from companion.conversation.snapshot import Choice, SessionOption
-from tests.agent_talk import said, scripted, talking, until
+from tests.agent_talk import Talks, said, scripted, talking, until
 
 SCRIPT = """
 now = {"fast": False, "style": "short"}
@@ -53,8 +53,8 @@ class Server:
         self.known.pop()
 
 
-async def test_other_options_are_shown_and_set(project: Path, tmp_path: Path):
-    async with talking(scripted(SCRIPT, tmp_path), str(project)) as talk:
+async def test_other_options_are_shown_and_set(talks: Talks):
+    async with talks(SCRIPT) as talk:
         options = lambda: talk.conversation.status.options  # noqa: E731
         style = SessionOption("style", "Style", "short", "", (Choice("short", "Short"), Choice("long", "long")))
         assert options() == (SessionOption("fast", "Fast Mode", False, "Costs more"), style)
@@ -66,9 +66,7 @@ async def test_other_options_are_shown_and_set(project: Path, tmp_path: Path):
 
 
 @pytest.mark.parametrize("answer", ["{}", "{'configOptions': []}", "None"])
-async def test_a_value_that_is_accepted_without_a_word_counts_and_that_is_said(
-    project: Path, tmp_path: Path, answer: str
-):
+async def test_a_value_that_is_accepted_without_a_word_counts_and_that_is_said(talks: Talks, answer: str):
     script = (
         SCRIPT
         + f"""
@@ -79,7 +77,7 @@ def session_set_config_option(params):
     return {answer}
 """
     )
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         values = lambda: [option.shown for option in talk.conversation.status.options]  # noqa: E731
         await talk.client.options.set_option(talk.session, "style", "long")
         await until(lambda: values() == ["off", "long"])
@@ -92,7 +90,7 @@ def session_set_config_option(params):
         assert values() == ["off", "long"]
 
 
-async def test_what_the_agent_has_told_counts_more_than_what_it_accepts_without_a_word(project: Path, tmp_path: Path):
+async def test_what_the_agent_has_told_counts_more_than_what_it_accepts_without_a_word(talks: Talks):
     script = (
         SCRIPT
         + """
@@ -101,20 +99,20 @@ def session_set_config_option(params):
     return {}
 """
     )
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         await talk.client.options.set_option(talk.session, "style", "long")
         assert [option.shown for option in talk.client.options.settings.choices.options] == ["off", "Short"]
         assert talk.editor.said == []
 
 
-async def test_an_option_that_the_agent_changes_is_shown(project: Path, tmp_path: Path):
-    async with talking(scripted(SCRIPT, tmp_path), str(project)) as talk:
+async def test_an_option_that_the_agent_changes_is_shown(talks: Talks):
+    async with talks(SCRIPT) as talk:
         await talk.done(await talk.ask("x"))
         assert talk.conversation.status.options[1].value == "long"
 
 
 async def test_the_editors_server_is_offered_to_an_agent_that_takes_http(
-    project: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    talks: Talks, project: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.DEBUG)
     script = """
@@ -142,7 +140,7 @@ def session_prompt(params):
             assert json.loads(said(await talk.done(await talk.ask("x")))) == [[entry]]
             assert server.known == ["The agent"]
         assert server.known == []
-    async with talking(scripted(script.replace("HTTP", "False"), tmp_path), str(project), server=server) as talk:
+    async with talks(script.replace("HTTP", "False"), server=server) as talk:
         assert json.loads(said(await talk.done(await talk.ask("x")))) == [[]]
         assert server.known == []
     assert "Bearer …" in caplog.text
@@ -159,9 +157,7 @@ def test_gemini_cli_is_not_asked_to_load_a_conversation_in_the_minute_of_its_beg
     assert pause("qwen-code", begun, begun + 20) == 0
 
 
-async def test_a_session_knows_when_it_was_begun_and_the_load_waits(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_session_knows_when_it_was_begun_and_the_load_waits(talks: Talks, monkeypatch: pytest.MonkeyPatch):
     asked: list[tuple[str, float]] = []
 
     def pause(agent: str, begun: float, now: float) -> float:
@@ -169,7 +165,7 @@ async def test_a_session_knows_when_it_was_begun_and_the_load_waits(
         return 0.001
 
     monkeypatch.setattr(extensions, "pause_before_load", pause)
-    async with talking(scripted("", tmp_path), str(project)) as talk:
+    async with talks() as talk:
         begun = talk.session.begun
         assert begun > 0
         loaded, _ = await talk.client.load(talk.session)

@@ -15,7 +15,7 @@ from companion.backends.acp import child as child_module
 from companion.backends.acp import process as process_module
 from companion.clis import environment as environment_module
 from companion.clis.environment import LoginEnvironment
-from tests.agent_talk import is_alive, run, said, scripted, talking
+from tests.agent_talk import Talks, is_alive, run, said
 
 from ...fake_daemon import until
 
@@ -39,9 +39,7 @@ def test_without_an_answer_of_the_login_shell_the_editors_environment_does(monke
     assert run(LoginEnvironment().get())["OWN"] == "a"
 
 
-async def test_a_start_that_is_given_up_leaves_no_process(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_start_that_is_given_up_leaves_no_process(talks: Talks, monkeypatch: pytest.MonkeyPatch):
     pids: list[int] = []
 
     def write(pid: int, started: float, kind: str) -> None:
@@ -50,7 +48,7 @@ async def test_a_start_that_is_given_up_leaves_no_process(
 
     monkeypatch.setattr(process_module.records, "write", write)
     with pytest.raises(OSError):
-        async with talking(scripted("", tmp_path), str(project)):
+        async with talks():
             pass
     assert not any(map(is_alive, pids))
     assert pids
@@ -70,7 +68,7 @@ async def test_all_that_a_process_has_printed_is_read_though_it_has_ended(projec
     child.close()
 
 
-async def test_an_agent_and_what_it_has_started_end_with_its_client(project: Path, tmp_path: Path):
+async def test_an_agent_and_what_it_has_started_end_with_its_client(talks: Talks):
     script = """
 import subprocess, signal
 if os.name != "nt": signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -80,7 +78,7 @@ def session_prompt(params):
     say(f"{os.getpid()} {child.pid}")
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         pids = [int(pid) for pid in said(await talk.done(await talk.ask("x"))).split()]
         assert all(map(is_alive, pids))
     assert not any(map(is_alive, pids))
@@ -136,7 +134,7 @@ def test_on_windows_what_a_batch_file_has_started_ends_with_it(monkeypatch: pyte
     assert {each.pid for each in processes if each.is_killed} == ({2, 3} if has_ended else {1, 2, 3})
 
 
-async def test_an_agent_that_is_ended_for_what_it_does_takes_its_children_along(project: Path, tmp_path: Path):
+async def test_an_agent_that_is_ended_for_what_it_does_takes_its_children_along(talks: Talks, project: Path):
     script = """
 import os, subprocess, sys, time
 def session_prompt(params):
@@ -147,15 +145,15 @@ def session_prompt(params):
     os.close(1)
     time.sleep(600)
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         await talk.ask("Go")
         file = project / "child"
         await until(lambda: file.exists() and file.read_text())
         await until(lambda: not is_alive(int(file.read_text())))
 
 
-async def test_the_agent_of_a_killed_editor_is_ended_at_the_next_start(project: Path, tmp_path: Path):
-    async with talking(scripted("os._exit = lambda code: time.sleep(600)", tmp_path), str(project)) as talk:
+async def test_the_agent_of_a_killed_editor_is_ended_at_the_next_start(talks: Talks, tmp_path: Path):
+    async with talks("os._exit = lambda code: time.sleep(600)") as talk:
         process = talk.client._process
         assert process
         assert process_module.end_leftovers() == []

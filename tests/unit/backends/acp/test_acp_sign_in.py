@@ -23,36 +23,9 @@ from tests.agent_talk import is_alive, scripted, until
 
 from ...chats.agent_room import chatting
 from ...chats.chatting import CHAT, WINDOW
-from ...chats.test_chats_handover import reloads
+from .signing import SCRIPT, SignIns
 
 OWN = AgentCommand("Own", ("own", "--acp"), {"KEY": "k"})
-SCRIPT = """
-import pathlib
-def is_in():
-    return pathlib.Path(sys.argv[1] + ".in").exists()
-def initialize(params):
-    assert params["clientCapabilities"]["auth"] == {"terminal": True}
-    methods = [{"id": "g", "name": "Google"}, {"id": "bad", "name": "Bad"}, {"broken": 1}]
-    return {"protocolVersion": 1, "agentInfo": {"name": "A"}, "authMethods": methods,
-            "agentCapabilities": {"loadSession": True}}
-def authenticate(params):
-    if params["methodId"] == "bad": raise Failure(-32603, "The browser was closed")
-    pathlib.Path(sys.argv[1] + ".in").touch()
-    return {}
-def session_new(params):
-    if not is_in(): raise Failure(-32000, "Authentication required")
-    return {"sessionId": "s"}
-def session_load(params):
-    if not is_in(): raise Failure(-32000, "Authentication required")
-    say("before", "user_message_chunk"); say("as before")
-    return {}
-def session_prompt(params):
-    text = params["prompt"][0]["text"]
-    if text == "out": pathlib.Path(sys.argv[1] + ".in").unlink()
-    if not is_in(): raise Failure(-32000, "Authentication required")
-    say(text + " of " + str(os.getpid()))
-    return {"stopReason": "end_turn"}
-"""
 
 
 def read(*methods: Mapping[str, Any]) -> tuple[Way, ...]:
@@ -103,9 +76,8 @@ def test_variables_are_named_with_what_they_are_for():
     assert read({**method, "link": "file:///etc/passwd"})[0].page == ""
 
 
-async def test_a_chat_that_wants_a_sign_in_goes_on_with_the_same_process(project: Path, tmp_path: Path):
-    agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
-    async with chatting(project, agent, opens=False) as room:
+async def test_a_chat_that_wants_a_sign_in_goes_on_with_the_same_process(sign_ins: SignIns, project: Path):
+    async with sign_ins.closed() as room:
         with pytest.raises(NotConnectedError):
             await room.chats.sign_in.methods(CHAT)
         room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
@@ -124,13 +96,12 @@ async def test_a_chat_that_wants_a_sign_in_goes_on_with_the_same_process(project
         await room.shows(f"Hello of {pid}")
 
 
-async def test_a_sign_in_elsewhere_is_taken_up_by_a_reconnect(project: Path, tmp_path: Path):
-    agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
-    async with chatting(project, agent, opens=False) as room:
+async def test_a_sign_in_elsewhere_is_taken_up_by_a_reconnect(sign_ins: SignIns, project: Path):
+    async with sign_ins.closed() as room:
         room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
         await room.state("lost")
         before = room.agent_pid
-        (tmp_path / "script.py.in").touch()
+        sign_ins.sign_in.touch()
         room.chats.reconnect(CHAT)
         await room.state("live")
         room.say("Hello")
@@ -138,10 +109,8 @@ async def test_a_sign_in_elsewhere_is_taken_up_by_a_reconnect(project: Path, tmp
         assert f"of {before}" not in room.text
 
 
-async def test_a_conversation_is_loaded_after_the_sign_in(project: Path, tmp_path: Path):
-    (tmp_path / "script.py.in").touch()
-    agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
-    async with chatting(project, agent) as room:
+async def test_a_conversation_is_loaded_after_the_sign_in(sign_ins: SignIns):
+    async with sign_ins.open() as room:
         room.say("Hello")
         await room.shows("Hello of ")
         room.say("out")
@@ -173,11 +142,9 @@ def session_new(params):
         assert os.path.basename(command[0]) in room.command
 
 
-async def test_a_prompt_that_is_refused_waits_for_the_sign_in_and_goes_on(project: Path, tmp_path: Path):
-    (tmp_path / "script.py.in").touch()
-    agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
-    async with chatting(project, agent) as room:
-        (tmp_path / "script.py.in").unlink()
+async def test_a_prompt_that_is_refused_waits_for_the_sign_in_and_goes_on(sign_ins: SignIns):
+    async with sign_ins.open() as room:
+        sign_ins.sign_in.unlink()
         room.say("Hello")
         await room.shows("A wants you to sign in.")
         await until(lambda: room.render.status.connection.wants_sign_in)
@@ -189,7 +156,7 @@ async def test_a_prompt_that_is_refused_waits_for_the_sign_in_and_goes_on(projec
         assert room.text.count("Hello") == 2  # the prompt and the answer
 
 
-async def test_a_turn_whose_sign_in_expires_in_the_middle_is_not_done_twice(project: Path, tmp_path: Path):
+async def test_a_turn_whose_sign_in_expires_in_the_middle_is_not_done_twice(sign_ins: SignIns):
     script = (
         SCRIPT
         + """
@@ -203,9 +170,7 @@ def session_prompt(params):
     return {"stopReason": "end_turn"}
 """
     )
-    (tmp_path / "script.py.in").touch()
-    agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
-    async with chatting(project, agent) as room:
+    async with sign_ins.open(script) as room:
         room.say("half")
         await room.shows("A wants you to sign in.")
         await until(lambda: room.render.status.last == "failed")
@@ -218,7 +183,7 @@ def session_prompt(params):
         assert room.text.count("Pay") == 1
 
 
-async def test_an_agent_that_also_says_that_it_wants_a_sign_in_gets_the_prompt_again(project: Path, tmp_path: Path):
+async def test_an_agent_that_also_says_that_it_wants_a_sign_in_gets_the_prompt_again(sign_ins: SignIns):
     script = (
         SCRIPT
         + """
@@ -230,10 +195,8 @@ def session_prompt(params):
     return {"stopReason": "end_turn"}
 """
     )
-    (tmp_path / "script.py.in").touch()
-    agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
-    async with chatting(project, agent) as room:
-        (tmp_path / "script.py.in").unlink()
+    async with sign_ins.open(script) as room:
+        sign_ins.sign_in.unlink()
         room.say("Hello")
         await room.shows("Please run /login.")
         await room.shows("A wants you to sign in.")
@@ -242,12 +205,10 @@ def session_prompt(params):
         await room.shows("Answered.")
 
 
-async def test_an_authenticate_that_changes_nothing_is_no_success(project: Path, tmp_path: Path):
+async def test_an_authenticate_that_changes_nothing_is_no_success(sign_ins: SignIns):
     script = SCRIPT.replace('pathlib.Path(sys.argv[1] + ".in").touch()\n    return', "return")
-    (tmp_path / "script.py.in").touch()
-    agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
-    async with chatting(project, agent) as room:
-        (tmp_path / "script.py.in").unlink()
+    async with sign_ins.open(script) as room:
+        sign_ins.sign_in.unlink()
         room.say("Hello")
         await room.shows("A wants you to sign in.")
         await room.chats.sign_in.authenticate(CHAT, "g")
@@ -257,26 +218,21 @@ async def test_an_authenticate_that_changes_nothing_is_no_success(project: Path,
         await until(lambda: room.render.status.running is None)
 
 
-async def test_a_prompt_that_is_refused_is_sent_again_after_a_login_elsewhere(project: Path, tmp_path: Path):
-    (tmp_path / "script.py.in").touch()
-    agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
-    async with chatting(project, agent) as room:
-        (tmp_path / "script.py.in").unlink()
+async def test_a_prompt_that_is_refused_is_sent_again_after_a_login_elsewhere(sign_ins: SignIns):
+    async with sign_ins.open() as room:
+        sign_ins.sign_in.unlink()
         room.say("Hello")
         await room.shows("A wants you to sign in.")
         before = room.agent_pid
-        (tmp_path / "script.py.in").touch()
+        sign_ins.sign_in.touch()
         room.chats.reconnect(CHAT)
         await room.shows("Hello of ")
         assert f"Hello of {before}" not in room.text
 
 
-async def test_a_prompt_that_waits_for_a_sign_in_is_sent_again_by_reconnect_after_a_reload(
-    project: Path, tmp_path: Path
-):
-    (tmp_path / "script.py.in").touch()
-    async with reloads(project, tmp_path, SCRIPT) as there:
-        (tmp_path / "script.py.in").unlink()
+async def test_a_prompt_that_waits_for_a_sign_in_is_sent_again_by_reconnect_after_a_reload(sign_ins: SignIns):
+    async with sign_ins.reloaded() as there:
+        sign_ins.sign_in.unlink()
         there.room.say("Hello")
         await there.room.shows("A wants you to sign in.")
         before = there.room.agent_pid
@@ -284,7 +240,7 @@ async def test_a_prompt_that_waits_for_a_sign_in_is_sent_again_by_reconnect_afte
             await there.reload()
             await until(lambda: there.room.render.status.connection.wants_sign_in)
         assert there.room.agent_pid == before
-        (tmp_path / "script.py.in").touch()
+        sign_ins.sign_in.touch()
         there.room.chats.reconnect(CHAT)
         await there.room.shows("Hello of ")
         assert f"Hello of {before}" not in there.room.text
@@ -292,7 +248,7 @@ async def test_a_prompt_that_waits_for_a_sign_in_is_sent_again_by_reconnect_afte
 
 
 async def test_a_start_that_takes_long_says_so_and_can_be_cancelled(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sign_ins: SignIns, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     script = """
 print("added 12 packages", file=sys.stderr, flush=True)
@@ -300,8 +256,7 @@ def initialize(params):
     time.sleep(600)
 """
     monkeypatch.setattr(connector, "START_STEP", 0.1)
-    agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
-    async with chatting(project, agent, opens=False) as room:
+    async with sign_ins.closed(script) as room:
         room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
         await room.state("connecting")
         assert room.render.status.connection.can_be_cancelled
@@ -319,7 +274,7 @@ def initialize(params):
 
 
 @pytest.mark.parametrize("then", ["cancel", "close"])
-async def test_a_start_that_is_cancelled_twice_still_ends_its_program(project: Path, tmp_path: Path, then: str):
+async def test_a_start_that_is_cancelled_twice_still_ends_its_program(sign_ins: SignIns, project: Path, then: str):
     stopping, gate = asyncio.Event(), asyncio.Event()
     ended: list[AgentProcess] = []
     real_stop = AgentProcess.stop
@@ -330,11 +285,10 @@ async def test_a_start_that_is_cancelled_twice_still_ends_its_program(project: P
         await gate.wait()  # here another cancel would cut it short
         await real_stop(process, limit)
 
-    agent = AgentCommand("Scripted", tuple(scripted(SLOW, tmp_path)))
     with patch.object(AgentProcess, "stop", stop):
-        async with chatting(project, agent, opens=False) as room:
+        async with sign_ins.closed(SLOW) as room:
             room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
-            await until((tmp_path / "script.py.begun").exists)
+            await until(sign_ins.file("begun").exists)
             room.chats.cancel(CHAT)
             await stopping.wait()
             if then == "cancel":
@@ -361,16 +315,14 @@ def logout(params):
 
 
 @pytest.mark.parametrize("loads", [True, False])
-async def test_the_person_signs_out_and_in_again(project: Path, tmp_path: Path, loads: bool):
-    (tmp_path / "script.py.in").touch()
-    agent = AgentCommand("Scripted", tuple(scripted(OUT.replace("LOADS", str(loads)), tmp_path)))
-    async with chatting(project, agent) as room:
+async def test_the_person_signs_out_and_in_again(sign_ins: SignIns, loads: bool):
+    async with sign_ins.open(OUT.replace("LOADS", str(loads))) as room:
         assert "sign_out" not in room.render.status.lacks
         room.say("Hello")
         await room.shows("Hello of ")
         before = room.agent_pid
         assert await room.chats.sign_in.sign_out(CHAT) is loads
-        assert not (tmp_path / "script.py.in").exists()
+        assert not sign_ins.sign_in.exists()
         if loads:
             assert "wants you to sign in" in await room.state("lost")
             assert room.render.status.connection.wants_sign_in
@@ -383,10 +335,9 @@ async def test_the_person_signs_out_and_in_again(project: Path, tmp_path: Path, 
             assert "Hello of" in room.text
 
 
-async def test_a_sign_out_that_is_refused_changes_nothing(project: Path, tmp_path: Path):
-    (tmp_path / "script.py.in").write_text("stays")
-    agent = AgentCommand("Scripted", tuple(scripted(OUT.replace("LOADS", "True"), tmp_path)))
-    async with chatting(project, agent) as room:
+async def test_a_sign_out_that_is_refused_changes_nothing(sign_ins: SignIns):
+    sign_ins.sign_in.write_text("stays")
+    async with sign_ins.open(OUT.replace("LOADS", "True")) as room:
         before = room.agent_pid
         with pytest.raises(AnswerError, match="The store is locked"):
             await room.chats.sign_in.sign_out(CHAT)
@@ -407,41 +358,35 @@ def logout(params):
 """
 
 
-async def test_nobody_signs_out_while_a_turn_runs(project: Path, tmp_path: Path):
-    (tmp_path / "script.py.in").touch()
-    (tmp_path / "script.py.logout").touch()
-    agent = AgentCommand("Scripted", tuple(scripted(HELD, tmp_path)))
-    async with chatting(project, agent) as room:
+async def test_nobody_signs_out_while_a_turn_runs(sign_ins: SignIns):
+    sign_ins.file("logout").touch()
+    async with sign_ins.open(HELD) as room:
         room.say("Hello")
         await until(lambda: room.render.status.running)
         with pytest.raises(ChatError, match="A turn runs"):
             await room.chats.sign_in.sign_out(CHAT)
-        assert (tmp_path / "script.py.in").exists()
-        (tmp_path / "script.py.prompt").touch()
+        assert sign_ins.sign_in.exists()
+        sign_ins.file("prompt").touch()
         await room.shows("Hello of ")
 
 
-async def test_a_turn_that_begins_while_the_person_is_signed_out_goes_on(project: Path, tmp_path: Path):
-    (tmp_path / "script.py.in").touch()
-    agent = AgentCommand("Scripted", tuple(scripted(HELD, tmp_path)))
-    async with chatting(project, agent) as room:
+async def test_a_turn_that_begins_while_the_person_is_signed_out_goes_on(sign_ins: SignIns):
+    async with sign_ins.open(HELD) as room:
         before = room.agent_pid
         signing_out = asyncio.create_task(room.chats.sign_in.sign_out(CHAT))
-        await until((tmp_path / "script.py.logout.begun").exists)
+        await until(sign_ins.file("logout.begun").exists)
         room.say("Hello")
         await until(lambda: room.render.status.running)
-        (tmp_path / "script.py.logout").touch()
+        sign_ins.file("logout").touch()
         assert await signing_out is False
-        (tmp_path / "script.py.in").touch()
-        (tmp_path / "script.py.prompt").touch()
+        sign_ins.sign_in.touch()
+        sign_ins.file("prompt").touch()
         await room.shows("Hello of ")
         assert room.agent_pid == before
 
 
-async def test_an_agent_that_signs_nobody_out_is_said_to_lack_it(project: Path, tmp_path: Path):
-    (tmp_path / "script.py.in").touch()
-    agent = AgentCommand("Scripted", tuple(scripted(SCRIPT, tmp_path)))
-    async with chatting(project, agent) as room:
+async def test_an_agent_that_signs_nobody_out_is_said_to_lack_it(sign_ins: SignIns):
+    async with sign_ins.open() as room:
         assert "sign_out" in room.render.status.lacks
         with pytest.raises(MissingFeatureError, match="can't sign you out"):
             await room.chats.sign_in.sign_out(CHAT)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
-from companion.agents import AgentCommand
-from tests.agent_talk import scripted, until
+from tests.agent_talk import until
 
-from ...chats.agent_room import chatting
 from ...chats.chatting import CHAT
-from ...chats.test_chats_handover import reloads
-from .test_acp_sign_in import SCRIPT
+from .signing import SCRIPT, SignIns
 
 FIRST = """
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
@@ -36,10 +32,9 @@ FORM = """ask("elicitation/create", mode="form", message="Which account?",
 
 
 @pytest.mark.parametrize("does", DOES)
-async def test_what_an_agent_does_without_telling_of_a_tool_is_not_done_twice(project: Path, tmp_path: Path, does: str):
+async def test_what_an_agent_does_without_telling_of_a_tool_is_not_done_twice(sign_ins: SignIns, does: str):
     script = SCRIPT + FIRST.replace("DOES", DOES[does])
-    (tmp_path / "script.py.in").touch()
-    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+    async with sign_ins.open(script) as room:
         room.say("Pay")
         if does == "an answer":
             await until(lambda: room.render.status.permissions)
@@ -53,12 +48,9 @@ async def test_what_an_agent_does_without_telling_of_a_tool_is_not_done_twice(pr
         await room.shows("Prompt 2 is answered.")
 
 
-async def test_a_prompt_of_which_only_a_question_was_asked_is_sent_again_after_the_sign_in(
-    project: Path, tmp_path: Path
-):
+async def test_a_prompt_of_which_only_a_question_was_asked_is_sent_again_after_the_sign_in(sign_ins: SignIns):
     script = SCRIPT + FIRST.replace("DOES", FORM)
-    (tmp_path / "script.py.in").touch()
-    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+    async with sign_ins.open(script) as room:
         room.say("Pay")
         await until(lambda: room.render.status.permissions)
         [asked] = room.render.status.permissions
@@ -86,24 +78,21 @@ def session_prompt(params):
 
 
 @pytest.mark.parametrize("before", ["half", "out"])
-async def test_a_prompt_that_runs_after_a_login_elsewhere_is_not_one_that_waits_for_it(
-    project: Path, tmp_path: Path, before: str
-):
+async def test_a_prompt_that_runs_after_a_login_elsewhere_is_not_one_that_waits_for_it(sign_ins: SignIns, before: str):
     """A reconnect would send it once more."""
-    (tmp_path / "script.py.in").touch()
-    async with chatting(project, AgentCommand("Scripted", tuple(scripted(SCRIPT + SLOW, tmp_path)))) as room:
+    async with sign_ins.open(SCRIPT + SLOW) as room:
         room.say(before)
         await room.shows("A wants you to sign in.")
         if before == "out":
             room.chats.cancel(CHAT)
         await until(lambda: room.render.status.running is None)
         assert room.render.status.connection.wants_sign_in
-        (tmp_path / "script.py.in").touch()
+        sign_ins.sign_in.touch()
         room.say("go on")
         await room.shows("Begun.")
         assert not room.render.status.connection.wants_sign_in
         assert room.chats._registry[CHAT]._held == {}
-        (tmp_path / "script.py.go").touch()
+        sign_ins.file("go").touch()
         await until(lambda: room.render.status.running is None)
 
 
@@ -122,9 +111,8 @@ def session_prompt(params):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a pipe belongs to the loop that has read from it")
 @pytest.mark.parametrize("does", ["asks", "pays"])
-async def test_a_sign_in_that_expires_after_a_reload_in_a_turn_is_asked_for(project: Path, tmp_path: Path, does: str):
-    (tmp_path / "script.py.in").touch()
-    async with reloads(project, tmp_path, SCRIPT + EXPIRES) as there:
+async def test_a_sign_in_that_expires_after_a_reload_in_a_turn_is_asked_for(sign_ins: SignIns, does: str):
+    async with sign_ins.reloaded(SCRIPT + EXPIRES) as there:
         there.room.say(does)
         await there.room.shows("Begun.")
         await there.reload()

@@ -14,7 +14,7 @@ from companion.backends.acp.peer import Params, Peer
 from companion.backends.surroundings import Surroundings
 from companion.conversation.snapshot import Message
 from companion.mcp_servers import McpServer, read_mcp_servers
-from tests.agent_talk import AgentTalk, FixedEnvironment, client_of, said, scripted, talking, until
+from tests.agent_talk import AgentTalk, FixedEnvironment, Talks, client_of, said, until
 from tests.parts import has
 
 REMEMBERS = """
@@ -49,15 +49,15 @@ async def told(talk: AgentTalk) -> list[dict[str, object]]:
     return json.loads(said(await talk.done(await talk.ask("What have you seen?"))))
 
 
-async def test_an_agent_gets_the_other_folders_of_the_window_if_it_takes_them(project: Path, tmp_path: Path):
+async def test_an_agent_gets_the_other_folders_of_the_window_if_it_takes_them(talks: Talks, tmp_path: Path):
     others = tuple(str(tmp_path / name) for name in ("one", "two"))
-    async with talking(scripted(REMEMBERS + CAPABLE, tmp_path), str(project), session=None) as talk:
+    async with talks(REMEMBERS + CAPABLE, session=None) as talk:
         surrounded(talk, Surroundings((talk.folder, *others)))
         await talk.open()
         [opened] = [each for each in await told(talk) if each["method"] == "session/new"]
         assert opened["params"] == {"cwd": talk.folder, "mcpServers": [], "additionalDirectories": list(others)}
         assert talk.client.folders == others
-    async with talking(scripted(REMEMBERS, tmp_path), str(project), session=None) as talk:
+    async with talks(REMEMBERS, session=None) as talk:
         surrounded(talk, Surroundings((talk.folder, *others)))
         await talk.open()
         [opened] = [each for each in await told(talk) if each["method"] == "session/new"]
@@ -65,8 +65,8 @@ async def test_an_agent_gets_the_other_folders_of_the_window_if_it_takes_them(pr
         assert talk.client.folders == ()
 
 
-async def test_a_loaded_session_gets_them_again(project: Path, tmp_path: Path):
-    async with talking(scripted(REMEMBERS + CAPABLE, tmp_path), str(project), session=None) as talk:
+async def test_a_loaded_session_gets_them_again(talks: Talks, tmp_path: Path):
+    async with talks(REMEMBERS + CAPABLE, session=None) as talk:
         surrounded(talk, Surroundings((str(tmp_path),)))
         await talk.open("s")
         [opened] = [each for each in await told(talk) if each["method"] == "session/load"]
@@ -84,7 +84,7 @@ SERVERS = {
 
 
 @pytest.mark.parametrize("has_http", [True, False])
-async def test_every_agent_gets_the_servers_of_the_person(project: Path, tmp_path: Path, has_http: bool):
+async def test_every_agent_gets_the_servers_of_the_person(talks: Talks, tmp_path: Path, has_http: bool):
     program = tmp_path / "bin" / "server.exe"
     program.parent.mkdir()
     program.write_text("")
@@ -94,7 +94,7 @@ async def test_every_agent_gets_the_servers_of_the_person(project: Path, tmp_pat
     assert wrong == []
     environment = {"PATH": "", "ISSUES": "the-secret-one", "DOCS": "the-secret-two"}
     script = REMEMBERS + (CAPABLE if has_http else "")
-    async with talking(scripted(script, tmp_path), str(project), session=None) as talk:
+    async with talks(script, session=None) as talk:
         surrounded(talk, Surroundings((), servers), environment)
         await talk.open()
         [opened] = [each for each in await told(talk) if each["method"] == "session/new"]
@@ -143,7 +143,7 @@ def test_the_name_of_an_author_is_no_secret():
     assert (wrong, found[0].values) == ([], {"GIT_AUTHOR_NAME": "Ann"})
 
 
-async def test_words_that_a_server_gets_beside_its_secret_stay_readable(project: Path, tmp_path: Path):
+async def test_words_that_a_server_gets_beside_its_secret_stay_readable(talks: Talks):
     environment = {"PATH": "", "DOCS": "the-secret", "MODE": "on", "NOTHING": ""}
     values = {"Authorization": "Bearer ${DOCS}", "X-Mode": "${MODE}", "X-Nothing": "${NOTHING}"}
     servers = (McpServer("docs", url="https://docs.example/mcp", values=values),)
@@ -153,7 +153,7 @@ def session_prompt(params):
     say("Done")
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(CAPABLE + script, tmp_path), str(project), session=None) as talk:
+    async with talks(CAPABLE + script, session=None) as talk:
         surrounded(talk, Surroundings((), servers), environment)
         await talk.open()
         await talk.done(await talk.ask("Go"))
@@ -168,7 +168,7 @@ def test_what_the_person_says_yes_to_names_the_program_and_no_secret():
 # Taking back
 
 
-async def test_a_question_that_the_agent_takes_back_is_no_longer_asked(project: Path, tmp_path: Path):
+async def test_a_question_that_the_agent_takes_back_is_no_longer_asked(talks: Talks):
     script = """
 def session_prompt(params):
     options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
@@ -180,7 +180,7 @@ def session_prompt(params):
     say(str(answer.get("code")))
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("Go")
         await talk.asked()
         talk.client._peer.notify("_asked", {})
@@ -201,7 +201,7 @@ async def test_a_request_that_is_taken_back_at_once_is_answered():
     assert [(each["id"], each["error"]["code"]) for each in sent] == [(7, -32800)]
 
 
-async def test_a_write_that_the_agent_takes_back_is_done_and_said_to_be(project: Path, tmp_path: Path):
+async def test_a_write_that_the_agent_takes_back_is_done_and_said_to_be(talks: Talks, project: Path):
     script = """
 def session_prompt(params):
     number = request("fs/write_text_file", {"sessionId": "s", "path": os.path.join(FOLDER, "a.txt"), "content": "x"})
@@ -209,21 +209,19 @@ def session_prompt(params):
     say(str(answers[number].get()))
     return {"stopReason": "end_turn"}
 """.replace("FOLDER", repr(str(project.resolve())))
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         assert said(await talk.done(await talk.ask("Go"))) == "{}"
         assert (project / "a.txt").read_text() == "x"
 
 
-async def test_a_call_that_nobody_waits_for_any_more_is_taken_back(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_call_that_nobody_waits_for_any_more_is_taken_back(talks: Talks, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(session_module, "SESSION_LIMIT", 0.3)
     script = """
 def session_load(params):
     while not any(each.get("method") == "$/cancel_request" for each in seen): time.sleep(0.001)
     raise Failure(-32800, "cancelled")
 """
-    async with talking(scripted(REMEMBERS + script, tmp_path), str(project)) as talk:
+    async with talks(REMEMBERS + script) as talk:
         with pytest.raises(Exception, match="didn't answer"):
             await talk.client.load(talk.session)
         talk.client._session.id = "s"
@@ -235,14 +233,14 @@ def session_load(params):
         assert "was not asked" not in str(talk.conversation.turns)
 
 
-async def test_a_prompt_is_never_taken_back_over_a_reload(project: Path, tmp_path: Path):
+async def test_a_prompt_is_never_taken_back_over_a_reload(talks: Talks):
     script = """
 def session_prompt(params):
     while not any(each.get("method") == "_go" for each in seen): time.sleep(0.001)
     say(str([each["method"] for each in seen if each.get("method") == "$/cancel_request"]))
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("Go")
         await until(lambda: talk.client._peer.waits_for("session/prompt"))
         left = await talk.client.leave()
@@ -259,7 +257,7 @@ def session_prompt(params):
 # Into a turn that runs
 
 
-async def test_a_message_goes_into_the_turn_of_an_agent_that_takes_one(project: Path, tmp_path: Path):
+async def test_a_message_goes_into_the_turn_of_an_agent_that_takes_one(talks: Talks):
     script = """
 steered = queue.Queue()
 def _session_steering(params):
@@ -270,7 +268,7 @@ def session_prompt(params):
     say(got["prompt"][0]["text"] + " " + got["_meta"]["steering"]["idleBehavior"])
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(CAPABLE + script, tmp_path), str(project)) as talk:
+    async with talks(CAPABLE + script) as talk:
         key = await talk.ask("Go")
         await until(lambda: talk.turn(key))
         assert await talk.client.steering.inject(talk.session, "Faster!")
@@ -282,7 +280,7 @@ def session_prompt(params):
 
 
 @pytest.mark.parametrize("answer", ['{"outcome": "promptRequired"}', "{}", "None"])
-async def test_a_message_that_no_turn_takes_becomes_a_prompt(project: Path, tmp_path: Path, answer: str):
+async def test_a_message_that_no_turn_takes_becomes_a_prompt(talks: Talks, answer: str):
     script = f"""
 def _session_steering(params):
     if {answer} is None: raise Failure(-32603, "no")
@@ -291,7 +289,7 @@ def session_prompt(params):
     while not any(each.get("method") == "_go" for each in seen): time.sleep(0.001)
     return {{"stopReason": "end_turn"}}
 """
-    async with talking(scripted(CAPABLE + script, tmp_path), str(project)) as talk:
+    async with talks(CAPABLE + script) as talk:
         key = await talk.ask("Go")
         await until(lambda: talk.turn(key))
         assert await talk.client.steering.inject(talk.session, "Faster!") is None
@@ -302,24 +300,24 @@ def session_prompt(params):
 # Copies, paragraphs, costs
 
 
-async def test_a_conversation_is_copied_by_an_agent_that_can(project: Path, tmp_path: Path):
+async def test_a_conversation_is_copied_by_an_agent_that_can(talks: Talks):
     script = """
 def session_fork(params):
     return {"sessionId": "copy-of-" + params["sessionId"]}
 def session_close(params):
     return {}
 """
-    async with talking(scripted(REMEMBERS + CAPABLE + script, tmp_path), str(project)) as talk:
+    async with talks(REMEMBERS + CAPABLE + script) as talk:
         copy = await has(talk.client.fork).fork(talk.session)
         assert (copy.id, copy.folder) == ("copy-of-s", talk.folder)
         await talk.client.detach(copy)
         [closed] = [each for each in await told(talk) if each["method"] == "session/close"]
         assert closed["params"] == {"sessionId": "copy-of-s"}
-    async with talking(scripted("", tmp_path), str(project)) as talk:
+    async with talks() as talk:
         assert talk.client.fork is None
 
 
-async def test_another_message_is_a_paragraph_of_its_own(project: Path, tmp_path: Path):
+async def test_another_message_is_a_paragraph_of_its_own(talks: Talks):
     script = """
 def chunk(text, message=None, kind="agent_message_chunk"):
     more = {"messageId": message} if message else {}
@@ -330,20 +328,20 @@ def session_prompt(params):
     chunk("Three", "m2")
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("Go"))
         answers = [item.text for item in turn.items if isinstance(item, Message) and item.speaker == "answer"]
         assert answers == ["One answer.", "**Warning:** two words", "Three"]
 
 
-async def test_tokens_and_costs_are_told(project: Path, tmp_path: Path):
+async def test_tokens_and_costs_are_told(talks: Talks):
     script = """
 def session_prompt(params):
     update(sessionUpdate="usage_update", size=1000, used=10, cost={"amount": 0.125, "currency": "usd"})
     say("Done")
     return {"stopReason": "end_turn", "usage": {"totalTokens": 130, "inputTokens": 20, "outputTokens": 30}}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("Go"))
         assert (turn.cost.read, turn.cost.written) == (100, 30)
         window = has(talk.conversation.status.window)
@@ -351,38 +349,36 @@ def session_prompt(params):
 
 
 @pytest.mark.parametrize("cost", ["1", '{"amount": -1, "currency": "USD"}', '{"amount": 1, "currency": "<b>"}', "{}"])
-async def test_a_cost_that_is_none_hides_nothing(project: Path, tmp_path: Path, cost: str):
+async def test_a_cost_that_is_none_hides_nothing(talks: Talks, cost: str):
     script = f"""
 def session_prompt(params):
     update(sessionUpdate="usage_update", size=1000, used=10, cost={cost})
     return {{"stopReason": "end_turn", "usage": {{"totalTokens": "many"}}}}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("Go"))
         window = has(talk.conversation.status.window)
         assert (window.used, window.cost, turn.cost.read) == (10, None, 0)
 
 
-async def test_the_words_of_an_error_are_those_of_its_data(project: Path, tmp_path: Path):
+async def test_the_words_of_an_error_are_those_of_its_data(talks: Talks):
     script = """
 def session_prompt(params):
     number = [each["id"] for each in seen if each.get("method") == "session/prompt"][-1]
     send(id=number, error={"code": -32603, "message": "Internal error", "data": {"message": "the model is away"}})
     return "silence"
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("Go"))
         assert "the model is away" in turn.error
 
 
 @pytest.mark.parametrize("version", [2, 99, "two"])
-async def test_an_agent_that_answers_with_another_version_gets_one_sentence(
-    project: Path, tmp_path: Path, version: object
-):
+async def test_an_agent_that_answers_with_another_version_gets_one_sentence(talks: Talks, version: object):
     script = f"""
 def initialize(params):
     return {{"protocolVersion": {version!r}}}
 """
     with pytest.raises(Exception, match="only version 1 is known"):
-        async with talking(scripted(script, tmp_path), str(project)):
+        async with talks(script):
             pass

@@ -19,11 +19,11 @@ from companion.backends.acp import terminals as terminals_module
 from companion.backends.acp.child import Child
 from companion.backends.acp.printing import Printing
 from companion.backends.acp.services import Services
-from tests.agent_talk import is_alive, said, scripted, talking, tools, until
+from tests.agent_talk import Talks, is_alive, said, tools, until
 from tests.parts import has
 
 
-async def test_a_terminal_is_shown_live_without_colours_and_limited(project: Path, tmp_path: Path):
+async def test_a_terminal_is_shown_live_without_colours_and_limited(talks: Talks):
     script = """
 def session_prompt(params):
     code = "import sys, time; print('\\\\x1b[31mred\\\\x1b[0m', flush=True); print('x' * 100); sys.exit(3)"
@@ -41,7 +41,7 @@ def session_prompt(params):
     say(json.dumps([ended, output, cut, gone, missing]))
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("Run"))
         ended, output, cut, gone, missing = json.loads(said(turn))
         assert ended == {"exitCode": 3, "signal": None}
@@ -54,9 +54,7 @@ def session_prompt(params):
 
 
 @pytest.mark.parametrize("ends", ["release", "kill"])
-async def test_the_last_content_of_a_call_is_not_replaced_by_what_its_terminal_has_printed(
-    project: Path, tmp_path: Path, ends: str
-):
+async def test_the_last_content_of_a_call_is_not_replaced_by_what_its_terminal_has_printed(talks: Talks, ends: str):
     script = f"""
 def session_prompt(params):
     made = ask("terminal/create", command=sys.executable, args=["-c", "print('raw')"])
@@ -69,12 +67,12 @@ def session_prompt(params):
     __import__("time").sleep(0.3)
     return {{"stopReason": "end_turn"}}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         [tool] = tools(await talk.done(await talk.ask("Run")))
         assert tool.text == "1 test passed"
 
 
-async def test_a_cancel_kills_what_a_terminal_runs(project: Path, tmp_path: Path):
+async def test_a_cancel_kills_what_a_terminal_runs(talks: Talks):
     script = """
 def session_prompt(params):
     sleep = "import time; time.sleep(600)"
@@ -86,7 +84,7 @@ def session_prompt(params):
     say(json.dumps(ask("terminal/wait_for_exit", **made)))
     return {"stopReason": "cancelled"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("Run")
         await until(lambda: (turn := talk.turn(key)) and tools(turn) and tools(turn)[0].text)
         turn = talk.turn(key)
@@ -99,7 +97,7 @@ def session_prompt(params):
         await until(lambda: not is_alive(child))
 
 
-async def test_one_terminal_is_stopped_and_the_turn_goes_on(project: Path, tmp_path: Path):
+async def test_one_terminal_is_stopped_and_the_turn_goes_on(talks: Talks):
     """What a shell has left in its group ends with a stop, another terminal runs on."""
     script = """
 def run(code):
@@ -122,7 +120,7 @@ def session_prompt(params):
     ask("terminal/release", **other)
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("Run")
         shown = lambda: tools(turn) if (turn := talk.turn(key)) else []  # noqa: E731
         await until(lambda: len(shown()) == 2 and all(tool.text and tool.terminals for tool in shown()))
@@ -144,7 +142,7 @@ def session_prompt(params):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions of processes")
-async def test_the_end_of_a_command_is_told_though_an_orphan_keeps_its_output(project: Path, tmp_path: Path):
+async def test_the_end_of_a_command_is_told_though_an_orphan_keeps_its_output(talks: Talks):
     script = """
 def session_prompt(params):
     sleep = "import time; print('late', flush=True); time.sleep(600)"
@@ -157,7 +155,7 @@ def session_prompt(params):
     say(json.dumps(ended))
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("x"))
         *waits, first, second, output = json.loads(said(turn))
         assert waits == [{"exitCode": 0, "signal": None}] * 2
@@ -170,7 +168,7 @@ def session_prompt(params):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions of processes")
-async def test_the_end_of_a_command_is_told_though_an_orphan_floods_its_output(project: Path, tmp_path: Path):
+async def test_the_end_of_a_command_is_told_though_an_orphan_floods_its_output(talks: Talks, project: Path):
     script = """
 def session_prompt(params):
     flood = "import os\\nwhile True: os.write(1, b'x' * 10000)"
@@ -181,7 +179,7 @@ def session_prompt(params):
     ask("terminal/release", **made)
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("x"))
         assert json.loads(said(turn))["exitCode"] == 3
     # Nobody reads what it prints any more.
@@ -240,7 +238,7 @@ def test_the_end_of_the_output_is_kept_in_whole_characters(limit: int, kept: str
     assert printing.text == "x" * limit
 
 
-async def test_a_folder_that_is_not_there_or_not_absolute_is_refused(project: Path, tmp_path: Path):
+async def test_a_folder_that_is_not_there_or_not_absolute_is_refused(talks: Talks, project: Path):
     (project / "sub").mkdir()
     real = [os.path.realpath(folder) for folder in (project / "sub", project)]
     script = """
@@ -252,7 +250,7 @@ def session_prompt(params):
         say((ask("terminal/output", **made)["output"].strip() if ended else made["message"]) + "\\n")
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         folders = [str(project / "sub"), "", "sub", 5, str(project / "none")]
         lines = said(await talk.done(await talk.ask(json.dumps(folders)))).splitlines()
         assert lines[:2] == real
@@ -260,7 +258,7 @@ def session_prompt(params):
         assert lines[4].endswith(f"there is no folder {project / 'none'}")
 
 
-async def test_a_hundred_megabytes_of_output_leave_the_loop_free(project: Path, tmp_path: Path):
+async def test_a_hundred_megabytes_of_output_leave_the_loop_free(talks: Talks):
     script = """
 def session_prompt(params):
     code = "import sys\\nfor _ in range(100): sys.stdout.write('x' * 1048575 + chr(10))"
@@ -270,7 +268,7 @@ def session_prompt(params):
     say(f"{len(output['output'])} {output['truncated']}")
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key, turns = await talk.ask("x"), 0
         while (turn := talk.turn(key)) is None or turn.state == "running":
             turns += 1
@@ -279,9 +277,7 @@ def session_prompt(params):
         assert turns > 100
 
 
-async def test_no_more_terminals_are_open_at_once_than_are_allowed(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_no_more_terminals_are_open_at_once_than_are_allowed(talks: Talks, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(terminals_module, "MAX_TERMINALS", 2)
     script = """
 def session_prompt(params):
@@ -292,12 +288,12 @@ def session_prompt(params):
     say(json.dumps([each.get("message", "") for each in made]))
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         messages = json.loads(said(await talk.done(await talk.ask("x"))))
         assert messages == ["", "", "there are too many terminals", ""]
 
 
-async def test_terminals_that_are_being_made_count(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_terminals_that_are_being_made_count(talks: Talks, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(terminals_module, "MAX_TERMINALS", 2)
     script = """
 def session_prompt(params):
@@ -306,14 +302,12 @@ def session_prompt(params):
     say(json.dumps(sorted(answers[each].get().get("message", "") for each in asked)))
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         messages = json.loads(said(await talk.done(await talk.ask("x"))))
         assert messages == ["", "", *["there are too many terminals"] * 3]
 
 
-async def test_a_command_that_could_not_be_started_does_not_count(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_command_that_could_not_be_started_does_not_count(talks: Talks, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(terminals_module, "MAX_TERMINALS", 1)
     script = """
 def session_prompt(params):
@@ -321,12 +315,12 @@ def session_prompt(params):
     say(json.dumps(ask("terminal/create", command=sys.executable, args=["-c", "pass"])))
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         assert "terminalId" in json.loads(said(await talk.done(await talk.ask("x"))))
 
 
 async def test_a_terminal_that_is_made_while_the_turn_is_cancelled_is_ended(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    talks: Talks, monkeypatch: pytest.MonkeyPatch
 ):
     begun, gate = asyncio.Event(), asyncio.Event()
     made: list[Child] = []
@@ -343,7 +337,7 @@ def session_prompt(params):
     say(json.dumps(ask("terminal/create", command=sys.executable, args=["-c", "import time; time.sleep(600)"])))
     return {"stopReason": "cancelled"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         monkeypatch.setattr(terminals_module.child, "start", slow)
         key = await talk.ask("x")
         await begun.wait()

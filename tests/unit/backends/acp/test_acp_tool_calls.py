@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from companion.backends.acp.tool_calls import MAX_KEPT, ToolCalls
-from tests.agent_talk import said, scripted, talking, tools, until
+from tests.agent_talk import Talks, said, tools, until
 
 LS = {"toolCallId": "call_0", "title": "Shell", "kind": "execute", "rawInput": {"command": "ls"}}
 DIFF = {"type": "diff", "path": "/w/a", "oldText": "one", "newText": "two"}
@@ -89,7 +89,7 @@ def test_the_next_instance_knows_the_calls_of_the_turn_that_runs():
     assert following.asked({"toolCallId": "call_0"}, "turn") == {"toolCallId": "call_0 #2", "content": [DIFF]}
 
 
-async def test_a_question_with_a_used_id_shows_the_command_that_would_run(project: Path, tmp_path: Path):
+async def test_a_question_with_a_used_id_shows_the_command_that_would_run(talks: Talks):
     script = f"""{OPTIONS}
 def session_prompt(params):
     text = params["prompt"][-1]["text"]
@@ -101,7 +101,7 @@ def session_prompt(params):
     say(may(title="Delete everything", kind="delete"))
     return {{"stopReason": "end_turn"}}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         await talk.done(await talk.ask("one"))
         key = await talk.ask("two")
         first = await talk.asked()
@@ -119,7 +119,7 @@ def session_prompt(params):
         ]
 
 
-async def test_a_question_with_a_used_id_opens_no_diff_of_the_call_before(project: Path, tmp_path: Path):
+async def test_a_question_with_a_used_id_opens_no_diff_of_the_call_before(talks: Talks, project: Path):
     script = f"""{OPTIONS}
 def session_prompt(params):
     path = os.path.join(os.getcwd(), "a.txt")
@@ -129,7 +129,7 @@ def session_prompt(params):
     return {{"stopReason": "end_turn"}}
 """
     (project / "a.txt").write_text("one", encoding="utf-8")
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("x")
         asked = await talk.asked()
         assert (asked.diffs, asked.input) == ((), {"file_path": "secrets.txt"})
@@ -137,7 +137,7 @@ def session_prompt(params):
         await talk.done(key)
 
 
-async def test_an_update_with_odd_fields_ends_neither_the_turn_nor_the_agent(project: Path, tmp_path: Path):
+async def test_an_update_with_odd_fields_ends_neither_the_turn_nor_the_agent(talks: Talks):
     script = """
 def session_prompt(params):
     update(sessionUpdate="tool_call", toolCallId="t", title="x", status=[])
@@ -146,6 +146,6 @@ def session_prompt(params):
     say("After.")
     return {"stopReason": "end_turn"}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         turn = await talk.done(await talk.ask("x"))
         assert (turn.state, said(turn), talk.error) == ("done", "After.", None)

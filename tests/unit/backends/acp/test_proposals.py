@@ -15,7 +15,7 @@ from companion.backends.acp.decoder import MAX_SHOWN
 from companion.backends.acp.proposals import Replacement, place, whole_files
 from companion.backends.acp.tool_calls import ToolCalls, paths
 from companion.conversation.snapshot import Diff
-from tests.agent_talk import run, scripted, talking
+from tests.agent_talk import Talks, run
 
 FILE = "one\ntwo\nthree\ntwo\nfour\n"
 
@@ -199,7 +199,7 @@ def test_what_an_agent_prints_in_a_terminal_of_its_own_is_put_together():
     assert terminals.printed("x") is None
 
 
-async def test_a_piece_that_can_not_be_placed_is_said_to_be_one(project: Path, tmp_path: Path):
+async def test_a_piece_that_can_not_be_placed_is_said_to_be_one(talks: Talks, project: Path):
     path = project / "twice.txt"
     path.write_text("same\nother\nsame\n")
     script = f"""
@@ -209,7 +209,7 @@ def session_prompt(params):
         options=[{{"optionId": "y", "name": "Yes", "kind": "allow_once"}}])
     return {{"stopReason": "end_turn"}}
 """
-    async with talking(scripted(script, tmp_path), str(project)) as talk:
+    async with talks(script) as talk:
         key = await talk.ask("Go")
         permission = await talk.asked()
         assert permission.diffs == (Diff(str(path), "same", "different", is_part=True),)

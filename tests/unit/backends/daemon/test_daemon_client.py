@@ -18,7 +18,7 @@ from companion.backends.daemon.client import Client
 from companion.backends.sessions import AgentSession
 from companion.conversation import failures
 
-from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
+from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, run
 
 SESSION = AgentSession.known("s", "/w").model_copy(update={"client_id": "c"})
 
@@ -101,8 +101,8 @@ def test_a_token_doesnt_show_itself():
 # The connection
 
 
-def test_a_folder_is_found_by_its_real_path(tmp_path: Path):
-    async def test(daemon: FakeDaemon) -> None:
+async def test_a_folder_is_found_by_its_real_path(tmp_path: Path):
+    async with FakeDaemon().serving() as daemon:
         (tmp_path / "real").mkdir()
         (tmp_path / "link").symlink_to(tmp_path / "real")
         daemon.capabilities("/other", str(tmp_path / "real"))
@@ -114,11 +114,9 @@ def test_a_folder_is_found_by_its_real_path(tmp_path: Path):
         assert request.headers["authorization"] == f"Bearer {TOKEN}"
         assert "origin" not in request.headers
 
-    faked(test)
 
-
-def test_a_daemon_that_boots_is_given_time_to_name_its_workspaces():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_a_daemon_that_boots_is_given_time_to_name_its_workspaces():
+    async with FakeDaemon().serving() as daemon:
         answers = iter([(), ({"cwd": "/w"},)])
 
         def capabilities(_: Request) -> Any:
@@ -128,11 +126,9 @@ def test_a_daemon_that_boots_is_given_time_to_name_its_workspaces():
         async with Client(daemon.address) as client:
             assert await client.connect("/w") == "/w"
 
-    faked(test)
 
-
-def test_a_daemon_elsewhere_is_refused(monkeypatch: pytest.MonkeyPatch):
-    async def test(daemon: FakeDaemon) -> None:
+async def test_a_daemon_elsewhere_is_refused(monkeypatch: pytest.MonkeyPatch):
+    async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/one", "/two")
         async with Client(daemon.address) as client:
             with pytest.raises(errors.WorkspaceMismatchError, match="/one, /two") as raised:
@@ -143,28 +139,22 @@ def test_a_daemon_elsewhere_is_refused(monkeypatch: pytest.MonkeyPatch):
             with pytest.raises(errors.WorkspaceMismatchError):
                 await client.connect("/w")
 
-    faked(test)
 
-
-def test_a_daemon_without_a_needed_feature_is_refused():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_a_daemon_without_a_needed_feature_is_refused():
+    async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w", features=["session_create"])
         async with Client(daemon.address) as client:
             with pytest.raises(failures.MissingFeatureError, match="session_events"):
                 await client.connect("/w")
 
-    faked(test)
-
 
 @pytest.mark.parametrize("answer", [(404, b"<html>"), (200, b"<html>"), (200, {"hello": 1}), (200, [1]), (302, b"")])
-def test_what_is_no_daemon_is_refused(answer: Any):
-    async def test(daemon: FakeDaemon) -> None:
+async def test_what_is_no_daemon_is_refused(answer: Any):
+    async with FakeDaemon().serving() as daemon:
         daemon.routes["GET /capabilities"] = answer
         async with Client(daemon.address) as client:
             with pytest.raises(errors.NotADaemonError):
                 await client.connect("/w")
-
-    faked(test)
 
 
 async def test_no_daemon():
@@ -175,20 +165,17 @@ async def test_no_daemon():
         assert raised.value.__cause__ is None
 
 
-def test_a_daemon_that_hangs_or_hangs_up(monkeypatch: pytest.MonkeyPatch):
-    async def test(daemon: FakeDaemon) -> None:
-        async with Client(daemon.address) as client:
-            daemon.routes["GET /x"] = None
-            with pytest.raises(failures.StreamLostError):
-                await client.page("/x")
-            daemon.routes["GET /x"] = 200, b"short", {"Content-Length": "9"}
-            with pytest.raises(failures.StreamLostError):
-                await client._routes.transport.send("GET", "/x", limit=0.05)
-            stream = client._routes.transport.send("GET", "/session/s/events", limit=0.05)
-            with pytest.raises(failures.StreamLostError):
-                await stream
-
-    faked(test)
+async def test_a_daemon_that_hangs_or_hangs_up(monkeypatch: pytest.MonkeyPatch):
+    async with FakeDaemon().serving() as daemon, Client(daemon.address) as client:
+        daemon.routes["GET /x"] = None
+        with pytest.raises(failures.StreamLostError):
+            await client.page("/x")
+        daemon.routes["GET /x"] = 200, b"short", {"Content-Length": "9"}
+        with pytest.raises(failures.StreamLostError):
+            await client._routes.transport.send("GET", "/x", limit=0.05)
+        stream = client._routes.transport.send("GET", "/session/s/events", limit=0.05)
+        with pytest.raises(failures.StreamLostError):
+            await stream
 
 
 async def speaking(head: str, part: bytes, pause: float, act: Callable[[Client], Awaitable[object]]) -> int:
@@ -250,10 +237,9 @@ def test_a_stream_that_never_begins(head: str, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("turns", range(25))
-def test_a_client_that_is_closed_while_it_connects_leaves_no_connection(turns: int):
+async def test_a_client_that_is_closed_while_it_connects_leaves_no_connection(turns: int):
     """`turns` of the loop after the request."""
-
-    async def close(daemon: FakeDaemon) -> None:
+    async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w")
         sending = transport.Transport(daemon.address)
         request = asyncio.create_task(sending.send("GET", "/capabilities"))
@@ -264,15 +250,12 @@ def test_a_client_that_is_closed_while_it_connects_leaves_no_connection(turns: i
             await request
         with pytest.raises(failures.StreamLostError):
             await sending.send("GET", "/capabilities")
-
-    faked(close)
     gc.collect()  # a warning about what was left open is an error
 
 
-def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch):
+async def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(transport, "MAX_ANSWER", 2 * 1024 * 1024)
-
-    async def test(daemon: FakeDaemon) -> None:
+    async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w")
         async with Client(daemon.address) as client:
             await client.connect("/w")
@@ -284,8 +267,6 @@ def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch)
             daemon.routes["GET /x"] = 200, b"[" * 100_000
             with pytest.raises(errors.TroubleError):
                 await client.page("/x")
-
-    faked(test)
 
 
 # Refusals
@@ -320,8 +301,8 @@ def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch)
         (202, b"<html>Sign in</html>", errors.TroubleError, "\\(200\\)"),
     ],
 )
-def test_refusals_say_what_to_do(status: int, body: Any, kind: type[failures.ChatError], words: str):
-    async def test(daemon: FakeDaemon) -> None:
+async def test_refusals_say_what_to_do(status: int, body: Any, kind: type[failures.ChatError], words: str):
+    async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w")
         daemon.routes["POST /session/s/prompt"] = status, body
         async with Client(daemon.address) as client:
@@ -332,22 +313,18 @@ def test_refusals_say_what_to_do(status: int, body: Any, kind: type[failures.Cha
             assert TOKEN not in f"{raised.value!r} {raised.value}"
             assert str(raised.value).endswith(".")
 
-    faked(test)
 
-
-def test_a_missing_token_is_asked_for():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_a_missing_token_is_asked_for():
+    async with FakeDaemon().serving() as daemon:
         daemon.routes["GET /x"] = 401, b""
         async with Client(Address(daemon.address.url)) as client:
             with pytest.raises(errors.UnauthorizedError, match="wants a token"):
                 await client.page("/x")
         assert "authorization" not in daemon.requests[0].headers
 
-    faked(test)
 
-
-def test_how_long_to_wait():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_how_long_to_wait():
+    async with FakeDaemon().serving() as daemon:
         daemon.routes["GET /x"] = 429, {"error": "slow down"}, {"Retry-After": "5"}
         daemon.routes["GET /y"] = 429, b"", {"Retry-After": "soon"}
         async with Client(daemon.address) as client:
@@ -368,5 +345,3 @@ def test_how_long_to_wait():
                     await client.page("/x")
                 wait = raised.value.retry_after
                 assert (wait is None) if least is None else (wait is not None and least <= wait <= (most or 0))
-
-    faked(test)

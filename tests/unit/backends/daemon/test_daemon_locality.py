@@ -22,7 +22,7 @@ from companion.backends.daemon.here import is_here
 from companion.backends.daemon.locality import NOT_TOLD, ROUTES, text, where
 from companion.conversation.snapshot import Locality
 
-from ...fake_daemon import TOKEN, FakeDaemon, Request, faked
+from ...fake_daemon import TOKEN, FakeDaemon, Request
 
 KEY = "sk-a-key-that-nobody-sees"
 TOLD: dict[str, dict[str, Any]] = {
@@ -103,12 +103,12 @@ def test_a_daemon_on_loopback_is_perhaps_elsewhere_unless_it_is_shown_to_be_here
 
 
 @pytest.mark.parametrize("sees", [True, False])
-def test_it_is_here_if_it_sees_a_file_that_was_just_written_here(tmp_path: Path, sees: bool):
+async def test_it_is_here_if_it_sees_a_file_that_was_just_written_here(tmp_path: Path, sees: bool):
     project = tmp_path / "project"
     project.mkdir()
     asked: list[str] = []
+    async with FakeDaemon().serving() as daemon:
 
-    async def test(daemon: FakeDaemon) -> None:
         def stat(request: Request) -> Any:
             name = parse_qs(urlsplit(request.route).query)["path"][0]
             asked.append(name)
@@ -119,8 +119,6 @@ def test_it_is_here_if_it_sees_a_file_that_was_just_written_here(tmp_path: Path,
         async with Client(daemon.address) as client:
             assert await is_here(client, str(project)) == sees
             assert not await is_here(client, str(project / "missing"))
-
-    faked(test)
     assert list(project.iterdir()) == []
     [name] = asked
     assert re.fullmatch(r"\.qwen-companion-[0-9a-f]{32}", name)
@@ -182,16 +180,14 @@ def test_what_is_odd_in_an_answer_is_left_out(answer: dict[str, Any]):
     assert text(Locality(), "http://x", {"/workspace/mcp": answer})
 
 
-def test_the_daemon_is_asked_and_what_it_doesnt_have_is_said_so():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_the_daemon_is_asked_and_what_it_doesnt_have_is_said_so():
+    async with FakeDaemon().serving() as daemon:
         daemon.routes["GET /workspace/mcp"] = 200, {"servers": []}
         async with Client(daemon.address) as client:
             shown = await client.describe(Locality("this computer", "/w"))
         assert shown.count(NOT_TOLD) == len(ROUTES)  # the version is not told either
         assert "## MCP servers\n\nNone.\n" in shown
         assert TOKEN not in shown
-
-    faked(test)
 
 
 TRUST = {"folderTrustEnabled": True, "effective": {"state": "untrusted", "source": "file"}}

@@ -23,8 +23,8 @@ from .test_daemon_client import SESSION
 # Routes
 
 
-def test_what_the_routes_send():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_what_the_routes_send():
+    async with FakeDaemon().serving() as daemon:
         client_id = {"sessionId": "s", "workspaceCwd": "/w", "clientId": "c", "attached": True}
         daemon.routes |= {
             "POST /session": (200, client_id),
@@ -69,11 +69,9 @@ def test_what_the_routes_send():
         ]
         assert {request.headers.get("x-qwen-client-id") for request in daemon.requests[1:]} == {"c"}
 
-    faked(test)
 
-
-def test_votes_that_come_too_late_or_by_the_older_route():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_votes_that_come_too_late_or_by_the_older_route():
+    async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w", features=[each for each in FEATURES if each != "session_permission_vote"])
         async with Client(daemon.address) as client:
             await client.connect("/w")
@@ -90,25 +88,21 @@ def test_votes_that_come_too_late_or_by_the_older_route():
             assert await client.queries.window(SESSION) is None
             assert await client.options.choices(SESSION) is None
 
-    faked(test)
 
-
-def test_no_proxy_of_the_environment_comes_between_us_and_this_machine(monkeypatch: pytest.MonkeyPatch):
+async def test_no_proxy_of_the_environment_comes_between_us_and_this_machine(monkeypatch: pytest.MonkeyPatch):
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
-
-    async def test(daemon: FakeDaemon) -> None:
+    async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w")
         async with Client(daemon.address) as client:
             assert await client.connect("/w") == "/w"
 
-    faked(test)
 
+async def test_the_list_of_sessions_comes_in_pages():
+    async with FakeDaemon().serving() as daemon:
 
-def test_the_list_of_sessions_comes_in_pages():
-    async def test(daemon: FakeDaemon) -> None:
         def sessions(request: Request) -> Any:
             if "cursor=a%2Fb" in request.route:
                 return 200, {"sessions": [{"sessionId": "2"}], "nextCursor": "a/b"}
@@ -130,11 +124,9 @@ def test_the_list_of_sessions_comes_in_pages():
             "size=50&archiveState=archived&view=organized",
         ]
 
-    faked(test)
 
-
-def test_a_daemon_without_an_order_of_its_own_is_not_asked_for_one():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_a_daemon_without_an_order_of_its_own_is_not_asked_for_one():
+    async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w")
         daemon.routes["GET /workspace/%2Fw/sessions"] = 200, {}
         async with Client(daemon.address) as client:
@@ -151,11 +143,9 @@ def test_a_daemon_without_an_order_of_its_own_is_not_asked_for_one():
                 with pytest.raises(failures.MissingFeatureError, match="This Qwen Code can't do that"):
                     await act()
 
-    faked(test)
 
-
-def test_sessions_are_searched_archived_pinned_and_exported_from_the_archive():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_sessions_are_searched_archived_pinned_and_exported_from_the_archive():
+    async with FakeDaemon().serving() as daemon:
         more = ["session_organization", "session_archive", "workspace_archived_session_export", *QUALIFIED]
         daemon.capabilities("/first", "/w", features=[*FEATURES, *more])
         found = {"results": [{"session": {"sessionId": "1"}, "snippet": "about cats"}, {"session": 7}, 8]}
@@ -182,17 +172,14 @@ def test_sessions_are_searched_archived_pinned_and_exported_from_the_archive():
             assert daemon.requests[-1].body == {"isPinned": True}
             assert await client.catalog.export(SESSION, "md", is_archived=True) == "archived"
 
-    faked(test)
-
 
 QUALIFIED = ["workspace_qualified_rest_core", "workspace_session_export"]
 
 
 @pytest.mark.parametrize("features", [QUALIFIED, []])
-def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_routes(features: list[str]):
+async def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_routes(features: list[str]):
     """`@` files, checks and export are the session's own."""
-
-    async def test(daemon: FakeDaemon) -> None:
+    async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/first", "/w", features=[*FEATURES, *features])
         daemon.routes |= {
             "GET /stat": (200, {"type": "file"}),
@@ -229,11 +216,9 @@ def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_routes(fea
             await client.connect("/first")
             assert await client.files.glob("*", 5) == ["primary.py"]
 
-    faked(test)
 
-
-def test_a_session_is_deleted_whether_it_runs_or_not():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_a_session_is_deleted_whether_it_runs_or_not():
+    async with FakeDaemon().serving() as daemon:
         daemon.routes["DELETE /session/s"] = 404, {"error": "x", "code": "session_not_found"}
         daemon.routes["POST /sessions/delete"] = 200, {"removed": ["s"], "errors": []}
         async with Client(daemon.address) as client:
@@ -242,11 +227,9 @@ def test_a_session_is_deleted_whether_it_runs_or_not():
             with pytest.raises(errors.RefusedError, match="in use"):
                 await client.sessions.delete(SESSION)
 
-    faked(test)
 
-
-def test_a_session_is_loaded_with_its_queue():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_a_session_is_loaded_with_its_queue():
+    async with FakeDaemon().serving() as daemon:
         loaded = {"sessionId": "s", "clientId": "new", "lastEventId": 3, "eventEpoch": "e", "hasActivePrompt": True}
         chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}
         event = {"type": "session_update", "id": 3, "data": {"update": chunk}}
@@ -264,8 +247,6 @@ def test_a_session_is_loaded_with_its_queue():
             daemon.routes["POST /session/s/load"] = 200, {"sessionId": "s"}
             with pytest.raises(errors.RefusedError, match="can't be read"):
                 await client.load(SESSION)
-
-    faked(test)
 
 
 def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
@@ -288,10 +269,9 @@ def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
     assert TOKEN not in caplog.text
 
 
-def test_no_generator_of_a_stream_is_left_to_the_garbage_collector():
+async def test_no_generator_of_a_stream_is_left_to_the_garbage_collector():
     """It would end those of one stream at the same time, and each waits for the next."""
-
-    async def test(daemon: FakeDaemon) -> None:
+    async with FakeDaemon().serving() as daemon:
         left: list[str] = []
         hooks = sys.get_asyncgen_hooks()
         end = hooks.finalizer
@@ -319,11 +299,9 @@ def test_no_generator_of_a_stream_is_left_to_the_garbage_collector():
         assert "_frames" not in left
         assert "Response.aiter_raw" not in left
 
-    faked(test)
 
-
-def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id():
-    async def test(daemon: FakeDaemon) -> None:
+async def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id():
+    async with FakeDaemon().serving() as daemon:
         daemon.routes["POST /session/s/mid-turn-message"] = None
         async with Client(daemon.address) as client:
             for answer in (
@@ -342,27 +320,21 @@ def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id():
                 with pytest.raises(failures.StreamLostError):
                     await client.steering.inject(SESSION, "wait")
 
-    faked(test)
 
-
-def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch):
+async def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("companion.backends.daemon.sse.MAX_EVENT", 100)
-
-    async def test(daemon: FakeDaemon) -> None:
-        async with Client(daemon.address) as client:
-            for act, words, limit in (
-                # To open the stream takes its time, too, on a busy machine.
-                (lambda stream: None, "silent", 3),
-                (lambda stream: stream.raw("data: " + "x" * 200), "too large", 60),
-                (lambda stream: stream.cut(), "has gone", 60),
-            ):
-                monkeypatch.setattr(transport, "SILENCE_LIMIT", limit)
-                async with client.events(SESSION, None) as stream:
-                    act(await daemon.streams.get())
-                    with pytest.raises(failures.StreamLostError, match=words):
-                        await anext(stream.envelopes)
-
-    faked(test)
+    async with FakeDaemon().serving() as daemon, Client(daemon.address) as client:
+        for act, words, limit in (
+            # To open the stream takes its time, too, on a busy machine.
+            (lambda stream: None, "silent", 3),
+            (lambda stream: stream.raw("data: " + "x" * 200), "too large", 60),
+            (lambda stream: stream.cut(), "has gone", 60),
+        ):
+            monkeypatch.setattr(transport, "SILENCE_LIMIT", limit)
+            async with client.events(SESSION, None) as stream:
+                act(await daemon.streams.get())
+                with pytest.raises(failures.StreamLostError, match=words):
+                    await anext(stream.envelopes)
 
 
 def test_the_parts_of_a_prompt():

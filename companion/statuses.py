@@ -1,0 +1,97 @@
+"""What the status bar of each window shows: who is connected, and what waits for the person."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from .background import LoopTasks
+from .changes.rounds import Rounds
+from .chats.chats import Chats
+from .editor import Editor, WindowStatus
+from .ids import WindowId
+from .review.reviews import Reviews
+from .server.window import WindowServer
+from .settings import Settings
+from .status.silent import REVIEWED, SILENT, UNSEEN, silent_clis
+
+QUIET = 0.05
+"""Seconds within which changes of a status are shown as one: a replaced stream is no change."""
+
+
+class WindowStatuses:
+    """Shows the status of each window when it has changed."""
+
+    def __init__(
+        self,
+        editor: Editor,
+        windows: Mapping[WindowId, WindowServer],
+        reviews: Reviews,
+        chats: Chats,
+        changes: Rounds,
+        settings_of: Callable[[WindowId], Settings],
+        background: LoopTasks,
+    ) -> None:
+        self._editor = editor
+        self._windows = windows
+        self._reviews = reviews
+        self._chats = chats
+        self._changes = changes
+        self._settings_of = settings_of
+        self._background = background
+        self._shown: dict[WindowId, WindowStatus] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def of(self, window: WindowId) -> WindowStatus:
+        """The CLIs that are connected to a window, and what waits there."""
+        server = self._windows.get(window)
+        sessions = server.sessions if server else ()
+        # An agent of a chat has its chat, and doesn't listen for anything.
+        clis = tuple(session.cli for session in sessions if session.stream and not session.is_agent)
+        proposing = [review.owner.cli for review in self._reviews if review.owner.window == window]
+        listing = self._changes.listing(window)
+        unasking = self._changes.unasking(window) - set(proposing)
+        return WindowStatus(
+            clis,
+            diffs=len(proposing),
+            questions=self._chats.questions(window),
+            asking=self._chats.asking(window),
+            files=len(listing.rows),
+            changes=listing.changes,
+            authors=listing.agents,
+            unasking=tuple(dict.fromkeys(name for name in clis if name in unasking)),
+        )
+
+    def changed(self) -> None:
+        """The status of a window may have changed."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(QUIET, self._show)
+
+    def forget(self, window: WindowId) -> None:
+        """A window has closed."""
+        self._shown.pop(window, None)
+
+    def _show(self) -> None:
+        self._timer = None
+        for window in self._windows:
+            status = self.of(window)
+            before = self._shown.get(window)
+            if status != before:
+                self._shown[window] = status
+                if set(status.clis) - set(before.clis if before else ()):
+                    self._background(self._look_for_silent(window))
+                self._changes.clis(window, status.clis)
+                self._editor.show_status(window, status)
+
+    async def _look_for_silent(self, window: WindowId) -> None:
+        """A CLI has connected: say once if it is one that never asks."""
+        server = self._windows.get(window)
+        found = await asyncio.to_thread(silent_clis, server.endpoint.folders) if server else {}
+        if window not in self._windows:
+            return
+        known = self._changes.unasking(window)
+        for name in [name for name in self.of(window).clis if name in found and name not in known]:
+            known.add(name)
+            after = UNSEEN if self._settings_of(window).review == "off" else REVIEWED
+            self._editor.mention(SILENT.format(name=name, why=found[name], after=after), window)
+            self.changed()

@@ -1,0 +1,38 @@
+"""The parts on the screen, as the adapter has made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .changes.unsaved import UnsavedTexts
+from .changes.written import WrittenChanges
+from .chat.chats import ChatViews
+from .comments.panel import CommentPanel
+from .diff.diffs import Diffs
+from .follow.following import Following
+from .libraries.libraries import Libraries
+from .messenger import Messenger
+from .notices import OpenNotices
+from .problems.problems import EditorProblems
+from .settings import SettingsFile
+from .status.bar import StatusBar
+from .windows import Focus
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What shows something to the person, or hears of what they do."""
+
+    focus: Focus
+    settings: SettingsFile
+    messenger: Messenger
+    notices: OpenNotices
+    status_bar: StatusBar
+    libraries: Libraries
+    diffs: Diffs
+    written: WrittenChanges
+    unsaved: UnsavedTexts
+    comments: CommentPanel
+    chats: ChatViews
+    following: Following
+    problems: EditorProblems
