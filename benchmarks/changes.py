@@ -91,16 +91,14 @@ def working(base: Path, project: Path) -> dict[str, float]:
         return look(folder, *args, **more)
 
     async def work() -> float:
-        work = Work(base / "stores", [str(project)])
-        await work.begun()
-        looks.clear()
-        before, began = sum(os.times()[:4]), time.perf_counter()
-        while time.perf_counter() - began < WORKING:
-            (project / "d0" / "e0" / "f0.txt").write_text(f"{time.perf_counter()}\n", "utf-8")
-            await asyncio.sleep(0.5)
-        used = (sum(os.times()[:4]) - before) / (time.perf_counter() - began)
-        await work.end()
-        return used
+        async with Work(base / "stores", [str(project)]) as work:
+            await work.begun()
+            looks.clear()
+            before, began = sum(os.times()[:4]), time.perf_counter()
+            while time.perf_counter() - began < WORKING:
+                (project / "d0" / "e0" / "f0.txt").write_text(f"{time.perf_counter()}\n", "utf-8")
+                await asyncio.sleep(0.5)
+            return (sum(os.times()[:4]) - before) / (time.perf_counter() - began)
 
     changes_folder.Folder.look = counted  # type: ignore[method-assign]
     try:

@@ -341,11 +341,6 @@ class Application:
         self.message(kind, text, answer=answer, **more)
         return answer
 
-    @property
-    def log_commands(self) -> bool:
-        """Whether commands are logged to the console."""
-        return self.log_flags.get("commands", False)
-
     def packages_saved(self, path: str) -> None:
         """A file has been saved; a root module of a package is then reloaded."""
         self.settings.poll()

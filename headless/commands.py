@@ -90,7 +90,7 @@ class Commands:
 
     def _run(self, name: str, args: Any, view: ViewState | None, window: WindowState | None) -> None:
         kind, handle, name, args = self._resolve(name, args, view, window)
-        if self._app.log_commands:
+        if self._app.log_flags.get("commands"):
             print(f"command: {name} {args or ''}".rstrip())
         if self._execute(kind, name, args, view, window) and handle is not None:
             event = f"on_post_{kind}_command"

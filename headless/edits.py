@@ -39,7 +39,6 @@ class Edits:
             view.step = Step(command, dict(args) if args else None)
             view.step.before = self._undo_states(view.buffer)
         view.edit_depth += 1
-        view.edit_token = token
         return Edit(token)
 
     def end(self, view: ViewState, edit: Edit) -> None:

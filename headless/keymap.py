@@ -19,14 +19,7 @@ _MODIFIERS = ("ctrl", "alt", "shift", "super")
 ANY_CHARACTER = "<character>"
 """A binding to whichever character is typed, which the command gets as `character`."""
 _ALIASES = {"control": "ctrl", "option": "alt", "command": "super", "return": "enter"}
-OPERATORS = {
-    "equal": QueryOperator.EQUAL,
-    "not_equal": QueryOperator.NOT_EQUAL,
-    "regex_match": QueryOperator.REGEX_MATCH,
-    "not_regex_match": QueryOperator.NOT_REGEX_MATCH,
-    "regex_contains": QueryOperator.REGEX_CONTAINS,
-    "not_regex_contains": QueryOperator.NOT_REGEX_CONTAINS,
-}
+OPERATORS = {operator.name.lower(): operator for operator in QueryOperator}
 
 
 def normalized(key: str, mac: bool) -> str:

@@ -89,17 +89,8 @@ class Questions:
             if on_select is not None:
                 on_select(index, *extra)
 
-        question = Question(
-            "quick_panel",
-            [_row(item) for item in items],
-            "",
-            done,
-            lambda: done(-1),
-            placeholder or "",
-            selected_index,
-            on_highlight=on_highlight,
-        )
-        self._open(window, question)
+        rows = [_row(item) for item in items]
+        self._open(window, Question("quick_panel", rows, "", done, lambda: done(-1), placeholder or "", selected_index))
         if on_highlight is not None and selected_index >= 0:
             guarded(on_highlight, selected_index)
 
@@ -124,11 +115,8 @@ class Questions:
             if on_done is not None:
                 on_done(value)
 
-        question = Question(
-            "input_panel", [], text, done, lambda: on_cancel() if on_cancel else None, caption,
-            view=view, on_change=on_change,
-        )  # fmt: skip
-        self._open(window, question)
+        cancel = on_cancel or (lambda: None)
+        self._open(window, Question("input_panel", [], text, done, cancel, caption, view=view))
         return view
 
     def ask_input(

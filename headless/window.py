@@ -41,7 +41,6 @@ class Popup:
     """The popup that a view shows; `selection` is what was selected when it opened."""
 
     html: str
-    location: int
     flags: int
     on_navigate: Callable[[str], None] | None
     on_hide: Callable[[], None] | None
@@ -77,7 +76,6 @@ class ViewState:
         self.inline_diff = False
         self.overwrite = False
         self.edit_depth = 0
-        self.edit_token = 0
         self.step: Step | None = None
         buffer.watchers.append(self._follow)
 
@@ -249,8 +247,6 @@ class Question:
     caption: str = ""
     selected_index: int = -1
     view: ViewState | None = None
-    on_highlight: Callable[[int], None] | None = None
-    on_change: Callable[[str], None] | None = None
 
 
 class WindowState:

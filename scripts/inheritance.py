@@ -80,7 +80,7 @@ class Classes(ast.NodeVisitor):
         return [name, *longest]
 
     def is_language(self, name: str) -> bool:
-        """Whether a class inherits one of LANGUAGE, by whatever way."""
+        """Whether a class inherits one of LANGUAGE in any way."""
         return any(
             base in LANGUAGE or base.endswith("Error") or (base in self.bases and self.is_language(base))
             for base in self.bases[name]

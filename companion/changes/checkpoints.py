@@ -21,7 +21,7 @@ class Checkpoints:
     def __init__(self, round_: Round, undo: RoundUndo) -> None:
         self._round = round_
         self._undo = undo
-        self._store = round_.store
+        self._objects = round_.objects
 
     def add(
         self, agent: str, words: str, turn: str = "", before: tuple[TreeSnapshot, TreeSnapshot, int] | None = None
@@ -62,7 +62,7 @@ class Checkpoints:
             return None
         state = self._round.state
         disk, saves = (point.end, point.end_saves) if point.end else (state.now, len(state.saves))
-        found = self._store.differences(self._round.with_saves(point.disk, point.saves, saves)[0], disk)
+        found = self._objects.differences(self._round.with_saves(point.disk, point.saves, saves)[0], disk)
         contents = self._round.contents_of(found)
         known = [contents.get(each.path, (b"", b"")) for each in found]
         return [(each.path, both[0], both[1]) for each, both in zip(found, known, strict=True)]
@@ -77,12 +77,12 @@ class Checkpoints:
         if found is None or found.end is None:
             return 0
         start = self._round.with_saves(found.disk, found.saves, found.end_saves)[0]
-        return len(self._store.differences(start, found.end))
+        return len(self._objects.differences(start, found.end))
 
     def paths_since(self, point: Checkpoint) -> list[str]:
         """The files that going back to a checkpoint would write."""
         target, conflicts = self._round.with_saves(point.disk, point.saves, len(self._round.state.saves))
-        found = self._store.differences(self._round.state.now, target, renames=False)
+        found = self._objects.differences(self._round.state.now, target, renames=False)
         return [each.path for each in found if each.path not in conflicts]
 
     def point(self, number: int) -> Checkpoint:
@@ -94,7 +94,7 @@ class Checkpoints:
 
     def files_since(self, point: Checkpoint) -> int:
         """How many files differ from a checkpoint."""
-        return len(self._store.differences(point.disk, self._round.state.now))
+        return len(self._objects.differences(point.disk, self._round.state.now))
 
     def plan(self, number: int) -> tuple[list[Write], dict[str, Entry | None], list[str]]:
         """What to write so that the files are as at a checkpoint, with the person's saves since.
@@ -106,7 +106,7 @@ class Checkpoints:
         base, _ = self._round.with_saves(point.base, point.saves, len(self._round.state.saves))
         writes: list[Write] = []
         left = [f"{path} has your edits in the same lines" for path in conflicts]
-        found = self._store.differences(self._round.state.now, target, renames=False)
+        found = self._objects.differences(self._round.state.now, target, renames=False)
         found = [each for each in found if each.path not in conflicts]
         with self._undo.reading((each.path, each.after) for each in found):
             for each in found:
@@ -116,7 +116,7 @@ class Checkpoints:
                     left.append(str(error))
         entries: dict[str, Entry | None] = {
             each.path: each.after
-            for each in self._store.differences(self._round.state.base, base, renames=False)
+            for each in self._objects.differences(self._round.state.base, base, renames=False)
             if each.path not in conflicts
         }
         return sorted(writes, key=lambda write: write.data is not None), entries, left
@@ -125,11 +125,11 @@ class Checkpoints:
         self, writes: Sequence[Write], base: Mapping[str, Entry | None], at_work: Sequence[str] = ()
     ) -> list[str]:
         """The files of a checkpoint are written: its baseline holds again. Returns what is not as it should be."""
-        failed = self._undo.finish("Restore Checkpoint", writes, at_work)
+        failed = self._undo.finish(writes, at_work)
         entries = {path: entry for path, entry in base.items() if path not in failed}
-        before = self._store.entries(self._round.state.base, list(entries))
+        before = self._objects.entries(self._round.state.base, list(entries))
         self._round.state.undone[-1].base = {path: (before.get(path), entry) for path, entry in entries.items()}
         if entries:
-            self._round.state.base = self._store.with_entries(self._round.state.base, entries)
+            self._round.state.base = self._objects.with_entries(self._round.state.base, entries)
         self._round.settle()
         return failed

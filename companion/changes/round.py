@@ -47,10 +47,11 @@ class Round:
 
     def __init__(self, store: Store, excludes: Callable[[], Sequence[str]]) -> None:
         self.store = store
+        self.objects = store.objects
         self.root = store.root
         self.state = RoundState(store.root)
         self._excludes = excludes
-        self._rows = Rows(store)
+        self._rows = Rows(store.objects)
         self.recent = RecentLooks()
         self._looked_at = 0
         """When the last look began, in nanoseconds of Unix time."""
@@ -64,7 +65,7 @@ class Round:
             raise DamagedError(f"the round can't be read: {error}") from error
         if found is None:
             return False
-        if not self.store.has_tree(found.base.tree) or not self.store.has_tree(found.now.tree):
+        if not self.objects.has_tree(found.base.tree) or not self.objects.has_tree(found.now.tree):
             raise DamagedError("a part of the baseline is missing")
         self.state = found
         self.store.modes = found.modes
@@ -139,7 +140,7 @@ class Round:
             return Seen((), "", (), before)
         changed: list[str] = []
         self.recent.forget_old()
-        found = self.store.differences(before, self.state.now, renames=False)
+        found = self.objects.differences(before, self.state.now, renames=False)
         for each in found:
             agent = (named or {}).get(each.path)
             if self.recent.settling.get(each.path, 0) > time.monotonic() and not agent:
@@ -164,7 +165,7 @@ class Round:
         paths.difference_update(*(each.disk for each in self.state.undone))
         for disk in {each.disk.tree: each.disk for each in self.state.checkpoints}.values():
             if paths:
-                paths -= self.store.entries(disk, list(paths)).keys()
+                paths -= self.objects.entries(disk, list(paths)).keys()
         for path in paths:
             del left[path]
 
@@ -179,8 +180,8 @@ class Round:
         if not found or not paths or not since or before.index in ("", after.index) or before.commit != after.commit:
             return "", ()
         # What git has written is what the index says by now, and was in the repository before: `git add` makes it new.
-        indexed = self.store.indexed(found, below, paths)
-        now = self.store.entries(self.state.now, paths)
+        indexed = self.objects.indexed(found, below, paths)
+        now = self.objects.entries(self.state.now, paths)
         same = [path for path in paths if indexed.get(path) == (now[path].blob if path in now else None)]
         return "the index", [
             path for path in same if path not in now or not project.is_made_since(found, now[path].blob, since)
@@ -188,7 +189,7 @@ class Round:
 
     def waiting(self) -> list[Difference]:
         """What differs between the baseline and the last look."""
-        return self.store.differences(self.state.base, self.state.now)
+        return self.objects.differences(self.state.base, self.state.now)
 
     def rows(self) -> list[ChangeRow]:
         """The files that wait, by path."""
@@ -198,7 +199,7 @@ class Round:
         """The paths that have changed since the checkpoint after which changes are new."""
         if (before := self.new_since()) is None:
             return ()
-        return {path for each in self.store.differences(before, self.state.now) for path in each.paths}
+        return {path for each in self.objects.differences(before, self.state.now) for path in each.paths}
 
     def new_since(self) -> TreeSnapshot | None:
         """The folder at the checkpoint after which changes are new, with the person's saves since; None without one."""
@@ -209,8 +210,8 @@ class Round:
     def new_changes(self, path: str, after: bytes, found: Hunks) -> Iterator[str]:
         """The keys of a file's changes that were made since the checkpoint after which changes are new."""
         before = self.new_since()
-        entry = self.store.entry(before, path) if before else None
-        data = self.store.read([entry.blob]).get(entry.blob, b"") if entry and is_text(entry) else b""
+        entry = self.objects.entry(before, path) if before else None
+        data = self.objects.read([entry.blob]).get(entry.blob, b"") if entry and is_text(entry) else b""
         since = [each.change for each in hunks.hunks(data, after).found]
         for each in found.found:
             start, end = each.change.new_start, each.change.new_end
@@ -221,14 +222,14 @@ class Round:
         """A snapshot with some of the person's saves, and the files in which they conflict with it."""
         saves = self.state.saves[first:last]
         entries: dict[str, Entry | None] = dict.fromkeys(each.path for each in saves)
-        entries |= self.store.entries(snapshot, list(entries))
+        entries |= self.objects.entries(snapshot, list(entries))
         conflicts: set[str] = set()
         for each in saves:
             try:
                 entries[each.path] = self.merged(entries[each.path], each.before, each.after)
             except ConflictError:
                 conflicts.add(each.path)
-        return (self.store.with_entries(snapshot, entries) if entries else snapshot), conflicts
+        return (self.objects.with_entries(snapshot, entries) if entries else snapshot), conflicts
 
     def rows_of(self, found: Sequence[Difference]) -> list[ChangeRow]:
         """The rows of other differences, such as those of a turn."""
@@ -249,7 +250,7 @@ class Round:
         if found is None:
             return None
         name = f"{below}/{path}" if below else path
-        return self.store.committed(found, project.head(found).commit, name, in_index=in_index)
+        return self.objects.committed(found, project.head(found).commit, name, in_index=in_index)
 
     def find(self, path: str) -> Difference | None:
         """How a file differs from the baseline; None if it doesn't."""
@@ -263,13 +264,13 @@ class Round:
 
     def merge_into_base(self, path: str, before: Entry | None, after: Entry | None) -> None:
         """Merge what has changed in a file into the baseline."""
-        ours = self.store.entry(self.state.base, path)
+        ours = self.objects.entry(self.state.base, path)
         try:
             merged = self.merged(ours, before, after)
         except ConflictError:
             self.state.mixed.add(path)
         else:
-            self.state.base = self.store.with_entries(self.state.base, {path: merged})
+            self.state.base = self.objects.with_entries(self.state.base, {path: merged})
             if before is None or after is None:
                 self._keep_modes([path])
 
@@ -281,18 +282,18 @@ class Round:
             return ours
         if ours is None or before is None or after is None or not all(is_text(each) for each in (ours, before, after)):
             raise ConflictError
-        data = self.store.read([ours.blob, before.blob, after.blob])
+        data = self.objects.read([ours.blob, before.blob, after.blob])
         if len(data) < len({ours.blob, before.blob, after.blob}):
             raise ConflictError
-        merged = self.store.merge(data[ours.blob], data[before.blob], data[after.blob])
+        merged = self.objects.merge(data[ours.blob], data[before.blob], data[after.blob])
         if merged is None:
             raise ConflictError
-        return Entry(ours.mode if before.mode == after.mode else after.mode, self.store.write(merged))
+        return Entry(ours.mode if before.mode == after.mode else after.mode, self.objects.write(merged))
 
     def keep_file(self, path: str, after: str = "") -> None:
         """Take a file over into the baseline; `after` is that of its row, if the person has seen one."""
         found = self.wanted(path, after)
-        self._keep({each: self.store.entry(self.state.now, each) for each in found.paths}, found.paths)
+        self._keep({each: self.objects.entry(self.state.now, each) for each in found.paths}, found.paths)
 
     def keep_change(self, path: str, key: str, lines: tuple[int, int] | None = None) -> None:
         """Take one change of a file over, or the part of it that some lines are."""
@@ -300,25 +301,24 @@ class Round:
         if found.before is None or found.after is None or found.renamed_from or not is_comparable(found):
             self.keep_file(path)
             return
-        data = self.store.read([found.before.blob, found.after.blob])
+        data = self.objects.read([found.before.blob, found.after.blob])
         content = hunks.kept(data[found.before.blob], data[found.after.blob], key, lines)
         if content is None:
             raise WriteRefusedError(f"{path} has changed since")
         is_all = content == data[found.after.blob]
         mode = found.after.mode if is_all else found.before.mode
-        self._keep({path: Entry(mode, self.store.write(content))}, [path] if is_all else [])
+        self._keep({path: Entry(mode, self.objects.write(content))}, [path] if is_all else [])
 
-    def keep_all(self) -> int:
-        """Take everything over. Returns the number of files."""
+    def keep_all(self) -> None:
+        """Take everything over."""
         found = self.waiting()
         self.state.base = self.state.now
         self._keep_modes(path for each in found for path in each.paths)
         self.settle()
-        return len(found)
 
     def _keep(self, entries: Mapping[str, Entry | None], whole: Iterable[str]) -> None:
         """Have other entries in the baseline; `whole` are the files that are there as on the disk."""
-        self.state.base = self.store.with_entries(self.state.base, entries)
+        self.state.base = self.objects.with_entries(self.state.base, entries)
         self._keep_modes(whole)
         self.settle()
 

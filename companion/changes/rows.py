@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from . import hunks
 from .entries import Difference, Entry
 from .hunks import Hunks
+from .objects import StoreObjects
 from .state import RoundState
-from .store import Store
 
 _CACHED = 2_000
 _AT_ONCE = 100
@@ -50,8 +50,8 @@ class ChangeRow:
 class Rows:
     """Makes the rows of a round. A file is compared once, as long as neither side of it changes."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, objects: StoreObjects) -> None:
+        self._objects = objects
         self._counted: dict[tuple[str, str], Hunks] = {}
 
     def of(self, found: Sequence[Difference], state: RoundState, new: Collection[str] = ()) -> list[ChangeRow]:
@@ -81,7 +81,7 @@ class Rows:
         todo = [each for each in found if pair_of(each) not in self._counted and is_comparable(each)]
         for start in range(0, len(todo), _AT_ONCE):
             part = todo[start : start + _AT_ONCE]
-            data = self._store.read(blob for each in part for blob in pair_of(each) if blob)
+            data = self._objects.read(blob for each in part for blob in pair_of(each) if blob)
             for each in part:
                 before, after = (data.get(blob, b"") for blob in pair_of(each))
                 self._counted[pair_of(each)] = hunks.hunks(before, after)
@@ -94,7 +94,7 @@ class Rows:
         """The same for several files, by path, with one process of git."""
         comparable = [each for each in found if is_comparable(each)]
         self._count(comparable)
-        data = self._store.read(blob for each in comparable for blob in pair_of(each) if blob)
+        data = self._objects.read(blob for each in comparable for blob in pair_of(each) if blob)
         result: dict[str, tuple[bytes, bytes, Hunks]] = {}
         for each in comparable:
             before, after = (data.get(blob, b"") for blob in pair_of(each))

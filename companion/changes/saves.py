@@ -25,7 +25,7 @@ class Saves:
 
     def __init__(self, round_: Round) -> None:
         self._round = round_
-        self._store = round_.store
+        self._objects = round_.objects
         self._recent = round_.recent
 
     @property
@@ -34,13 +34,13 @@ class Saves:
 
     def written_below(self, path: str, before: TreeSnapshot) -> Below | None:
         """A file was written since a look while its buffer has unsaved edits. None if it is no text of an agent."""
-        entry, old = self._store.entry(self._state.now, path), self._store.entry(before, path)
+        entry, old = self._objects.entry(self._state.now, path), self._objects.entry(before, path)
         agents = self._state.agents.get(path)
         if not agents or entry is None or old is None or not (is_text(entry) and is_text(old)):
             return None
         if not self._recent.has(path):  # the person has saved it since
             return None
-        data = self._store.read([old.blob, entry.blob])
+        data = self._objects.read([old.blob, entry.blob])
         first = self._recent.below.get(path)
         self._recent.below[path] = Below(
             tuple(agents), first.before if first else data.get(old.blob, b""), data.get(entry.blob, b"")
@@ -66,7 +66,7 @@ class Saves:
         """
         if since:
             limit = max(since, until) + int(FORMATTING * 1e9)
-            seen = self._recent.take(path, since, limit, self._store.written_at(path))
+            seen = self._recent.take(path, since, limit, self._round.store.written_at(path))
             if seen and seen.last:  # an agent has written it since: that is no part of the save
                 edited = self._edited(seen.first.before, seen.last.after, seen.first.loaded, encodings)
                 self._round.follow(path, edited, seen.last.after)
@@ -74,14 +74,14 @@ class Saves:
                 return None
             if seen:
                 self._take_back(path, seen.first)
-        before = self._store.entry(self._state.now, path)
+        before = self._objects.entry(self._state.now, path)
         loaded = self._recent.loaded.get(path)
         now = time.monotonic()
         self._recent.settling = {name: end for name, end in self._recent.settling.items() if end > now and name != path}
         known = list(self._state.agents.get(path, []))
         self._round.look(at_work)
         self._recent.forget(path)
-        after = self._store.entry(self._state.now, path)
+        after = self._objects.entry(self._state.now, path)
         edited = self._edited(before, after, loaded, encodings)
         if edited != before:  # somebody has written it after the last look, and the person had that before them
             known += [name for name in at_work if name not in known]
@@ -95,8 +95,8 @@ class Saves:
         below = self._recent.below.pop(path, None)
         if below is None or after is None or not is_text(after):
             return None
-        saved = self._store.read([after.blob]).get(after.blob, b"")
-        return None if self._store.merge(saved, below.before, below.after) == saved else below
+        saved = self._objects.read([after.blob]).get(after.blob, b"")
+        return None if self._objects.merge(saved, below.before, below.after) == saved else below
 
     def _edited(
         self, before: Entry | None, after: Entry | None, loaded: str | None, encodings: Encodings
@@ -114,11 +114,11 @@ class Saves:
             edited = encode_like(SourceText(decoded(data, encodings)[0]).adapt(loaded), data, encodings)
         except UnicodeEncodeError:
             return before
-        return Entry(before.mode, self._store.write(edited))
+        return Entry(before.mode, self._objects.write(edited))
 
     def _take_back(self, path: str, found: Sighting) -> None:
         """Have the next look find again what the looks since a sighting have found in a file."""
-        self._state.now = self._store.with_entries(self._state.now, {path: found.before})
+        self._state.now = self._objects.with_entries(self._state.now, {path: found.before})
         if found.loaded is not None:
             self._recent.loaded[path] = found.loaded
         if found.below:
@@ -136,17 +136,17 @@ class Saves:
         It counts as reviewed if the disk has that text. An agent may write another encoding than the editor has read.
         """
         self._round.look(())
-        after, ours = self._store.entry(self._state.now, path), self._store.entry(self._state.base, path)
+        after, ours = self._objects.entry(self._state.now, path), self._objects.entry(self._state.base, path)
         shown = SourceText(text).shown
         if after is None or shown not in {self._text(after, each) for each in (encodings, Encodings())}:
             return
         old = None if before is None else SourceText(before).shown
         data = self._data(ours) if ours else None
         if (None if data is None else SourceText(decoded(data, encodings)[0]).shown) == old:
-            self._state.base = self._store.with_entries(self._state.base, {path: after})
+            self._state.base = self._objects.with_entries(self._state.base, {path: after})
         elif before is not None:
             try:
-                seen = Entry(after.mode, self._store.write(encode_like(before, data or b"", encodings)))
+                seen = Entry(after.mode, self._objects.write(encode_like(before, data or b"", encodings)))
             except UnicodeEncodeError:
                 self._state.mixed.add(path)
             else:
@@ -155,7 +155,7 @@ class Saves:
 
     def _data(self, entry: Entry) -> bytes | None:
         """The bytes of a file; None if the store lacks them."""
-        return self._store.read([entry.blob]).get(entry.blob) if is_text(entry) else None
+        return self._objects.read([entry.blob]).get(entry.blob) if is_text(entry) else None
 
     def _text(self, entry: Entry, encodings: Encodings) -> str | None:
         """The text of a file as a view shows it; None if it has none."""
@@ -165,7 +165,7 @@ class Saves:
     def belongs_to_the_person(self, paths: Iterable[str], before: TreeSnapshot) -> None:
         """What has changed in these files since a snapshot is the person's, such as a checkout."""
         listed = list(paths)
-        old, new = self._store.entries(before, listed), self._store.entries(self._state.now, listed)
+        old, new = self._objects.entries(before, listed), self._objects.entries(self._state.now, listed)
         for path in listed:
             self._round.follow(path, old.get(path), new.get(path))
             self._state.agents.pop(path, None)

@@ -59,7 +59,7 @@ class RoundUndo:
 
     def __init__(self, round_: Round) -> None:
         self._round = round_
-        self._store = round_.store
+        self._objects = round_.objects
         self._known: dict[str, bytes] = {}
         """Contents that were read together."""
         self._base: dict[str, Entry | None] = {}
@@ -74,12 +74,12 @@ class RoundUndo:
         found = self._round.wanted(path)
         comparable = found.before and found.after and not found.renamed_from and is_comparable(found)
         if key and comparable and found.before and found.after:
-            data = self._store.read([found.before.blob, found.after.blob])
+            data = self._objects.read([found.before.blob, found.after.blob])
             content = hunks.undone(data[found.before.blob], data[found.after.blob], key, lines)
             if content is None:
                 raise WriteRefusedError(f"{path} has changed since")
             if content == data[found.before.blob]:
-                full_mode = self._store.modes.of(path, found.before, found.before)
+                full_mode = self._round.store.modes.of(path, found.before, found.before)
                 return [Write(path, found.before.mode, content, found.after, full_mode)]
             return [Write(path, found.after.mode, content, found.after)]
         return self._plan(found)
@@ -102,9 +102,9 @@ class RoundUndo:
     def reading(self, targets: Iterable[tuple[str, Entry | None]]) -> Generator[None]:
         """Read what is known of files and of what they are to be with few processes, for as long as this lasts."""
         listed = [(path, entry) for path, entry in targets if entry]
-        self._known = self._store.read(entry.blob for _, entry in listed)
+        self._known = self._objects.read(entry.blob for _, entry in listed)
         paths = [path for path, _ in listed]
-        self._base = dict.fromkeys(paths) | self._store.entries(self._state.base, paths)
+        self._base = dict.fromkeys(paths) | self._objects.entries(self._state.base, paths)
         try:
             yield
         finally:
@@ -125,11 +125,11 @@ class RoundUndo:
         if target is None:
             return Write(path, "", None, expected)
         data = self._known.get(target.blob)
-        data = self._store.read([target.blob]).get(target.blob) if data is None else data
+        data = self._objects.read([target.blob]).get(target.blob) if data is None else data
         if data is None:
             raise WriteRefusedError(f"what {path} was before is lost: it is over 10 MB and not in git")
-        base = self._base[path] if path in self._base else self._store.entry(self._state.base, path)
-        full_mode = self._store.modes.of(path, target, base)
+        base = self._base[path] if path in self._base else self._objects.entry(self._state.base, path)
+        full_mode = self._round.store.modes.of(path, target, base)
         return Write(path, target.mode, data, expected, full_mode, expected is not None and expected == base)
 
     def check(self, write: Write) -> None:
@@ -137,16 +137,16 @@ class RoundUndo:
         if not files.is_still(self._round.root, write.path, write.expected):
             raise WriteRefusedError(f"{write.path} has changed since")
         if write.expected and write.expected.why == "large":
-            self._store.write_file(write.path)
+            self._objects.write_file(write.path)
         if not write.is_baseline:
-            self._store.modes.leave(self._round.root, write.path)
+            self._round.store.modes.leave(self._round.root, write.path)
         elif write.expected and write.full_mode and write.full_mode & 0o200:
             self._make_writable(write.path, write.expected)
 
     def _make_writable(self, path: str, base: Entry) -> None:
         """An undo has made a file read-only, as its baseline is: that is no wish to keep it from being taken back."""
         found = on_disk(self._round.root, path)
-        if found is not None and not found & 0o222 and found == self._store.modes.of(path, base, base):
+        if found is not None and not found & 0o222 and found == self._round.store.modes.of(path, base, base):
             files.set_mode(self._round.root, path, base.mode, found | 0o200)
 
     def write(self, write: Write) -> None:
@@ -206,7 +206,6 @@ class RoundUndo:
 
     def finish(
         self,
-        what: str,
         writes: Sequence[Write],
         at_work: Sequence[str] = (),
         notes: Mapping[str, Sequence[str]] = MappingProxyType({}),
@@ -217,11 +216,11 @@ class RoundUndo:
         """
         failed = self._failed(writes)
         after = {write.path: Entry(write.mode, files.blob_id(write.data)) for write in writes if write.data is not None}
-        operation = self._noted(what, writes, after, notes, failed)
+        operation = self._noted(writes, after, notes, failed)
         try:
             self._round.save()  # whatever the look meets, it can be taken back
             self._look_at_own(operation.disk, at_work)
-            after = self._store.entries(self._state.now, list(operation.disk))
+            after = self._objects.entries(self._state.now, list(operation.disk))
             operation.disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
             self._round.save()
         except OSError as error:
@@ -241,7 +240,6 @@ class RoundUndo:
 
     def _noted(
         self,
-        what: str,
         writes: Iterable[Write],
         after: Mapping[str, Entry],
         notes: Mapping[str, Sequence[str]],
@@ -250,7 +248,7 @@ class RoundUndo:
         disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
         agents = {path: self._state.agents[path] for path in disk if path in self._state.agents}
         told = [line for path in disk if path not in failed for line in notes.get(path, ())]
-        operation = Operation(what, disk, agents, time.time(), notes=limited(told))
+        operation = Operation(disk, agents, time.time(), notes=limited(told))
         self._state.undone = [*self._state.undone, operation][-OPERATIONS_KEPT:]
         return operation
 
@@ -323,7 +321,7 @@ class RoundUndo:
             self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in back}
             entries = {path: before for path, (before, _) in operation.base.items() if path not in rest}
             if entries:
-                self._state.base = self._store.with_entries(self._state.base, entries)
+                self._state.base = self._objects.with_entries(self._state.base, entries)
             if rest:
                 operation.disk = rest
                 operation.base = {path: pair for path, pair in operation.base.items() if path in rest}

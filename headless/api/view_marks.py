@@ -130,7 +130,7 @@ class ViewMarks:
         """Show a popup, instead of one that is shown."""
         self.hide_popup()
         view = self._state()
-        view.popup = Popup(content, location, int(flags), on_navigate, on_hide, view.selection)
+        view.popup = Popup(content, int(flags), on_navigate, on_hide, view.selection)
 
     @locked
     def update_popup(self, content: str) -> None:

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from headless.app import Application
 from headless.files import ENCODINGS, decode
 
+Settle = Callable[[], None]
+Opened = Callable[[bytes], tuple[Any, Path]]
 WORDS = st.text(alphabet="abc é€ß\t ", max_size=12)
 
 
-def test_a_file_loads_at_the_next_turn(window: Any, tmp_path: Path, settle: Callable[[], None]):
+def test_a_file_loads_at_the_next_turn(window: Any, tmp_path: Path, settle: Settle):
     """D: open_file. K: find_open_file."""
     path = tmp_path / "a.py"
     path.write_bytes(b"x = 1\r\ny = 2")
@@ -58,9 +60,21 @@ def test_odd_files_come_back_to_the_byte(data: bytes):
     assert how.encode(text) == data
 
 
-def test_saving_keeps_the_format_and_tells_the_listeners(
-    window: Any, tmp_path: Path, settle: Callable[[], None], package: Any
-):
+@pytest.fixture
+def opened(window: Any, tmp_path: Path, settle: Settle) -> Opened:
+    """Opens a file with these bytes and waits until it is loaded; gives its view and its path."""
+
+    def open_(data: bytes) -> tuple[Any, Path]:
+        path = tmp_path / "a.txt"
+        path.write_bytes(data)
+        view = window.open_file(str(path))
+        settle()
+        return view, path
+
+    return open_
+
+
+def test_saving_keeps_the_format_and_tells_the_listeners(opened: Opened, settle: Settle, package: Any):
     plugin = package("""
         heard = []
         class L(sublime_plugin.EventListener):
@@ -68,10 +82,7 @@ def test_saving_keeps_the_format_and_tells_the_listeners(
             def on_post_save(self, view): heard.append("post")
             def on_post_save_async(self, view): heard.append("async")
     """)
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"\xef\xbb\xbfone\r\ntwo")
-    view = window.open_file(str(path))
-    settle()
+    view, path = opened(b"\xef\xbb\xbfone\r\ntwo")
     view.run_command("append", {"characters": "\nthree"})
     assert view.is_dirty()
     view.run_command("save")
@@ -92,18 +103,13 @@ def change_on_disk(path: Path, data: bytes) -> None:
     os.utime(path, ns=(later, later))
 
 
-def test_a_clean_file_that_changed_is_reloaded_and_the_caret_stays(
-    app: Application, window: Any, tmp_path: Path, settle: Callable[[], None], package: Any
-):
+def test_a_clean_file_that_changed_is_reloaded_and_the_caret_stays(app: Application, opened: Opened, package: Any):
     plugin = package("""
         heard = []
         class L(sublime_plugin.EventListener):
             def on_reload(self, view): heard.append(view.file_name())
     """)
-    path = tmp_path / "a.txt"
-    path.write_text("one\ntwo\nthree\n")
-    view = window.open_file(str(path))
-    settle()
+    view, path = opened(b"one\ntwo\nthree\n")
     view.sel().clear()
     view.sel().add(5)
     change_on_disk(path, b"zero\none\ntwo\nthree\n")
@@ -114,11 +120,8 @@ def test_a_clean_file_that_changed_is_reloaded_and_the_caret_stays(
     assert plugin.heard == [str(path)]
 
 
-def test_a_dirty_file_that_changed_is_kept(app: Application, window: Any, tmp_path: Path, settle: Callable[[], None]):
-    path = tmp_path / "a.txt"
-    path.write_text("disk")
-    view = window.open_file(str(path))
-    settle()
+def test_a_dirty_file_that_changed_is_kept(app: Application, opened: Opened):
+    view, path = opened(b"disk")
     view.run_command("append", {"characters": " and mine"})
     change_on_disk(path, b"other")
     app.documents.poll()
@@ -128,30 +131,22 @@ def test_a_dirty_file_that_changed_is_kept(app: Application, window: Any, tmp_pa
     assert not view.is_dirty()
 
 
-def test_the_loop_looks_by_itself(app: Application, window: Any, tmp_path: Path, settle: Callable[[], None]):
-    path = tmp_path / "a.txt"
-    path.write_text("before")
-    view = window.open_file(str(path))
+def test_the_loop_looks_by_itself(app: Application, opened: Opened):
+    view, path = opened(b"before")
     app.start()
-    settle()
     change_on_disk(path, b"afterwards")
     app.loop.run_until(lambda: view.substr(view.line(0)) == "afterwards")
 
 
-def test_a_file_is_saved_when_its_view_loses_the_focus_if_the_settings_say_so(
-    app: Application, window: Any, tmp_path: Path, settle: Callable[[], None]
-):
-    path = tmp_path / "a.txt"
-    path.write_text("")
-    view = window.open_file(str(path))
-    settle()
+def test_a_file_is_saved_when_its_view_loses_the_focus_if_the_settings_say_so(window: Any, opened: Opened):
+    view, path = opened(b"")
     view.settings().set("save_on_focus_lost", True)
     view.run_command("insert", {"characters": "saved"})
     window.new_file()
     assert path.read_text() == "saved"
 
 
-def test_a_position_in_the_name_moves_the_caret(window: Any, tmp_path: Path, settle: Callable[[], None]):
+def test_a_position_in_the_name_moves_the_caret(window: Any, tmp_path: Path, settle: Settle):
     path = tmp_path / "a.txt"
     path.write_text("one\ntwo\n")
     view = window.open_file(f"{path}:2:3", sublime.ENCODED_POSITION)
@@ -160,7 +155,7 @@ def test_a_position_in_the_name_moves_the_caret(window: Any, tmp_path: Path, set
     assert view.rowcol(view.sel()[0].b) == (1, 2)
 
 
-def test_a_preview_gives_way_to_the_next_and_stays_when_edited(window: Any, tmp_path: Path, settle: Callable[[], None]):
+def test_a_preview_gives_way_to_the_next_and_stays_when_edited(window: Any, tmp_path: Path, settle: Settle):
     views = []
     for name in ("a", "b", "c"):
         (tmp_path / name).write_text(name)

@@ -27,7 +27,6 @@ class Suite:
     """The commit or release that the floor is for."""
     floor: int
     pattern: str = "test*.py"
-    options: tuple[str, ...] = ()
     is_library: bool = False
     """Whether the tests import the package as a library; it is then in Packages too, but not loaded."""
 
@@ -83,7 +82,7 @@ def run(suite: Suite, archive: Path, log: Path) -> Outcome:
         if suite.is_library:
             options = ["--name", f"{suite.name}_tests", "--packages", str(package.parent)]
         path = [str(ROOT), str(HERE), *([str(package)] if suite.is_library else [])]
-        command = [sys.executable, "-m", "headless.unittesting", "--package", str(package), *options, *suite.options]
+        command = [sys.executable, "-m", "headless.unittesting", "--package", str(package), *options]
         command += ["--tests", str(package / "tests"), "--pattern", suite.pattern, "--report", str(folder / "report")]
         environment = {
             **os.environ,

@@ -150,7 +150,7 @@ def collect(found: Mapping[str, Iterable[Path]], pins: Iterable[Pin]) -> list[Wh
 
 
 def top_level(path: Path) -> set[str]:
-    """The files and folders that a wheel brings, but for its own dist-info."""
+    """The files and folders that a wheel brings, except its own dist-info."""
     with zipfile.ZipFile(path) as archive:
         tops = {name.partition("/")[0] for name in archive.namelist()}
     return {top for top in tops if not top.endswith(".dist-info")}

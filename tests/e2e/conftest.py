@@ -6,6 +6,7 @@ A missing program is a failure, never a skip.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -16,7 +17,8 @@ from .chatting import Chatting, Room
 from .clis import pinned
 from .daemon import VERSIONS
 from .editor import Editor
-from .qwen import Home, MissingError, node, node_modules, pinned_command
+from .gemini import Gemini
+from .qwen import Home, MissingError, Qwen, node, node_modules, pinned_command
 from .session import GREET, CliSession, GeminiSession, Session
 
 
@@ -77,9 +79,8 @@ class Shared(Generic[S]):
 
 @pytest.fixture(scope="module")
 def _shared(programs: None) -> Iterator[Shared[Session]]:
-    shared = Shared(Session.start)
-    yield shared
-    shared.close()
+    with closing(Shared(lambda: Session.begin(Qwen))) as shared:
+        yield shared
 
 
 @pytest.fixture
@@ -91,9 +92,8 @@ def session(_shared: Shared[Session]) -> Session:
 @pytest.fixture
 def own_session(programs: None) -> Iterator[Session]:
     """A session for a test that ends the editor or the CLI."""
-    session = Session.start()
-    yield session
-    session.close()
+    with closing(Session.begin(Qwen)) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")
@@ -107,9 +107,8 @@ def gemini_program() -> None:
 
 @pytest.fixture(scope="module")
 def _shared_gemini(gemini_program: None) -> Iterator[Shared[GeminiSession]]:
-    shared = Shared(GeminiSession.start)
-    yield shared
-    shared.close()
+    with closing(Shared(lambda: GeminiSession.begin(Gemini))) as shared:
+        yield shared
 
 
 @pytest.fixture
@@ -121,40 +120,31 @@ def gemini_session(_shared_gemini: Shared[GeminiSession]) -> GeminiSession:
 @pytest.fixture
 def own_gemini_session(gemini_program: None) -> Iterator[GeminiSession]:
     """A session for a test that ends the editor or the CLI."""
-    session = GeminiSession.start()
-    yield session
-    session.close()
+    with closing(GeminiSession.begin(Gemini)) as session:
+        yield session
 
 
 @pytest.fixture(scope="module")
 def editor() -> Iterator[Editor]:
     """An editor without a CLI, for other clients."""
-    home = Home.make()
-    home.write("greet.py", GREET)
-    home.write("other.txt", "one\ntwo\nthree\n")
-    try:
-        editor = Editor(home, [home.workspace])
-        try:
+    with Home.make() as home:
+        home.write("greet.py", GREET)
+        home.write("other.txt", "one\ntwo\nthree\n")
+        with Editor(home, [home.workspace]) as editor:
             editor.lock()
             yield editor
-        finally:
-            editor.kill()
-    finally:
-        home.remove()
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def room(programs: None, request: pytest.FixtureRequest) -> Iterator[Room]:
     """An editor whose chats use a running daemon."""
-    room = Room(request.param)
-    yield room
-    room.close()
+    with closing(Room(request.param)) as room:
+        yield room
 
 
 @pytest.fixture
 def chat(room: Room) -> Iterator[Chatting]:
     """A window of its own with a new conversation."""
-    chat = room.new_window()
-    chat.wait_live()
-    yield chat
-    chat.close()
+    with closing(room.new_window()) as chat:
+        chat.wait_live()
+        yield chat

@@ -6,6 +6,7 @@ import html
 import shutil
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 from PIL import Image  # pyright: ignore[reportMissingImports] - requirements/pictures.txt has it
@@ -15,7 +16,20 @@ from .clis import NEWEST_QWEN
 from .editor import Editor
 from .first_change import FirstChange
 from .model import Call
-from .pictures import ANSWER, CHANGES, CHECK, EXAMPLE, LINE, PICTURES, QUESTION, THOUGHTS, WISH, photograph, resize
+from .pictures import (
+    ANSWER,
+    CHANGES,
+    CHECK,
+    EXAMPLE,
+    LINE,
+    PICTURES,
+    QUESTION,
+    THOUGHTS,
+    WISH,
+    divide,
+    photograph,
+    resize,
+)
 from .qwen import PROJECT
 from .written_changes import WrittenChanges
 
@@ -114,8 +128,7 @@ def trouble() -> None:
 def chat() -> None:
     """A question, its answer as it comes, and a change that needs a permission."""
     film = Film("film-chat", CHAT_HEIGHT)
-    room = Room(NEWEST_QWEN, managed=True, diff_layout="inline")
-    try:
+    with closing(Room(NEWEST_QWEN, managed=True, diff_layout="inline")) as room:
         film.begin(room.editor, sidebar=False)
         shutil.copytree(EXAMPLE, room.home.workspace, dirs_exist_ok=True)
         file = room.home.workspace / "orders.js"
@@ -128,9 +141,7 @@ def chat() -> None:
             room.editor.do("close_view", view=view["id"])
         view = room.editor.open_file(file)
         window = room.editor.state()["windows"][0]["id"]
-        columns = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
-        room.editor.do("command", name="set_layout", args=columns, window=window)
-        room.editor.do("command", name="focus_group", args={"group": 1}, window=window)
+        divide(room.editor, window)
         here = room.window()
         here.wait_live()
         film.show("“Qwen Companion: Chat” opens a conversation in a tab.", 5, "chat-1")
@@ -156,8 +167,6 @@ def chat() -> None:
         here.wait_idle()
         room.editor.wait("written file", lambda: CHECK in room.editor.view(view)["text"])
         film.show("y allows it once, n rejects it. Nothing is ever allowed for you.", 8, "chat-4")
-    finally:
-        room.close()
     film.save()
 
 

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import psutil
 
@@ -150,6 +150,12 @@ class LineProcess:
             end_processes([process, *process.children(recursive=True)])
         self._process.wait(5)
         self._close_pipes()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
     def _close_pipes(self) -> None:
         self._reader.join(5)

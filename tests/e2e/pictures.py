@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +148,50 @@ def resize(editor: Editor, size: tuple[int, int], *, sidebar: bool = True) -> in
     return window
 
 
+def bare(editor: Editor, size: tuple[int, int]) -> int:
+    """As `resize`, without the side bar and the untitled tab."""
+    window = resize(editor, size, sidebar=False)
+    editor.do("command", name="close_file", window=window)
+    return window
+
+
+def divide(editor: Editor, window: int, share: float = 0.5) -> None:
+    """Divide a window into two columns, and focus the second. `share` is that of the first."""
+    columns = {"cols": [0.0, share, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
+    editor.do("command", name="set_layout", args=columns, window=window)
+    editor.do("command", name="focus_group", args={"group": 1}, window=window)
+
+
+@contextmanager
+def editing(
+    size: tuple[int, int],
+    files: Mapping[str, str] | None = None,
+    prepare: Callable[[Home], None] = lambda _: None,
+    *,
+    is_bare: bool = False,
+) -> Iterator[tuple[Editor, int]]:
+    """An editor on a folder with these files, and the id of its window. `prepare` gets its home before it starts."""
+    with Home.make() as home:
+        for name, text in (files or {}).items():
+            home.write(name, text)
+        prepare(home)
+        with Editor(home, [home.workspace]) as editor:
+            yield editor, (bare if is_bare else resize)(editor, size)
+
+
+@contextmanager
+def talking(code: str) -> Iterator[Chatting]:
+    """A chat with an agent that a script makes."""
+
+    def prepare(home: Home) -> None:
+        write_settings(home, agents=allowed(home, scripted(code, home.root)))
+
+    with editing(LIST_SIZE, prepare=prepare, is_bare=True) as (editor, window):
+        here = opened(editor, window)
+        here.wait_text("Example Agent 1.0 on this computer")
+        yield here
+
+
 def shoot(
     editor: Editor,
     window: int,
@@ -174,12 +220,8 @@ def wait_wide(editor: Editor, proposal: int) -> None:
 
 def diffs() -> None:
     """Open one diff and take its picture in both layouts."""
-    home = Home.make()
-    file = home.workspace / "prices.py"
-    file.write_text(BEFORE, encoding="utf-8")
-    editor = Editor(home, [home.workspace])
-    try:
-        window = resize(editor, SIZE)
+    with editing(SIZE, {"prices.py": BEFORE}) as (editor, window):
+        file = editor.home.workspace / "prices.py"
         editor.open_file(file)
         with connect(editor.lock()) as client:
             client.call("openDiff", filePath=str(file), newContent=AFTER)
@@ -191,21 +233,14 @@ def diffs() -> None:
                 wait_wide(editor, proposal["id"])
                 shoot(editor, window, f"diff-{layout}", SIZE)
                 editor.do("command", name="qwen_companion_toggle_diff_layout", view=proposal["id"])
-    finally:
-        editor.kill()
-        home.remove()
 
 
 def scrolled() -> None:
     """Open the diffs of three files, scroll into one and revert a change of it, and take a picture with their list."""
-    home = Home.make()
     texts = {"prices.py": (BEFORE, AFTER), "shelves.py": (SHELVES, NEW_SHELVES), "stock.py": ("", "STOCK = {}\n")}
-    for name, (before, _) in texts.items():
-        if before:
-            (home.workspace / name).write_text(before, encoding="utf-8")
-    editor = Editor(home, [home.workspace])
-    try:
-        window = resize(editor, TURN_SIZE)
+    there = {name: before for name, (before, _) in texts.items() if before}
+    with editing(TURN_SIZE, there) as (editor, window):
+        home = editor.home
         editor.open_file(home.workspace / "prices.py")
         with connect(editor.lock()) as client:
             for name, (_, after) in texts.items():
@@ -223,20 +258,12 @@ def scrolled() -> None:
             editor.wait("status", lambda: "3 diffs" in str(editor.view(proposal["id"])["status"]))
             wait_wide(editor, proposal["id"])
             shoot(editor, window, "diff-scrolled", TURN_SIZE)
-    finally:
-        editor.kill()
-        home.remove()
 
 
 def written() -> None:
     """Change a file as a CLI that asks nothing does it, comment on a line, and take a picture with the review list."""
-    home = Home.make()
-    file, proposed = home.workspace / "prices.py", home.workspace / "shelves.py"
-    file.write_text(BEFORE, encoding="utf-8")
-    proposed.write_text(SHELVES, encoding="utf-8")
-    editor = Editor(home, [home.workspace])
-    try:
-        window = resize(editor, TURN_SIZE)
+    with editing(TURN_SIZE, {"prices.py": BEFORE, "shelves.py": SHELVES}) as (editor, window):
+        file, proposed = (editor.home.workspace / name for name in ("prices.py", "shelves.py"))
         view = editor.open_file(file)
         with connect(editor.lock()) as client:
             time.sleep(3)  # the first snapshot, which nothing tells of
@@ -253,9 +280,6 @@ def written() -> None:
             editor.do("command", name="qwen_companion_review_changes", window=window)
             time.sleep(1)  # the links at the changes fit the width a moment after
             shoot(editor, window, "changes", TURN_SIZE)
-    finally:
-        editor.kill()
-        home.remove()
 
 
 REMARK = "A KeyError says this already: leave it out."
@@ -263,8 +287,7 @@ REMARK = "A KeyError says this already: leave it out."
 
 def chat() -> None:
     """Send two prompts about docs/example, and take pictures of the answer and of the permission request."""
-    room = Room(NEWEST_QWEN, managed=True)
-    try:
+    with closing(Room(NEWEST_QWEN, managed=True)) as room:
         shutil.copytree(EXAMPLE, room.home.workspace, dirs_exist_ok=True)
         file = room.home.workspace / "orders.js"
         room.model.speech(
@@ -274,9 +297,7 @@ def chat() -> None:
         room.model.speech("Done.", rounds=[[Call("edit", edit)]], words=WISH)
         window = resize(room.editor, CHAT_SIZE, sidebar=False)
         room.editor.open_file(file)
-        columns = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
-        room.editor.do("command", name="set_layout", args=columns, window=window)
-        room.editor.do("command", name="focus_group", args={"group": 1}, window=window)
+        divide(room.editor, window)
         here = room.window()
         here.wait_live()
         here.write(QUESTION)
@@ -290,8 +311,6 @@ def chat() -> None:
         room.editor.wait("marks", lambda: CHANGES in room.editor.view(here.diffs[0]["id"])["regions"])
         time.sleep(1)  # the headers fit the widths a moment after the diff has opened
         shoot(room.editor, window, "permission", CHAT_SIZE, sidebar=False)
-    finally:
-        room.close()
 
 
 def tabs() -> None:
@@ -300,12 +319,9 @@ def tabs() -> None:
     def prepare(editor: Editor, window: int) -> None:
         shutil.copytree(EXAMPLE, editor.home.workspace, dirs_exist_ok=True)
         editor.open_file(editor.home.workspace / "orders.js")
-        columns = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
-        editor.do("command", name="set_layout", args=columns, window=window)
-        editor.do("command", name="focus_group", args={"group": 1}, window=window)
+        divide(editor, window)
 
-    pair = Pair(prepare)
-    try:
+    with closing(Pair(prepare)) as pair:
         file = pair.home.workspace / "orders.js"
         run = Call(
             "run_shell_command", {"command": "node --test", "description": "Runs the tests", "is_background": False}
@@ -321,8 +337,6 @@ def tabs() -> None:
         pair.two.wait_idle()
         pair.editor.wait("status", lambda: "1 question (Qwen Code)" in str(pair.two.view["status"]))
         shoot(pair.editor, pair.one.window, "chat-tabs", CHAT_SIZE, sidebar=False)
-    finally:
-        pair.close()
 
 
 STOCK = "export const stock = { Emma: 3, Walden: 1, Dune: 0 };\n"
@@ -336,8 +350,7 @@ TURNS = {
 
 def lists() -> None:
     """Talk about docs/example, and take pictures of what the chat's commands list."""
-    room = Room(NEWEST_QWEN, managed=True)
-    try:
+    with closing(Room(NEWEST_QWEN, managed=True)) as room:
         shutil.copytree(EXAMPLE, room.home.workspace, dirs_exist_ok=True)
         orders, stock = room.home.workspace / "orders.js", room.home.workspace / "stock.js"
         edit = {"file_path": str(orders), "old_string": LINE, "new_string": CHECK + LINE}
@@ -382,8 +395,6 @@ def lists() -> None:
         shown("rewind", "dark")
         shown("tasks", "light")
         shown("sessions", "light")
-    finally:
-        room.close()
 
 
 READY = """
@@ -431,14 +442,10 @@ def agents() -> None:
         ],
         words=ADD,
     )
-    room = AgentRoom(agent)
-    try:
-        window = resize(room.editor, CHAT_SIZE, sidebar=False)
-        room.editor.do("command", name="close_file", window=window)
+    with closing(agent.place), closing(AgentRoom(agent)) as room:
+        window = bare(room.editor, CHAT_SIZE)
         room.editor.open_file(file)
-        columns = {"cols": [0.0, 0.55, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
-        room.editor.do("command", name="set_layout", args=columns, window=window)
-        room.editor.do("command", name="focus_group", args={"group": 1}, window=window)
+        divide(room.editor, window, 0.55)
         here = room.chat()
         here.write(ADD)
         here.press("enter")
@@ -447,26 +454,12 @@ def agents() -> None:
         room.editor.wait("marks", lambda: CHANGES in room.editor.view(proposal["id"])["regions"])
         time.sleep(1)  # the headers fit the widths a moment after the diff has opened
         shoot(room.editor, window, "agent-edited", CHAT_SIZE, ("dark",), sidebar=False)
-    finally:
-        room.close()
-        agent.place.close()
-    home = Home.make()
-    command = scripted(f"TESTING = {TESTING!r}{READY}{RUNS}", home.root)
-    write_settings(home, agents=allowed(home, command))
-    editor = Editor(home, [home.workspace])
-    try:
-        window = resize(editor, LIST_SIZE, sidebar=False)
-        editor.do("command", name="close_file", window=window)
-        here = opened(editor, window)
-        here.wait_text("Example Agent 1.0 on this computer")
+    with talking(f"TESTING = {TESTING!r}{READY}{RUNS}") as here:
         here.write(TEST)
         here.press("enter")
-        editor.wait("Stop", lambda: "■ Stop" in here.bars)
+        here.editor.wait("Stop", lambda: "■ Stop" in here.bars)
         here.wait_text("31 tests")
-        shoot(editor, window, "agent-terminal", LIST_SIZE, ("light",), sidebar=False)
-    finally:
-        editor.kill()
-        home.remove()
+        shoot(here.editor, here.window, "agent-terminal", LIST_SIZE, ("light",), sidebar=False)
 
 
 ASKING = """
@@ -485,38 +478,26 @@ def session_prompt(params):
 
 def questions() -> None:
     """An agent asks, and its form is filled in."""
-    home = Home.make()
-    command = scripted(READY + ASKING, home.root)
-    write_settings(home, agents=allowed(home, command))
-    editor = Editor(home, [home.workspace])
-    try:
-        window = resize(editor, LIST_SIZE, sidebar=False)
-        editor.do("command", name="close_file", window=window)
-        here = opened(editor, window)
-        here.wait_text("Example Agent 1.0 on this computer")
+    with talking(READY + ASKING) as here:
         here.write("Put the new prices in.")
         here.press("enter")
-        editor.wait("question", lambda: "Answer…" in here.bars)
+        here.editor.wait("question", lambda: "Answer…" in here.bars)
         here.command("chat_answer", kind="allow_once")
         here.wait_question()
-        shoot(editor, window, "agent-question", LIST_SIZE, ("dark",), sidebar=False)
-    finally:
-        editor.kill()
-        home.remove()
+        shoot(here.editor, here.window, "agent-question", LIST_SIZE, ("dark",), sidebar=False)
 
 
 def registry() -> None:
     """The list of agents that can be installed, and the question before one is."""
-    home = Home.make()
-    write_settings(home, daemon__enabled=True)
-    kept = home.home / ".cache" / "qwen-companion" / "registry.json"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(PROJECT / "companion" / "registry" / "registry.json", kept)
-    os.utime(kept)
-    editor = Editor(home, [home.workspace])
-    try:
-        window = resize(editor, LIST_SIZE, sidebar=False)
-        editor.do("command", name="close_file", window=window)
+
+    def prepare(home: Home) -> None:
+        write_settings(home, daemon__enabled=True)
+        kept = home.home / ".cache" / "qwen-companion" / "registry.json"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / "companion" / "registry" / "registry.json", kept)
+        os.utime(kept)
+
+    with editing(LIST_SIZE, prepare=prepare, is_bare=True) as (editor, window):
         editor.do("command", name="qwen_companion_install_agent", window=window)
         here = Chatting(editor, window)
         items = here.wait_question("The agent to install")["items"]
@@ -524,29 +505,20 @@ def registry() -> None:
         editor.do("answer", panel=[item["trigger"] for item in items].index("Gemini CLI"), window=window)
         editor.wait("question", lambda: "Install Gemini CLI" in str(editor.state()["messages"]))
         shoot(editor, window, "agent-install-question", LIST_SIZE, ("dark",), sidebar=False, dialog=True)
-    finally:
-        editor.kill()
-        home.remove()
 
 
 def actions() -> None:
     """The actions that can be run with what is selected."""
-    home = Home.make()
-    file = home.workspace / "prices.py"
-    file.write_text(BEFORE, encoding="utf-8")
-    write_settings(home, daemon__enabled=True)
-    editor = Editor(home, [home.workspace])
-    try:
-        window = resize(editor, LIST_SIZE, sidebar=False)
-        editor.do("command", name="close_file", window=window)
-        view = editor.open_file(file)
+
+    def prepare(home: Home) -> None:
+        write_settings(home, daemon__enabled=True)
+
+    with editing(LIST_SIZE, {"prices.py": BEFORE}, prepare, is_bare=True) as (editor, window):
+        view = editor.open_file(editor.home.workspace / "prices.py")
         editor.do("select", view=view, regions=[[BEFORE.index("def total"), BEFORE.index("def cheapest")]])
         editor.do("command", name="qwen_companion_action", window=window)
         Chatting(editor, window).wait_question()
         shoot(editor, window, "actions", LIST_SIZE, ("dark",), sidebar=False)
-    finally:
-        editor.kill()
-        home.remove()
 
 
 WRONG = BEFORE.replace("PRICES[title]", "PRICE[title]").replace("return amount", "return ammount")
@@ -556,31 +528,24 @@ def problems() -> None:
     """What a real language server finds in a file, sent to the prompt of a chat."""
     if not archive("LSP").is_file():
         sys.exit("The picture of problems needs the archive of LSP: put its folder into $FIDELITY_PACKAGES.")
-    home = Home.make()
-    file = home.workspace / "prices.py"
-    file.write_text(WRONG, encoding="utf-8")
-    command = scripted(READY, home.root)
-    editor = with_lsp(home, agents=allowed(home, command))
-    try:
-        window = resize(editor, LIST_SIZE, sidebar=False)
-        editor.do("command", name="close_file", window=window)
-        view = editor.open_file(file)
-        rows = {"cols": [0.0, 1.0], "rows": [0.0, 0.5, 1.0], "cells": [[0, 0, 1, 1], [0, 1, 1, 2]]}
-        editor.do("command", name="set_layout", args=rows, window=window)
-        editor.do("command", name="focus_group", args={"group": 1}, window=window)
-        here = opened(editor, window)
-        here.wait_text("Example Agent 1.0 on this computer")
-        editor.do("focus", view=view)
-        start = WRONG.index("PRICE[")
-        underlined = [start, start + len("PRICE")]
-        editor.wait("problems", lambda: str(underlined) in str(editor.view(view)["regions"]))
-        editor.do("command", name="qwen_companion_send_problems", window=window)
-        editor.wait("problems in the prompt", lambda: "is not defined" in here.prompt)
-        here.write("Are these only misspelled?")
-        shoot(editor, window, "problems", LIST_SIZE, ("dark",), sidebar=False)
-    finally:
-        editor.kill()
-        home.remove()
+    with Home.make() as home:
+        file = home.write("prices.py", WRONG)
+        with with_lsp(home, agents=allowed(home, scripted(READY, home.root))) as editor:
+            window = bare(editor, LIST_SIZE)
+            view = editor.open_file(file)
+            rows = {"cols": [0.0, 1.0], "rows": [0.0, 0.5, 1.0], "cells": [[0, 0, 1, 1], [0, 1, 1, 2]]}
+            editor.do("command", name="set_layout", args=rows, window=window)
+            editor.do("command", name="focus_group", args={"group": 1}, window=window)
+            here = opened(editor, window)
+            here.wait_text("Example Agent 1.0 on this computer")
+            editor.do("focus", view=view)
+            start = WRONG.index("PRICE[")
+            underlined = [start, start + len("PRICE")]
+            editor.wait("problems", lambda: str(underlined) in str(editor.view(view)["regions"]))
+            editor.do("command", name="qwen_companion_send_problems", window=window)
+            editor.wait("problems in the prompt", lambda: "is not defined" in here.prompt)
+            here.write("Are these only misspelled?")
+            shoot(editor, window, "problems", LIST_SIZE, ("dark",), sidebar=False)
 
 
 TAKEN = (diffs, scrolled, written, chat, tabs, lists, agents, questions, registry, actions, problems)

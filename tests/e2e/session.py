@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Generic, Self, TypeVar
 
 from .cli import Cli
-from .editor import Editor
+from .editor import Editor, Told
 from .gemini import Gemini
-from .model import Model
+from .model import Model, Script
 from .qwen import Home, Qwen
 
 #: Seconds to wait until the work of the previous test is over.
@@ -20,6 +20,9 @@ GREET = 'def greet(name):\n    print("hi")\n\n\ngreet("Ada")\n'
 GREET_BETTER = (
     'def greet(name):\n    if not name:\n        raise ValueError(name)\n    print(f"hi {name}")\n\n\ngreet("Ada")\n'
 )
+EDITED = GREET_BETTER.replace("hi {name}", "good morning, {name}")
+#: Seconds; longer than the companion's debounce (50 ms) and the delivery of an update to the CLI.
+SETTLED = 3.0
 
 C = TypeVar("C", bound=Cli)
 
@@ -73,6 +76,33 @@ class CliSession(Generic[C]):
         """A file of the project that no other test uses."""
         return self.home.write(name, text)
 
+    def propose(self, path: Path, text: str) -> tuple[Script, Told]:
+        """Have the model write a file. Returns its script and the proposal of the diff, which is open then."""
+        return self.cli.ask_to_write(path, text), self.editor.wait_diff(path)
+
+    def accept(self, proposal: Told, script: Script) -> None:
+        """Accept a proposal, and wait until the CLI has written it."""
+        self.editor.accept(proposal)
+        self.cli.wait_done(script)
+        self.editor.wait_no_diff()
+
+    def told(self, script: Script) -> str:
+        """The text of the first request of a turn: the editor's context and the conversation."""
+        return "\n".join(str(message.get("content")) for message in self.model.requests_of(script)[0].messages)
+
+    def assert_refused(self, path: Path) -> None:
+        """Assert that a file is unchanged, no diff is open, and the CLI accepts the next prompt.
+
+        Qwen Code tells the model of the refusal with it.
+        """
+        self.cli.wait_idle()
+        self.editor.wait_no_diff()
+        assert path.read_text(encoding="utf-8") == GREET
+        script = self.cli.ask("What now")
+        self.cli.wait_done(script)
+        results = [message for message in self.model.requests_of(script)[0].messages if message.get("role") == "tool"]
+        assert not isinstance(self.cli, Qwen) or "did not allow" in str(results[-1]["content"])
+
     def restart(self) -> None:
         """Start the editor again after it has ended."""
         self.editor.kill()
@@ -86,25 +116,5 @@ class CliSession(Generic[C]):
         self.home.remove()
 
 
-class Session(CliSession[Qwen]):
-    """A session with Qwen Code in a terminal outside the editor."""
-
-    @classmethod
-    def start(cls) -> Self:
-        return cls.begin(Qwen)
-
-    @property
-    def qwen(self) -> Qwen:
-        return self.cli
-
-
-class GeminiSession(CliSession[Gemini]):
-    """A session with Gemini CLI in a terminal outside the editor."""
-
-    @classmethod
-    def start(cls) -> Self:
-        return cls.begin(Gemini)
-
-    @property
-    def gemini(self) -> Gemini:
-        return self.cli
+Session = CliSession[Qwen]
+GeminiSession = CliSession[Gemini]

@@ -25,7 +25,7 @@ from tests.parts import has
 from . import gemini
 from .cli import STEP
 from .clis import NEWEST_QWEN, pinned, version_of
-from .daemon import Daemons, run
+from .daemon import Daemons
 from .model import Call, Script
 from .qwen import PROJECT, node
 
@@ -174,20 +174,17 @@ def agent(request: pytest.FixtureRequest, done: set[tuple[str, str]]) -> Iterato
     agent.place.close()
 
 
-def test_a_prompt_streams_its_answer(agent: Agents):
-    async def test():
-        async with agent.talk() as talk:
-            script = agent.place.model.speech("One ", "two ", "three.", thoughts=("Hm. ",))
-            turn = await talk.done(await talk.ask(f"Count {script.tag}"))
-            assert (turn.state, said(turn)) == ("done", "One two three.")
-            assert said(turn, "user") == f"Count {script.tag}"
-            if agent.name == "qwen":
-                assert said(turn, "thought") == "Hm. "
-            assert talk.client.name in {"Qwen Code", "Gemini CLI"}
-            assert {"default", "plan"} <= {mode.id for mode in talk.conversation.status.modes}
-            assert len(talk.conversation.status.models) > 1
-
-    run(test())
+async def test_a_prompt_streams_its_answer(agent: Agents):
+    async with agent.talk() as talk:
+        script = agent.place.model.speech("One ", "two ", "three.", thoughts=("Hm. ",))
+        turn = await talk.done(await talk.ask(f"Count {script.tag}"))
+        assert (turn.state, said(turn)) == ("done", "One two three.")
+        assert said(turn, "user") == f"Count {script.tag}"
+        if agent.name == "qwen":
+            assert said(turn, "thought") == "Hm. "
+        assert talk.client.name in {"Qwen Code", "Gemini CLI"}
+        assert {"default", "plan"} <= {mode.id for mode in talk.conversation.status.modes}
+        assert len(talk.conversation.status.models) > 1
     agent.did("streams its answer")
 
 
@@ -199,187 +196,151 @@ async def asked_to_change(agent: Agents, talk: AgentTalk, path: Path) -> tuple[s
     return key, permission, diff
 
 
-def test_an_accepted_edit_is_written_through_the_editor(agent: Agents):
+async def test_an_accepted_edit_is_written_through_the_editor(agent: Agents):
     path = agent.place.home.write("a.py", "x = 1\n")
-
-    async def test():
-        async with agent.talk() as talk:
-            key, permission, diff = await asked_to_change(agent, talk, path)
-            assert (diff.path, diff.old, diff.new) == (str(path), "x = 1\n", "x = 2\n")
-            assert path.read_text() == "x = 1\n"
-            await talk.vote(permission, "allow_once")
-            turn = await talk.done(key)
-            assert turn.state == "done"
-            assert path.read_text() == "x = 2\n"
-            assert {"read", "edit"} <= {tool.kind for tool in tools(turn)}
-
-    run(test())
+    async with agent.talk() as talk:
+        key, permission, diff = await asked_to_change(agent, talk, path)
+        assert (diff.path, diff.old, diff.new) == (str(path), "x = 1\n", "x = 2\n")
+        assert path.read_text() == "x = 1\n"
+        await talk.vote(permission, "allow_once")
+        turn = await talk.done(key)
+        assert turn.state == "done"
+        assert path.read_text() == "x = 2\n"
+        assert {"read", "edit"} <= {tool.kind for tool in tools(turn)}
     agent.did("an accepted edit is written by the editor")
 
 
-def test_an_unsaved_text_is_what_the_agent_reads_and_changes(agent: Agents):
+async def test_an_unsaved_text_is_what_the_agent_reads_and_changes(agent: Agents):
     path = agent.place.home.write("a.py", "x = 0\n")
-
-    async def test():
-        editor = MemoryFiles({str(path.resolve()): "x = 1\n"})
-        async with agent.talk(editor=editor) as talk:
-            key = await talk.ask(f"Change it {agent.changes(path, 'x = 1', 'x = 2').tag}")
-            await talk.vote(await asyncio.wait_for(talk.asked(), STEP), "allow_once")
-            await talk.done(key)
-            assert editor.open == {str(path.resolve()): "x = 2\n"}
-            assert path.read_text() == "x = 0\n"
-
-    run(test())
+    editor = MemoryFiles({str(path.resolve()): "x = 1\n"})
+    async with agent.talk(editor=editor) as talk:
+        key = await talk.ask(f"Change it {agent.changes(path, 'x = 1', 'x = 2').tag}")
+        await talk.vote(await asyncio.wait_for(talk.asked(), STEP), "allow_once")
+        await talk.done(key)
+        assert editor.open == {str(path.resolve()): "x = 2\n"}
+        assert path.read_text() == "x = 0\n"
     agent.did("reads the unsaved text of an open file")
 
 
-def test_an_edited_proposal_is_written_and_the_model_is_told(agent: Agents):
+async def test_an_edited_proposal_is_written_and_the_model_is_told(agent: Agents):
     path = agent.place.home.write("a.py", "x = 1\n")
-
-    async def test():
-        async with agent.talk() as talk:
-            key, permission, diff = await asked_to_change(agent, talk, path)
-            await has(talk.client.edits).edited(diff.path, diff.new, "x = 3  # mine\n")
-            await talk.vote(permission, "allow_once")
-            await talk.done(key)
-            assert path.read_text() == "x = 3  # mine\n"
-            following = agent.place.model.speech("I see.")
-            await talk.done(await talk.ask(f"Next {following.tag}"))
-            assert "the user has edited your change" in json.dumps([each.body for each in agent.place.model.requests])
-
-    run(test())
+    async with agent.talk() as talk:
+        key, permission, diff = await asked_to_change(agent, talk, path)
+        await has(talk.client.edits).edited(diff.path, diff.new, "x = 3  # mine\n")
+        await talk.vote(permission, "allow_once")
+        await talk.done(key)
+        assert path.read_text() == "x = 3  # mine\n"
+        following = agent.place.model.speech("I see.")
+        await talk.done(await talk.ask(f"Next {following.tag}"))
+        assert "the user has edited your change" in json.dumps([each.body for each in agent.place.model.requests])
     agent.did("an edited proposal is written, and the model is told")
 
 
-def test_a_rejected_edit_changes_nothing(agent: Agents):
+async def test_a_rejected_edit_changes_nothing(agent: Agents):
     path = agent.place.home.write("a.py", "x = 1\n")
-
-    async def test():
-        async with agent.talk() as talk:
-            key = await talk.ask(f"Change it {agent.changes(path, 'x = 1', 'x = 2').tag}")
-            await talk.vote(await asyncio.wait_for(talk.asked(), STEP), "reject_once")
-            await talk.done(key)
-            assert path.read_text() == "x = 1\n"
-
-    run(test())
+    async with agent.talk() as talk:
+        key = await talk.ask(f"Change it {agent.changes(path, 'x = 1', 'x = 2').tag}")
+        await talk.vote(await asyncio.wait_for(talk.asked(), STEP), "reject_once")
+        await talk.done(key)
+        assert path.read_text() == "x = 1\n"
     agent.did("a rejected edit changes nothing")
 
 
-def test_a_shell_command_runs_after_a_question(agent: Agents):
-    async def test():
-        async with agent.talk() as talk:
-            key = await talk.ask(f"Make a file {agent.shell('touch made.txt').tag}")
-            permission = await asyncio.wait_for(talk.asked(), STEP)
-            assert permission.kind == "execute"
-            assert not (agent.folder / "made.txt").exists()
-            await talk.vote(permission, "allow_once")
-            assert (await talk.done(key)).state == "done"
-            assert (agent.folder / "made.txt").exists()
-
-    run(test())
+async def test_a_shell_command_runs_after_a_question(agent: Agents):
+    async with agent.talk() as talk:
+        key = await talk.ask(f"Make a file {agent.shell('touch made.txt').tag}")
+        permission = await asyncio.wait_for(talk.asked(), STEP)
+        assert permission.kind == "execute"
+        assert not (agent.folder / "made.txt").exists()
+        await talk.vote(permission, "allow_once")
+        assert (await talk.done(key)).state == "done"
+        assert (agent.folder / "made.txt").exists()
     agent.did("asks before it runs a command")
 
 
-def test_a_cancelled_turn_ends_and_the_next_one_works(agent: Agents):
-    async def test():
-        async with agent.talk() as talk:
-            slow = agent.place.model.speech(*["word "] * 600, pause=0.1)
-            key = await talk.ask(f"Talk {slow.tag}")
-            await until(lambda: (turn := talk.turn(key)) and said(turn), STEP)
-            await talk.client.cancel(talk.session)
-            assert (await talk.done(key)).state == "cancelled"
-            script = agent.place.model.speech("Here.")
-            assert said(await talk.done(await talk.ask(f"Again {script.tag}"))) == "Here."
-
-    run(test())
+async def test_a_cancelled_turn_ends_and_the_next_one_works(agent: Agents):
+    async with agent.talk() as talk:
+        slow = agent.place.model.speech(*["word "] * 600, pause=0.1)
+        key = await talk.ask(f"Talk {slow.tag}")
+        await until(lambda: (turn := talk.turn(key)) and said(turn), STEP)
+        await talk.client.cancel(talk.session)
+        assert (await talk.done(key)).state == "cancelled"
+        script = agent.place.model.speech("Here.")
+        assert said(await talk.done(await talk.ask(f"Again {script.tag}"))) == "Here."
     agent.did("a cancelled turn ends")
 
 
-def test_the_mode_and_the_model_are_switched(agent: Agents):
+async def test_the_mode_and_the_model_are_switched(agent: Agents):
     path = agent.place.home.write("a.py", "x = 1\n")
     mode = {"qwen": "auto-edit", "gemini": "autoEdit"}[agent.name]
-
-    async def test():
-        async with agent.talk() as talk:
-            await talk.client.options.switch_mode(talk.session, mode)
-            await until(lambda: talk.conversation.status.mode == mode)
-            turn = await talk.done(await talk.ask(f"Change it {agent.changes(path, 'x = 1', 'x = 2').tag}"))
-            assert turn.state == "done"
-            assert path.read_text() == "x = 2\n"
-            status = talk.conversation.status
-            other = next(model.id for model in status.models if model.id != status.model)
-            await talk.client.options.switch_model(talk.session, other)
-            await until(lambda: talk.conversation.status.model == other)
-
-    run(test())
+    async with agent.talk() as talk:
+        await talk.client.options.switch_mode(talk.session, mode)
+        await until(lambda: talk.conversation.status.mode == mode)
+        turn = await talk.done(await talk.ask(f"Change it {agent.changes(path, 'x = 1', 'x = 2').tag}"))
+        assert turn.state == "done"
+        assert path.read_text() == "x = 2\n"
+        status = talk.conversation.status
+        other = next(model.id for model in status.models if model.id != status.model)
+        await talk.client.options.switch_model(talk.session, other)
+        await until(lambda: talk.conversation.status.model == other)
     agent.did("mode and model can be switched")
 
 
-def test_a_conversation_is_resumed_after_a_restart(agent: Agents):
-    async def test():
-        async with agent.talk() as talk:
-            script = agent.place.model.speech("The answer.")
-            await talk.done(await talk.ask(f"Question {script.tag}"))
-            session = talk.session.id
-        agent.age(session)
-        async with agent.talk(session) as talk:
-            await until(lambda: talk.conversation.turns and said(talk.conversation.turns[0]))
-            turn = talk.conversation.turns[0]
-            assert said(turn, "user").startswith("Question")
-            assert "The answer." in said(turn)
-            script = agent.place.model.speech("And another.")
-            assert said(await talk.done(await talk.ask(f"More {script.tag}"))) == "And another."
-
-    run(test())
+async def test_a_conversation_is_resumed_after_a_restart(agent: Agents):
+    async with agent.talk() as talk:
+        script = agent.place.model.speech("The answer.")
+        await talk.done(await talk.ask(f"Question {script.tag}"))
+        session = talk.session.id
+    agent.age(session)
+    async with agent.talk(session) as talk:
+        await until(lambda: talk.conversation.turns and said(talk.conversation.turns[0]))
+        turn = talk.conversation.turns[0]
+        assert said(turn, "user").startswith("Question")
+        assert "The answer." in said(turn)
+        script = agent.place.model.speech("And another.")
+        assert said(await talk.done(await talk.ask(f"More {script.tag}"))) == "And another."
     agent.did("a conversation is resumed after a restart")
 
 
-def test_an_agent_that_is_killed_in_mid_turn_is_told(agent: Agents):
-    async def test():
-        async with agent.talk() as talk:
-            slow = agent.place.model.speech(*["word "] * 600, pause=0.1)
-            key = await talk.ask(f"Talk {slow.tag}")
-            await until(lambda: (turn := talk.turn(key)) and said(turn), STEP)
-            assert talk.client._process
-            process = psutil.Process(talk.client._process.pid)
-            for each in [*process.children(recursive=True), process]:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    each.kill()
-            assert isinstance(await talk.ended(), EndedError)
-            turn = await talk.done(key)
-            assert turn.state == "failed"
-            assert said(turn).startswith("word")
-
-    run(test())
+async def test_an_agent_that_is_killed_in_mid_turn_is_told(agent: Agents):
+    async with agent.talk() as talk:
+        slow = agent.place.model.speech(*["word "] * 600, pause=0.1)
+        key = await talk.ask(f"Talk {slow.tag}")
+        await until(lambda: (turn := talk.turn(key)) and said(turn), STEP)
+        assert talk.client._process
+        process = psutil.Process(talk.client._process.pid)
+        for each in [*process.children(recursive=True), process]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+        assert isinstance(await talk.ended(), EndedError)
+        turn = await talk.done(key)
+        assert turn.state == "failed"
+        assert said(turn).startswith("word")
     agent.did("its end in mid-turn is told")
 
 
-def test_an_agent_of_the_official_sdk_works(tmp_path: Path):
+async def test_an_agent_of_the_official_sdk_works(tmp_path: Path):
     path = tmp_path / "a.txt"
     path.write_text("one\n")
     command = [sys.executable, str(Path(__file__).with_name("sdk_agent.py"))]
-
-    async def test():
-        async with talking(command, str(tmp_path)) as talk:
-            assert talk.client.name == "SDK Agent"
-            assert said(await talk.done(await talk.ask("Hello"))) == "Hello"
-            await talk.client.options.switch_mode(talk.session, "do")
-            await until(lambda: talk.conversation.status.mode == "do")
-            await talk.client.options.set_option(talk.session, "fast", True)
-            await talk.client.options.set_option(talk.session, "style", "long")
-            await until(lambda: [each.value for each in talk.conversation.status.options] == [True, "long"])
-            key = await talk.ask(f"edit {path}")
-            await talk.vote(await talk.asked(), "allow_once")
-            assert said(await talk.done(key)) == "written"
-            assert path.read_text() == "ONE\n"
-            assert "not read" in said(await talk.done(await talk.ask(f"edit {tmp_path / 'none'}")))
-        async with talking(command, str(tmp_path), session="one") as talk:
-            assert said(talk.conversation.turns[0]) == "As before."
-
-    run(test())
+    async with talking(command, str(tmp_path)) as talk:
+        assert talk.client.name == "SDK Agent"
+        assert said(await talk.done(await talk.ask("Hello"))) == "Hello"
+        await talk.client.options.switch_mode(talk.session, "do")
+        await until(lambda: talk.conversation.status.mode == "do")
+        await talk.client.options.set_option(talk.session, "fast", True)
+        await talk.client.options.set_option(talk.session, "style", "long")
+        await until(lambda: [each.value for each in talk.conversation.status.options] == [True, "long"])
+        key = await talk.ask(f"edit {path}")
+        await talk.vote(await talk.asked(), "allow_once")
+        assert said(await talk.done(key)) == "written"
+        assert path.read_text() == "ONE\n"
+        assert "not read" in said(await talk.done(await talk.ask(f"edit {tmp_path / 'none'}")))
+    async with talking(command, str(tmp_path), session="one") as talk:
+        assert said(talk.conversation.turns[0]) == "As before."
 
 
-def test_an_agent_of_the_official_sdk_gets_folders_and_servers_and_is_copied_and_steered(tmp_path: Path):
+async def test_an_agent_of_the_official_sdk_gets_folders_and_servers_and_is_copied_and_steered(tmp_path: Path):
     command = [sys.executable, str(Path(__file__).with_name("sdk_agent.py"))]
     servers = (
         McpServer("docs", url="https://docs.example/mcp"),
@@ -389,35 +350,28 @@ def test_an_agent_of_the_official_sdk_gets_folders_and_servers_and_is_copied_and
     async def around() -> Surroundings:
         return Surroundings((str(tmp_path / "other"),), servers)
 
-    async def test():
-        async with talking(command, str(tmp_path), around=around) as talk:
-            copy = await has(talk.client.fork).fork(talk.session)
-            assert copy.id == "one, once more"
-            await talk.client.detach(copy)
-            expected = f"{[str(tmp_path / 'other')]} ['docs', 'own'] ['one, once more']"
-            assert said(await talk.done(await talk.ask("around"))) == expected
-            key = await talk.ask("wait")
-            await until(lambda: talk.turn(key))
-            while not await talk.client.steering.inject(talk.session, "This way"):
-                pass  # the turn has only just begun
-            assert said(await talk.done(key)) == "This way"
-
-    run(test())
+    async with talking(command, str(tmp_path), around=around) as talk:
+        copy = await has(talk.client.fork).fork(talk.session)
+        assert copy.id == "one, once more"
+        await talk.client.detach(copy)
+        expected = f"{[str(tmp_path / 'other')]} ['docs', 'own'] ['one, once more']"
+        assert said(await talk.done(await talk.ask("around"))) == expected
+        key = await talk.ask("wait")
+        await until(lambda: talk.turn(key))
+        while not await talk.client.steering.inject(talk.session, "This way"):
+            pass  # the turn has only just begun
+        assert said(await talk.done(key)) == "This way"
 
 
-def test_an_agent_of_the_official_node_sdk_signs_in_and_out(tmp_path: Path):
+async def test_an_agent_of_the_official_node_sdk_signs_in_and_out(tmp_path: Path):
     command = [str(node()), str(Path(__file__).with_name("sdk_agent.mjs"))]
     environment = {**os.environ, "SDK": str(PROJECT / "tests/npm/agents/claude-agent-acp/node_modules")}
-
-    async def test():
-        async with talking(command, str(tmp_path), environment, session=None) as talk:
-            with pytest.raises(SignInError, match="Node SDK Agent wants you to sign in"):
-                await talk.open()
-            await talk.client.authentication.authenticate("own")
+    async with talking(command, str(tmp_path), environment, session=None) as talk:
+        with pytest.raises(SignInError, match="Node SDK Agent wants you to sign in"):
             await talk.open()
-            assert talk.session.id == "one"
-            await has(talk.client.sign_out).sign_out()
-            with pytest.raises(SignInError):
-                await talk.client.create(str(tmp_path))
-
-    run(test())
+        await talk.client.authentication.authenticate("own")
+        await talk.open()
+        assert talk.session.id == "one"
+        await has(talk.client.sign_out).sign_out()
+        with pytest.raises(SignInError):
+            await talk.client.create(str(tmp_path))

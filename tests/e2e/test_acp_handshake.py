@@ -15,7 +15,6 @@ from tests.agent_talk import talking
 
 from . import gemini
 from .clis import NEWEST_QWEN, pinned, version_of
-from .daemon import run
 from .test_acp import write_section
 
 pytestmark = pytest.mark.usefixtures("programs")
@@ -74,28 +73,22 @@ def rows() -> Iterator[dict[str, tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("agent", AGENTS, ids=[agent.family for agent in AGENTS])
-def test_an_agent_shakes_hands_and_asks_for_a_sign_in(
+async def test_an_agent_shakes_hands_and_asks_for_a_sign_in(
     agent: Published, rows: dict[str, tuple[str, str]], tmp_path: Path
 ):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(KEYS)}
     home = {name: str(tmp_path) for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "APPDATA")}
-
-    async def test():
-        async with talking(agent.command, str(tmp_path), {**environment, **home}, session=None) as talk:
-            assert talk.client.name == agent.name
-            assert talk.client.agent.info.version.split()[0] == version_of(agent.family, agent.version)
-            kinds = {"agent": "by itself", "terminal": "in a terminal", "variables": "by variables"}
-            ways = ", ".join(f"{way.name} ({kinds[way.kind]})" for way in talk.client.authentication.ways)
-            for way in talk.client.authentication.ways:
-                # A login runs the agent itself, never another program.
-                assert (
-                    way.kind != "terminal" or list(way.command[: len(agent.command) - 1]) == agent.command[: -1 or None]
-                )
-            with pytest.raises(AgentError) as refused:
-                await talk.open()
-            wants = isinstance(refused.value, SignInError)
-            assert wants or "native binary not found" in str(refused.value), refused.value
-            opened = "asks for a sign-in" if wants else "says that its program for this system is missing"
-            rows[f"{agent.name} {agent.version}"] = ways or "none: it names its own command", opened
-
-    run(test())
+    async with talking(agent.command, str(tmp_path), {**environment, **home}, session=None) as talk:
+        assert talk.client.name == agent.name
+        assert talk.client.agent.info.version.split()[0] == version_of(agent.family, agent.version)
+        kinds = {"agent": "by itself", "terminal": "in a terminal", "variables": "by variables"}
+        ways = ", ".join(f"{way.name} ({kinds[way.kind]})" for way in talk.client.authentication.ways)
+        for way in talk.client.authentication.ways:
+            # A login runs the agent itself, never another program.
+            assert way.kind != "terminal" or list(way.command[: len(agent.command) - 1]) == agent.command[: -1 or None]
+        with pytest.raises(AgentError) as refused:
+            await talk.open()
+        wants = isinstance(refused.value, SignInError)
+        assert wants or "native binary not found" in str(refused.value), refused.value
+        opened = "asks for a sign-in" if wants else "says that its program for this system is missing"
+        rows[f"{agent.name} {agent.version}"] = ways or "none: it names its own command", opened

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 import threading
@@ -442,23 +443,16 @@ def test_a_server_that_is_no_daemon_is_reported(stranger: str):
         "no-such-qwen": {"qwen_command": ["no-such-qwen"]},
     }
     for words, settings in cases.items():
-        home = Home.make()
-        try:
+        with Home.make() as home:
             write_settings(home, daemon__enabled=True, **settings)
-            editor = Editor(home, [home.workspace])
-            try:
+            with Editor(home, [home.workspace]) as editor:
                 opened(editor, editor.state()["windows"][0]["id"]).wait_text("⚠", words)
-            finally:
-                editor.kill()
-        finally:
-            home.remove()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_private_daemon_lives_as_long_as_its_window(programs: None, version: str):
     """It survives a reload, and is started again if it is killed in the middle of a turn."""
-    room = Room(version, managed=True)
-    try:
+    with contextlib.closing(Room(version, managed=True)) as room:
         chat = room.new_window()
         chat.wait_live()
         [first] = room.private_daemons()
@@ -489,14 +483,11 @@ def test_a_private_daemon_lives_as_long_as_its_window(programs: None, version: s
         assert [secret for secret in secrets if secret in shown] == []
         chat.close()
         room.editor.wait("end of the daemon", lambda: not room.private_daemons())
-    finally:
-        room.close()
 
 
 def test_no_private_daemon_outlives_its_editor(programs: None):
     """It ends when the editor quits, or with the next start if the editor was killed."""
-    room = Room(NEWEST_QWEN, managed=True)
-    try:
+    with contextlib.closing(Room(NEWEST_QWEN, managed=True)) as room:
         room.window().wait_live()
         assert len(room.private_daemons()) == 1
         room.editor.quit()
@@ -511,8 +502,6 @@ def test_no_private_daemon_outlives_its_editor(programs: None):
         chat = room.window()
         chat.editor.wait("end of what was left", lambda: left not in room.private_daemons())
         chat.wait_live()
-    finally:
-        room.close()
 
 
 def test_a_slow_editor_gets_the_whole_text(room: Room):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Iterator
@@ -111,8 +112,7 @@ def test_a_rejected_diff_is_not_written_and_an_unsaved_text_is_read(room: Room):
 
 def test_the_agent_shows_a_diff_by_the_editors_own_server_and_gets_the_outcome(agent: Agents):
     agent.uses_editor = True
-    room = Room(agent)
-    try:
+    with contextlib.closing(Room(agent)) as room:
         path = room.home.write("a.py", "x = 1\n")
         chat = room.chat()
         arguments = {"filePath": str(path), "newContent": "x = 2\n"}
@@ -133,8 +133,6 @@ def test_the_agent_shows_a_diff_by_the_editors_own_server_and_gets_the_outcome(a
         told = json.dumps([each.body for each in room.model.requests])
         assert "accepted" in told
         assert "x = 3" in told
-    finally:
-        room.close()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="on Windows the agent is started again")

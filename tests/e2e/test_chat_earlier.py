@@ -14,7 +14,7 @@ from companion.backends.daemon.process import launch
 from companion.conversation.history import MOST_TURNS
 from tests.parts import has
 
-from .daemon import VERSIONS, Daemons, run, said, talk, until
+from .daemon import VERSIONS, Daemons, said, talk, until
 
 TURNS = 300
 
@@ -54,30 +54,27 @@ def lengthen(short: Path) -> str:
     return session
 
 
-def test_a_long_conversation_shows_its_end_first_and_then_all_that_came_earlier(daemons: Daemons):
-    async def test() -> None:
-        daemon = await daemons.start()
-        folder = str(daemons.home.workspace)
-        try:
-            async with talk(daemon.address, folder) as here:
-                for number in range(3):
-                    await here.done(await here.ask(daemons.model.speech(f"Answer {number}.")))
-                [short] = daemons.home.qwen_home.rglob(f"{here.session.id}.jsonl")
-                await until(lambda: sum(record["type"] == "user" for record in records(short)) == 3)
-            async with talk(daemon.address, folder, session_id=lengthen(short)) as here:
-                conversation = here.conversation
-                assert len(conversation.look().order) <= MOST_TURNS
-                pages = 0
-                while conversation.status.has_earlier:
-                    if not conversation.show_earlier():
-                        page, has_more = await has(here.client.history).earlier(here.session, conversation.oldest)
-                        conversation.prepend(page, has_more=has_more)
-                    pages += 1
-                    assert [said(turn) for turn in conversation.turns][-1] == f"Answer {TURNS - 1}."
-                assert pages >= TURNS // MOST_TURNS - 1
-                assert [said(turn) for turn in conversation.turns] == [f"Answer {at}." for at in range(TURNS)]
-                assert len(conversation.look().order) == TURNS
-        finally:
-            await launch.stop(daemon)
-
-    run(test())
+async def test_a_long_conversation_shows_its_end_first_and_then_all_that_came_earlier(daemons: Daemons):
+    daemon = await daemons.start()
+    folder = str(daemons.home.workspace)
+    try:
+        async with talk(daemon.address, folder) as here:
+            for number in range(3):
+                await here.done(await here.ask(daemons.model.speech(f"Answer {number}.")))
+            [short] = daemons.home.qwen_home.rglob(f"{here.session.id}.jsonl")
+            await until(lambda: sum(record["type"] == "user" for record in records(short)) == 3)
+        async with talk(daemon.address, folder, session_id=lengthen(short)) as here:
+            conversation = here.conversation
+            assert len(conversation.look().order) <= MOST_TURNS
+            pages = 0
+            while conversation.status.has_earlier:
+                if not conversation.show_earlier():
+                    page, has_more = await has(here.client.history).earlier(here.session, conversation.oldest)
+                    conversation.prepend(page, has_more=has_more)
+                pages += 1
+                assert [said(turn) for turn in conversation.turns][-1] == f"Answer {TURNS - 1}."
+            assert pages >= TURNS // MOST_TURNS - 1
+            assert [said(turn) for turn in conversation.turns] == [f"Answer {at}." for at in range(TURNS)]
+            assert len(conversation.look().order) == TURNS
+    finally:
+        await launch.stop(daemon)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from companion.backends.daemon.process import launch
 
 from .chatting import Chatting, Room
-from .daemon import VERSIONS, Daemons, run, talk, until
+from .daemon import VERSIONS, Daemons, talk, until
 from .model import Call
 
 
@@ -94,8 +96,8 @@ def test_the_effort_is_switched_where_the_daemon_knows_efforts(room: Room, chat:
     chat.editor.wait("effort", lambda: "High effort" in chat.bars)
 
 
-def test_the_agent_suggests_the_next_prompt(programs: None):
-    async def test(daemons: Daemons) -> None:
+async def test_the_agent_suggests_the_next_prompt(programs: None):
+    with contextlib.closing(Daemons.make(suggests=True)) as daemons:
         daemon = await daemons.start()
         daemons.model.suggestion = "run the tests"
         try:
@@ -105,9 +107,3 @@ def test_the_agent_suggests_the_next_prompt(programs: None):
                 assert await until(lambda: here.conversation.status.suggestion) == "run the tests"
         finally:
             await launch.stop(daemon)
-
-    daemons = Daemons.make(suggests=True)
-    try:
-        run(test(daemons))
-    finally:
-        daemons.close()

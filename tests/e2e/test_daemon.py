@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-import os
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -62,178 +62,147 @@ def served(programs: None, request: pytest.FixtureRequest) -> Iterator[Served]:
         daemons.close()
 
 
-def test_thoughts_and_an_answer_stream(served: Served):
-    async def test() -> None:
-        async with served.talk() as here:
-            script = served.daemons.model.speech("The answer ", "is 42.", thoughts=("Let me ", "think."))
-            turn = await here.done(await here.ask(script))
-            assert (said(turn, "thought"), said(turn)) == ("Let me think.", "The answer is 42.")
-            assert said(turn, "user") == f"Please {script.tag}"
-            assert (turn.state, turn.stop_reason, turn.client) == ("done", "end_turn", here.session.client_id)
-            await until(lambda: (window := here.conversation.status.window) and window.used)
-            known = {"clear", "compress"}
-            await until(lambda: {command.name for command in here.conversation.status.commands} >= known)
-            status = here.conversation.status
-            assert (await here.client.queries.window(here.session)) == status.window
-
-    run(test())
+async def test_thoughts_and_an_answer_stream(served: Served):
+    async with served.talk() as here:
+        script = served.daemons.model.speech("The answer ", "is 42.", thoughts=("Let me ", "think."))
+        turn = await here.done(await here.ask(script))
+        assert (said(turn, "thought"), said(turn)) == ("Let me think.", "The answer is 42.")
+        assert said(turn, "user") == f"Please {script.tag}"
+        assert (turn.state, turn.stop_reason, turn.client) == ("done", "end_turn", here.session.client_id)
+        await until(lambda: (window := here.conversation.status.window) and window.used)
+        known = {"clear", "compress"}
+        await until(lambda: {command.name for command in here.conversation.status.commands} >= known)
+        status = here.conversation.status
+        assert (await here.client.queries.window(here.session)) == status.window
 
 
-def test_files_and_excerpts_reach_the_model(served: Served):
+async def test_files_and_excerpts_reach_the_model(served: Served):
     path = served.daemons.home.write("a folder/é file.txt", "what the file holds\n")
-
-    async def test() -> None:
-        async with served.talk() as here:
-            script = served.daemons.model.speech("Read.")
-            blocks = [
-                prompt.text(f"Look {script.tag} "),
-                prompt.mention(str(path)),
-                prompt.excerpt("file:///nowhere/new.py", "an unsaved text"),
-            ]
-            turn = await here.done(await here.client.prompt(here.session, blocks))
-            [request] = served.daemons.model.requests_of(script)
-            assert "what the file holds" in request.last_user_text()
-            assert "an unsaved text" in request.last_user_text()
-            attached = [attachment.name for item in turn.items[:1] for attachment in item.attachments]  # type: ignore[union-attr]
-            assert attached == ["é file.txt", "new.py"]
-
-    run(test())
+    async with served.talk() as here:
+        script = served.daemons.model.speech("Read.")
+        blocks = [
+            prompt.text(f"Look {script.tag} "),
+            prompt.mention(str(path)),
+            prompt.excerpt("file:///nowhere/new.py", "an unsaved text"),
+        ]
+        turn = await here.done(await here.client.prompt(here.session, blocks))
+        [request] = served.daemons.model.requests_of(script)
+        assert "what the file holds" in request.last_user_text()
+        assert "an unsaved text" in request.last_user_text()
+        attached = [attachment.name for item in turn.items[:1] for attachment in item.attachments]  # type: ignore[union-attr]
+        assert attached == ["é file.txt", "new.py"]
 
 
 @pytest.mark.parametrize("kind", ["allow_once", "reject_once"])
-def test_an_edit_needs_permission_before_it_is_written(served: Served, kind: str):
+async def test_an_edit_needs_permission_before_it_is_written(served: Served, kind: str):
     path = served.daemons.home.workspace / f"{kind}.txt"
-
-    async def test() -> None:
-        async with served.talk() as here:
-            script = served.daemons.model.script([Call("write_file", {"file_path": str(path), "content": "written\n"})])
-            key = await here.ask(script)
-            permission = await here.asked()
-            assert [(diff.path, diff.old, diff.new) for diff in permission.diffs] == [(str(path), "", "written\n")]
-            assert not path.exists()
+    async with served.talk() as here:
+        script = served.daemons.model.script([Call("write_file", {"file_path": str(path), "content": "written\n"})])
+        key = await here.ask(script)
+        permission = await here.asked()
+        assert [(diff.path, diff.old, diff.new) for diff in permission.diffs] == [(str(path), "", "written\n")]
+        assert not path.exists()
+        await here.vote(permission, kind)
+        turn = await here.done(key)
+        [tool] = [item for item in turn.items if isinstance(item, Tool)]
+        [answered] = tool.permissions
+        assert answered.voter == here.session.client_id
+        assert answered.chosen
+        assert answered.chosen.kind == kind
+        assert here.conversation.status.permissions == ()
+        assert tool.status == ("completed" if kind == "allow_once" else "failed")
+        with pytest.raises(AlreadyAnsweredError):
             await here.vote(permission, kind)
-            turn = await here.done(key)
-            [tool] = [item for item in turn.items if isinstance(item, Tool)]
-            [answered] = tool.permissions
-            assert answered.voter == here.session.client_id
-            assert answered.chosen
-            assert answered.chosen.kind == kind
-            assert here.conversation.status.permissions == ()
-            assert tool.status == ("completed" if kind == "allow_once" else "failed")
-            with pytest.raises(AlreadyAnsweredError):
-                await here.vote(permission, kind)
-
-    run(test())
     assert path.exists() == (kind == "allow_once")
 
 
-def test_a_command_needs_permission(served: Served):
+async def test_a_command_needs_permission(served: Served):
     made = served.daemons.home.workspace / "made.txt"
-
-    async def test() -> None:
-        async with served.talk() as here:
-            call = Call("run_shell_command", {"command": "touch made.txt", "description": "x", "is_background": False})
-            key = await here.ask(served.daemons.model.script([call]))
-            permission = await here.asked()
-            assert permission.kind == "execute"
-            assert permission.input["command"] == "touch made.txt"
-            assert [option.kind for option in permission.options].count("allow_always") == 2
-            await here.vote(permission, "allow_once")
-            await here.done(key)
-
-    run(test())
+    async with served.talk() as here:
+        call = Call("run_shell_command", {"command": "touch made.txt", "description": "x", "is_background": False})
+        key = await here.ask(served.daemons.model.script([call]))
+        permission = await here.asked()
+        assert permission.kind == "execute"
+        assert permission.input["command"] == "touch made.txt"
+        assert [option.kind for option in permission.options].count("allow_always") == 2
+        await here.vote(permission, "allow_once")
+        await here.done(key)
     assert made.exists()
 
 
-def test_a_question_is_answered(served: Served):
+async def test_a_question_is_answered(served: Served):
     answers = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]
     question = {"question": "Which colour?", "header": "Colour", "multiSelect": False, "options": answers}
-
-    async def test() -> None:
-        async with served.talk() as here:
-            script = served.daemons.model.script([Call("ask_user_question", {"questions": [question]})])
-            key = await here.ask(script)
-            permission = await here.asked()
-            [asked] = permission.questions
-            assert (asked.text, asked.header, asked.several) == ("Which colour?", "Colour", False)
-            assert asked.answers == (("Red", "warm"), ("Blue", "cold"))
-            await here.vote(permission, "allow_once", {"0": "Blue"})
-            await here.done(key)
-            assert "Blue" in str(served.daemons.model.requests_of(script)[-1].messages[-1])
-
-    run(test())
+    async with served.talk() as here:
+        script = served.daemons.model.script([Call("ask_user_question", {"questions": [question]})])
+        key = await here.ask(script)
+        permission = await here.asked()
+        [asked] = permission.questions
+        assert (asked.text, asked.header, asked.several) == ("Which colour?", "Colour", False)
+        assert asked.answers == (("Red", "warm"), ("Blue", "cold"))
+        await here.vote(permission, "allow_once", {"0": "Blue"})
+        await here.done(key)
+        assert "Blue" in str(served.daemons.model.requests_of(script)[-1].messages[-1])
 
 
-def test_a_turn_is_cancelled_and_the_queue_continues(served: Served):
-    async def test() -> None:
-        async with served.talk() as here:
-            slow = await here.ask(served.daemons.model.speech(*WORDS, pause=0.1))
-            await until(lambda: (turn := here.turn(slow)) and said(turn))
-            second = await here.ask(served.daemons.model.speech("Next."))
-            third = await here.ask(served.daemons.model.speech("Never."))
-            await until(lambda: [queued.id for queued in here.conversation.status.queue] == [second, third])
-            assert await here.client.steering.dequeue(here.session, third)
-            await here.client.cancel(here.session)
-            assert (await here.done(slow)).state == "cancelled"
-            assert said(await here.done(second)) == "Next."
-            await until(lambda: not here.conversation.status.queue)
-            assert here.turn(third) is None
-
-    run(test())
+async def test_a_turn_is_cancelled_and_the_queue_continues(served: Served):
+    async with served.talk() as here:
+        slow = await here.ask(served.daemons.model.speech(*WORDS, pause=0.1))
+        await until(lambda: (turn := here.turn(slow)) and said(turn))
+        second = await here.ask(served.daemons.model.speech("Next."))
+        third = await here.ask(served.daemons.model.speech("Never."))
+        await until(lambda: [queued.id for queued in here.conversation.status.queue] == [second, third])
+        assert await here.client.steering.dequeue(here.session, third)
+        await here.client.cancel(here.session)
+        assert (await here.done(slow)).state == "cancelled"
+        assert said(await here.done(second)) == "Next."
+        await until(lambda: not here.conversation.status.queue)
+        assert here.turn(third) is None
 
 
-def test_a_failure_of_the_model_is_reported(served: Served):
-    async def test() -> None:
-        async with served.talk() as here:
-            turn = await here.done(await here.ask(served.daemons.model.speech(failure="the model says no")))
-            assert turn.state == "failed"
-            assert "the model says no" in turn.error
-
-    run(test())
+async def test_a_failure_of_the_model_is_reported(served: Served):
+    async with served.talk() as here:
+        turn = await here.done(await here.ask(served.daemons.model.speech(failure="the model says no")))
+        assert turn.state == "failed"
+        assert "the model says no" in turn.error
 
 
-def test_the_model_and_the_mode_are_switched(served: Served):
-    async def test() -> None:
-        async with served.talk() as here:
-            session, conversation = here.session, here.conversation
-            models = {model.name: model.id for model in conversation.status.models}
-            await here.client.options.switch_model(session, models["Scripted-B"])
-            await until(lambda: conversation.status.model == models["Scripted-B"])
-            script = served.daemons.model.speech("Me.")
-            await here.done(await here.ask(script))
-            assert served.daemons.model.requests_of(script)[0].body["model"] == "scripted-b"
-            await here.client.options.switch_model(session, models["Scripted"])
-            await here.client.options.switch_mode(session, "plan")
-            await until(lambda: conversation.status.mode == "plan")
-
-    run(test())
+async def test_the_model_and_the_mode_are_switched(served: Served):
+    async with served.talk() as here:
+        session, conversation = here.session, here.conversation
+        models = {model.name: model.id for model in conversation.status.models}
+        await here.client.options.switch_model(session, models["Scripted-B"])
+        await until(lambda: conversation.status.model == models["Scripted-B"])
+        script = served.daemons.model.speech("Me.")
+        await here.done(await here.ask(script))
+        assert served.daemons.model.requests_of(script)[0].body["model"] == "scripted-b"
+        await here.client.options.switch_model(session, models["Scripted"])
+        await here.client.options.switch_mode(session, "plan")
+        await until(lambda: conversation.status.mode == "plan")
 
 
-def test_nothing_is_lost_or_repeated_when_the_connection_drops(served: Served):
-    async def test() -> None:
-        async with Proxy(served.daemon.address) as proxy, served.talk(proxy.address) as here:
-            script = served.daemons.model.speech(*WORDS, thoughts=("Hm.",) * 5, pause=0.05)
-            key = await here.ask(script)
-            for part in (5, 20, 40):
-                await until(lambda part=part: (turn := here.turn(key)) and WORDS[part] in said(turn))
-                before = proxy.connections
-                proxy.cut()
-                await until(lambda before=before: proxy.connections > before)
-            turn = await here.done(key)
-            assert said(turn) == "".join(WORDS)
-            assert said(turn, "thought") == "Hm." * 5
-            written = Conversation()
-            for envelope in await transcript(here.client, here.session):
-                written.apply(envelope)
-            [recorded] = written.turns
-            assert recorded.items == turn.items
-
-    run(test())
+async def test_nothing_is_lost_or_repeated_when_the_connection_drops(served: Served):
+    async with Proxy(served.daemon.address) as proxy, served.talk(proxy.address) as here:
+        script = served.daemons.model.speech(*WORDS, thoughts=("Hm.",) * 5, pause=0.05)
+        key = await here.ask(script)
+        for part in (5, 20, 40):
+            await until(lambda part=part: (turn := here.turn(key)) and WORDS[part] in said(turn))
+            before = proxy.connections
+            proxy.cut()
+            await until(lambda before=before: proxy.connections > before)
+        turn = await here.done(key)
+        assert said(turn) == "".join(WORDS)
+        assert said(turn, "thought") == "Hm." * 5
+        written = Conversation()
+        for envelope in await transcript(here.client, here.session):
+            written.apply(envelope)
+        [recorded] = written.turns
+        assert recorded.items == turn.items
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_killed_daemon_is_reported_and_its_conversation_is_resumed(programs: None, version: str):
-    async def test(daemons: Daemons) -> None:
+async def test_a_killed_daemon_is_reported_and_its_conversation_is_resumed(programs: None, version: str):
+    with contextlib.closing(Daemons.make(version)) as daemons:
         daemon = await daemons.start()
         again: launch.Daemon | None = None
         try:
@@ -261,79 +230,63 @@ def test_a_killed_daemon_is_reported_and_its_conversation_is_resumed(programs: N
             if again:
                 launch.stop_now(again)
 
-    daemons = Daemons.make(version)
-    try:
-        run(test(daemons))
-    finally:
-        daemons.close()
 
-
-def test_two_clients_share_a_session(served: Served):
-    async def test() -> None:
-        async with served.talk(scope="single") as one:
-            first = await one.done(await one.ask(served.daemons.model.speech("For both.")))
-            async with served.talk(scope="single") as two:
-                assert two.session.id == one.session.id
-                assert two.conversation.turns[-1].items == first.items
-                path = served.daemons.home.workspace / "shared.txt"
-                call = Call("write_file", {"file_path": str(path), "content": "x"})
-                key = await one.ask(served.daemons.model.script([call]))
-                await one.asked()
-                await two.vote(await two.asked(), "allow_once")
-                for talking in (one, two):
-                    turn = await talking.done(key)
-                    [tool] = [item for item in turn.items if isinstance(item, Tool)]
-                    [answered] = tool.permissions
-                    assert answered.voter == two.session.client_id
-                # A page of the history lacks who has asked, why a turn has ended, and what it has cost.
-                ours, theirs = [
-                    [
-                        replace(turn, began=None, cost=Cost(), client=None, stop_reason="")
-                        for turn in talking.conversation.turns
-                    ]
-                    for talking in (one, two)
+async def test_two_clients_share_a_session(served: Served):
+    async with served.talk(scope="single") as one:
+        first = await one.done(await one.ask(served.daemons.model.speech("For both.")))
+        async with served.talk(scope="single") as two:
+            assert two.session.id == one.session.id
+            assert two.conversation.turns[-1].items == first.items
+            path = served.daemons.home.workspace / "shared.txt"
+            call = Call("write_file", {"file_path": str(path), "content": "x"})
+            key = await one.ask(served.daemons.model.script([call]))
+            await one.asked()
+            await two.vote(await two.asked(), "allow_once")
+            for talking in (one, two):
+                turn = await talking.done(key)
+                [tool] = [item for item in turn.items if isinstance(item, Tool)]
+                [answered] = tool.permissions
+                assert answered.voter == two.session.client_id
+            # A page of the history lacks who has asked, why a turn has ended, and what it has cost.
+            ours, theirs = [
+                [
+                    replace(turn, began=None, cost=Cost(), client=None, stop_reason="")
+                    for turn in talking.conversation.turns
                 ]
-                assert ours == theirs
-
-    run(test())
-
-
-def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: Served):
-    async def test() -> None:
-        async with served.talk() as here:
-            session = here.session
-            turn = await here.done(await here.ask(served.daemons.model.speech("To keep.")))
-            await here.client.catalog.rename(session, "A name of mine")
-            await until(lambda: here.conversation.status.title == "A name of mine")
-            end = time.monotonic() + STEP
-            # 0.21.2 writes an answer to disk a moment after the end of its turn.
-            while "To keep." not in await here.client.catalog.export(session, "md"):
-                assert time.monotonic() < end
-                await asyncio.sleep(0.05)
-            listed = {each.id: each for each in (await here.client.sessions.list(session.folder)).sessions}
-            assert listed[session.id].title == "A name of mine"
-            async with served.talk(session_id=session.id) as resumed:
-                assert resumed.conversation.turns[0].items == turn.items
-                assert {mode.id for mode in resumed.conversation.status.modes} >= {"plan", "default", "yolo"}
-            await archived(here)
-            await here.client.sessions.delete(session)
-            ended = await until(lambda: here.conversation.status.connection.state == "ended")
-            assert ended
-            assert session.id not in {each.id for each in (await here.client.sessions.list(session.folder)).sessions}
-
-    run(test())
+                for talking in (one, two)
+            ]
+            assert ours == theirs
 
 
-def test_one_can_sign_in_at_the_providers_that_the_daemon_names(served: Served):
+async def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: Served):
+    async with served.talk() as here:
+        session = here.session
+        turn = await here.done(await here.ask(served.daemons.model.speech("To keep.")))
+        await here.client.catalog.rename(session, "A name of mine")
+        await until(lambda: here.conversation.status.title == "A name of mine")
+        end = time.monotonic() + STEP
+        # 0.21.2 writes an answer to disk a moment after the end of its turn.
+        while "To keep." not in await here.client.catalog.export(session, "md"):
+            assert time.monotonic() < end
+            await asyncio.sleep(0.05)
+        listed = {each.id: each for each in (await here.client.sessions.list(session.folder)).sessions}
+        assert listed[session.id].title == "A name of mine"
+        async with served.talk(session_id=session.id) as resumed:
+            assert resumed.conversation.turns[0].items == turn.items
+            assert {mode.id for mode in resumed.conversation.status.modes} >= {"plan", "default", "yolo"}
+        await archived(here)
+        await here.client.sessions.delete(session)
+        ended = await until(lambda: here.conversation.status.connection.state == "ended")
+        assert ended
+        assert session.id not in {each.id for each in (await here.client.sessions.list(session.folder)).sessions}
+
+
+async def test_one_can_sign_in_at_the_providers_that_the_daemon_names(served: Served):
     """The sign-in itself needs a provider: tests/unit has it."""
-
-    async def test() -> None:
-        async with served.talk() as here:
-            assert await has(here.client.sign_in).providers() == ["qwen-oauth"]
-            with pytest.raises(RefusedError, match=r"device_flow|Device-flow"):
-                await has(here.client.sign_in).look("none")
-
-    run(test())
+    async with served.talk() as here:
+        assert await has(here.client.sign_in).providers() == ["qwen-oauth"]
+        with pytest.raises(RefusedError, match=r"device_flow|Device-flow"):
+            await has(here.client.sign_in).look("none")
 
 
 async def archived(here: Talk) -> None:
@@ -350,7 +303,7 @@ async def archived(here: Talk) -> None:
     assert "To keep." in await client.catalog.export(copy, "md", is_archived=True)
     await client.catalog.archive(copy, is_archived=False)
     assert copy.id in {each.id for each in (await client.sessions.list(folder)).sessions}
-    if client.has("session_turn_navigation"):
+    if client.history:
         assert here.session.id in {each.session.id for each in await client.catalog.search(folder, "please")}
     else:
         with pytest.raises(MissingFeatureError, match="This Qwen Code can't do that"):
@@ -358,35 +311,29 @@ async def archived(here: Talk) -> None:
     await client.sessions.delete(copy)
 
 
-def test_a_wrong_token_a_wrong_folder_and_a_missing_daemon_are_reported(served: Served, tmp_path: Path):
-    async def test() -> None:
-        for token, words in ((Token("wrong-secret"), "refuses the token"), (None, "wants a token")):
-            async with Client(Address(served.daemon.address.url, token)) as client:
-                with pytest.raises(UnauthorizedError, match=words) as raised:
-                    await client.connect(served.folder)
-                assert "wrong-secret" not in str(raised.value)
-        async with Client(served.daemon.address) as client:
-            with pytest.raises(WorkspaceMismatchError):
-                await client.connect(str(tmp_path))
-            with pytest.raises(WorkspaceMismatchError):
-                await client.create(str(tmp_path))
-            link = tmp_path / "link"
-            link.symlink_to(served.folder, target_is_directory=True)
-            assert await client.connect(str(link)) == served.folder
-        async with Client(Address("http://127.0.0.1:9")) as client:
-            with pytest.raises(UnreachableError):
+async def test_a_wrong_token_a_wrong_folder_and_a_missing_daemon_are_reported(served: Served, tmp_path: Path):
+    for token, words in ((Token("wrong-secret"), "refuses the token"), (None, "wants a token")):
+        async with Client(Address(served.daemon.address.url, token)) as client:
+            with pytest.raises(UnauthorizedError, match=words) as raised:
                 await client.connect(served.folder)
+            assert "wrong-secret" not in str(raised.value)
+    async with Client(served.daemon.address) as client:
+        with pytest.raises(WorkspaceMismatchError):
+            await client.connect(str(tmp_path))
+        with pytest.raises(WorkspaceMismatchError):
+            await client.create(str(tmp_path))
+        link = tmp_path / "link"
+        link.symlink_to(served.folder, target_is_directory=True)
+        assert await client.connect(str(link)) == served.folder
+    async with Client(Address("http://127.0.0.1:9")) as client:
+        with pytest.raises(UnreachableError):
+            await client.connect(served.folder)
 
-    run(test())
 
-
-def test_the_token_is_in_no_log_and_no_list_of_processes(served: Served, caplog: pytest.LogCaptureFixture):
-    async def test() -> None:
-        async with served.talk() as here:
-            await here.done(await here.ask(served.daemons.model.speech("Hush.")))
-
+async def test_the_token_is_in_no_log_and_no_list_of_processes(served: Served, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
-    run(test())
+    async with served.talk() as here:
+        await here.done(await here.ask(served.daemons.model.speech("Hush.")))
     assert served.daemon.address.token
     secret = served.daemon.address.token.reveal()
     assert len(secret) == 64
@@ -394,40 +341,36 @@ def test_the_token_is_in_no_log_and_no_list_of_processes(served: Served, caplog:
         assert secret not in text
 
 
-def test_a_slow_view_neither_delays_the_reader_nor_fills_the_memory(served: Served):
+async def test_a_slow_view_neither_delays_the_reader_nor_fills_the_memory(served: Served):
     pieces = [f"{number:06d} " for number in range(10_000)]
+    async with served.talk() as here:
+        looks = 0
+        longest = 0
 
-    async def test() -> None:
-        async with served.talk() as here:
-            looks = 0
-            longest = 0
+        async def look() -> None:
+            nonlocal looks, longest
+            async for view in snapshots(here.conversation):
+                looks += 1
+                longest = max(longest, *(len(said(turn)) for turn in view.changed), 0)
+                await asyncio.to_thread(time.sleep, 0.1)
 
-            async def look() -> None:
-                nonlocal looks, longest
-                async for view in snapshots(here.conversation):
-                    looks += 1
-                    longest = max(longest, *(len(said(turn)) for turn in view.changed), 0)
-                    await asyncio.to_thread(time.sleep, 0.1)
-
-            slow = asyncio.create_task(look())
-            tracemalloc.start()
-            key = await here.ask(served.daemons.model.speech(*pieces))
-            turn = await here.done(key)
-            _, peak = tracemalloc.get_traced_memory()
-            tracemalloc.stop()
-            assert said(turn) == "".join(pieces)
-            await until(lambda: longest == len("".join(pieces)))
-            slow.cancel()
-            # 10,000 snapshots would take 1,000 s.
-            assert looks < 1000
-            assert peak < 20_000_000
-
-    run(test())
+        slow = asyncio.create_task(look())
+        tracemalloc.start()
+        key = await here.ask(served.daemons.model.speech(*pieces))
+        turn = await here.done(key)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert said(turn) == "".join(pieces)
+        await until(lambda: longest == len("".join(pieces)))
+        slow.cancel()
+        # 10,000 snapshots would take 1,000 s.
+        assert looks < 1000
+        assert peak < 20_000_000
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_daemon_ends_with_every_process_that_it_has_started(programs: None, version: str):
-    async def test(daemons: Daemons) -> None:
+async def test_a_daemon_ends_with_every_process_that_it_has_started(programs: None, version: str):
+    with contextlib.closing(Daemons.make(version)) as daemons:
         daemon = await daemons.start()
         try:
             async with talk(daemon.address, str(daemons.home.workspace)):
@@ -438,10 +381,4 @@ def test_a_daemon_ends_with_every_process_that_it_has_started(programs: None, ve
             await launch.stop(daemon)
         assert not launch.is_running(daemon)
         assert [process for process in started if process.is_running() and process.status() != "zombie"] == []
-
-    daemons = Daemons.make(version)
-    try:
-        run(test(daemons))
-    finally:
-        daemons.close()
-    assert os.path.exists(daemons.home.root) is False
+    assert not daemons.home.root.exists()

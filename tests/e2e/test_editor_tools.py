@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import Any
@@ -47,39 +49,37 @@ def codex() -> Path | None:
 
 @pytest.fixture
 def home() -> Iterator[Home]:
-    home = Home.make()
-    home.write("greet.py", RIGHT)
-    yield home
-    home.remove()
+    with Home.make() as home:
+        home.write("greet.py", RIGHT)
+        yield home
 
 
 @pytest.fixture
 def watched(home: Home) -> Iterator[Editor]:
     """An editor with LSP and pyright, which has greet.py open."""
-    editor = with_lsp(home)
-    try:
+    with with_lsp(home) as editor:
         editor.lock()
         editor.open_file(home.workspace / "greet.py")
         yield editor
-    finally:
-        editor.kill()
 
 
 @pytest.fixture
 def plain(home: Home) -> Iterator[Editor]:
     """An editor without such packages."""
-    editor = offered(home)
-    try:
+    with offered(home) as editor:
         editor.lock()
         editor.open_file(home.workspace / "greet.py")
         yield editor
-    finally:
-        editor.kill()
 
 
 def environment(home: Home) -> dict[str, str]:
     """For a program that starts the bridge as "node"."""
     return home.environment(PATH=f"{node().parent}:/usr/bin:/bin", NODE_MODULES=str(node_modules()))
+
+
+def path_of_node(home: Home) -> dict[str, str]:
+    """The variable of a CLI that starts the bridge as "node"."""
+    return {"PATH": environment(home)["PATH"]}
 
 
 def copied(cli: str, *, hook: bool = False) -> dict[str, Any]:
@@ -103,6 +103,26 @@ def asked(home: Home, *calls: Sequence[Any], meanwhile: Callable[[Popen[str]], N
             process.kill()
     assert process.returncode == 0, errors
     return json.loads(answer)
+
+
+@contextlib.asynccontextmanager
+async def bridged(home: Home) -> AsyncGenerator[ClientSession]:
+    """A session of the Python SDK's client with the bridge."""
+    server = StdioServerParameters(
+        command=str(node()), args=[str(BRIDGE), "Python"], env=environment(home), cwd=home.workspace
+    )
+    async with stdio_client(server) as (reader, writer), ClientSession(reader, writer) as session:
+        await session.initialize()
+        yield session
+
+
+async def called(session: ClientSession, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What a tool answers."""
+    result = await session.call_tool(name, arguments)
+    assert isinstance(result, types.CallToolResult)
+    assert not result.is_error
+    assert result.structured_content
+    return result.structured_content
 
 
 def every_call(path: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -137,24 +157,11 @@ def test_the_node_client_lists_and_calls_every_tool(plain: Editor, home: Home) -
     assert answers["openFile"] == {"isShown": True}
 
 
-def test_the_python_client_lists_and_calls_every_tool(plain: Editor, home: Home) -> None:
-    server = StdioServerParameters(
-        command=str(node()), args=[str(BRIDGE), "Python"], env=environment(home), cwd=home.workspace
-    )
-    answers: dict[str, types.CallToolResult] = {}
-
-    async def run() -> list[str]:
-        async with stdio_client(server) as (reader, writer), ClientSession(reader, writer) as session:
-            await session.initialize()
-            tools = await session.list_tools()
-            for name, arguments in every_call(home.workspace / "greet.py"):
-                result = await session.call_tool(name, arguments)
-                assert isinstance(result, types.CallToolResult)
-                answers[name] = result
-            return [tool.name for tool in tools.tools]
-
-    assert asyncio.run(run()) == list(AGENT_TOOLS)
-    assert [name for name, answer in answers.items() if answer.is_error] == []
+async def test_the_python_client_lists_and_calls_every_tool(plain: Editor, home: Home) -> None:
+    async with bridged(home) as session:
+        assert [tool.name for tool in (await session.list_tools()).tools] == list(AGENT_TOOLS)
+        for name, arguments in every_call(home.workspace / "greet.py"):
+            assert await called(session, name, arguments)
 
 
 def test_the_node_client_turns_pages_has_a_diff_answered_and_cancels_one(plain: Editor, home: Home) -> None:
@@ -186,40 +193,24 @@ def test_the_node_client_turns_pages_has_a_diff_answered_and_cancels_one(plain: 
     assert plain.wait_diff(other)
 
 
-def test_the_python_client_turns_pages_has_a_diff_answered_and_cancels_one(plain: Editor, home: Home) -> None:
+async def test_the_python_client_turns_pages_has_a_diff_answered_and_cancels_one(plain: Editor, home: Home) -> None:
     greet, other = home.workspace / "greet.py", home.write("other.py", "x = 1\n")
     plain.open_file(other)
-    server = StdioServerParameters(
-        command=str(node()), args=[str(BRIDGE), "Python"], env=environment(home), cwd=home.workspace
-    )
-
-    async def run() -> None:
-        async with stdio_client(server) as (reader, writer), ClientSession(reader, writer) as session:
-            await session.initialize()
-            listed = await session.list_tools()
-            assert all(tool.output_schema for tool in listed.tools)
-
-            async def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-                result = await session.call_tool(name, arguments)
-                assert isinstance(result, types.CallToolResult)
-                assert result.structured_content
-                return result.structured_content
-
-            first = await called("getOpenFiles", {"limit": 1})
-            second = await called("getOpenFiles", {"limit": 1, "cursor": first["nextCursor"]})
-            assert [page["files"][0]["path"] for page in (first, second)] == [str(greet), str(other)]
-            assert "nextCursor" not in second
-            asking = asyncio.create_task(called("openDiff", {"filePath": str(greet), "newContent": WRONG}))
-            await asyncio.to_thread(lambda: plain.accept(plain.wait_diff(greet)))
-            assert await asking == {"outcome": "accepted", "content": WRONG}
-            asking = asyncio.create_task(called("openDiff", {"filePath": str(other), "newContent": "x = 2\n"}))
-            await asyncio.to_thread(plain.wait_diff, other)
-            asking.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await asking
-            assert (await called("getSelection", {}))["path"] == str(other)
-
-    asyncio.run(run())
+    async with bridged(home) as session:
+        assert all(tool.output_schema for tool in (await session.list_tools()).tools)
+        first = await called(session, "getOpenFiles", {"limit": 1})
+        second = await called(session, "getOpenFiles", {"limit": 1, "cursor": first["nextCursor"]})
+        assert [page["files"][0]["path"] for page in (first, second)] == [str(greet), str(other)]
+        assert "nextCursor" not in second
+        asking = asyncio.create_task(called(session, "openDiff", {"filePath": str(greet), "newContent": WRONG}))
+        await asyncio.to_thread(lambda: plain.accept(plain.wait_diff(greet)))
+        assert await asking == {"outcome": "accepted", "content": WRONG}
+        asking = asyncio.create_task(called(session, "openDiff", {"filePath": str(other), "newContent": "x = 2\n"}))
+        await asyncio.to_thread(plain.wait_diff, other)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert (await called(session, "getSelection", {}))["path"] == str(other)
     assert plain.wait_diff(other)
 
 
@@ -229,12 +220,9 @@ def test_the_tools_are_there_whenever_the_editor_is(home: Home) -> None:
     assert answer["isError"]
     assert "No window of Sublime Text" in answer["content"][0]["text"]
     for _ in range(2):
-        editor = offered(home)
-        try:
+        with offered(home) as editor:
             editor.lock()
             assert asked(home)["tools"] == list(AGENT_TOOLS)
-        finally:
-            editor.kill()
 
 
 @needs_lsp
@@ -251,9 +239,8 @@ def test_the_model_of_qwen_code_asks_for_the_problems(watched: Editor, home: Hom
 def with_model(editor: Editor, home: Home, *, asks: bool, says: str = "is not defined") -> None:
     """Qwen Code makes a change that is accepted and has an error, of which the model is told."""
     path = home.workspace / "greet.py"
-    model = Model()
-    qwen = Qwen(home, model, more={"PATH": environment(home)["PATH"]}, also=copied("qwen", hook=not asks))
-    try:
+    also = copied("qwen", hook=not asks)
+    with closing(Model()) as model, closing(Qwen(home, model, more=path_of_node(home), also=also)) as qwen:
         qwen.wait_ready()
         qwen.wait_connected()
         name = "mcp__sublime-text__getDiagnostics"
@@ -270,9 +257,6 @@ def with_model(editor: Editor, home: Home, *, asks: bool, says: str = "is not de
         told = json.dumps([each.body for each in model.requests_of(script)])
         assert "nobody" in told
         assert says in told
-    finally:
-        qwen.close()
-        model.close()
 
 
 def _goes_on(qwen: Qwen, script: Script) -> bool:
@@ -287,10 +271,8 @@ def _goes_on(qwen: Qwen, script: Script) -> bool:
 def test_an_error_made_by_an_accepted_change_reaches_the_model_of_gemini_cli(watched: Editor, home: Home) -> None:
     """With the hook that is copied."""
     path = home.workspace / "greet.py"
-    model = Model()
     also = copied("gemini", hook=True)
-    cli = gemini.Gemini(home, model, more={"PATH": environment(home)["PATH"]}, also=also)
-    try:
+    with closing(Model()) as model, closing(gemini.Gemini(home, model, more=path_of_node(home), also=also)) as cli:
         cli.wait_ready()
         cli.wait_connected()
         script = cli.ask_to_edit(path, "{name}", "{nobody}")
@@ -300,9 +282,6 @@ def test_an_error_made_by_an_accepted_change_reaches_the_model_of_gemini_cli(wat
         told = json.dumps([each.body for each in model.requests_of(script)])
         assert "<hook_context>" in told
         assert "is not defined" in told
-    finally:
-        cli.close()
-        model.close()
 
 
 PULLED = """
@@ -337,42 +316,25 @@ for message in messages():
 
 
 @needs_lsp
-def test_a_language_server_that_says_that_nothing_has_changed_is_not_waited_for(home: Home) -> None:
+async def test_a_language_server_that_says_that_nothing_has_changed_is_not_waited_for(home: Home) -> None:
     """LSP asks it for problems after a change, and it answers that they are the same."""
     path, program = home.workspace / "greet.py", home.root / "server.py"
     program.write_text(PULLED, encoding="utf-8")
-    editor = with_lsp(home, [sys.executable, str(program)])
-
-    bridge = StdioServerParameters(
-        command=str(node()), args=[str(BRIDGE), "Python"], env=environment(home), cwd=home.workspace
-    )
-
-    async def run() -> bool:
-        async with stdio_client(bridge) as (reader, writer), ClientSession(reader, writer) as session:
-            await session.initialize()
-
-            async def told() -> dict[str, Any]:
-                # An edit that nobody has answered for is forgotten after five seconds.
-                result = await session.call_tool("getDiagnostics", {"paths": [str(path)], "waitSeconds": 3})
-                assert isinstance(result, types.CallToolResult)
-                assert result.structured_content
-                return result.structured_content
-
-            async with asyncio.timeout(2 * STEP):
-                while [each["message"] for each in (await told())["diagnostics"]] != ["pulled"]:
-                    pass
-            for number in range(5):  # a busy machine may need longer than the answer waits
-                path.write_text(f"{RIGHT}# {number}\n")
-                if (await told())["isSettled"]:
-                    return True
-        return False
-
-    try:
+    # An edit that nobody has answered for is forgotten after five seconds.
+    asked_for = {"paths": [str(path)], "waitSeconds": 3}
+    with with_lsp(home, [sys.executable, str(program)]) as editor:
         editor.lock()
         editor.open_file(path)
-        assert asyncio.run(run())
-    finally:
-        editor.kill()
+        async with bridged(home) as session, asyncio.timeout(4 * STEP):
+            found: list[dict[str, Any]] = []
+            while [each["message"] for each in found] != ["pulled"]:
+                found = (await called(session, "getDiagnostics", asked_for))["diagnostics"]
+            for number in range(5):  # a busy machine may need longer than the answer waits
+                path.write_text(f"{RIGHT}# {number}\n")
+                if (await called(session, "getDiagnostics", asked_for))["isSettled"]:
+                    break
+            else:
+                pytest.fail("it was waited for")
 
 
 LINTER = """
@@ -398,21 +360,17 @@ def with_linter(home: Home) -> Editor:
 
 @needs_linter
 def test_what_sublimelinter_finds_after_a_change_reaches_the_model_in_the_same_turn(home: Home) -> None:
-    editor = with_linter(home)
-    try:
+    with with_linter(home) as editor:
         editor.lock()
         view = editor.open_file(home.workspace / "greet.py")
         editor.do("command", name="sublime_linter_lint", view=view)
         with_model(editor, home, asks=False, says="Undefined name")
-    finally:
-        editor.kill()
 
 
 @needs_linter
 def test_what_sublimelinter_has_found_is_told(home: Home) -> None:
     path = home.write("wrong.py", "x = '😀' + nobody\n")
-    editor = with_linter(home)
-    try:
+    with with_linter(home) as editor:
         editor.lock()
         view = editor.open_file(path)
 
@@ -429,8 +387,6 @@ def test_what_sublimelinter_has_found_is_told(home: Home) -> None:
         assert problem["source"] == "ruff"
         assert problem["code"] == "F821"
         assert problem["start"] == {"line": 1, "character": 12}
-    finally:
-        editor.kill()
 
 
 @pytest.mark.parametrize("cli", ["qwen", "gemini", "claude"])

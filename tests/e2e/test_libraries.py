@@ -39,38 +39,31 @@ def test_a_library_that_fails_is_reported_in_one_sentence_and_the_package_is_loa
     module = tmp_path / file
     module.parent.mkdir(exist_ok=True)
     module.write_text(text, encoding="utf-8")
-    home = Home.make()
-    try:
-        first = os.pathsep.join([str(tmp_path), str(PROJECT)])
-        editor = Editor(home, [home.workspace], variables={"PYTHONPATH": first})
-        try:
-            sentence = (
-                f"QwenCompanion: The library “mcp” is {state}; install Package Control from "
-                "https://packagecontrol.io/installation, then run “Qwen Companion: Repair Libraries”."
-            )
+    first = os.pathsep.join([str(tmp_path), str(PROJECT)])
+    with Home.make() as home, Editor(home, [home.workspace], variables={"PYTHONPATH": first}) as editor:
+        sentence = (
+            f"QwenCompanion: The library “mcp” is {state}; install Package Control from "
+            "https://packagecontrol.io/installation, then run “Qwen Companion: Repair Libraries”."
+        )
 
-            def said() -> list[str]:
-                """The messages in the status bar."""
-                return [one["text"] for one in editor.state()["messages"] if "mcp" in one["text"]]
+        def said() -> list[str]:
+            """The messages in the status bar."""
+            return [one["text"] for one in editor.state()["messages"] if "mcp" in one["text"]]
 
-            assert editor.wait("sentence", said) == [sentence]
-            # The package is loaded: its commands run, and the report repeats the remedy.
-            editor.do("command", name="qwen_companion_status")
-            editor.wait(
-                "status report",
-                lambda: any(
-                    view["settings"].get("qwen_companion.status") and sentence.partition(": ")[2] in view["text"]
-                    for view in editor.views(text=True)
-                ),
-            )
-            console = [event["text"] for event in editor.events if event["event"] == "log"]
-            assert [line for line in console if "mcp" in line] == [sentence]
-            assert "reloading plugin QwenCompanion.plugin" in console
-            assert "Traceback" not in "\n".join(console)
-            assert editor.lock_files() == []
-            editor.quit()
-            assert "Traceback" not in editor.output()
-        finally:
-            editor.kill()
-    finally:
-        home.remove()
+        assert editor.wait("sentence", said) == [sentence]
+        # The package is loaded: its commands run, and the report repeats the remedy.
+        editor.do("command", name="qwen_companion_status")
+        editor.wait(
+            "status report",
+            lambda: any(
+                view["settings"].get("qwen_companion.status") and sentence.partition(": ")[2] in view["text"]
+                for view in editor.views(text=True)
+            ),
+        )
+        console = [event["text"] for event in editor.events if event["event"] == "log"]
+        assert [line for line in console if "mcp" in line] == [sentence]
+        assert "reloading plugin QwenCompanion.plugin" in console
+        assert "Traceback" not in "\n".join(console)
+        assert editor.lock_files() == []
+        editor.quit()
+        assert "Traceback" not in editor.output()

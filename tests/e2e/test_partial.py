@@ -51,14 +51,14 @@ def test_the_file_holds_the_two_changes_that_were_not_reverted(
 ) -> None:
     """Revert one of three changes and accept."""
     path = session.file(f"partial{change}{revert.__name__}.py", _text())
-    script = session.qwen.ask_to_write(path, _text(1, 2, 3))
+    script = session.cli.ask_to_write(path, _text(1, 2, 3))
     proposal = session.editor.wait_diff(path)
     assert proposal["text"] == _text(1, 2, 3)
     wanted = _text(*({1, 2, 3} - {change}))
     revert(session, proposal, change)
     session.editor.wait("reverted change", lambda: session.editor.view(proposal["id"])["text"] == wanted)
     session.editor.accept(proposal)
-    session.qwen.wait_done(script)
+    session.cli.wait_done(script)
     session.editor.wait_no_diff()
     assert path.read_bytes() == wanted.encode()
 
@@ -66,13 +66,13 @@ def test_the_file_holds_the_two_changes_that_were_not_reverted(
 def test_a_change_that_was_reverted_and_restored_is_written(session: Session) -> None:
     """Restore a change, in a file with Windows line endings."""
     path = session.file("restored.py", _text().replace("\n", "\r\n"))
-    script = session.qwen.ask_to_edit(path, "value_3 = 3", "value_3 = 'three'")
+    script = session.cli.ask_to_edit(path, "value_3 = 3", "value_3 = 'three'")
     proposal = session.editor.wait_diff(path)
     _by_command(session, proposal, 1)
     session.editor.wait("reverted change", lambda: session.editor.view(proposal["id"])["text"] == _text())
     session.editor.do("command", name="qwen_companion_restore_change", view=proposal["id"])
     session.editor.wait("restored change", lambda: session.editor.view(proposal["id"])["text"] == _text(1))
     session.editor.accept(proposal)
-    session.qwen.wait_done(script)
+    session.cli.wait_done(script)
     session.editor.wait_no_diff()
     assert path.read_bytes() == _text(1).replace("\n", "\r\n").encode()

@@ -15,15 +15,7 @@ import pytest
 from .cli import ESCAPE, STEP
 from .model import Call
 from .qwen import Qwen
-from .session import GREET, GREET_BETTER, Session
-
-#: Seconds; longer than the companion's debounce (50 ms) and the delivery of an update to the CLI.
-SETTLED = 3.0
-
-
-def test_the_cli_says_that_it_is_connected_to_sublime_text(session: Session) -> None:
-    """Through the lock file alone. Nothing in the CLI's environment names the port."""
-    assert "Connected to Sublime Text" in session.qwen.command("/ide status")
+from .session import GREET, GREET_BETTER, SETTLED, Session
 
 
 def test_open_files_cursor_and_selection_reach_the_model(session: Session) -> None:
@@ -32,10 +24,10 @@ def test_open_files_cursor_and_selection_reach_the_model(session: Session) -> No
     view = session.editor.open_file(path)
     start = GREET.index('print("hi")')
     session.editor.do("select", view=view, regions=[[start, start + len('print("hi")')]])
-    session.qwen.wait_told(path.name)
+    session.cli.wait_told(path.name)
     time.sleep(SETTLED)
-    script = session.qwen.ask("Say hello")
-    session.qwen.wait_done(script)
+    script = session.cli.ask("Say hello")
+    session.cli.wait_done(script)
     prompt = session.model.requests_of(script)[0].last_user_text()
     assert f'Path: {path}\n  Cursor: line 2, character 16\n  Selected text:\n```\nprint("hi")\n```' in prompt
     assert str(session.home.workspace / "other.txt") in prompt
@@ -45,12 +37,12 @@ def test_a_change_of_the_selection_reaches_the_next_prompt(session: Session) -> 
     """Every change sends an update, not only the opening of a file."""
     view = session.editor.open_file(session.file("moving.txt", "alpha\nbeta\ngamma\n"))
     session.editor.do("select", view=view, regions=[[0, 5]])
-    session.qwen.wait_told("moving.txt")
-    session.qwen.wait_done(session.qwen.ask("Say hello"))
+    session.cli.wait_told("moving.txt")
+    session.cli.wait_done(session.cli.ask("Say hello"))
     session.editor.do("select", view=view, regions=[[11, 16]])
     time.sleep(SETTLED)
-    script = session.qwen.ask("Say hello again")
-    session.qwen.wait_done(script)
+    script = session.cli.ask("Say hello again")
+    session.cli.wait_done(script)
     prompt = session.model.requests_of(script)[0].last_user_text()
     assert "gamma" in prompt
     assert "beta" not in prompt
@@ -60,8 +52,7 @@ def test_a_diff_shows_the_file_on_disk_and_the_proposal(session: Session) -> Non
     """Two sides in the CLI's window. The person's own view keeps its text and the focus."""
     path = session.file("shown.py")
     own = session.editor.open_file(path)
-    script = session.qwen.ask_to_write(path, GREET_BETTER)
-    proposal = session.editor.wait_diff(path)
+    script, proposal = session.propose(path, GREET_BETTER)
     (original,) = session.editor.sides("original", text=True)
     assert proposal["text"] == GREET_BETTER
     assert original["text"] == GREET
@@ -71,84 +62,48 @@ def test_a_diff_shows_the_file_on_disk_and_the_proposal(session: Session) -> Non
     assert proposal["file"] is None
     assert session.editor.view(own)["text"] == GREET
     assert path.read_bytes() == GREET.encode()
-    session.editor.accept(proposal)
-    session.qwen.wait_done(script)
+    session.accept(proposal, script)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(GREET_BETTER, id="ordinary"),
         pytest.param("no newline at the end", id="no last newline"),
         pytest.param("\tone\n\n\n two \n\U0001f600 é 漢\n", id="tabs, blanks and emoji"),
     ],
 )
 def test_an_unedited_proposal_is_written_byte_for_byte(session: Session, text: str) -> None:
     path = session.file("unedited.py")
-    script = session.qwen.ask_to_write(path, text)
-    session.editor.accept(session.editor.wait_diff(path))
-    session.qwen.wait_done(script)
+    script, proposal = session.propose(path, text)
+    session.accept(proposal, script)
     assert path.read_bytes() == text.encode()
-    session.editor.wait_no_diff()
-
-
-def test_an_edited_proposal_is_written_as_edited(session: Session) -> None:
-    """With the person's own edits."""
-    path = session.file("edited.py")
-    script = session.qwen.ask_to_write(path, GREET_BETTER)
-    proposal = session.editor.wait_diff(path)
-    edited = GREET_BETTER.replace("hi {name}", "good morning, {name}")
-    session.editor.set_text(proposal, edited)
-    session.editor.accept(proposal)
-    session.qwen.wait_done(script)
-    assert path.read_text(encoding="utf-8") == edited
-    session.editor.wait_no_diff()
 
 
 def test_the_accept_link_accepts(session: Session) -> None:
     """With the link in the phantom."""
     path = session.file("link.py")
-    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    script = session.cli.ask_to_write(path, GREET_BETTER)
     session.editor.click_answer(session.editor.wait_diff(path), "accept")
-    session.qwen.wait_done(script)
+    session.cli.wait_done(script)
     assert path.read_text(encoding="utf-8") == GREET_BETTER
-
-
-def _assert_refused(session: Session, name: str) -> None:
-    """Assert that the file is unchanged, no diff is open, and the next prompt tells the model about the refusal."""
-    session.qwen.wait_idle()
-    session.editor.wait_no_diff()
-    path = session.home.workspace / name
-    assert path.read_text(encoding="utf-8") == GREET
-    script = session.qwen.ask("What now")
-    session.qwen.wait_done(script)
-    results = [message for message in session.model.requests_of(script)[0].messages if message.get("role") == "tool"]
-    assert "did not allow" in str(results[-1]["content"])
-
-
-def test_a_rejected_proposal_is_not_written(session: Session) -> None:
-    path = session.file("rejected.py")
-    session.qwen.ask_to_write(path, GREET_BETTER)
-    session.editor.reject(session.editor.wait_diff(path))
-    _assert_refused(session, path.name)
 
 
 def test_closing_the_proposal_rejects_it(session: Session) -> None:
     """Closing the view also rejects."""
     path = session.file("closed.py")
-    session.qwen.ask_to_write(path, GREET_BETTER)
+    session.cli.ask_to_write(path, GREET_BETTER)
     session.editor.do("close_view", view=session.editor.wait_diff(path)["id"])
-    _assert_refused(session, path.name)
+    session.assert_refused(path)
 
 
 def test_yes_in_the_terminal_closes_the_diff(session: Session) -> None:
     """The CLI calls closeDiff and writes its proposal."""
     path = session.file("yes.py")
-    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    script = session.cli.ask_to_write(path, GREET_BETTER)
     session.editor.wait_diff(path)
-    session.qwen.wait_question()
-    session.qwen.terminal.press("\r")
-    session.qwen.wait_done(script)
+    session.cli.wait_question()
+    session.cli.terminal.press("\r")
+    session.cli.wait_done(script)
     session.editor.wait_no_diff()
     assert path.read_text(encoding="utf-8") == GREET_BETTER
 
@@ -156,12 +111,12 @@ def test_yes_in_the_terminal_closes_the_diff(session: Session) -> None:
 def test_edits_that_the_cli_drops_are_kept(session: Session) -> None:
     """A "yes" in the terminal makes Qwen Code write its own proposal (docs/protocols/qwen-ide.md#diffs)."""
     path = session.file("dropped.py")
-    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    script = session.cli.ask_to_write(path, GREET_BETTER)
     edited = GREET_BETTER + "# an hour of work\n"
     session.editor.set_text(session.editor.wait_diff(path), edited)
-    session.qwen.wait_question()
-    session.qwen.terminal.press("\r")
-    session.qwen.wait_done(script)
+    session.cli.wait_question()
+    session.cli.terminal.press("\r")
+    session.cli.wait_done(script)
     session.editor.wait_no_diff()
     assert path.read_text(encoding="utf-8") == GREET_BETTER
     session.editor.wait(
@@ -169,81 +124,40 @@ def test_edits_that_the_cli_drops_are_kept(session: Session) -> None:
     )
 
 
-def test_escape_in_the_terminal_closes_the_diff(session: Session) -> None:
-    """The CLI calls closeDiff and writes nothing."""
-    path = session.file("escape.py")
-    session.qwen.ask_to_write(path, GREET_BETTER)
-    session.editor.wait_diff(path)
-    session.qwen.wait_question()
-    session.qwen.terminal.press(ESCAPE)
-    _assert_refused(session, path.name)
-
-
 def test_a_new_file_is_written_by_the_cli_when_accepted(session: Session) -> None:
     """The file need not exist. The CLI writes it, not the editor."""
     path = session.home.workspace / "folder" / "new.py"
-    script = session.qwen.ask_to_write(path, GREET)
-    proposal = session.editor.wait_diff(path)
+    script, proposal = session.propose(path, GREET)
     assert session.editor.sides("original") == []
     assert not path.exists()
-    session.editor.accept(proposal)
-    session.qwen.wait_done(script)
+    session.accept(proposal, script)
     assert path.read_bytes() == GREET.encode()
 
 
 def test_a_new_file_is_not_created_when_rejected(session: Session) -> None:
     path = session.home.workspace / "unwanted.py"
-    session.qwen.ask_to_write(path, GREET)
+    session.cli.ask_to_write(path, GREET)
     session.editor.reject(session.editor.wait_diff(path))
-    session.qwen.wait_idle()
+    session.cli.wait_idle()
     session.editor.wait_no_diff()
     assert not path.exists()
-
-
-@pytest.mark.parametrize("edited", [False, True], ids=["unedited", "edited"])
-def test_a_file_with_crlf_keeps_its_line_endings(session: Session, edited: bool) -> None:
-    """With the edit tool, in a file with Windows line endings."""
-    path = session.file("windows.txt", b"one\r\ntwo\r\nthree\r\n")
-    script = session.qwen.ask_to_edit(path, "two", "TWO")
-    proposal = session.editor.wait_diff(path)
-    if edited:
-        session.editor.set_text(proposal, proposal["text"].replace("three", "3"))
-    session.editor.accept(proposal)
-    session.qwen.wait_done(script)
-    assert path.read_bytes() == (b"one\r\nTWO\r\n3\r\n" if edited else b"one\r\nTWO\r\nthree\r\n")
 
 
 def test_two_diffs_of_one_turn_come_one_after_the_other(session: Session) -> None:
     """The CLI waits for the first outcome before it opens the second diff. Each file gets its own outcome."""
     first, second = session.home.workspace / "first.txt", session.home.workspace / "second.txt"
     calls = [Call("write_file", {"file_path": str(path), "content": f"{path.name}\n"}) for path in (first, second)]
-    script = session.qwen.ask("Write two files", calls)
+    script = session.cli.ask("Write two files", calls)
     proposal = session.editor.wait_diff(first)
     assert len(session.editor.sides("proposal")) == 1
     session.editor.accept(proposal)
     proposal = session.editor.wait_diff(second)
     session.editor.set_text(proposal, "second, edited\n")
-    session.editor.accept(proposal)
-    session.qwen.wait_done(script)
-    session.editor.wait_no_diff()
+    session.accept(proposal, script)
     assert (first.read_text(encoding="utf-8"), second.read_text(encoding="utf-8")) == (
         "first.txt\n",
         "second, edited\n",
     )
-
-
-def test_an_empty_text_is_not_accepted(session: Session) -> None:
-    """The CLI would write its proposal instead (docs/protocols/qwen-ide.md#diffs): the diff stays open."""
-    path = session.file("empty.py")
-    session.qwen.ask_to_write(path, GREET_BETTER)
-    proposal = session.editor.wait_diff(path)
-    session.editor.set_text(proposal, "")
-    session.editor.accept(proposal)
-    time.sleep(SETTLED)
-    assert [view["id"] for view in session.editor.sides("proposal")] == [proposal["id"]]
-    assert path.read_text(encoding="utf-8") == GREET
-    session.editor.reject(proposal)
-    _assert_refused(session, path.name)
 
 
 def test_a_diff_opens_in_the_window_of_the_cli(session: Session) -> None:
@@ -254,16 +168,14 @@ def test_a_diff_opens_in_the_window_of_the_cli(session: Session) -> None:
     try:
         session.editor.do("focus", window=window)
         path = session.file("window.py")
-        script = session.qwen.ask_to_write(path, GREET_BETTER)
-        proposal = session.editor.wait_diff(path)
+        script, proposal = session.propose(path, GREET_BETTER)
         holding = [
             told
             for told in session.editor.state()["windows"]
             if any(view["id"] == proposal["id"] for view in told["views"])
         ]
         assert [told["folders"] for told in holding] == [[str(session.home.workspace)]]
-        session.editor.accept(proposal)
-        session.qwen.wait_done(script)
+        session.accept(proposal, script)
     finally:
         session.editor.do("close_window", window=window)
 
@@ -273,9 +185,8 @@ def test_the_persons_own_unsaved_text_is_left_alone(session: Session) -> None:
     path = session.file("dirty.py")
     own = session.editor.open_file(path)
     session.editor.do("insert", view=own, text="# mine\n")
-    script = session.qwen.ask_to_write(path, GREET_BETTER)
-    session.editor.accept(session.editor.wait_diff(path))
-    session.qwen.wait_done(script)
+    script, proposal = session.propose(path, GREET_BETTER)
+    session.accept(proposal, script)
     assert path.read_text(encoding="utf-8") == GREET_BETTER
     view = session.editor.view(own)
     assert (view["text"], view["dirty"]) == ("# mine\n" + GREET, True)
@@ -308,29 +219,10 @@ def _ids(window: dict[str, Any]) -> list[int]:
     return [view["id"] for view in window["views"]]
 
 
-def test_the_cli_stays_connected_over_ten_reloads_with_nothing_typed(session: Session) -> None:
-    """The port, the token and the CLI's session stay. Context and diffs work after each reload."""
-    lock = session.editor.lock()
-    for number in range(10):
-        session.editor.do("reload_package")
-        name = f"reloaded{number}.py"
-        path = session.file(name)
-        path.write_text(GREET, encoding="utf-8")
-        session.editor.open_file(path)
-        session.qwen.wait_told(name)
-        script = session.qwen.ask_to_write(path, GREET_BETTER)
-        session.editor.accept(session.editor.wait_diff(path))
-        session.qwen.wait_done(script)
-        assert path.read_text(encoding="utf-8") == GREET_BETTER
-        assert name in session.model.requests_of(script)[0].last_user_text()
-    now = session.editor.lock()
-    assert (now["port"], now["authToken"]) == (lock["port"], lock["authToken"])
-
-
 def test_an_open_diff_outlives_a_reload_and_the_cli_writes_what_was_edited(session: Session) -> None:
     """The CLI waits for the answer all the time, and its turn goes on with it."""
     path = session.file("kept.py", GREET)
-    script = session.qwen.ask_to_write(path, GREET_BETTER)
+    script = session.cli.ask_to_write(path, GREET_BETTER)
     before = session.editor.wait_diff(path)
     mine = f"{GREET_BETTER}# mine\n"
     session.editor.set_text(before, mine)
@@ -339,8 +231,29 @@ def test_an_open_diff_outlives_a_reload_and_the_cli_writes_what_was_edited(sessi
     assert kept["id"] == before["id"]
     time.sleep(SETTLED)
     session.editor.accept(kept)
-    session.qwen.wait_done(script)
+    session.cli.wait_done(script)
     assert path.read_text(encoding="utf-8") == mine
+
+
+def test_a_new_editor_takes_over_after_a_crash(own_session: Session) -> None:
+    """The leftovers of the crashed editor are cleared, and `/ide enable` finds the new one."""
+    session = own_session
+    path = session.file("crashed.py")
+    session.propose(path, GREET_BETTER)
+    session.editor.crash()
+    (left,) = session.editor.lock_files()
+    # The editor no longer answers. The question stays in the terminal, where the person can answer it.
+    session.cli.wait_question()
+    session.cli.terminal.press(ESCAPE)
+    session.cli.wait_idle()
+    session.restart()
+    session.editor.wait(
+        "cleared leftovers", lambda: left not in session.editor.lock_files() and session.editor.lock_files()
+    )
+    session.cli.reconnect()
+    script, proposal = session.propose(path, GREET_BETTER)
+    session.accept(proposal, script)
+    assert path.read_text(encoding="utf-8") == GREET_BETTER
 
 
 SECRET = "PASSWORD=hunter2"
@@ -396,8 +309,8 @@ def asked(session: Session, words: str) -> str:
     """Ask until a prompt holds these words: what the editor tells takes a moment. Returns that prompt."""
     end = time.monotonic() + STEP
     while True:
-        script = session.qwen.ask("Say hello")
-        session.qwen.wait_done(script)
+        script = session.cli.ask("Say hello")
+        session.cli.wait_done(script)
         prompt = session.model.requests_of(script)[0].last_user_text()
         if words in prompt:
             return prompt

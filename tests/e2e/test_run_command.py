@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import sys
@@ -28,6 +29,9 @@ PASTE = "\x1b[200~{}\x1b[201~"
 #: Ten lines; a test sends two of them to the CLI.
 NOTES = "".join(f"note {number}\n" for number in range(1, 11))
 
+Started = StartedQwen | StartedGemini
+STARTED: dict[str, Callable[[Model, Terminal], Started]] = {"qwen": StartedQwen, "gemini": StartedGemini}
+each_cli = pytest.mark.parametrize("key", STARTED)
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a login shell with start-up files")
 
 
@@ -89,6 +93,16 @@ class TerminusEditor:
         environment |= args["env"] | {"TERM_PROGRAM": "Terminus-Sublime"}
         return Terminal(args["cmd"], cwd=Path(args["cwd"]), env=environment)
 
+    @contextlib.contextmanager
+    def run(self, key: str, prepare: Callable[[dict[str, Any]], None] = lambda _: None) -> Iterator[Started]:
+        """Run the command for a CLI, and wait until it is connected. `prepare` may change what Terminus was told."""
+        self.editor.do("command", name="qwen_companion_run", args={"cli": key})
+        prepare(args := self.told("open"))
+        with contextlib.closing(STARTED[key](self.model, self.terminal(args))) as cli:
+            cli.wait_ready()
+            cli.wait_connected()
+            yield cli
+
     def close(self) -> None:
         self.editor.kill()
         self.model.close()
@@ -96,29 +110,15 @@ class TerminusEditor:
 
 @pytest.fixture
 def terminus(programs: None) -> Iterator[TerminusEditor]:
-    home = Home.make()
-    try:
-        terminus = TerminusEditor(home)
-        try:
-            terminus.editor.lock()
-            yield terminus
-        finally:
-            terminus.close()
-    finally:
-        home.remove()
+    with Home.make() as home, contextlib.closing(TerminusEditor(home)) as terminus:
+        terminus.editor.lock()
+        yield terminus
 
 
-@pytest.mark.parametrize(("key", "started"), [("qwen", StartedQwen), ("gemini", StartedGemini)])
-def test_the_cli_of_the_run_command_connects_asks_and_reads_what_is_sent(
-    terminus: TerminusEditor, key: str, started: Callable[[Model, Terminal], StartedQwen | StartedGemini]
-) -> None:
+@each_cli
+def test_the_cli_of_the_run_command_connects_asks_and_reads_what_is_sent(terminus: TerminusEditor, key: str) -> None:
     """The person only runs the command."""
-    terminus.editor.do("command", name="qwen_companion_run", args={"cli": key})
-    cli = started(terminus.model, terminus.terminal(terminus.told("open")))
-    try:
-        cli.wait_ready()
-        cli.wait_connected()
-
+    with terminus.run(key) as cli:
         view = terminus.editor.open_file(terminus.home.workspace / "my notes.txt")
         start = NOTES.index("note 4")
         terminus.editor.do("select", view=view, regions=[[start, NOTES.index("note 6")]])
@@ -140,23 +140,15 @@ def test_the_cli_of_the_run_command_connects_asks_and_reads_what_is_sent(
         terminus.editor.accept(terminus.editor.wait_diff(path))
         cli.wait_done(edit)
         assert path.read_text(encoding="utf-8") == GREET_BETTER
-    finally:
-        cli.close()
 
 
-@pytest.mark.parametrize(("key", "started"), [("qwen", StartedQwen), ("gemini", StartedGemini)])
-def test_comments_arrive_in_the_prompt_as_one_text_that_the_person_sends(
-    terminus: TerminusEditor, key: str, started: Callable[[Model, Terminal], StartedQwen | StartedGemini]
-) -> None:
+@each_cli
+def test_comments_arrive_in_the_prompt_as_one_text_that_the_person_sends(terminus: TerminusEditor, key: str) -> None:
     """Three comments in two files: the model gets each line and each word as it was written."""
-    terminus.editor.do("command", name="qwen_companion_run", args={"cli": key})
-    cli = started(terminus.model, terminus.terminal(terminus.told("open")))
     script = terminus.model.script()
     odd = "why `x` and ``` here? \x1b[201~ 😀 שלום"
     words = ["use the helper in money.py", odd, f"and this {script.tag}"]
-    try:
-        cli.wait_ready()
-        cli.wait_connected()
+    with terminus.run(key) as cli:
         cli.wait_idle()
         for at, (name, start) in enumerate([("greet.py", 0), ("greet.py", 20), ("my notes.txt", 0)]):
             view = terminus.editor.open_file(terminus.home.workspace / name)
@@ -179,22 +171,14 @@ def test_comments_arrive_in_the_prompt_as_one_text_that_the_person_sends(
         for mention in ("@greet.py line 1", "@greet.py line 2", r"@my\ notes.txt line 1"):
             assert mention in sent["string"]
         assert "note 10" in prompt, "the CLI has read the file"
-    finally:
-        cli.close()
 
 
-@pytest.mark.parametrize(("key", "started"), [("qwen", StartedQwen), ("gemini", StartedGemini)])
-def test_a_rejection_takes_its_comments_into_the_prompt_that_follows(
-    terminus: TerminusEditor, key: str, started: Callable[[Model, Terminal], StartedQwen | StartedGemini]
-) -> None:
+@each_cli
+def test_a_rejection_takes_its_comments_into_the_prompt_that_follows(terminus: TerminusEditor, key: str) -> None:
     """Nothing is pasted into the question; once the CLI has its answer, its prompt gets the comments."""
-    terminus.editor.do("command", name="qwen_companion_run", args={"cli": key})
-    cli = started(terminus.model, terminus.terminal(terminus.told("open")))
     path = terminus.home.workspace / "greet.py"
     before = path.read_bytes()
-    try:
-        cli.wait_ready()
-        cli.wait_connected()
+    with terminus.run(key) as cli:
         cli.wait_idle()
         cli.ask_to_write(path, GREET_BETTER)
         proposal = terminus.editor.wait_diff(path)["id"]
@@ -216,21 +200,16 @@ def test_a_rejection_takes_its_comments_into_the_prompt_that_follows(
         cli.wait_done(script)
         assert words in terminus.model.requests_of(script)[0].last_user_text()
         assert path.read_bytes() == before
-    finally:
-        cli.close()
 
 
 def test_gemini_cli_connects_without_its_discovery_file(terminus: TerminusEditor) -> None:
     """The variables of the terminal are enough, although Terminus sets TERM_PROGRAM to its own name."""
-    terminus.editor.do("command", name="qwen_companion_run", args={"cli": "gemini"})
-    args = terminus.told("open")
-    for file in (terminus.home.tmp / "gemini" / "ide").iterdir():
-        file.unlink()
-    # The CLI gets another temporary folder, because the editor would restore a file that is removed.
-    args["env"]["TMPDIR"] = str(terminus.home.root)
-    cli = StartedGemini(terminus.model, terminus.terminal(args))
-    try:
-        cli.wait_ready()
-        cli.wait_connected()
-    finally:
-        cli.close()
+
+    def hide(args: dict[str, Any]) -> None:
+        for file in (terminus.home.tmp / "gemini" / "ide").iterdir():
+            file.unlink()
+        # The CLI gets another temporary folder, because the editor would restore a file that is removed.
+        args["env"]["TMPDIR"] = str(terminus.home.root)
+
+    with terminus.run("gemini", hide):
+        pass

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,26 +8,26 @@ import pytest
 
 from companion import __version__
 
+from . import building
 from .control import Make, Sublime, UnavailableError, archive
-
-
-def _release(root: Path, folder: Path, *options: str) -> Path:
-    command = [sys.executable, "-m", "scripts.release", __version__, "--worktree", *options, folder]
-    run = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=600, check=False)
-    assert run.returncode == 0, run.stderr
-    return folder
 
 
 @pytest.fixture(scope="session")
 def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release of the files as they are now."""
-    return _release(root, tmp_path_factory.mktemp("release") / "dist")
+    return building.built(root, tmp_path_factory.mktemp("release") / "dist", __version__)
 
 
 @pytest.fixture(scope="session")
 def offline(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with all libraries."""
-    return _release(root, tmp_path_factory.mktemp("offline") / "dist", "--offline")
+    return building.built(root, tmp_path_factory.mktemp("offline") / "dist", __version__, "--offline")
+
+
+@pytest.fixture
+def tree(root: Path, tmp_path: Path) -> Path:
+    """A copy of the project without its history."""
+    return building.copied(root, tmp_path / "tree")
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,12 +45,6 @@ endpoint.close()
 """
 TESTS = ["tests/unit/test_settings.py", "tests/package/test_reference.py", "tests/package/test_schema.py"]
 TESTS += ["tests/package/test_keys.py"]
-
-
-@pytest.fixture
-def tree(root: Path, tmp_path: Path) -> Path:
-    private = shutil.ignore_patterns(".git", ".venv", ".*cache", "node_modules", "__pycache__", "dist", "pictures")
-    return shutil.copytree(root, tmp_path / "tree", ignore=private)
 
 
 def replace(path: Path, old: str, new: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from companion.libraries import guard
 
+from .building import relabelled
 from .control import NAME, Sublime, address
 
 
@@ -38,12 +39,7 @@ def test_package_control_takes_them_for_its_own(control: Path, offline: Path, fo
     sublime = Sublime(control, [address(offline)])
     try:
         shutil.copytree(folder, sublime.libraries, dirs_exist_ok=True)
-        (new,) = sublime.libraries.glob("uvicorn-*.dist-info")
-        old = new.rename(new.with_name("uvicorn-0.1.0.dist-info"))
-        for file in ("METADATA", "RECORD"):
-            text = (old / file).read_text(encoding="utf-8")
-            text = text.replace(f"Version: {new.name.split('-')[1].removesuffix('.dist')}", "Version: 0.1.0")
-            (old / file).write_text(text.replace(new.name, old.name), encoding="utf-8")
+        relabelled(sublime.libraries, "uvicorn", "0.1.0")
         editor = sublime.start()
         editor.install()
         editor.served()

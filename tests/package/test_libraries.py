@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shutil
 import zipfile
 from base64 import urlsafe_b64encode
@@ -16,6 +15,7 @@ import pytest
 from companion.libraries.bounds import BOUNDS, PAIR
 
 from ..e2e.mcp_client import connect
+from .building import relabelled
 from .control import NAME, Editor, Make, Sublime, address
 
 REPAIR = "run “Qwen Companion: Repair Libraries”"
@@ -58,12 +58,7 @@ def installed(make: Make, template: Sublime) -> Sublime:
 
 def newer_core(sublime: Sublime) -> None:
     """Another package has had Package Control install a newer pydantic-core."""
-    (old,) = sublime.libraries.glob("pydantic_core-*.dist-info")
-    new = old.rename(old.with_name(f"pydantic_core-{NEWER}.dist-info"))
-    for file in ("METADATA", "RECORD"):
-        text = (new / file).read_text(encoding="utf-8")
-        text = text.replace(f"Version: {PAIR[1]}", f"Version: {NEWER}").replace(old.name, new.name)
-        (new / file).write_text(text, encoding="utf-8")
+    relabelled(sublime.libraries, "pydantic_core", NEWER)
 
 
 def no_shared_folder(sublime: Sublime) -> None:
@@ -78,13 +73,7 @@ def half_a_shared_folder(sublime: Sublime) -> None:
 
 def older(sublime: Sublime) -> None:
     """A library from another installer, which Package Control leaves alone for good."""
-    (old,) = sublime.libraries.glob("h11-*.dist-info")
-    new = old.rename(old.with_name("h11-0.9.0.dist-info"))
-    for file in ("METADATA", "RECORD"):
-        text = (new / file).read_text(encoding="utf-8")
-        text = re.sub(r"^Version: .*", "Version: 0.9.0", text, flags=re.MULTILINE).replace(old.name, new.name)
-        (new / file).write_text(text, encoding="utf-8")
-    (new / "INSTALLER").write_text("uv\n", encoding="utf-8")
+    (relabelled(sublime.libraries, "h11", "0.9.0") / "INSTALLER").write_text("uv\n", encoding="utf-8")
 
 
 def two_versions(sublime: Sublime) -> None:
@@ -120,10 +109,21 @@ def test_what_is_wrong_is_said_in_one_sentence_and_repaired_by_one_command(
     editor.quit()
 
 
-def test_a_package_that_is_dropped_into_place_is_installed_with_one_ok(make: Make, offline: Path) -> None:
-    sublime = make()
-    sublime.drop(offline)
-    sublime.configure(NAME, repository=address(offline))
+@pytest.fixture
+def dropped(make: Make, offline: Path) -> Sublime:
+    """A data folder with the package, put into place without its libraries."""
+    return put(make(), offline)
+
+
+def put(sublime: Sublime, release: Path) -> Sublime:
+    """Put the package into place, which knows where its libraries are."""
+    sublime.drop(release)
+    sublime.configure(NAME, repository=address(release))
+    return sublime
+
+
+def test_a_package_that_is_dropped_into_place_is_installed_with_one_ok(dropped: Sublime, offline: Path) -> None:
+    sublime = dropped
     editor = sublime.start()
     assert editor.wait_message("needs annotated-types") == MISSING
     question = editor.wait_question()
@@ -140,10 +140,8 @@ def test_a_package_that_is_dropped_into_place_is_installed_with_one_ok(make: Mak
     editor.quit()
 
 
-def test_a_no_is_remembered_and_the_command_asks_again(make: Make, offline: Path) -> None:
-    sublime = make()
-    sublime.drop(offline)
-    sublime.configure(NAME, repository=address(offline))
+def test_a_no_is_remembered_and_the_command_asks_again(dropped: Sublime) -> None:
+    sublime = dropped
     editor = sublime.start()
     editor.wait_question()
     editor.do("answer", panel=1)
@@ -162,24 +160,18 @@ def test_a_no_is_remembered_and_the_command_asks_again(make: Make, offline: Path
     editor.quit()
 
 
-def test_a_panel_that_is_escaped_from_is_no_answer(make: Make, offline: Path) -> None:
-    sublime = make()
-    sublime.drop(offline)
-    sublime.configure(NAME, repository=address(offline))
+def test_a_panel_that_is_escaped_from_is_no_answer(dropped: Sublime) -> None:
     for _ in range(2):
-        editor = sublime.start()
+        editor = dropped.start()
         editor.wait_question()
         editor.do("answer", panel=None)
         editor.quit()
-    assert "offer_libraries" not in sublime.settings(NAME)
+    assert "offer_libraries" not in dropped.settings(NAME)
 
 
 def test_libraries_that_package_control_can_not_bring_are_said(make: Make, built: Path) -> None:
     """A repository without the channel's own, and no channel."""
-    sublime = make()
-    sublime.drop(built)
-    sublime.configure(NAME, repository=address(built))
-    editor = sublime.start()
+    editor = put(make(), built).start()
     editor.wait_question()
     editor.do("answer", panel=0)
     said = editor.wait_message("Package Control could not repair it")
@@ -217,14 +209,10 @@ def test_a_library_that_is_upgraded_while_it_is_loaded_wants_a_restart(installed
     """The package is reloaded, as by an upgrade, and goes on with what it has."""
     editor = installed.start()
     works(editor)
-    (old,) = installed.libraries.glob("starlette-*.dist-info")
-    new = old.rename(old.with_name("starlette-1.99.0.dist-info"))
-    record = new / "RECORD"
-    record.write_text(record.read_text(encoding="utf-8").replace(old.name, new.name), encoding="utf-8")
-    file = installed.installed / f"{NAME}.sublime-package"
-    file.touch()
+    version = installed.versions()["starlette"]
+    relabelled(installed.libraries, "starlette", "1.99.0")
+    (installed.installed / f"{NAME}.sublime-package").touch()
     said = editor.wait_message("Restart Sublime Text")
-    version = old.name.removeprefix("starlette-").removesuffix(".dist-info")
     assert said == f"QwenCompanion: Restart Sublime Text: starlette {version} is loaded, but 1.99.0 is installed."
     works(editor)
     editor.quit()
@@ -322,9 +310,7 @@ def test_a_channel_with_a_library_that_really_fails_is_named_and_no_repair_is_of
 def test_a_package_of_the_channel_asks_where_its_libraries_are(make: Make, built: Path, offline: Path) -> None:
     """Package Control has installed it, and knows repositories that have none of its libraries."""
     elsewhere = f"file://{built}/nothing/repository.json"
-    sublime = make(elsewhere)
-    sublime.drop(offline)
-    sublime.configure(NAME, repository=address(offline))
+    sublime = put(make(elsewhere), offline)
     sublime.configure("Package Control", installed_packages=["Package Control", NAME])
     editor = sublime.start()
     editor.wait_message("needs annotated-types")

@@ -6,8 +6,6 @@ import asyncio
 import json
 import re
 import shutil
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +18,7 @@ from companion.settings import REPOSITORY
 
 from ..e2e.mcp_client import McpClient, connect
 from ..unit.fake_daemon import TOKEN, FakeDaemon
+from .building import built, copied
 from .control import NAME, Editor, Make, Sublime, address
 from .hosts import code_host
 
@@ -139,7 +138,7 @@ def test_it_is_installed_from_a_host_that_redirects_twice(
     """As from the latest release of a code host, whose files are named by the tag."""
     folder = tmp_path / "dist"
     with code_host(__version__, lambda: folder) as (repository, asked):
-        build(root, folder, __version__, "--offline", "--base", repository)
+        built(root, folder, __version__, "--offline", "--base", repository)
         sublime = make(f"{repository}/releases/latest/download/repository.json")
         editor = sublime.start()
         editor.install()
@@ -149,11 +148,6 @@ def test_it_is_installed_from_a_host_that_redirects_twice(
         latest = [path for path in asked if "/latest/" in path]
         assert set(latest) == {"/o/r/releases/latest/download/repository.json"}
         assert len(asked) > 20
-
-
-def build(root: Path, folder: Path, version: str, *options: str) -> None:
-    command = [sys.executable, "-m", "scripts.release", version, "--worktree", *options, folder]
-    subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=300)
 
 
 def test_every_platform_gets_the_wheels_that_fit_it(control: Path, offline: Path) -> None:
@@ -194,7 +188,7 @@ def test_a_cli_that_is_connected_goes_on_over_an_upgrade(make: Make, root: Path,
         client.wait_for("ide/contextUpdate")
         accept_a_diff(editor, client, "before.py")
         shutil.rmtree(served)
-        build(tree, served, NEXT, "--offline")
+        built(tree, served, NEXT, "--offline")
         contexts = len(client.received("ide/contextUpdate"))
         editor.control("upgrade_packages", packages=[NAME], unattended=True)
         editor.wait_console(f"{NAME} successfully upgraded")
@@ -209,7 +203,7 @@ def test_an_older_version_is_never_an_upgrade_and_goes_on_where_it_is_put_into_p
 ) -> None:
     """A release that was withdrawn: Package Control leaves the newer one alone, and the CLI outlives a step back."""
     newer = tmp_path / "newer"
-    build(next_version(root, tmp_path / "tree"), newer, NEXT, "--offline")
+    built(next_version(root, tmp_path / "tree"), newer, NEXT, "--offline")
     served = shutil.copytree(newer, tmp_path / "served")
     sublime = make(address(served))
     editor = sublime.start()
@@ -239,8 +233,7 @@ def test_an_older_version_is_never_an_upgrade_and_goes_on_where_it_is_put_into_p
 
 def next_version(root: Path, tree: Path) -> Path:
     """A copy of the project that has a later version."""
-    private = shutil.ignore_patterns(".git", ".venv", ".*cache", "node_modules", "__pycache__", "dist", ".coverage*")
-    shutil.copytree(root, tree, ignore=private)
+    copied(root, tree)
     init = tree / "companion/__init__.py"
     init.write_text(init.read_text(encoding="utf-8").replace(f'"{__version__}"', f'"{NEXT}"'), encoding="utf-8")
     (tree / ".cache").symlink_to(root / ".cache")

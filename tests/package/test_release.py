@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +22,9 @@ from scripts.release.pins import FROM_CHANNEL, PLATFORMS, Pin, needed
 from scripts.release.repository import channel_entries, check, tag_address
 from scripts.release.wheels import Wheel, collect
 from scripts.release.wheels import check as check_wheel
+
+from . import building
+from .building import copied, release
 
 OURS = {
     "click",
@@ -216,19 +218,6 @@ def test_an_address_that_does_not_is_refused(base: str) -> None:
         tag_address(base, "1.2.3")
 
 
-def release(root: Path, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """What the command does once everything is set up."""
-    return subprocess.run(
-        [sys.executable, "-m", "scripts.release", *arguments],
-        cwd=root,
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
 def content(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -241,7 +230,7 @@ def test_a_release_holds_every_file_that_it_names_and_nothing_else(built: Path) 
     assert newest["version"] == __version__
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", newest["date"])
     named = {}
-    for one in [newest, *(release for library in repository["libraries"] for release in library["releases"])]:
+    for one in [newest, *(one for library in repository["libraries"] for one in library["releases"])]:
         assert one["sublime_text"] == ">=4205"
         if one["python_versions"] == ["3.14"]:
             assert one["url"].startswith("./")
@@ -299,9 +288,7 @@ def test_the_offline_folder_has_all_libraries(root: Path, offline: Path) -> None
 
 
 def test_the_same_input_gives_the_same_bytes(root: Path, built: Path, tmp_path: Path) -> None:
-    run = release(root, __version__, "--worktree", tmp_path / "again")
-    assert run.returncode == 0, run.stderr
-    assert content(tmp_path / "again") == content(built)
+    assert content(building.built(root, tmp_path / "again", __version__)) == content(built)
 
 
 @pytest.fixture
@@ -310,34 +297,36 @@ def before(tmp_path: Path, built: Path) -> Path:
     return shutil.copytree(built, tmp_path / "dist")
 
 
+def refused(root: Path, folder: Path, *arguments: str, **variables: str) -> str:
+    """The one sentence by which a release into a folder is refused; the folder is as it was."""
+    was = content(folder)
+    run = release(root, *arguments, folder, **variables)
+    assert run.returncode == 1
+    assert len(run.stderr.splitlines()) == 1
+    assert content(folder) == was
+    return run.stderr
+
+
 @pytest.mark.parametrize(
-    ("arguments", "variables", "sentence"),
+    ("arguments", "sentence"),
     [
-        (["9.9.9", "--worktree"], {}, f"The package's version is {__version__}, not 9.9.9."),
-        ([f"v{__version__}", "--worktree"], {}, "The package's version is"),
-        ([__version__, "--worktree", "--base", "https://x.com/a/latest/b"], {}, "changes with each release"),
-        ([__version__, "--worktree", "--base", "nowhere"], {}, "is not an address"),
+        (["9.9.9", "--worktree"], f"The package's version is {__version__}, not 9.9.9."),
+        ([f"v{__version__}", "--worktree"], "The package's version is"),
+        ([__version__, "--worktree", "--base", "https://x.com/a/latest/b"], "changes with each release"),
+        ([__version__, "--worktree", "--base", "nowhere"], "is not an address"),
     ],
 )
 def test_bad_input_is_one_sentence_and_the_folder_is_as_it_was(
-    root: Path, before: Path, arguments: list[str], variables: dict[str, str], sentence: str
+    root: Path, before: Path, arguments: list[str], sentence: str
 ) -> None:
-    was = content(before)
-    run = release(root, *arguments, before, **variables)
-    assert run.returncode == 1
-    assert sentence in run.stderr
-    assert len(run.stderr.splitlines()) == 1
-    assert content(before) == was
+    assert sentence in refused(root, before, *arguments)
     assert [path.name for path in before.parent.iterdir()] == [before.name]
 
 
 @pytest.fixture
 def clone(root: Path, tmp_path: Path) -> Path:
     """A repository of its own with the files as they are now, committed."""
-    private = shutil.ignore_patterns(
-        ".git", ".venv", ".*cache", "node_modules", "__pycache__", "dist", ".coverage*", ".hypothesis"
-    )
-    copy = shutil.copytree(root, tmp_path / "clone", ignore=private)
+    copy = copied(root, tmp_path / "clone")
     identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
     for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-qm", "All"]):
         subprocess.run(["git", "-C", copy, *command], check=True, timeout=60)
@@ -364,44 +353,29 @@ def test_a_release_is_made_from_the_last_commit_and_has_its_date(
 
 def test_a_dirty_tree_is_one_sentence_and_the_folder_is_as_it_was(clone: Path, before: Path) -> None:
     (clone / "README.md").write_text("changed", encoding="utf-8")
-    was = content(before)
-    run = release(clone, __version__, before)
-    assert run.returncode == 1
-    assert run.stderr == "package: README.md is not committed, and a release is made from a commit.\n"
-    assert content(before) == was
+    said = refused(clone, before, __version__)
+    assert said == "package: README.md is not committed, and a release is made from a commit.\n"
 
 
 def test_no_network_is_one_sentence_and_the_folder_is_as_it_was(clone: Path, before: Path) -> None:
     """Nothing is in this clone's cache."""
-    was = content(before)
     nowhere = {
         "PIP_INDEX_URL": "http://127.0.0.1:9/",
         "PIP_EXTRA_INDEX_URL": "",
         "PIP_FIND_LINKS": "",
         "PIP_RETRIES": "0",
     }
-    run = release(clone, __version__, before, PIP_CONFIG_FILE=os.devnull, **nowhere)
-    assert run.returncode == 1
-    assert run.stderr.startswith("package: There is no wheel for linux-arm64, or no network: ")
-    assert len(run.stderr.splitlines()) == 1
-    assert content(before) == was
+    said = refused(clone, before, __version__, PIP_CONFIG_FILE=os.devnull, **nowhere)
+    assert said.startswith("package: There is no wheel for linux-arm64, or no network: ")
 
 
 def test_a_wheel_that_is_missing_is_one_sentence_and_the_folder_is_as_it_was(clone: Path, before: Path) -> None:
     pins = clone / "requirements/runtime.txt"
     text = pins.read_text(encoding="utf-8")
     pins.write_text(re.sub(r"^psutil==\S+", "psutil==999.0", text, flags=re.MULTILINE), encoding="utf-8")
-    was = content(before)
-    run = release(clone, __version__, "--worktree", before)
-    assert run.returncode == 1
-    assert "psutil==999.0" in run.stderr
-    assert len(run.stderr.splitlines()) == 1
-    assert content(before) == was
+    assert "psutil==999.0" in refused(clone, before, __version__, "--worktree")
 
 
 def test_a_folder_with_other_files_is_left_alone(root: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
-    run = release(root, __version__, "--worktree", tmp_path)
-    assert run.returncode == 1
-    assert "holds other files" in run.stderr
-    assert content(tmp_path) == {"mine.txt": b"mine"}
+    assert "holds other files" in refused(root, tmp_path, __version__, "--worktree")

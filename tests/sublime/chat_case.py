@@ -195,10 +195,32 @@ class ChatCase(CompanionCase):
             shown = len(self.screen.panels)
             self.screen.pick(caption)
 
+    def answer_page(self, *sessions: dict[str, Any], cursor: str = "") -> None:
+        """Have the companion answer with a page of these conversations, in the daemon's words."""
+        listing = loaded("backends.sessions")
+        found = tuple(map(listing.SessionInfo.model_validate, sessions))
+        self.chats.answers["sessions.page"] = listing.SessionPage(found, cursor)
+
+    def recall_and_edit(self) -> None:
+        """Send “one” and “two”, begin “draft”, recall and edit “two”, then recall “one”."""
+        for text in ("one", "two"):
+            self.type(text)
+            self.press("enter")
+        self.type("draft")
+        self.press("up")
+        self.type(" edited")
+        self.press("up")
+
     def put_caret(self, *points: int) -> None:
         """Put the carets at points, negative ones from the end, as a click does."""
         self.view.sel().clear()
         self.view.sel().add_all([point if point >= 0 else self.view.size() + 1 + point for point in points])
+
+    def enter_at(self, point: int) -> Steps:
+        """Press Enter at a point."""
+        self.put_caret(point)
+        yield from self.settled()
+        self.press("enter")
 
     def settled(self) -> Steps:
         """Wait until the listeners have heard of the carets."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from unittest import skipIf
 from unittest.mock import patch
@@ -202,15 +203,19 @@ class TestNames(AgentCase):
 
 
 class TestFiles(CompanionCase):
-    def ask(self, call: Callable[[Any], Any]) -> Any:
-        return call(loaded("sublime_text.chat.files"))
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.files = loaded("sublime_text.chat.files")
+
+    def replace(self, path: Path, text: str) -> bool:
+        return self.files.replace(str(path), text, keeps_unsaved=False)
 
     def test_only_an_unsaved_text_is_the_editors(self) -> None:
         path = str(self.file)
-        self.assertIsNone(self.ask(lambda files: files.buffer(path)))
+        self.assertIsNone(self.files.buffer(path))
         self.view.run_command("append", {"characters": "# mine\n"})
-        self.assertEqual(self.ask(lambda files: files.buffer(path)), text_of(self.view))
-        self.assertIsNone(self.ask(lambda files: files.buffer(path + "x")))
+        self.assertEqual(self.files.buffer(path), text_of(self.view))
+        self.assertIsNone(self.files.buffer(path + "x"))
 
     def test_an_open_file_is_replaced_in_one_step_and_saved(self) -> Steps:
         self.file.write_bytes(b"one\r\ntwo\r\nthree\r\n")
@@ -218,12 +223,12 @@ class TestFiles(CompanionCase):
         yield lambda: text_of(self.view) == "one\ntwo\nthree\n"
         self.view.sel().clear()
         self.view.sel().add(self.view.text_point(2, 2))
-        self.assertTrue(self.ask(lambda files: files.replace(str(self.file), "one\n2\n2b\nthree\n")))
+        self.assertTrue(self.replace(self.file, "one\n2\n2b\nthree\n"))
         self.assertEqual(self.file.read_bytes(), b"one\r\n2\r\n2b\r\nthree\r\n")
         self.assertEqual(self.view.rowcol(self.view.sel()[0].b), (3, 2))
         self.view.run_command("undo")
         self.assertEqual(text_of(self.view), "one\ntwo\nthree\n")
-        self.assertFalse(self.ask(lambda files: files.replace(str(self.folder / "none"), "")))
+        self.assertFalse(self.replace(self.folder / "none", ""))
 
     @skipIf(os.name == "nt", "links need rights there")
     def test_a_file_is_found_where_its_link_leads_now(self) -> Steps:
@@ -235,10 +240,10 @@ class TestFiles(CompanionCase):
         link.symlink_to(old)
         view = self.window.open_file(str(link / "a.txt"))
         yield lambda: not view.is_loading()
-        self.assertTrue(self.ask(lambda files: files.replace(str(old / "a.txt"), "mine")))
+        self.assertTrue(self.replace(old / "a.txt", "mine"))
         link.unlink()
         link.symlink_to(new)
-        self.assertFalse(self.ask(lambda files: files.replace(str(old / "a.txt"), "theirs")))
+        self.assertFalse(self.replace(old / "a.txt", "theirs"))
         self.assertEqual(
             (text_of(view), (old / "a.txt").read_text(), (new / "a.txt").read_text()), ("mine", "mine", "new")
         )
@@ -252,22 +257,21 @@ class TestFiles(CompanionCase):
         }
         self.view.settings().update(own)
         for text in ("all:\n\tmake it  \n", "all:\n\tmake it  \n\t\n\tend"):
-            self.assertTrue(self.ask(lambda files, text=text: files.replace(str(self.file), text)))
+            self.assertTrue(self.replace(self.file, text))
             self.assertEqual((self.file.read_text(), text_of(self.view)), (text, text))
         self.assertEqual({name: self.view.settings().get(name) for name in own}, own)
 
     def test_a_file_that_can_not_be_saved_is_as_it_was(self) -> None:
         """The agent is told, and the person saves nothing later that they don't know of."""
         before = text_of(self.view)
-        path = str(self.file)
         # Sublime shows a message and leaves the text unsaved.
         saving = patch.object(sublime.View, "run_command", self._unsaved(sublime.View.run_command))
         with saving, self.assertRaisesRegex(OSError, "could not be saved"):
-            self.ask(lambda files: files.replace(path, "theirs\n"))
+            self.replace(self.file, "theirs\n")
         self.assertEqual((text_of(self.view), self.view.is_dirty()), (before, False))
         self.view.run_command("append", {"characters": "# mine\n"})
         with saving, self.assertRaisesRegex(OSError, "could not be saved"):
-            self.ask(lambda files: files.replace(path, "theirs\n"))
+            self.replace(self.file, "theirs\n")
         self.assertEqual(text_of(self.view), f"{before}# mine\n")
 
     def _unsaved(self, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -276,7 +280,7 @@ class TestFiles(CompanionCase):
     def test_a_file_outside_is_asked_about(self) -> None:
         asked: list[str] = []
         with patch.object(sublime, "ok_cancel_dialog", lambda text, *_: asked.append(text) or False):
-            allowed = self.ask(lambda files: files.may_touch("Gemini CLI", "/etc/passwd", writes=False))
+            allowed = self.files.may_touch("Gemini CLI", "/etc/passwd", writes=False)
         self.assertFalse(allowed)
         self.assertIn("Gemini CLI wants to read a file outside the folder of the chat:\n\n    /etc/passwd", asked[0])
 

@@ -129,7 +129,7 @@ class TestHiddenQuestion(ChatCase):
         self.assertEqual(bar.status_text(status), "Qwen Code · 2 diffs (F8) · 2 questions")
 
 
-class TestAttention(ChatCase):
+class TestAttention(AnswersCase):
     """A person who is writing, or who can't have seen what is asked, answers nothing by a key."""
 
     def are_letters(self) -> None:
@@ -138,13 +138,16 @@ class TestAttention(ChatCase):
     def is_answer(self) -> None:
         self.assertTrue(self.applies("qwen_companion.chat_ask"))
 
-    def test_a_key_that_was_on_its_way_is_a_letter(self) -> None:
-        self.ask(*ALL)
+    def are_letters_for_a_second(self) -> None:
         self.are_letters()
         self.wait(0.9)
         self.are_letters()
         self.wait(0.2)
         self.is_answer()
+
+    def test_a_key_that_was_on_its_way_is_a_letter(self) -> None:
+        self.ask(*ALL)
+        self.are_letters_for_a_second()
 
     def test_a_key_right_after_writing_is_a_letter(self) -> Steps:
         self.ask(*ALL)
@@ -152,29 +155,21 @@ class TestAttention(ChatCase):
         self.type("w")
         yield from self.settled()
         self.view.run_command("left_delete")
-        self.are_letters()
-        self.wait(0.9)
-        self.are_letters()
-        self.wait(0.2)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
     def test_a_key_right_after_sending_is_a_letter(self) -> None:
         self.ask(*ALL)
         self.type("Well")
         self.wait(5)
         self.press("enter")
-        self.are_letters()
-        self.wait(1.1)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
     def test_what_is_asked_next_is_not_answered_by_the_keys_for_what_was_asked_before(self) -> None:
         self.ask(*ALL)
         self.wait(5)
         following = replace(self.permission(*ALL), id="p2")
         self.show(self.tool(following), permissions=(following,))
-        self.are_letters()
-        self.wait(1.1)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
     def test_what_goes_on_around_a_question_does_not_disturb(self) -> None:
         permission = self.ask(*ALL)
@@ -193,9 +188,7 @@ class TestAttention(ChatCase):
         self.wait(5)
         self.are_letters()
         self.view.show(self.view.size(), False, False, False)
-        self.are_letters()
-        self.wait(1.1)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
     def scroll_through(self) -> None:
         """Scroll from the beginning of the question to its end."""
@@ -227,8 +220,7 @@ class TestAttention(ChatCase):
         self.view.show(self.view.size(), False, False, False)
         self.wait(2)
         self.press("n")
-        yield from self.told("vote")
-        self.assertEqual(self.chats.of("vote"), [(self.chat.id, "p1", "id2", None)])
+        yield from self.voted("id2", None)
 
     def test_a_part_that_has_just_come_on_the_screen_takes_no_key(self) -> Steps:
         self.ask(*ALL, input=LONG)
@@ -239,9 +231,7 @@ class TestAttention(ChatCase):
         x, y = self.view.viewport_position()
         self.view.set_viewport_position((x, y - self.view.line_height()), False)
         yield lambda: self.view.viewport_position()[1] < y
-        self.are_letters()
-        self.wait(1.1)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
     def test_a_question_that_is_longer_than_the_screen_is_answered_once_it_was_scrolled_through(self) -> None:
         self.ask(*ALL, input=LONG)
@@ -254,19 +244,15 @@ class TestAttention(ChatCase):
         self.window.focus_view(self.code)
         self.wait(5)
         self.window.focus_view(self.view)
-        self.are_letters()
-        self.wait(1.1)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
     def test_what_was_typed_while_the_editor_hung_is_letters(self) -> None:
         self.ask(*ALL)
         self.now += 5
-        self.are_letters()
-        self.wait(1.1)
-        self.is_answer()
+        self.are_letters_for_a_second()
 
 
-class TestClicks(ChatCase):
+class TestClicks(AnswersCase):
     """A click on *Allow* in a chat that has moved under the mouse does not vote."""
 
     def click(self, permission: str = "p1") -> None:
@@ -285,21 +271,22 @@ class TestClicks(ChatCase):
         yield from self.told("vote")
         self.assertEqual(self.chats.of("vote"), [(self.chat.id, permission, "id0", None)])
 
+    def is_a_vote_after_a_second(self, permission: str = "p1") -> Steps:
+        yield from self.is_refused(permission)
+        self.wait(0.9)
+        yield from self.is_refused(permission)
+        self.wait(0.2)
+        yield from self.is_a_vote(permission)
+
     def test_a_button_that_has_just_come_takes_no_click(self) -> Steps:
         self.ask(*ALL)
-        yield from self.is_refused()
-        self.wait(0.9)
-        yield from self.is_refused()
-        self.wait(0.2)
-        yield from self.is_a_vote()
+        yield from self.is_a_vote_after_a_second()
 
     def test_a_button_that_was_moved_by_a_text_above_it_takes_no_click(self) -> Steps:
         permission = self.ask(*ALL)
         self.wait(5)
         self.show(self.message("More."), self.tool(permission), permissions=(permission,))
-        yield from self.is_refused()
-        self.wait(1.1)
-        yield from self.is_a_vote()
+        yield from self.is_a_vote_after_a_second()
 
     def test_a_button_that_was_scrolled_under_the_mouse_takes_no_click(self) -> Steps:
         permission = self.permission(*ALL)
@@ -307,9 +294,7 @@ class TestClicks(ChatCase):
         self.wait(5)
         x, y = self.view.viewport_position()
         self.view.set_viewport_position((x, y - 60), False)
-        yield from self.is_refused()
-        self.wait(1.1)
-        yield from self.is_a_vote()
+        yield from self.is_a_vote_after_a_second()
 
     def ask_long(self) -> None:
         self.ask(*ALL, input=LONG)
@@ -341,23 +326,19 @@ class TestClicks(ChatCase):
         self.window.run_command("qwen_companion_chat_answer", {"number": 1})
         self.assertTrue(self.screen.said("Not all of the question was on the screen"))
         self.window.run_command("qwen_companion_chat_answer", {"number": 3})
-        yield from self.told("vote")
-        self.assertEqual(self.chats.of("vote"), [(self.chat.id, "p1", "id2", None)])
+        yield from self.voted("id2", None)
 
     def test_a_click_rejects_what_was_not_read_to_its_end(self) -> Steps:
         self.ask_long()
         self.screen.click(self.view, "vote:2:p1")
-        yield from self.told("vote")
-        self.assertEqual(self.chats.of("vote"), [(self.chat.id, "p1", "id2", None)])
+        yield from self.voted("id2", None)
 
     def test_a_question_that_comes_where_another_one_was_takes_no_click(self) -> Steps:
         self.ask(*ALL)
         self.wait(5)
         following = replace(self.permission(*ALL), id="p2")
         self.show(self.tool(following), permissions=(following,))
-        yield from self.is_refused("p2")
-        self.wait(1.1)
-        yield from self.is_a_vote("p2")
+        yield from self.is_a_vote_after_a_second("p2")
 
     def test_a_click_that_waited_while_the_editor_hung_is_none(self) -> Steps:
         self.ask(*ALL)

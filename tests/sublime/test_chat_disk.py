@@ -49,9 +49,7 @@ class TestHangingDisk(ChatCase):
     def test_a_link_is_opened_once_its_file_is_found(self) -> Steps:
         (self.slow / "app.py").write_text("one\ntwo\n")
         self.show(self.message("See `slow/app.py:2` for it"), state="done")
-        self.put_caret(self.chat.render.links[0].start + 1)
-        yield from self.settled()
-        self.press("enter")
+        yield from self.enter_at(self.chat.render.links[0].start + 1)
         yield from self.looked()
         yield lambda: (self.window.active_view() or self.view).file_name() == str(self.slow / "app.py")
 

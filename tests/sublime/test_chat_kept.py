@@ -41,13 +41,7 @@ class TestClosing(ChatCase):
         self.assertEqual((self.prompt, self.chat.attached), ("", []))
 
     def test_what_was_made_of_recalled_prompts_is_there_too(self) -> Steps:
-        for text in ("one", "two"):
-            self.type(text)
-            self.press("enter")
-        self.type("draft")
-        self.press("up")
-        self.type(" edited")
-        self.press("up")
+        self.recall_and_edit()
         yield from self.close_and_open()
         self.show(replaces_all=True)
         shown = [self.prompt]

@@ -243,6 +243,7 @@ class TestReload(ChatCase):
         yield 1
 
     def back(self) -> None:
+        self.adapter.chats.adopt_visible()
         self.chat = self.adapter.chats.of(self.window)
         self.show(self.message("Hello"), replaces_all=True)
 
@@ -253,10 +254,9 @@ class TestReload(ChatCase):
         yield from self.reload()
         self.assertEqual(self.screen.phantoms(self.view, "qwen_companion.chat_bar"), [])
         self.assertIn("Hello", text_of(self.view))
-        self.adapter.chats.adopt_visible()
+        self.back()
         yield from self.told("open")
         self.assertEqual(self.chats.of("open"), [(self.chat.id, self.window.id(), str(self.folder), "session-1", "")])
-        self.back()
         self.assertEqual((self.shown, self.prompt), (self.transcript.text, "mine\nand more"))
         self.assertEqual(self.chat.attached, ["x:1", "/p.png"])
         self.assertFalse(self.view.is_read_only())
@@ -277,7 +277,6 @@ class TestReload(ChatCase):
             yield from self.settled()
             self.show(self.message(f"Hello{MARK}world"))
             yield from self.reload(says_farewell=False)
-            self.adapter.chats.adopt_visible()
             self.back()
             self.assertEqual((self.shown, self.prompt), (self.transcript.text, text))
             self.chat.text.write("")
@@ -295,21 +294,13 @@ class TestReload(ChatCase):
         self.type("one")
         self.press("enter")
         yield from self.reload()
-        self.adapter.chats.adopt_visible()
         self.back()
         self.press("up")
         self.assertEqual(self.prompt, "one")
 
     def test_a_draft_and_an_edit_behind_a_recalled_prompt_are_there_afterwards(self) -> Steps:
-        for text in ("one", "two"):
-            self.type(text)
-            self.press("enter")
-        self.type("draft")
-        self.press("up")
-        self.type(" edited")
-        self.press("up")
+        self.recall_and_edit()
         yield from self.reload()
-        self.adapter.chats.adopt_visible()
         self.back()
         self.assertEqual(self.prompt, "one")
         self.press("down")

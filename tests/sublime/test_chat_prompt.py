@@ -118,19 +118,13 @@ class TestRecall(ChatCase):
         self.assertEqual(self.prompt, "draft")
 
     def test_what_was_made_of_a_prompt_of_before_stays_until_it_is_sent(self) -> None:
-        for text in ("one", "two"):
-            self.type(text)
-            self.press("enter")
-        self.type("draft")
-        self.press("up")
-        self.type(" edited with care")
-        self.press("up")
+        self.recall_and_edit()
         self.press("down")
-        self.assertEqual(self.prompt, "two edited with care")
+        self.assertEqual(self.prompt, "two edited")
         self.press("enter")
         self.assertEqual(self.prompt, "draft")
         self.press("up")
-        self.assertEqual(self.prompt, "two edited with care")
+        self.assertEqual(self.prompt, "two edited")
         self.press("up")
         self.assertEqual(self.prompt, "two")
 

@@ -14,11 +14,9 @@ from .companion_case import text_of
 class TestSessions(ChatCase):
     def sessions(self, cursor: str = "", **more: Any) -> Steps:
         """Show the list, whose second conversation is picked by a test."""
-        info = loaded("backends.sessions").SessionInfo.model_validate
         first = {"sessionId": "session-1", "displayName": "About cats", "updatedAt": "2026-11-20T10:00:00Z"}
         second = {"sessionId": "s2", "isWaitingForPermission": True, "clientCount": 2}
-        page = loaded("backends.sessions").SessionPage
-        self.chats.answers["sessions.page"] = page((info(first | more), info(second)), cursor)
+        self.answer_page(first | more, second, cursor=cursor)
         self.window.run_command("qwen_companion_chat_sessions")
         yield lambda: self.screen.panels
         self.items = self.screen.panels[-1][0]
@@ -88,10 +86,8 @@ class TestSessions(ChatCase):
         selected: list[int] = []
         show = lambda *_, selected_index=-1, **__: selected.append(selected_index)  # noqa: E731
         with patch.object(sublime.Window, "show_quick_panel", show):
-            info = loaded("backends.sessions").SessionInfo.model_validate
-            sessions = (info({"sessionId": "other"}), info({"sessionId": "session-1"}))
             self.show(self.message("Yes"))
-            self.chats.answers["sessions.page"] = loaded("backends.sessions").SessionPage(sessions)
+            self.answer_page({"sessionId": "other"}, {"sessionId": "session-1"})
             self.window.run_command("qwen_companion_chat_sessions")
             yield lambda: selected
         self.assertEqual(selected, [3])
@@ -118,9 +114,7 @@ class TestSessions(ChatCase):
     def in_archive(self) -> Steps:
         """What can be done with one in the archive is asked."""
         yield from self.sessions()
-        info = loaded("backends.sessions").SessionInfo.model_validate
-        away = info({"sessionId": "away", "displayName": "Old", "isArchived": True})
-        self.chats.answers["sessions.page"] = loaded("backends.sessions").SessionPage((away,))
+        self.answer_page({"sessionId": "away", "displayName": "Old", "isArchived": True})
         self.screen.pick("Archive…")
         yield lambda: len(self.screen.panels) == 2
         self.assertEqual(self.chats.of("sessions.page")[-1], (self.chat.id, "", {"is_archived": True}))
@@ -132,7 +126,7 @@ class TestSessions(ChatCase):
 
     def test_an_empty_archive_is_said(self) -> Steps:
         yield from self.sessions()
-        self.chats.answers["sessions.page"] = loaded("backends.sessions").SessionPage(())
+        self.answer_page()
         self.screen.pick("Archive…")
         yield lambda: self.screen.said("The archive is empty.")
 

@@ -157,14 +157,11 @@ class TestRouting(TabsCase):
         self.assertEqual(self.chats.of("changes.by_turn"), [(self.first.id,)])
 
     def test_a_session_that_another_tab_shows_is_gone_to_there(self) -> Steps:
-        sessions = loaded("backends.sessions")
         self.about(self.first)
         self.show(session="s1")
         third = yield from self.open_with("Qwen Code, by its daemon")
         self.show(session="s2")
-        info = sessions.SessionInfo.model_validate
-        listed = tuple(info({"sessionId": name, "displayName": name}) for name in ("s1", "s2"))
-        self.chats.answers["sessions.page"] = sessions.SessionPage(listed)
+        self.answer_page(*({"sessionId": name, "displayName": name} for name in ("s1", "s2")))
         before = len(self.screen.panels)
         self.window.run_command("qwen_companion_chat_sessions")
         yield lambda: len(self.screen.panels) > before
@@ -176,12 +173,10 @@ class TestRouting(TabsCase):
         self.assertEqual(self.chats.of("sessions.resume"), [])
 
     def test_a_session_of_another_agent_with_the_same_id_is_another_one(self) -> Steps:
-        sessions = loaded("backends.sessions")
         for chat, name in ((self.first, "s1"), (self.second, "s2")):
             self.about(chat)
             self.show(session=name)
-        info = sessions.SessionInfo.model_validate({"sessionId": "s1", "displayName": "s1"})
-        self.chats.answers["sessions.page"] = sessions.SessionPage((info,))
+        self.answer_page({"sessionId": "s1", "displayName": "s1"})
         before = len(self.screen.panels)
         self.window.run_command("qwen_companion_chat_sessions")
         yield lambda: len(self.screen.panels) > before

@@ -108,9 +108,7 @@ class TestLinks(ChatCase):
         self.assertEqual([self.view.substr(region) for region in regions], ["app.py:2"])
 
     def test_enter_opens_the_file_at_its_line(self) -> Steps:
-        self.put_caret(self.link.start + 1)
-        yield from self.settled()
-        self.press("enter")
+        yield from self.enter_at(self.link.start + 1)
         yield from self.opened()
 
     def test_a_double_click_opens_it(self) -> Steps:
@@ -131,9 +129,7 @@ class TestLinks(ChatCase):
         render = self.chat.render
         there = self.view_values.Locality("build-7", "/srv/app", is_local=False, agent="Qwen Code")
         self.adapter.chats.show(self.chat.id, replace(render, replaces_all=False, edits=(), locality=there))
-        self.put_caret(self.link.start + 1)
-        yield from self.settled()
-        self.press("enter")
+        yield from self.enter_at(self.link.start + 1)
         self.assertTrue(self.screen.said("app.py", "build-7", "/srv/app"))
         self.assertEqual(self.window.active_view(), self.view)
 
@@ -143,9 +139,7 @@ class TestLinks(ChatCase):
         self.adapter.chats.show(self.chat.id, replace(self.chat.render, replaces_all=False, edits=(), locality=there))
         self.listener().on_hover(self.view, self.link.start + 1, sublime.HoverZone.TEXT)
         self.assertEqual(self.screen.popups[-1][0], "Open app.py:2")
-        self.put_caret(self.link.start + 1)
-        yield from self.settled()
-        self.press("enter")
+        yield from self.enter_at(self.link.start + 1)
         yield from self.opened()
 
     def test_a_web_address_is_opened_after_a_question(self) -> Steps:
@@ -179,16 +173,12 @@ class TestLinks(ChatCase):
     def test_a_home_folder_is_found(self) -> Steps:
         with patch.dict("os.environ", {"HOME": str(self.folder), "USERPROFILE": str(self.folder)}):
             self.show(self.message("See ~/app.py:2."), state="done")
-            self.put_caret(self.shown.index("~") + 1)
-            yield from self.settled()
-            self.press("enter")
+            yield from self.enter_at(self.shown.index("~") + 1)
             yield from self.opened()
 
     def test_a_file_that_is_not_there_is_said_to_be_missing(self) -> Steps:
         self.file.unlink()
-        self.put_caret(self.link.start + 1)
-        yield from self.settled()
-        self.press("enter")
+        yield from self.enter_at(self.link.start + 1)
         yield lambda: self.screen.said("There is no file", "app.py")
         self.assertEqual(self.window.active_view(), self.view)
 

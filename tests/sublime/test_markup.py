@@ -253,7 +253,6 @@ class TestChat(Checks, ChatCase):
                 window=self.window,
                 render=SimpleNamespace(locality=locality),
                 marks=SimpleNamespace(link_at=lambda _: link),
-                here=lambda path: path,
             )
             self.adapter.chats.clicks.show_link(chat, 0)
         self.is_harmless(f"Open {HOSTILE}", f"{HOSTILE} is on {self.hostile('host')}, in {self.hostile('folder')}")

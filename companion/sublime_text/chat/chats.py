@@ -62,8 +62,7 @@ class ChatViews:
         `notify` shows a notification of the system. `is_starting`: whether the companion will answer, but not yet.
         `sent` hears of each prompt that goes. `here` gives the path here of a file that another computer names.
         """
-        self._here = here
-        self.clicks = Clicks(focus, tell, off_thread, self.reconnect)
+        self.clicks = Clicks(focus, tell, off_thread, here, self.reconnect)
         self.context = ContextOffers(self.within, context)
         self.sender = PromptSender(tell, self.context, self.begin, is_starting=is_starting, sent=sent)
         self._consent = consent
@@ -82,7 +81,7 @@ class ChatViews:
         chat = self._chats.get(chat_id)
         if chat is None or not chat.view.is_valid():
             return False
-        known = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
+        known = {ask.permission.id for ask in chat.asks}
         chat.show(render, is_seen=self.is_seen(chat))
         if chat.home != chat.window and not chat.is_at_work:
             sublime.set_timeout(lambda: self._move_home(chat))
@@ -260,7 +259,7 @@ class ChatViews:
 
     def cancel(self, chat: ChatView) -> None:
         """End the turn that is shown to run, and not one that has begun meanwhile."""
-        turn = chat.render.status.running if chat.render else None
+        turn = chat.status.running
         self._tell(lambda chats: chats.cancel(chat.id, turn))
 
     def reconnect(self, chat: ChatView) -> None:
@@ -285,7 +284,6 @@ class ChatViews:
             letter,
             lambda href: self.clicks.clicked(chat, href),
             lambda: self.redraw(chat),
-            lambda path: self._here(chat.window, path),
         )
         self._chats[chat.id] = chat
         for draft in drafts:

@@ -54,12 +54,18 @@ class Clicks:
     """Does what the links of a chat say, for that chat alone."""
 
     def __init__(
-        self, focus: Focus, tell: Tell, off_thread: OffThread, reconnect: Callable[[ChatView], object]
+        self,
+        focus: Focus,
+        tell: Tell,
+        off_thread: OffThread,
+        here: Callable[[sublime.Window, str], str],
+        reconnect: Callable[[ChatView], object],
     ) -> None:
-        """`reconnect` connects a chat again."""
+        """`here` gives the path here of a file that another computer names. `reconnect` connects a chat again."""
         self._focus = focus
         self._tell = tell
         self._off_thread = off_thread
+        self._here = here
         self._reconnect = reconnect
         self._entered: dict[tuple[ChatId, str], dict[str, Value]] = {}
         """What was entered in forms that wait, by the ids of the chat and of the question."""
@@ -106,7 +112,7 @@ class Clicks:
             say(chat.window, f"{path} is on another computer.")
         elif not where.is_known:
             say(chat.window, UNKNOWN.format(path=link.path))
-        elif not where.is_local and not (path := _mapped(chat, path)):
+        elif not where.is_local and not (path := self._mapped(chat, path)):
             say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
         else:
             open_place(chat.window, self._off_thread, path, link.line)
@@ -117,7 +123,7 @@ class Clicks:
             return
         where = chat.render.locality
         place = f"{link.path}:{link.line}" if link.line else link.path
-        if where.is_local or link.is_web or _mapped(chat, posixpath.join(where.folder, link.path)):
+        if where.is_local or link.is_web or self._mapped(chat, posixpath.join(where.folder, link.path)):
             content = html.popup(f"Open {place}", "open")
         else:
             content = html.popup(f"{place} is on {where.host or 'another computer'}, in {where.folder}")
@@ -127,6 +133,11 @@ class Clicks:
             self.open_link(chat, link)
 
         chat.view.show_popup(content, sublime.PopupFlags.HIDE_ON_MOUSE_MOVE_AWAY, point, 640, on_navigate=clicked)
+
+    def _mapped(self, chat: ChatView, path: str) -> str:
+        """The file here that another computer calls by a path, by the person's setting; empty if there is none."""
+        here = self._here(chat.window, path)
+        return here if here != path else ""
 
     @staticmethod
     def links(chat: ChatView) -> list[LinkItem]:
@@ -185,8 +196,7 @@ class Clicks:
 
     def _clicked_on_permission(self, chat: ChatView, what: str, of: str) -> None:
         index, _, asked = of.partition(":") if what == "vote" else ("", "", of)
-        asks = chat.render.asks if chat.render else ()
-        permission = next((ask.permission for ask in asks if ask.permission.id == asked), None)
+        permission = next((ask.permission for ask in chat.asks if ask.permission.id == asked), None)
         if permission is None:
             return
         option = permission.options[int(index)] if what == "vote" else None
@@ -206,7 +216,7 @@ class Clicks:
         if permission.form is None:
             QuestionForm(chat.window, permission, answered)
             return
-        asked = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
+        asked = {ask.permission.id for ask in chat.asks}
         self._entered = {key: values for key, values in self._entered.items() if key[0] != chat.id or key[1] in asked}
         entered = self._entered.setdefault((chat.id, permission.id), permission.form.defaults)
         ask_form(chat.window, chat.agent, permission.title, permission.form, entered, answered)
@@ -226,7 +236,7 @@ class Clicks:
 
 def waiting(chat: ChatView) -> Permission | None:
     """The oldest permission that waits for an answer."""
-    return chat.render.asks[0].permission if chat.render and chat.render.asks else None
+    return chat.asks[0].permission if chat.asks else None
 
 
 def _is_unseen(chat: ChatView, permission: Permission, kind: str) -> bool:
@@ -247,9 +257,3 @@ def _open_page(chat: ChatView, address: str) -> None:
         say(chat.window, "A browser would not read this address as it is written here.")
     elif sublime.ok_cancel_dialog(PAGE.format(host=host, address=flat(address, 1_000)), "Open", "Qwen Companion"):
         browse(address)
-
-
-def _mapped(chat: ChatView, path: str) -> str:
-    """The file here that another computer calls by a path, by the person's setting; empty if there is none."""
-    here = chat.here(path)
-    return here if here != path else ""

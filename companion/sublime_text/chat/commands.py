@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime_plugin
@@ -12,7 +11,7 @@ from .. import package
 from ..panels import PanelItem, choose
 from .clicks import waiting
 from .html import CONTINUED
-from .opening import have_chat, open_with
+from .opening import choose_folder, have_chat, open_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -69,7 +68,7 @@ class _ChatCommand(sublime_plugin.WindowCommand):
         chat = self.chat()
         if chat is None:
             return self.begins and is_chat_on(self.window)
-        return self.is_enabled() and (chat.render is None or self.needs not in chat.render.status.lacks)
+        return self.is_enabled() and self.needs not in chat.status.lacks
 
     def chat(self) -> ChatView | None:
         """The chat that the command is for."""
@@ -127,8 +126,7 @@ class QwenCompanionChatCancelCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether one runs."""
-        status = chat.render.status if chat.render else None
-        return status is not None and (status.running is not None or status.connection.can_be_cancelled)
+        return chat.status.running is not None or chat.status.connection.can_be_cancelled
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon."""
@@ -140,7 +138,7 @@ class QwenCompanionChatContinueCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether there is one."""
-        return chat.render is not None and chat.render.status.last in CONTINUED
+        return chat.status.last in CONTINUED
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon."""
@@ -152,7 +150,7 @@ class QwenCompanionChatEarlierCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether there are any."""
-        return chat.render is not None and chat.render.status.has_earlier
+        return chat.status.has_earlier
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask for a page of them."""
@@ -177,7 +175,7 @@ class QwenCompanionChatReconnectCommand(_ChatCommand):
     def is_visible(self) -> bool:
         """Whether the connection is lost; a key connects anew at any time."""
         chat = self.chat()
-        return chat is not None and (chat.render is None or chat.render.status.connection.state != "live")
+        return chat is not None and chat.status.connection.state != "live"
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The conversation stays."""
@@ -203,14 +201,7 @@ class QwenCompanionChatFolderCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which. The conversation of the other folder, or a new one, is shown then."""
-        folders = chat.window.folders()
-        choices: list[PanelItem] = [
-            (PurePath(folder).name or folder, folder, lambda folder=folder: adapter.chats.move(chat, folder))
-            for folder in folders
-        ]
-        selected = folders.index(chat.folder) if chat.folder in folders else -1
-        marks = ["current" if at == selected else "" for at in range(len(folders))]
-        choose(chat.window, choices, "The folder to chat about", selected=selected, annotations=marks)
+        choose_folder(chat.window, chat.folder, partial(adapter.chats.move, chat), "current")
 
 
 class QwenCompanionChatLinksCommand(_ChatCommand):

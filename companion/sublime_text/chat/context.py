@@ -47,11 +47,16 @@ def excerpt(view: sublime.View, region: sublime.Region, most: int | None = None)
     uri, name = named(view)
     # A selection that ends at the beginning of a line doesn't include that line.
     first, last = view.rowcol(region.begin())[0] + 1, view.rowcol(region.end() - 1)[0] + 1
-    lines = f"{first}-{last}" if last > first else f"{first}"
     text = view.substr(region)
     if most is not None and len(text) > most:
         text = f"{text[:most]}\n(The rest of the selection is left out.)"
-    return Excerpt(f"{uri}#L{lines.replace('-', '-L')}", f"{name}:{lines}", text, is_automatic=most is not None)
+    return excerpt_of_lines(uri, name, first, last, text, is_automatic=most is not None)
+
+
+def excerpt_of_lines(uri: str, name: str, first: int, last: int, text: str, *, is_automatic: bool = False) -> Excerpt:
+    """The text of some lines, from 1, of what has an address and a name."""
+    lines, fragment = (f"{first}-{last}", f"L{first}-L{last}") if last > first else (f"{first}", f"L{first}")
+    return Excerpt(f"{uri}#{fragment}", f"{name}:{lines}", text, is_automatic=is_automatic)
 
 
 class ContextOffers:

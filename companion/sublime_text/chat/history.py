@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..panels import PanelItem, choose, say
 from .commands import _ChatCommand, ask
+from .html import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,12 +36,16 @@ class QwenCompanionChatRewindCommand(_ChatCommand):
 
 
 def _is_idle(chat: ChatView) -> bool:
-    return chat.render is not None and chat.render.status.last is not None and chat.render.status.running is None
+    return chat.status.last is not None and chat.status.running is None
 
 
 def _list(adapter: Adapter, chat: ChatView, found: Sequence[RewindTarget]) -> None:
     choices: list[PanelItem] = [
-        (_line(one.text), undone(one) or "No file was changed since then", partial(_ask, adapter, chat, one))
+        (
+            shortened(one.text, _LENGTH),
+            undone(one) or "No file was changed since then",
+            partial(_ask, adapter, chat, one),
+        )
         for one in found
     ]
     choose(chat.window, choices, "Go back to before this prompt")
@@ -72,7 +77,7 @@ def _ask(adapter: Adapter, chat: ChatView, to: RewindTarget) -> None:
             choices.append((f"{caption}, and undo {files}", undone(to), partial(rewind, edits=edits, undo_files=True)))
         leaving = f"{caption}, and leave the files as they are" if to.count else caption
         choices.append((leaving, "", partial(rewind, edits=edits, undo_files=False)))
-    choose(chat.window, choices, f"Back to before “{_line(to.text)}”")
+    choose(chat.window, choices, f"Back to before “{shortened(to.text, _LENGTH)}”")
 
 
 def undone(to: RewindTarget) -> str:
@@ -84,11 +89,6 @@ def undone(to: RewindTarget) -> str:
         named.append(f"{others} {'more' if named else 'file' if others == 1 else 'files'}")
     lines = f" (+{to.inserted} −{to.deleted})" if to.inserted or to.deleted else ""
     return f"Changed since then: {', '.join(named)}{lines}"
-
-
-def _line(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _LENGTH else f"{text[: _LENGTH - 1]}…"
 
 
 class QwenCompanionChatForkCommand(_ChatCommand):

@@ -194,10 +194,10 @@ def _waits(how: str, queued: Queued | Unsent, href: str) -> str:
     return f"{words} {link(f'{href}:{queued.id}', 'remove')}"
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = QUEUED_LENGTH) -> str:
     """The beginning of a text, on one line."""
     words = " ".join(text.split())
-    return words if len(words) <= QUEUED_LENGTH else f"{words[: QUEUED_LENGTH - 1]}…"
+    return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def _kind(option: PermissionOption) -> str:

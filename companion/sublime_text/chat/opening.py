@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -123,14 +124,19 @@ def _where(settings: DaemonSettings) -> str:
 
 def _pick_folder(window: sublime.Window, picked: Callable[[str], object]) -> None:
     folders = window.folders()
-    remembered = window.settings().get(CHAT_FOLDER_SETTING)
+    remembered = str(window.settings().get(CHAT_FOLDER_SETTING) or "")
     if not folders:
         say(window, NO_FOLDER)
     elif len(folders) == 1:
         picked(folders[0])
     else:
-        choices: list[PanelItem] = [
-            (PurePath(folder).name or folder, folder, lambda folder=folder: picked(folder)) for folder in folders
-        ]
-        selected = folders.index(remembered) if remembered in folders else -1
-        choose(window, choices, "The folder to chat about", selected=selected)
+        choose_folder(window, remembered, picked)
+
+
+def choose_folder(window: sublime.Window, before: str, picked: Callable[[str], object], mark: str = "") -> None:
+    """Ask for a folder of a window. The one from before is selected, and has the mark."""
+    folders = window.folders()
+    choices: list[PanelItem] = [(PurePath(each).name or each, each, partial(picked, each)) for each in folders]
+    selected = folders.index(before) if before in folders else -1
+    marks = [mark if at == selected else "" for at in range(len(folders))]
+    choose(window, choices, "The folder to chat about", selected=selected, annotations=marks)

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...chats.prompt import Excerpt
 from ...chats.undone import undone_text
 from ...clis.shell import below, mention
 from ...comments.message import markdown, message, named, visible
 from ...ids import WindowId
+from ..chat.context import excerpt_of_lines
 from ..panels import PanelItem, choose, say
 from ..prompts.delivery import add_to_prompt, paste
 from ..prompts.recipients import Recipient, meant, recipients
 from ..terminal.terminals import Terminal
 
 if TYPE_CHECKING:
+    from ...chats.prompt import Excerpt
     from ...comments.comment import Comment
     from ..adapter import Adapter
     from ..chat.view import ChatView
@@ -163,17 +164,16 @@ def _submit(
         copy(comments)
         say(sublime.active_window(), f"The chat was closed. {IN_CLIPBOARD}")
         return
-    asks = frozenset(ask.permission.id for ask in chat.render.asks) if chat.render else frozenset[str]()
+    asks = frozenset(ask.permission.id for ask in chat.asks)
     waits = chat.render is None or bool(asks and (asked is None or asked <= asks))
     if waits and looks > 1:
         sublime.set_timeout(lambda: _submit(adapter, chat, comments, looks - 1, asked or asks), _AFTER)
         return
-    is_running = chat.render is not None and chat.render.status.running is not None
     adapter.comments.held(comments, chat.agent)
     if waits:
         add_to_prompt(chat, _text(chat, comments), _excerpts(comments))
         say(chat.window, f"The chat with {chat.agent} still asks. The comments are in its prompt.")
-    elif is_running:
+    elif chat.status.running is not None:
         # A message into a running turn is one text.
         text = message(comments, lambda path, lines: markdown(below(path, chat.folder), lines))
         adapter.chats.sender.send(chat, text, mid_turn=True)
@@ -190,10 +190,10 @@ def _excerpts(comments: Sequence[Comment]) -> list[Excerpt]:
     found: dict[tuple[str, str], Excerpt] = {}
     for comment in comments:
         text = "\n".join(comment.lines) + ("\n(The rest of the lines is left out.)" if comment.left_out else "")
-        lines = f"{comment.first}" if comment.first == comment.last else f"{comment.first}-{comment.last}"
-        uri = f"{_uri(comment.path)}#L{lines.replace('-', '-L')}"
         if text.strip():
-            found[uri, text] = Excerpt(uri, f"{PurePath(comment.path).name}:{lines}", text)
+            name = PurePath(comment.path).name
+            excerpt = excerpt_of_lines(_uri(comment.path), name, comment.first, comment.last, text)
+            found[excerpt.uri, text] = excerpt
     return list(found.values())
 
 

@@ -76,6 +76,13 @@ class Folder:
         writes, refused = self.undoing.plan_all()
         return refused + self.apply(writes)
 
+    def undo_all_to(self, before: Mapping[str, tuple[int, bytes]]) -> None:
+        """Undo everything that a look finds: the folder is as it was, and nothing waits."""
+        self.look()
+        assert self.undo_all() == []
+        assert tree(self.path) == before
+        assert self.listed() == {}
+
     def redo(self) -> None:
         """Take the last undo back."""
         operation, writes = self.undoing.plan_redo()
@@ -87,7 +94,7 @@ class Folder:
         """Write what was planned."""
         for write in writes:
             self.undoing.write(write)
-        return self.undoing.finish("Undo", writes)
+        return self.undoing.finish(writes)
 
     def save(self, path: str, data: bytes | str) -> None:
         """The person saves a file in the editor."""

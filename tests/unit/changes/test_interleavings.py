@@ -314,9 +314,9 @@ class Interleavings(RuleBasedStateMachine):
 
     def in_store(self, name: str) -> tuple[int, bytes]:
         """A file in the baseline."""
-        entry = self.folder.store.entry(self.folder.round.state.base, name)
+        entry = self.folder.store.objects.entry(self.folder.round.state.base, name)
         assert entry
-        data = self.folder.store.read([entry.blob])[entry.blob]
+        data = self.folder.store.objects.read([entry.blob])[entry.blob]
         return {"120000": 0, "100755": 1}.get(entry.mode, 2), data
 
     @precondition(lambda self: self.folder.round.state.undone)

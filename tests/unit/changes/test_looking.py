@@ -10,12 +10,9 @@ import pytest
 from companion.changes.folder import Folder
 from companion.changes.git import GitError
 from companion.changes.saves import Saves
-from companion.ids import ChatId, ViewId, WindowId
+from companion.ids import WindowId
 
-from .work import AGENT, LINES, Work
-
-WINDOW = WindowId(1)
-CHAT = ChatId(ViewId(7))
+from .work import AGENT, CHAT, LINES, WINDOW, Work
 
 
 def failing_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, error: Exception) -> list[int]:
@@ -33,102 +30,82 @@ def failing_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, error:
 
 
 @pytest.mark.parametrize("error", [GitError("cat-file: it ended with 128"), RuntimeError("a bug")])
-def test_a_text_that_cannot_be_told_of_does_not_end_the_watch(
-    run: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
+async def test_a_text_that_cannot_be_told_of_does_not_end_the_watch(
+    work: Work, monkeypatch: pytest.MonkeyPatch, error: Exception
 ):
-    async def test(work: Work) -> None:
-        await work.begun()
-        path = work.path / "a.py"
-        work.editor.buffers[str(path)] = "unsaved"
-        work.editor.unsaved.add(str(path))
-        failed = failing_once(monkeypatch, Saves, "written_below", error)
-        path.write_text(LINES.replace("line 3\n", "agent\n"))
-        await work.until(lambda: failed)
-        (work.path / "b.py").write_text("agent\n")
-        await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
-
-    run(test)
+    await work.begun()
+    path = work.path / "a.py"
+    work.editor.buffers[str(path)] = "unsaved"
+    work.editor.unsaved.add(str(path))
+    failed = failing_once(monkeypatch, Saves, "written_below", error)
+    path.write_text(LINES.replace("line 3\n", "agent\n"))
+    await work.until(lambda: failed)
+    (work.path / "b.py").write_text("agent\n")
+    await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
 
 
 @pytest.mark.parametrize("error", [GitError("ls-files: it ended with 128"), RuntimeError("a bug")])
-def test_a_look_that_fails_does_not_end_the_watch(run: Any, monkeypatch: pytest.MonkeyPatch, error: Exception):
-    async def test(work: Work) -> None:
-        await work.begun()
-        failed = failing_once(monkeypatch, Folder, "look", error)
-        await work.until(lambda: failed)
-        (work.path / "a.py").write_text("agent\n")
-        await work.until(lambda: set(work.rows) == {"a.py"})
-
-    run(test)
+async def test_a_look_that_fails_does_not_end_the_watch(work: Work, monkeypatch: pytest.MonkeyPatch, error: Exception):
+    await work.begun()
+    failed = failing_once(monkeypatch, Folder, "look", error)
+    await work.until(lambda: failed)
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: set(work.rows) == {"a.py"})
 
 
 @pytest.mark.parametrize("error", [GitError("ls-files: it ended with 128"), RuntimeError("a bug")])
-def test_a_turn_is_over_though_its_last_look_has_failed(run: Any, monkeypatch: pytest.MonkeyPatch, error: Exception):
-    async def test(work: Work) -> None:
-        work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better")
-        await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
-        failed = failing_once(monkeypatch, Folder, "look", error)
-        work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
-        await work.until(lambda: failed and not work.rounds.roots.window(WINDOW).at_work)
-        work.errors.clear()  # a bug is reported
-
-    run(test)
+async def test_a_turn_is_over_though_its_last_look_has_failed(
+    work: Work, monkeypatch: pytest.MonkeyPatch, error: Exception
+):
+    await work.in_turn()
+    failed = failing_once(monkeypatch, Folder, "look", error)
+    work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+    await work.until(lambda: failed and not work.known.at_work)
+    work.errors.clear()  # a bug is reported
 
 
-def test_the_next_turn_of_a_chat_is_at_work_while_the_last_one_ends(run: Any):
-    async def test(work: Work) -> None:
-        work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better")
-        await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
-        work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
-        work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-2", "and better")
-        found = work.rounds.roots.folder(str(work.path))
-        assert found
-        await work.until(lambda: [each.turn for each in found.round.state.checkpoints] == ["turn-1", "turn-2"])
-        await work.until(lambda: found.round.state.checkpoints[0].end)
-        assert work.rounds.roots.window(WINDOW).at_work == ("Agent",)
-        (work.path / "a.py").write_text("agent\n")
-        await work.until(lambda: "a.py" in work.rows)
-        assert work.rows["a.py"].agents == ("Agent",)
-
-    run(test)
+async def test_the_next_turn_of_a_chat_is_at_work_while_the_last_one_ends(work: Work):
+    found = await work.in_turn()
+    work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+    work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-2", "and better")
+    await work.until(lambda: [each.turn for each in found.round.state.checkpoints] == ["turn-1", "turn-2"])
+    await work.until(lambda: found.round.state.checkpoints[0].end)
+    assert work.known.at_work == ("Agent",)
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    assert work.rows["a.py"].agents == ("Agent",)
 
 
-def test_a_folder_that_is_let_go_does_not_end_the_watch_of_the_others(run: Any, tmp_path: Path):
-    async def test(work: Work) -> None:
-        other = tmp_path / "another"
-        other.mkdir()
-        work.folders.append(str(other))
-        await work.begun()
-        known = work.rounds.roots.window(WINDOW)
-        await work.until(lambda: len(known.folders) == 2)
-        watching = known.watching
-        # It goes while the look waits for it.
-        folder = known.folders[str(work.path)]
-        async with folder.lock:
-            folder.close()
-        del known.folders[str(work.path)]
-        (other / "b.py").write_text("agent\n")
-        await work.until(lambda: "b.py" in work.rows)
-        assert watching is not None
-        assert not watching.done()
-
-    run(test)
+async def test_a_folder_that_is_let_go_does_not_end_the_watch_of_the_others(work: Work, tmp_path: Path):
+    other = tmp_path / "another"
+    other.mkdir()
+    work.folders.append(str(other))
+    await work.begun()
+    known = work.known
+    await work.until(lambda: len(known.folders) == 2)
+    watching = known.watching
+    # It goes while the look waits for it.
+    folder = known.folders[str(work.path)]
+    async with folder.lock:
+        folder.close()
+    del known.folders[str(work.path)]
+    (other / "b.py").write_text("agent\n")
+    await work.until(lambda: "b.py" in work.rows)
+    assert watching is not None
+    assert not watching.done()
 
 
-def test_what_one_window_finds_is_told_in_the_window_whose_agent_wrote_it(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        second = WindowId(2)
-        work.rounds.turn_began(second, CHAT, "Agent", "turn-1", "make it better")
-        await work.until(lambda: work.rounds.roots.opened(second) and work.rounds.roots.opened(second)[0].has_round)
-        found = work.rounds.roots.opened(second)[0]
-        await work.until(lambda: found.round.state.checkpoints)
-        (work.path / "a.py").write_text("agent\n")
-        await work.until(lambda: "a.py" in work.rows)
-        work.rounds.turn_ended(second, CHAT, "turn-1")
-        await work.until(lambda: (2, "Agent", 1) in work.editor.turns)
-
-    run(test)
+async def test_what_one_window_finds_is_told_in_the_window_whose_agent_wrote_it(work: Work):
+    await work.begun()
+    second = WindowId(2)
+    work.rounds.turn_began(second, CHAT, "Agent", "turn-1", "make it better")
+    await work.until(lambda: work.rounds.roots.opened(second) and work.rounds.roots.opened(second)[0].has_round)
+    found = work.rounds.roots.opened(second)[0]
+    await work.until(lambda: found.round.state.checkpoints)
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    work.rounds.turn_ended(second, CHAT, "turn-1")
+    await work.until(lambda: (2, "Agent", 1) in work.editor.turns)
 
 
 async def undone(work: Work) -> None:
@@ -145,100 +122,78 @@ async def undone(work: Work) -> None:
     await work.until(lambda: found and len(found.round.state.undone) == 2)
 
 
-def test_a_file_that_has_changed_since_does_not_stand_before_an_earlier_undo(run: Any):
-    async def test(work: Work) -> None:
-        await undone(work)
-        (work.path / "b.py").write_text("another\n")
-        await work.until(lambda: set(work.rows) == {"b.py"})
-        work.decisions.redo(WINDOW)
-        await work.until(lambda: (work.path / "a.py").read_text() == "agent\n")
-        await work.until(lambda: work.editor.said)
-        assert [said for said, _ in work.editor.said] == ["Not brought back: b.py has changed since."]
-        assert (work.path / "b.py").read_text() == "another\n"
-        await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
-        # Where it was left out, it is tried again.
-        (work.path / "b.py").unlink()
-        await work.until(lambda: set(work.rows) == {"a.py"})
-        work.decisions.redo(WINDOW)
-        await work.until((work.path / "b.py").exists)
-        await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
-
-    run(test)
+async def test_a_file_that_has_changed_since_does_not_stand_before_an_earlier_undo(work: Work):
+    await undone(work)
+    (work.path / "b.py").write_text("another\n")
+    await work.until(lambda: set(work.rows) == {"b.py"})
+    work.decisions.redo(WINDOW)
+    await work.until(lambda: (work.path / "a.py").read_text() == "agent\n")
+    await work.until(lambda: work.editor.said)
+    assert [said for said, _ in work.editor.said] == ["Not brought back: b.py has changed since."]
+    assert (work.path / "b.py").read_text() == "another\n"
+    await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
+    # Where it was left out, it is tried again.
+    (work.path / "b.py").unlink()
+    await work.until(lambda: set(work.rows) == {"a.py"})
+    work.decisions.redo(WINDOW)
+    await work.until((work.path / "b.py").exists)
+    await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
 
 
-def test_a_tab_with_unsaved_edits_does_not_stand_before_an_earlier_undo(run: Any):
-    async def test(work: Work) -> None:
-        await undone(work)
-        path = str(work.path / "b.py")
-        work.editor.buffers[path] = "mine\n"
-        work.editor.unsaved.add(path)
-        work.decisions.redo(WINDOW)
-        await work.until(lambda: (work.path / "a.py").read_text() == "agent\n")
-        await work.until(lambda: any("b.py has unsaved edits" in said for said, _ in work.editor.said))
-        assert not (work.path / "b.py").exists()
-
-    run(test)
+async def test_a_tab_with_unsaved_edits_does_not_stand_before_an_earlier_undo(work: Work):
+    await undone(work)
+    path = str(work.path / "b.py")
+    work.editor.buffers[path] = "mine\n"
+    work.editor.unsaved.add(path)
+    work.decisions.redo(WINDOW)
+    await work.until(lambda: (work.path / "a.py").read_text() == "agent\n")
+    await work.until(lambda: any("b.py has unsaved edits" in said for said, _ in work.editor.said))
+    assert not (work.path / "b.py").exists()
 
 
-def test_of_an_undo_of_several_files_those_that_have_not_changed_come_back(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        for name in ("a.py", "b.py", "c.py"):
-            (work.path / name).write_text("agent\n")
-        await work.until(lambda: len(work.rows) == 3)
-        work.decisions.undo_all(WINDOW)
-        await work.until(lambda: not work.rows)
-        (work.path / "b.py").write_text("another\n")
-        await work.until(lambda: set(work.rows) == {"b.py"})
-        work.decisions.redo(WINDOW)
-        await work.until(lambda: set(work.rows) == {"a.py", "b.py", "c.py"})
-        assert (work.path / "b.py").read_text() == "another\n"
-        await work.until(lambda: work.editor.said)
-        assert [said for said, _ in work.editor.said] == ["Not brought back: b.py has changed since."]
-        # What came back is not undone again by the next one, and b.py still can come back.
-        (work.path / "b.py").unlink()
-        await work.until(lambda: set(work.rows) == {"a.py", "c.py"})
-        work.decisions.redo(WINDOW)
-        await work.until(lambda: set(work.rows) == {"a.py", "b.py", "c.py"})
-        assert (work.path / "b.py").read_text() == "agent\n"
-
-    run(test)
+async def test_of_an_undo_of_several_files_those_that_have_not_changed_come_back(work: Work):
+    await work.begun()
+    for name in ("a.py", "b.py", "c.py"):
+        (work.path / name).write_text("agent\n")
+    await work.until(lambda: len(work.rows) == 3)
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    (work.path / "b.py").write_text("another\n")
+    await work.until(lambda: set(work.rows) == {"b.py"})
+    work.decisions.redo(WINDOW)
+    await work.until(lambda: set(work.rows) == {"a.py", "b.py", "c.py"})
+    assert (work.path / "b.py").read_text() == "another\n"
+    await work.until(lambda: work.editor.said)
+    assert [said for said, _ in work.editor.said] == ["Not brought back: b.py has changed since."]
+    # What came back is not undone again by the next one, and b.py still can come back.
+    (work.path / "b.py").unlink()
+    await work.until(lambda: set(work.rows) == {"a.py", "c.py"})
+    work.decisions.redo(WINDOW)
+    await work.until(lambda: set(work.rows) == {"a.py", "b.py", "c.py"})
+    assert (work.path / "b.py").read_text() == "agent\n"
+    assert all(row.agents == (AGENT,) for row in work.rows.values())
 
 
-def test_a_restored_checkpoint_that_has_written_nothing_is_taken_back_alone(run: Any):
+async def test_a_restored_checkpoint_that_has_written_nothing_is_taken_back_alone(work: Work):
     """What was undone before it stays undone."""
-
-    async def test(work: Work) -> None:
-        await work.begun()
-        before = (work.path / "a.py").read_text()
-        (work.path / "a.py").write_text("agent\n")
-        await work.until(lambda: set(work.rows) == {"a.py"})
-        work.decisions.undo_file(WINDOW, work.rows["a.py"])
-        await work.until(lambda: not work.rows)
-        (work.path / "b.py").write_text("agent\n")
-        await work.until(lambda: set(work.rows) == {"b.py"})
-        work.rounds.checkpoint(WINDOW, "go on")
-        found = work.rounds.roots.folder(str(work.path))
-        assert found
-        await work.until(lambda: any(each.words == "go on" for each in found.round.state.checkpoints))
-        work.decisions.keep_file(WINDOW, work.rows["b.py"])
-        await work.until(lambda: not work.rows)
-        (point,) = [each for each in await work.decisions.points(WINDOW) if each.words == "go on"]
-        work.decisions.restore(WINDOW, point.root, point.number)
-        await work.until(lambda: set(work.rows) == {"b.py"})
-        work.decisions.redo(WINDOW)
-        await work.until(lambda: not work.rows)
-        assert (work.path / "a.py").read_text() == before
-        assert (work.path / "b.py").read_text() == "agent\n"
-
-    run(test)
-
-
-def test_who_is_at_work_is_named(run: Any):
-    async def test(work: Work) -> None:
-        await undone(work)
-        work.decisions.redo(WINDOW)
-        await work.until(lambda: set(work.rows) == {"b.py"})
-        assert work.rows["b.py"].agents == (AGENT,)
-
-    run(test)
+    await work.begun()
+    before = (work.path / "a.py").read_text()
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: set(work.rows) == {"a.py"})
+    work.decisions.undo_file(WINDOW, work.rows["a.py"])
+    await work.until(lambda: not work.rows)
+    (work.path / "b.py").write_text("agent\n")
+    await work.until(lambda: set(work.rows) == {"b.py"})
+    work.rounds.checkpoint(WINDOW, "go on")
+    found = work.rounds.roots.folder(str(work.path))
+    assert found
+    await work.until(lambda: any(each.words == "go on" for each in found.round.state.checkpoints))
+    work.decisions.keep_file(WINDOW, work.rows["b.py"])
+    await work.until(lambda: not work.rows)
+    (point,) = [each for each in await work.decisions.points(WINDOW) if each.words == "go on"]
+    work.decisions.restore(WINDOW, point.root, point.number)
+    await work.until(lambda: set(work.rows) == {"b.py"})
+    work.decisions.redo(WINDOW)
+    await work.until(lambda: not work.rows)
+    assert (work.path / "a.py").read_text() == before
+    assert (work.path / "b.py").read_text() == "agent\n"

@@ -52,8 +52,7 @@ def test_a_file_that_an_agent_has_replaced_has_the_permissions_of_its_round_agai
     folder.look()
     agents = tree(folder.path)
     folder.reopen()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
     folder.reopen()
     folder.redo()
     assert tree(folder.path) == agents
@@ -81,9 +80,7 @@ def test_a_deleted_file_comes_back_with_its_permissions_whatever_was_in_its_plac
         (folder.path / path).chmod(0o640)
         folder.look()
         (folder.path / path).unlink()
-        folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+        folder.undo_all_to(before)
 
 
 def test_what_was_kept_has_its_own_permissions(folder: Folder):
@@ -95,9 +92,7 @@ def test_what_was_kept_has_its_own_permissions(folder: Folder):
     before = tree(folder.path)
     replaced(folder, "a.py", 0o644, "another\n")
     (folder.path / "b.py").unlink()
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 def test_a_created_file_comes_back_with_the_permissions_that_it_had(folder: Folder):
@@ -159,8 +154,7 @@ def test_what_was_undone_in_a_read_only_file_comes_back(folder: Folder):
     replaced(folder, "a.py", 0o644)
     folder.look()
     agents = tree(folder.path)
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
     folder.redo()
     assert tree(folder.path) == agents
 
@@ -202,7 +196,7 @@ def test_permissions_that_are_right_are_not_set_again(folder: Folder, monkeypatc
                 folder.undoing.force(write)
             else:
                 folder.undoing.write(write)
-    assert folder.undoing.finish("Undo", writes) == []
+    assert folder.undoing.finish(writes) == []
     assert folder.listed() == {}
 
 
@@ -218,7 +212,7 @@ def test_permissions_that_can_not_be_set_are_told_and_the_text_can_come_back(
         patched.setattr(os, "chmod", refused)
         for write in writes:
             folder.undoing.force(write)
-    assert folder.undoing.finish("Undo", writes) == ["secret"]
+    assert folder.undoing.finish(writes) == ["secret"]
     folder.redo()
     assert folder.read("secret").decode() == AGENTS
 

@@ -11,8 +11,7 @@ from companion.changes.merging import merge
 from companion.changes.notes import MAX_NOTES, limited
 
 from .folders import AGENT, Folder, committed, git
-
-LINES = "".join(f"line {number}\n" for number in range(1, 31))
+from .work import LINES
 
 
 @pytest.fixture
@@ -61,7 +60,7 @@ def undo(folder: Folder, path: str, key: str = "") -> None:
     writes = folder.undoing.plan(path, key)
     for write in writes:
         folder.undoing.write(write)
-    assert folder.undoing.finish("Undo", writes, [AGENT], notes) == []
+    assert folder.undoing.finish(writes, [AGENT], notes) == []
 
 
 def test_each_undone_change_is_a_line_until_it_is_told_or_taken_back(folder: Folder):

@@ -15,15 +15,14 @@ from unittest.mock import patch
 import pytest
 
 from companion.changes import roots
-from companion.ids import WindowId
 
-from .work import LINES, Work
+from .work import LINES, WINDOW, Work
 
 AGENTS = LINES.replace("line 3\n", "agent\n")
 BOTH = AGENTS.replace("line 20\n", "mine\n")
 DECISIONS: dict[str, Callable[[Work], None]] = {
-    "undo a file": lambda work: work.decisions.undo_file(WindowId(1), work.rows["a.py"]),
-    "undo all": lambda work: work.decisions.undo_all(WindowId(1)),
+    "undo a file": lambda work: work.decisions.undo_file(WINDOW, work.rows["a.py"]),
+    "undo all": lambda work: work.decisions.undo_all(WINDOW),
 }
 
 
@@ -45,39 +44,32 @@ def slow_disk(path: Path) -> Iterator[threading.Event]:
 
 
 @pytest.mark.parametrize("decision", DECISIONS)
-def test_an_edit_that_was_saved_before_stays(run: Any, decision: str):
-    async def test(work: Work) -> None:
-        await work.begun()
-        path = work.path / "a.py"
-        path.write_text(AGENTS)
-        await work.until(lambda: "a.py" in work.rows)
-        with slow_disk(path) as go_on:
-            began = time.time_ns()
-            path.write_text(BOTH)
-            work.rounds.saved(str(path), began)
-            DECISIONS[decision](work)
-            await asyncio.sleep(0.5)
-            go_on.set()
-            await work.until(lambda: not work.rows)
-        assert path.read_text() == LINES.replace("line 20\n", "mine\n")
-
-    run(test)
+async def test_an_edit_that_was_saved_before_stays(work: Work, decision: str):
+    await work.begun()
+    path = work.path / "a.py"
+    path.write_text(AGENTS)
+    await work.until(lambda: "a.py" in work.rows)
+    with slow_disk(path) as go_on:
+        began = time.time_ns()
+        path.write_text(BOTH)
+        work.rounds.saved(str(path), began)
+        DECISIONS[decision](work)
+        await asyncio.sleep(0.5)
+        go_on.set()
+        await work.until(lambda: not work.rows)
+    assert path.read_text() == LINES.replace("line 20\n", "mine\n")
 
 
-def test_a_disk_that_hangs_holds_up_no_decision_on_another_one(
-    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_disk_that_hangs_holds_up_no_decision_on_another_one(
+    work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(roots, "HEARD", 0.05)
-
-    async def test(work: Work) -> None:
-        await work.begun()
-        (work.path / "a.py").write_text(AGENTS)
-        await work.until(lambda: "a.py" in work.rows)
-        elsewhere = tmp_path / "elsewhere.py"
-        with slow_disk(elsewhere):
-            work.rounds.saved(str(elsewhere))
-            work.decisions.undo_all(WindowId(1))
-            await work.until(lambda: not work.rows)
-        assert (work.path / "a.py").read_text() == LINES
-
-    run(test)
+    await work.begun()
+    (work.path / "a.py").write_text(AGENTS)
+    await work.until(lambda: "a.py" in work.rows)
+    elsewhere = tmp_path / "elsewhere.py"
+    with slow_disk(elsewhere):
+        work.rounds.saved(str(elsewhere))
+        work.decisions.undo_all(WINDOW)
+        await work.until(lambda: not work.rows)
+    assert (work.path / "a.py").read_text() == LINES

@@ -32,9 +32,9 @@ def taken(folder: Folder) -> list[str]:
 
 
 def baseline(folder: Folder, path: str) -> bytes:
-    entry = folder.store.entry(folder.round.state.base, path)
+    entry = folder.store.objects.entry(folder.round.state.base, path)
     assert entry
-    return folder.store.read([entry.blob])[entry.blob]
+    return folder.store.objects.read([entry.blob])[entry.blob]
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_file_that_was_changed_after_the_index_is_read(folder: Folder):
     (folder.path / "b.txt").unlink()
     folder.round.begin()
     assert baseline(folder, "a.txt").decode() == TEXT.upper() + "a.txt"
-    assert folder.store.entry(folder.round.state.base, "b.txt") is None
+    assert folder.store.objects.entry(folder.round.state.base, "b.txt") is None
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
@@ -127,7 +127,7 @@ def test_what_is_excluded_or_ignored_is_left_out_although_it_is_in_the_index(tmp
     put(folder, ".gitignore", "*.o\n")
     folder.round.begin()
     state = folder.round.state
-    assert folder.store.entries(state.base, ["a.txt", "built.o"]).keys() == {"a.txt"}
+    assert folder.store.objects.entries(state.base, ["a.txt", "built.o"]).keys() == {"a.txt"}
     assert state.base.beside["key.pem"].why == "excluded"
 
 
@@ -138,6 +138,9 @@ def test_an_unusual_index_is_not_used(folder: Folder, how: str):
     match how:
         case "split":
             git(folder.path, "update-index", "--split-index")
+            put(folder, "a.txt", TEXT + "a.txt, and more")
+            git(folder.path, "add", "a.txt")
+            put(folder, "a.txt", TEXT + "a.txt")
         case "version 4":
             git(folder.path, "update-index", "--index-version", "4")
         case "damaged":

@@ -13,8 +13,7 @@ from companion.changes.files import WriteRefusedError
 from companion.review.disk import Encodings
 
 from .folders import AGENT, Folder, tree
-
-LINES = "".join(f"line {number}\n" for number in range(1, 31))
+from .work import LINES
 
 
 @pytest.fixture
@@ -53,10 +52,7 @@ def test_undo_all_gives_the_baseline_byte_for_byte(folder: Folder):
     folder.write("new/deep/file.txt", "new\n")
     folder.write("empty/file.txt", "new\n")
     (folder.path / "sub/c.txt").unlink()
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
-    assert folder.listed() == {}
+    folder.undo_all_to(before)
 
 
 def test_an_undo_can_be_taken_back(folder: Folder):
@@ -92,6 +88,30 @@ def test_selected_lines_of_a_change_are_undone(folder: Folder):
     folder.look()
     folder.undo("a.py", folder.keys("a.py")[0], (3, 3))
     assert folder.read("a.py").decode() == LINES.replace("line 3\nline 4\nline 5\n", "x\nline 4\nz\n")
+
+
+def test_selected_lines_are_those_of_the_moment_when_they_were_selected(folder: Folder):
+    """Something above has moved the change since: the key is that of before, and so are the lines."""
+    agents = LINES.replace("line 3\nline 4\nline 5\n", "x\ny\nz\n")
+    folder.write("a.py", agents)
+    folder.look()
+    (key,) = folder.keys("a.py")
+    folder.write("a.py", f"above\n{agents}")
+    folder.look()
+    folder.undo("a.py", key, (3, 3))
+    assert folder.read("a.py").decode() == "above\n" + LINES.replace("line 3\nline 4\nline 5\n", "x\nline 4\nz\n")
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_one_of_two_changes_of_a_text_in_utf_16_is_undone(folder: Folder, codec: str):
+    mark = "\N{ZERO WIDTH NO-BREAK SPACE}"
+    folder.write("wide.txt", f"{mark}{LINES}".encode(codec))
+    folder.round.begin()
+    folder.write("wide.txt", f"{mark}{LINES}".replace("line 3\n", "x\n").replace("line 20\n", "y\n").encode(codec))
+    folder.look()
+    first, _ = folder.keys("wide.txt")
+    folder.undo("wide.txt", first)
+    assert folder.read("wide.txt") == f"{mark}{LINES}".replace("line 20\n", "y\n").encode(codec)
 
 
 def test_a_file_that_is_changed_again_shows_only_what_is_new_since_it_was_kept(folder: Folder):
@@ -257,8 +277,7 @@ def test_links_modes_and_binary_files_are_rows_that_can_be_undone(folder: Folder
     (folder.path / "script.sh").chmod(0o755)
     folder.look()
     assert folder.listed() == {"link": "link", "pixels.png": "binary", "script.sh": "mode"}
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 def test_a_deleted_file_comes_back_with_its_permissions(folder: Folder):
@@ -279,9 +298,7 @@ def test_a_folder_in_the_place_of_a_file_is_undone(folder: Folder):
     before = tree(folder.path)
     (folder.path / "b.txt").unlink()
     folder.write("b.txt/inside.txt", "x\n")
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 def test_a_file_in_the_place_of_a_folder_is_undone(folder: Folder):
@@ -289,18 +306,14 @@ def test_a_file_in_the_place_of_a_folder_is_undone(folder: Folder):
     (folder.path / "sub/c.txt").unlink()
     (folder.path / "sub").rmdir()
     folder.write("sub", "x\n")
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 def test_a_folder_moved_behind_a_link_is_undone(folder: Folder):
     before = tree(folder.path)
     (folder.path / "sub").rename(folder.path / "elsewhere")
     os.symlink("elsewhere", folder.path / "sub")
-    folder.look()
-    assert folder.undo_all() == []
-    assert tree(folder.path) == before
+    folder.undo_all_to(before)
 
 
 def test_a_checkpoint_is_restored_with_the_persons_saves_since_then(folder: Folder):
@@ -378,5 +391,5 @@ def test_an_undo_through_an_editor_that_changes_bytes_is_written_as_it_was(folde
     folder.undoing.check(write)
     folder.write("b.txt", b"one\ntwo\nthree\n")  # what the editor has saved
     folder.undoing.force(write)
-    assert folder.undoing.finish("Undo", [write]) == []
+    assert folder.undoing.finish([write]) == []
     assert folder.read("b.txt") == b"one\r\ntwo\r\nthree"

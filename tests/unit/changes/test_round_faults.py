@@ -13,303 +13,264 @@ from companion.changes import places
 from companion.changes.git import GitError
 from companion.changes.store import Store
 from companion.changes.undo import RoundUndo, Write
-from companion.ids import WindowId
 from companion.platforms import files as replacing
 
 from .folders import tree
-from .work import LINES, Work
-
-WINDOW = WindowId(1)
+from .work import LINES, WINDOW, Work
 
 
-def test_a_disk_that_is_full_in_the_middle_of_undo_all_leaves_the_rest_listed(
-    run: Any, monkeypatch: pytest.MonkeyPatch
+async def test_a_disk_that_is_full_in_the_middle_of_undo_all_leaves_the_rest_listed(
+    work: Work, monkeypatch: pytest.MonkeyPatch
 ):
-    async def test(work: Work) -> None:
-        names = [f"{number}.txt" for number in range(6)]
-        for name in names:
-            (work.path / name).write_text(LINES)
-        await work.begun()
-        before = tree(work.path)
-        for name in names:
-            (work.path / name).write_text(LINES.replace("line 3\n", f"agent {name}\n"))
-        await work.until(lambda: len(work.rows) == 6)
-        written = tree(work.path)
-        left = iter(range(3))
-        real = replacing.rename
+    names = [f"{number}.txt" for number in range(6)]
+    for name in names:
+        (work.path / name).write_text(LINES)
+    await work.begun()
+    before = tree(work.path)
+    for name in names:
+        (work.path / name).write_text(LINES.replace("line 3\n", f"agent {name}\n"))
+    await work.until(lambda: len(work.rows) == 6)
+    written = tree(work.path)
+    left = iter(range(3))
+    real = replacing.rename
 
-        def full(source: str, target: str) -> None:
-            if target.endswith(".txt") and next(left, None) is None:
-                raise OSError(28, "No space left on device")
-            real(source, target)
+    def full(source: str, target: str) -> None:
+        if target.endswith(".txt") and next(left, None) is None:
+            raise OSError(28, "No space left on device")
+        real(source, target)
 
-        with monkeypatch.context() as patched:
-            patched.setattr("companion.changes.files.rename", full)
-            work.decisions.undo_all(WINDOW)
-            await work.until(lambda: any("No space left" in said for said, _ in work.editor.said))
-            await work.until(lambda: len(work.rows) == 3)
-        now = tree(work.path)
-        assert set(now) == set(before)  # no temporary file is left
-        assert all(now[name] in (before[name], written[name]) for name in names)
-        assert sum(now[name] == written[name] for name in names) == 3
-        assert {name for name in names if now[name] == written[name]} == set(work.rows)
+    with monkeypatch.context() as patched:
+        patched.setattr("companion.changes.files.rename", full)
         work.decisions.undo_all(WINDOW)
-        await work.until(lambda: not work.rows)
-        assert tree(work.path) == before
+        await work.until(lambda: any("No space left" in said for said, _ in work.editor.said))
+        await work.until(lambda: len(work.rows) == 3)
+    now = tree(work.path)
+    assert set(now) == set(before)  # no temporary file is left
+    assert all(now[name] in (before[name], written[name]) for name in names)
+    assert sum(now[name] == written[name] for name in names) == 3
+    assert {name for name in names if now[name] == written[name]} == set(work.rows)
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    assert tree(work.path) == before
 
-    run(test)
 
-
-def test_an_undo_that_can_not_be_looked_at_afterwards_can_be_taken_back(run: Any, monkeypatch: pytest.MonkeyPatch):
+async def test_an_undo_that_can_not_be_looked_at_afterwards_can_be_taken_back(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
     """The disk may be full by then, also for the snapshots."""
+    await work.begun()
+    (work.path / "a.py").write_text("agent\n")
+    (work.path / "new.txt").write_text("")
+    await work.until(lambda: len(work.rows) == 2)
+    look = Store.look
 
-    async def test(work: Work) -> None:
-        await work.begun()
-        (work.path / "a.py").write_text("agent\n")
-        (work.path / "new.txt").write_text("")
-        await work.until(lambda: len(work.rows) == 2)
-        look = Store.look
+    def full(store: Store, *args: Any, **kwargs: Any) -> Any:
+        if not (work.path / "new.txt").exists():
+            raise GitError("No space left on device")
+        return look(store, *args, **kwargs)
 
-        def full(store: Store, *args: Any, **kwargs: Any) -> Any:
-            if not (work.path / "new.txt").exists():
-                raise GitError("No space left on device")
-            return look(store, *args, **kwargs)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(Store, "look", full)
-            work.decisions.undo_all(WINDOW)
-            await work.until(lambda: any("No space left" in said for said, _ in work.editor.said))
-        await work.until(lambda: not work.rows)
-        assert (work.path / "a.py").read_text() == LINES
-        work.decisions.redo(WINDOW)
-        await work.until(lambda: len(work.rows) == 2)
-        assert (work.path / "a.py").read_text() == "agent\n"
-        assert (work.path / "new.txt").read_text() == ""
-
-    run(test)
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "look", full)
+        work.decisions.undo_all(WINDOW)
+        await work.until(lambda: any("No space left" in said for said, _ in work.editor.said))
+    await work.until(lambda: not work.rows)
+    assert (work.path / "a.py").read_text() == LINES
+    work.decisions.redo(WINDOW)
+    await work.until(lambda: len(work.rows) == 2)
+    assert (work.path / "a.py").read_text() == "agent\n"
+    assert (work.path / "new.txt").read_text() == ""
 
 
 @pytest.mark.parametrize("decision", ["undo", "redo", "restore"])
-def test_what_was_left_alone_is_told_also_if_nothing_can_be_looked_at_afterwards(
-    run: Any, monkeypatch: pytest.MonkeyPatch, decision: str
+async def test_what_was_left_alone_is_told_also_if_nothing_can_be_looked_at_afterwards(
+    work: Work, monkeypatch: pytest.MonkeyPatch, decision: str
 ):
-    async def test(work: Work) -> None:
-        (work.path / "b.py").write_text(LINES)
-        await work.begun()
-        work.rounds.checkpoint(WINDOW, "before")
-        folder = work.rounds.roots.opened(WINDOW)[0]
-        await work.until(lambda: folder.round.state.checkpoints)
-        for name in ("a.py", "b.py"):
-            (work.path / name).write_text("agent\n")
-        await work.until(lambda: len(work.rows) == 2)
-        if decision == "redo":
-            work.decisions.undo_all(WINDOW)
-            await work.until(lambda: not work.rows)
-        work.editor.buffers[str(work.path / "b.py")] = "typed\n"
-        work.editor.unsaved.add(str(work.path / "b.py"))
-        before, look = (work.path / "a.py").read_text(), Store.look
-
-        def full(store: Store, *args: Any, **kwargs: Any) -> Any:
-            if (work.path / "a.py").read_text() != before:
-                raise GitError("No space left on device")
-            return look(store, *args, **kwargs)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(Store, "look", full)
-            if decision == "undo":
-                work.decisions.undo_all(WINDOW)
-            elif decision == "redo":
-                work.decisions.redo(WINDOW)
-            else:
-                work.decisions.restore(WINDOW, folder.root, folder.round.state.checkpoints[0].number)
-            await work.until(lambda: work.editor.said)
-        [(said, _)] = work.editor.said
-        assert "b.py has unsaved edits" in said
-        assert "written in 1 file could not be looked at: No space left" in said
-        assert (work.path / "a.py").read_text() == ("agent\n" if decision == "redo" else LINES)
-
-    run(test)
-
-
-def test_what_is_typed_while_other_files_are_undone_is_not_replaced(run: Any, monkeypatch: pytest.MonkeyPatch):
-    async def test(work: Work) -> None:
-        (work.path / "other.txt").write_text(LINES)
-        await work.begun()
-        for name in ("a.py", "other.txt"):
-            (work.path / name).write_text("agent\n")
-        await work.until(lambda: len(work.rows) == 2)
-        path = str(work.path / "a.py")
-        work.editor.buffers[path] = "agent\n"
-        write_all = RoundUndo.write_all
-
-        def typed(undo: RoundUndo, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
-            work.editor.buffers[path] = "agent\ntyped\n"
-            work.editor.unsaved.add(path)
-            return write_all(undo, writes)
-
-        monkeypatch.setattr(RoundUndo, "write_all", typed)
-        work.decisions.undo_all(WINDOW)
-        await work.until(lambda: any("a.py has unsaved edits" in said for said, _ in work.editor.said))
-        assert work.editor.buffers[path] == "agent\ntyped\n"
-        assert (work.path / "a.py").read_text() == "agent\n"
-        await work.until(lambda: set(work.rows) == {"a.py"})
-
-    run(test)
-
-
-def test_what_is_typed_while_other_tabs_are_undone_is_neither_replaced_nor_saved(
-    run: Any, monkeypatch: pytest.MonkeyPatch
-):
-    async def test(work: Work) -> None:
-        (work.path / "b.py").write_text(LINES)
-        await work.begun()
-        paths = [work.path / "a.py", work.path / "b.py"]
-        for path in paths:
-            path.write_text("agent\n")
-            work.editor.buffers[str(path)] = "agent\n"
-        await work.until(lambda: len(work.rows) == 2)
-        replace, first = work.editor.replace_buffer, list[str]()
-
-        async def typed(path: str, *args: Any, **more: Any) -> Any:
-            saved = await replace(path, *args, **more)
-            if not first:
-                first.append(path)
-                [other] = {*map(str, paths)} - {path}
-                work.editor.buffers[other] = "agent\ntyped\n"
-                work.editor.unsaved.add(other)
-            return saved
-
-        monkeypatch.setattr(work.editor, "replace_buffer", typed)
-        work.decisions.undo_all(WINDOW)
-        await work.until(lambda: len(work.rows) == 1)
-        [name] = work.rows
-        assert work.editor.buffers[str(work.path / name)] == "agent\ntyped\n"
-        assert (work.path / name).read_text() == "agent\n"
-        await work.until(lambda: any(f"{name} has unsaved edits" in said for said, _ in work.editor.said))
-
-    run(test)
-
-
-def test_a_file_that_another_program_has_locked_is_left_alone_and_named(run: Any, monkeypatch: pytest.MonkeyPatch):
-    async def test(work: Work) -> None:
-        (work.path / "locked.txt").write_text(LINES)
-        await work.begun()
-        for name in ("a.py", "locked.txt"):
-            (work.path / name).write_text("agent\n")
-        await work.until(lambda: len(work.rows) == 2)
-        real = replacing.rename
-
-        def refused(source: str, target: str) -> None:
-            if target.endswith("locked.txt"):
-                raise PermissionError(13, "The process cannot access the file")
-            real(source, target)
-
-        with monkeypatch.context() as patched:
-            patched.setattr("companion.changes.files.rename", refused)
-            work.decisions.undo_all(WINDOW)
-            await work.until(lambda: any("locked.txt can't be written" in said for said, _ in work.editor.said))
-            await work.until(lambda: set(work.rows) == {"locked.txt"})
-        assert (work.path / "locked.txt").read_text() == "agent\n"
-        assert sorted(os.listdir(work.path)) == ["a.py", "locked.txt"]
+    (work.path / "b.py").write_text(LINES)
+    await work.begun()
+    work.rounds.checkpoint(WINDOW, "before")
+    folder = work.rounds.roots.opened(WINDOW)[0]
+    await work.until(lambda: folder.round.state.checkpoints)
+    for name in ("a.py", "b.py"):
+        (work.path / name).write_text("agent\n")
+    await work.until(lambda: len(work.rows) == 2)
+    if decision == "redo":
         work.decisions.undo_all(WINDOW)
         await work.until(lambda: not work.rows)
-        assert (work.path / "locked.txt").read_text() == LINES
+    work.editor.buffers[str(work.path / "b.py")] = "typed\n"
+    work.editor.unsaved.add(str(work.path / "b.py"))
+    before, look = (work.path / "a.py").read_text(), Store.look
 
-    run(test)
+    def full(store: Store, *args: Any, **kwargs: Any) -> Any:
+        if (work.path / "a.py").read_text() != before:
+            raise GitError("No space left on device")
+        return look(store, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "look", full)
+        if decision == "undo":
+            work.decisions.undo_all(WINDOW)
+        elif decision == "redo":
+            work.decisions.redo(WINDOW)
+        else:
+            work.decisions.restore(WINDOW, folder.root, folder.round.state.checkpoints[0].number)
+        await work.until(lambda: work.editor.said)
+    [(said, _)] = work.editor.said
+    assert "b.py has unsaved edits" in said
+    assert "written in 1 file could not be looked at: No space left" in said
+    assert (work.path / "a.py").read_text() == ("agent\n" if decision == "redo" else LINES)
 
 
-def test_what_an_agent_writes_while_the_editor_undoes_is_not_overwritten(run: Any, monkeypatch: pytest.MonkeyPatch):
-    async def test(work: Work) -> None:
-        await work.begun()
-        path = work.path / "a.py"
+async def test_what_is_typed_while_other_files_are_undone_is_not_replaced(work: Work, monkeypatch: pytest.MonkeyPatch):
+    (work.path / "other.txt").write_text(LINES)
+    await work.begun()
+    for name in ("a.py", "other.txt"):
+        (work.path / name).write_text("agent\n")
+    await work.until(lambda: len(work.rows) == 2)
+    path = str(work.path / "a.py")
+    work.editor.buffers[path] = "agent\n"
+    write_all = RoundUndo.write_all
+
+    def typed(undo: RoundUndo, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
+        work.editor.buffers[path] = "agent\ntyped\n"
+        work.editor.unsaved.add(path)
+        return write_all(undo, writes)
+
+    monkeypatch.setattr(RoundUndo, "write_all", typed)
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: any("a.py has unsaved edits" in said for said, _ in work.editor.said))
+    assert work.editor.buffers[path] == "agent\ntyped\n"
+    assert (work.path / "a.py").read_text() == "agent\n"
+    await work.until(lambda: set(work.rows) == {"a.py"})
+
+
+async def test_what_is_typed_while_other_tabs_are_undone_is_neither_replaced_nor_saved(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    (work.path / "b.py").write_text(LINES)
+    await work.begun()
+    paths = [work.path / "a.py", work.path / "b.py"]
+    for path in paths:
         path.write_text("agent\n")
-        await work.until(lambda: "a.py" in work.rows)
         work.editor.buffers[str(path)] = "agent\n"
-        replace = work.editor.replace_buffer
+    await work.until(lambda: len(work.rows) == 2)
+    replace, first = work.editor.replace_buffer, list[str]()
 
-        async def written_after(*args: Any, **more: Any) -> Any:
-            saved = await replace(*args, **more)
-            path.write_text("newer\n")
-            return saved
+    async def typed(path: str, *args: Any, **more: Any) -> Any:
+        saved = await replace(path, *args, **more)
+        if not first:
+            first.append(path)
+            [other] = {*map(str, paths)} - {path}
+            work.editor.buffers[other] = "agent\ntyped\n"
+            work.editor.unsaved.add(other)
+        return saved
 
-        monkeypatch.setattr(work.editor, "replace_buffer", written_after)
-        work.decisions.undo_file(WINDOW, work.rows["a.py"])
-        await work.until(lambda: any("a.py has changed since" in said for said, _ in work.editor.said))
-        assert path.read_text() == "newer\n"
-        await work.until(lambda: "a.py" in work.rows)
+    monkeypatch.setattr(work.editor, "replace_buffer", typed)
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: len(work.rows) == 1)
+    [name] = work.rows
+    assert work.editor.buffers[str(work.path / name)] == "agent\ntyped\n"
+    assert (work.path / name).read_text() == "agent\n"
+    await work.until(lambda: any(f"{name} has unsaved edits" in said for said, _ in work.editor.said))
 
-    run(test)
+
+async def test_a_file_that_another_program_has_locked_is_left_alone_and_named(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    (work.path / "locked.txt").write_text(LINES)
+    await work.begun()
+    for name in ("a.py", "locked.txt"):
+        (work.path / name).write_text("agent\n")
+    await work.until(lambda: len(work.rows) == 2)
+    real = replacing.rename
+
+    def refused(source: str, target: str) -> None:
+        if target.endswith("locked.txt"):
+            raise PermissionError(13, "The process cannot access the file")
+        real(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("companion.changes.files.rename", refused)
+        work.decisions.undo_all(WINDOW)
+        await work.until(lambda: any("locked.txt can't be written" in said for said, _ in work.editor.said))
+        await work.until(lambda: set(work.rows) == {"locked.txt"})
+    assert (work.path / "locked.txt").read_text() == "agent\n"
+    assert sorted(os.listdir(work.path)) == ["a.py", "locked.txt"]
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    assert (work.path / "locked.txt").read_text() == LINES
 
 
-def test_two_editors_with_one_root_review_it_each_for_itself(run: Any, monkeypatch: pytest.MonkeyPatch):
+async def test_what_an_agent_writes_while_the_editor_undoes_is_not_overwritten(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    await work.begun()
+    path = work.path / "a.py"
+    path.write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    work.editor.buffers[str(path)] = "agent\n"
+    replace = work.editor.replace_buffer
+
+    async def written_after(*args: Any, **more: Any) -> Any:
+        saved = await replace(*args, **more)
+        path.write_text("newer\n")
+        return saved
+
+    monkeypatch.setattr(work.editor, "replace_buffer", written_after)
+    work.decisions.undo_file(WINDOW, work.rows["a.py"])
+    await work.until(lambda: any("a.py has changed since" in said for said, _ in work.editor.said))
+    assert path.read_text() == "newer\n"
+    await work.until(lambda: "a.py" in work.rows)
+
+
+async def test_two_editors_with_one_root_review_it_each_for_itself(work: Work, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(places, "_WAIT", 0.0)  # the other one is no instance before a reload
-
-    async def test(work: Work) -> None:
-        await work.begun()
-        other = Work(work.stores, work.folders)
-        try:
-            await other.begun()
-            (work.path / "a.py").write_text("agent\n")
-            (work.path / "b.py").write_text("agent\n")
-            for each in (work, other):
-                await each.until(lambda each=each: set(each.rows) == {"a.py", "b.py"})
-            other.decisions.keep_file(WINDOW, other.rows["b.py"])
-            await other.until(lambda: set(other.rows) == {"a.py"})
-            assert set(work.rows) == {"a.py", "b.py"}
-            work.decisions.undo_file(WINDOW, work.rows["a.py"])
-            await work.until(lambda: set(work.rows) == {"b.py"})
-            await other.until(lambda: not other.rows)
-            assert (work.path / "a.py").read_text() == LINES
-            assert len([each for each in work.stores.iterdir() if each.is_dir()]) == 2
-        finally:
-            await other.end()
-        (work.path / "c.py").write_text("agent\n")
-        await work.until(lambda: set(work.rows) == {"b.py", "c.py"})
-
-    run(test)
-
-
-def test_a_round_in_a_form_that_is_not_known_is_said_to_begin_anew(run: Any):
-    """The package may have been upgraded, or gone back to an older one."""
-
-    async def test(work: Work) -> None:
-        await work.begun()
-        work.rounds.close()
-        [state] = work.stores.rglob("round.json")
-        state.write_text(json.dumps(json.loads(state.read_text()) | {"version": 1_000}))
-        again = Work(work.stores, work.folders)
-        try:
-            await again.begun()
-            assert any("new ones are made" in said for said, _ in again.editor.said)
-            (work.path / "a.py").write_text("agent\n")
-            await again.until(lambda: "a.py" in again.rows)
-        finally:
-            await again.end()
-
-    run(test)
-
-
-def test_a_round_from_before_a_state_had_all_of_its_parts_goes_on(run: Any):
-    """An upgrade adds what a round remembers; what waits still does."""
-
-    async def test(work: Work) -> None:
-        await work.begun()
+    await work.begun()
+    async with Work(work.stores, work.folders) as other:
+        await other.begun()
         (work.path / "a.py").write_text("agent\n")
-        await work.until(lambda: "a.py" in work.rows)
-        work.rounds.close()
-        [state] = work.stores.rglob("round.json")
-        known = json.loads(state.read_text())
-        del known["new_since"]
-        state.write_text(json.dumps(known))
-        again = Work(work.stores, work.folders)
-        try:
-            await again.begun()
-            await again.until(lambda: set(again.rows) == {"a.py"})
-            again.decisions.undo_all(WINDOW)
-            await again.until(lambda: not again.rows)
-            assert (work.path / "a.py").read_text() == LINES
-            assert again.editor.said == []
-        finally:
-            await again.end()
+        (work.path / "b.py").write_text("agent\n")
+        for each in (work, other):
+            await each.until(lambda each=each: set(each.rows) == {"a.py", "b.py"})
+        other.decisions.keep_file(WINDOW, other.rows["b.py"])
+        await other.until(lambda: set(other.rows) == {"a.py"})
+        assert set(work.rows) == {"a.py", "b.py"}
+        work.decisions.undo_file(WINDOW, work.rows["a.py"])
+        await work.until(lambda: set(work.rows) == {"b.py"})
+        await other.until(lambda: not other.rows)
+        assert (work.path / "a.py").read_text() == LINES
+        assert len([each for each in work.stores.iterdir() if each.is_dir()]) == 2
+    (work.path / "c.py").write_text("agent\n")
+    await work.until(lambda: set(work.rows) == {"b.py", "c.py"})
 
-    run(test)
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+async def test_a_round_in_a_form_that_is_not_known_is_said_to_begin_anew(work: Work, is_damaged: bool):
+    """The package may have been upgraded, or gone back to an older one."""
+    await work.begun()
+    work.rounds.close()
+    [state] = work.stores.rglob("round.json")
+    state.write_text("{" if is_damaged else json.dumps(json.loads(state.read_text()) | {"version": 1_000}))
+    async with Work(work.stores, work.folders) as again:
+        await again.begun()
+        assert any("were damaged, so new ones are made" in said for said, _ in again.editor.said)
+        (work.path / "a.py").write_text("agent\n")
+        await again.until(lambda: "a.py" in again.rows)
+
+
+@pytest.mark.parametrize("lacks", [None, "new_since"])
+async def test_a_round_goes_on_in_the_next_run(work: Work, lacks: str | None):
+    """Also from before a state had all of its parts: an upgrade adds what a round remembers."""
+    await work.begun()
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    work.rounds.close()
+    [state] = work.stores.rglob("round.json")
+    known = json.loads(state.read_text())
+    state.write_text(json.dumps({name: value for name, value in known.items() if name != lacks}))
+    async with Work(work.stores, work.folders) as again:
+        await again.begun()
+        await again.until(lambda: set(again.rows) == {"a.py"})
+        again.decisions.undo_all(WINDOW)
+        await again.until(lambda: not again.rows)
+        assert (work.path / "a.py").read_text() == LINES
+        assert again.editor.said == []

@@ -7,361 +7,265 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from companion.changes import places
-from companion.ids import ChatId, ViewId, WindowId
+from companion.ids import WindowId
 
 from .folders import committed, tree
-from .work import AGENT, LINES, Work
+from .work import AGENT, CHAT, LINES, WINDOW, Work
 
 
-def test_a_round_begins_when_a_cli_connects_and_lists_what_it_writes(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        (work.path / "a.py").write_text(LINES.replace("line 3\n", "agent\n"))
-        await work.until(lambda: "a.py" in work.rows)
-        assert work.rows["a.py"].agents == (AGENT,)
-        await work.until(lambda: work.editor.turns == [(1, AGENT, 1)])
-        work.decisions.undo_file(WindowId(1), work.rows["a.py"])
-        await work.until(lambda: not work.rows)
-        assert (work.path / "a.py").read_text() == LINES
-        assert [state for _, state in work.rounds.listing(WindowId(1)).done] == ["undone"]
-        work.decisions.redo(WindowId(1))
-        await work.until(lambda: "a.py" in work.rows)
-        work.decisions.keep_all(WindowId(1))
-        await work.until(lambda: not work.rows)
-
-    run(test)
+async def test_a_round_begins_when_a_cli_connects_and_lists_what_it_writes(work: Work):
+    await work.begun()
+    (work.path / "a.py").write_text(LINES.replace("line 3\n", "agent\n"))
+    await work.until(lambda: "a.py" in work.rows)
+    assert work.rows["a.py"].agents == (AGENT,)
+    await work.until(lambda: work.editor.turns == [(1, AGENT, 1)])
+    work.decisions.undo_file(WINDOW, work.rows["a.py"])
+    await work.until(lambda: not work.rows)
+    assert (work.path / "a.py").read_text() == LINES
+    assert [state for _, state in work.rounds.listing(WINDOW).done] == ["undone"]
+    work.decisions.redo(WINDOW)
+    await work.until(lambda: "a.py" in work.rows)
+    work.decisions.keep_all(WINDOW)
+    await work.until(lambda: not work.rows)
 
 
-def test_nothing_is_looked_at_with_the_setting_off(run: Any, tmp_path: Path):
-    async def test(work: Work) -> None:
-        work.settings = replace(work.settings, review="off")
-        work.rounds.clis(WindowId(1), (AGENT,))
-        await asyncio.sleep(0.3)
-        assert not (tmp_path / "stores").exists()
-
-    run(test)
+async def test_nothing_is_looked_at_with_the_setting_off(work: Work, tmp_path: Path):
+    work.settings = replace(work.settings, review="off")
+    work.rounds.clis(WINDOW, (AGENT,))
+    await asyncio.sleep(0.3)
+    assert not (tmp_path / "stores").exists()
 
 
-def test_nothing_runs_while_nobody_is_connected(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        work.rounds.clis(WindowId(1), ())
-        await work.until(lambda: not work.tasks)
-
-    run(test)
+async def test_nothing_runs_while_nobody_is_connected(work: Work):
+    await work.begun()
+    work.rounds.clis(WINDOW, ())
+    await work.until(lambda: not work.tasks)
 
 
-def test_a_round_goes_on_in_the_next_run(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        (work.path / "a.py").write_text("agent\n")
-        await work.until(lambda: "a.py" in work.rows)
-        work.rounds.close()
-        again = Work(work.stores, work.folders)
-        await again.begun()
-        await again.until(lambda: "a.py" in again.rows)
-        again.decisions.undo_all(WindowId(1))
-        await again.until(lambda: not again.rows)
-        assert (work.path / "a.py").read_text() == LINES
-        await again.end()
-
-    run(test)
+async def test_what_was_changed_while_nobody_was_at_work_is_not_in_the_next_round(work: Work):
+    await work.begun()
+    work.rounds.clis(WINDOW, ())
+    await work.until(lambda: not work.tasks)
+    (work.path / "a.py").write_text("the person's, in another editor\n")
+    await work.begun()
+    await work.until(lambda: not work.tasks or not work.rows)
+    await asyncio.sleep(0.3)
+    assert work.rows == {}
 
 
-def test_what_was_changed_while_nobody_was_at_work_is_not_in_the_next_round(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        work.rounds.clis(WindowId(1), ())
-        await work.until(lambda: not work.tasks)
-        (work.path / "a.py").write_text("the person's, in another editor\n")
-        await work.begun()
-        await work.until(lambda: not work.tasks or not work.rows)
-        await asyncio.sleep(0.3)
-        assert work.rows == {}
-
-    run(test)
-
-
-def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(run: Any):
-    async def test(work: Work) -> None:
-        work.rounds.turn_began(WindowId(1), ChatId(ViewId(7)), "Agent", "turn-1", "make it better")
-        await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
-        (work.path / "a.py").write_text(LINES.replace("line 3\n", "first\n"))
-        (work.path / "new.txt").write_text("new\n")
-        await work.until(lambda: len(work.rows) == 2)
-        (work.path / "a.py").write_text(LINES.replace("line 3\n", "second\n"))
-        work.rounds.turn_ended(WindowId(1), ChatId(ViewId(7)), "turn-1")
-        await work.until(lambda: work.editor.turns == [(1, "Agent", 2)])
-        assert work.turns == [(7, "turn-1", 2)]
-        (work.path / "later.txt").write_text("later\n")
-        texts = await work.rounds.turn_texts(WindowId(1), "turn-1")
-        assert texts
-        found = {os.path.basename(path): (old, new) for path, old, new in texts}
-        assert found == {"a.py": (LINES, LINES.replace("line 3\n", "second\n")), "new.txt": ("", "new\n")}
-        assert await work.rounds.turn_texts(WindowId(1), "another") is None
-        (point,) = await work.decisions.points(WindowId(1))
-        assert (point.words, point.agent) == ("make it better", "Agent")
-        planned = await work.decisions.planned(point)
-        assert set(planned.paths) >= {"a.py", "new.txt"}
-        work.decisions.restore(WindowId(1), point.root, point.number)
-        await work.until(lambda: (work.path / "a.py").read_text() == LINES)
-        await work.until(lambda: not (work.path / "new.txt").exists())
-
-    run(test)
+async def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(work: Work):
+    await work.in_turn()
+    (work.path / "a.py").write_text(LINES.replace("line 3\n", "first\n"))
+    (work.path / "new.txt").write_text("new\n")
+    await work.until(lambda: len(work.rows) == 2)
+    (work.path / "a.py").write_text(LINES.replace("line 3\n", "second\n"))
+    work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+    await work.until(lambda: work.editor.turns == [(1, "Agent", 2)])
+    assert work.turns == [(7, "turn-1", 2)]
+    (work.path / "later.txt").write_text("later\n")
+    texts = await work.rounds.turn_texts(WINDOW, "turn-1")
+    assert texts
+    found = {os.path.basename(path): (old, new) for path, old, new in texts}
+    assert found == {"a.py": (LINES, LINES.replace("line 3\n", "second\n")), "new.txt": ("", "new\n")}
+    assert await work.rounds.turn_texts(WINDOW, "another") is None
+    (point,) = await work.decisions.points(WINDOW)
+    assert (point.words, point.agent) == ("make it better", "Agent")
+    planned = await work.decisions.planned(point)
+    assert set(planned.paths) >= {"a.py", "new.txt"}
+    work.decisions.restore(WINDOW, point.root, point.number)
+    await work.until(lambda: (work.path / "a.py").read_text() == LINES)
+    await work.until(lambda: not (work.path / "new.txt").exists())
 
 
 @pytest.mark.parametrize("has_ended", [False, True])
-def test_the_changes_of_a_turn_are_those_of_the_disk_before_any_look_has_found_them(run: Any, has_ended: bool):
-    async def test(work: Work) -> None:
-        work.rounds.turn_began(WindowId(1), ChatId(ViewId(7)), "Agent", "turn-1", "make it better")
-        await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
-        changed = LINES.replace("line 3\n", "agent\n")
-        (work.path / "a.py").write_text(changed)
-        if has_ended:
-            work.rounds.turn_ended(WindowId(1), ChatId(ViewId(7)), "turn-1")
-        path = str(work.path / "a.py")
-        assert await work.rounds.turn_texts(WindowId(1), "turn-1") == [(path, LINES, changed)]
-        (work.path / "new.txt").write_text("new\n")
-        assert await work.rounds.turn_files(WindowId(1), "turn-1") == [path, str(work.path / "new.txt")]
-
-    run(test)
+async def test_the_changes_of_a_turn_are_those_of_the_disk_before_any_look_has_found_them(work: Work, has_ended: bool):
+    await work.in_turn()
+    changed = LINES.replace("line 3\n", "agent\n")
+    (work.path / "a.py").write_text(changed)
+    if has_ended:
+        work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+    path = str(work.path / "a.py")
+    assert await work.rounds.turn_texts(WINDOW, "turn-1") == [(path, LINES, changed)]
+    (work.path / "new.txt").write_text("new\n")
+    assert await work.rounds.turn_files(WINDOW, "turn-1") == [path, str(work.path / "new.txt")]
 
 
-def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_saves(run: Any):
-    async def test(work: Work) -> None:
-        work.rounds.turn_began(WindowId(1), ChatId(ViewId(7)), "Agent", "turn-1", "make it better")
-        await work.until(lambda: (found := work.rounds.roots.folder(str(work.path))) and found.round.state.checkpoints)
-        (work.path / "a.py").write_text(LINES.replace("line 3\n", "agent\n"))
-        (work.path / "new.txt").write_text("new\n")
-        await work.until(lambda: len(work.rows) == 2)
-        mine = LINES.replace("line 3\n", "agent\n").replace("line 20\n", "mine\n")
-        began = time.time_ns()
-        (work.path / "a.py").write_text(mine)
-        await asyncio.sleep(0.3)  # a look sees it before the editor has told of it
-        work.rounds.saved(str(work.path / "a.py"), began)
-        work.rounds.turn_ended(WindowId(1), ChatId(ViewId(7)), "turn-1")
-        await work.until(lambda: work.turns)
-        files = await work.rounds.turn_files(WindowId(1), "turn-1")
-        assert files == [str(work.path / "a.py"), str(work.path / "new.txt")]
-        assert await work.rounds.turn_files(WindowId(1), "another") is None
-        assert await work.rounds.restore_turn(WindowId(1), "turn-1") == (files, [])
-        assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
-        assert not (work.path / "new.txt").exists()
-        await work.until(lambda: not work.rows)
-        work.decisions.redo(WindowId(1))
-        await work.until(lambda: (work.path / "a.py").read_text() == mine)
-        await work.until(lambda: set(work.rows) == {"a.py", "new.txt"})
-
-    run(test)
+async def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_saves(work: Work):
+    await work.in_turn()
+    (work.path / "a.py").write_text(LINES.replace("line 3\n", "agent\n"))
+    (work.path / "new.txt").write_text("new\n")
+    await work.until(lambda: len(work.rows) == 2)
+    mine = LINES.replace("line 3\n", "agent\n").replace("line 20\n", "mine\n")
+    began = time.time_ns()
+    (work.path / "a.py").write_text(mine)
+    await asyncio.sleep(0.3)  # a look sees it before the editor has told of it
+    work.rounds.saved(str(work.path / "a.py"), began)
+    work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+    await work.until(lambda: work.turns)
+    files = await work.rounds.turn_files(WINDOW, "turn-1")
+    assert files == [str(work.path / "a.py"), str(work.path / "new.txt")]
+    assert await work.rounds.turn_files(WINDOW, "another") is None
+    assert await work.rounds.restore_turn(WINDOW, "turn-1") == (files, [])
+    assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
+    assert not (work.path / "new.txt").exists()
+    await work.until(lambda: not work.rows)
+    work.decisions.redo(WINDOW)
+    await work.until(lambda: (work.path / "a.py").read_text() == mine)
+    await work.until(lambda: set(work.rows) == {"a.py", "new.txt"})
 
 
-def test_an_open_file_is_written_in_the_editor_and_never_with_unsaved_edits(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        changed = LINES.replace("line 3\n", "agent\n")
-        path = str(work.path / "a.py")
-        (work.path / "a.py").write_text(changed)
-        await work.until(lambda: "a.py" in work.rows)
-        work.editor.buffers[path] = changed
-        work.editor.unsaved.add(path)
-        work.decisions.undo_file(WindowId(1), work.rows["a.py"])
-        await work.until(lambda: any("unsaved" in said for said, _ in work.editor.said))
-        assert (work.path / "a.py").read_text() == changed
-        work.editor.unsaved.clear()
-        work.decisions.undo_file(WindowId(1), work.rows["a.py"])
-        await work.until(lambda: not work.rows)
-        assert (work.path / "a.py").read_text() == work.editor.buffers[path] == LINES
-
-    run(test)
+async def test_an_open_file_is_written_in_the_editor_and_never_with_unsaved_edits(work: Work):
+    await work.begun()
+    changed = LINES.replace("line 3\n", "agent\n")
+    path = str(work.path / "a.py")
+    (work.path / "a.py").write_text(changed)
+    await work.until(lambda: "a.py" in work.rows)
+    work.editor.buffers[path] = changed
+    work.editor.unsaved.add(path)
+    work.decisions.undo_file(WINDOW, work.rows["a.py"])
+    await work.until(lambda: any("unsaved" in said for said, _ in work.editor.said))
+    assert (work.path / "a.py").read_text() == changed
+    work.editor.unsaved.clear()
+    work.decisions.undo_file(WINDOW, work.rows["a.py"])
+    await work.until(lambda: not work.rows)
+    assert (work.path / "a.py").read_text() == work.editor.buffers[path] == LINES
 
 
-def test_what_a_save_has_overwritten_is_offered_once(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        path = work.path / "a.py"
-        agents, mine = LINES.replace("line 3\n", "agent\n"), LINES.replace("line 20\n", "mine\n")
-        work.editor.buffers[str(path)] = mine
-        work.editor.unsaved.add(str(path))
-        path.write_text(agents)
-        await work.until(lambda: work.editor.below)
-        assert work.editor.below == [(str(path), (AGENT,), LINES.encode(), agents.encode())]
-        path.write_text(mine)
-        work.rounds.saved(str(path))
-        await work.until(lambda: work.editor.lost)
-        await work.until(lambda: not work.rows)
-        assert work.editor.lost == [(str(path), (AGENT,), agents)]
-        work.rounds.saved(str(path))
-        await asyncio.sleep(0.3)
-        assert len(work.editor.lost) == 1
-
-    run(test)
+async def test_what_a_save_has_overwritten_is_offered_once(work: Work):
+    await work.begun()
+    path = work.path / "a.py"
+    agents, mine = LINES.replace("line 3\n", "agent\n"), LINES.replace("line 20\n", "mine\n")
+    work.editor.buffers[str(path)] = mine
+    work.editor.unsaved.add(str(path))
+    path.write_text(agents)
+    await work.until(lambda: work.editor.below)
+    assert work.editor.below == [(str(path), (AGENT,), LINES.encode(), agents.encode())]
+    path.write_text(mine)
+    work.rounds.saved(str(path))
+    await work.until(lambda: work.editor.lost)
+    await work.until(lambda: not work.rows)
+    assert work.editor.lost == [(str(path), (AGENT,), agents)]
+    work.rounds.saved(str(path))
+    await asyncio.sleep(0.3)
+    assert len(work.editor.lost) == 1
 
 
-def test_a_save_that_has_the_agents_change_too_has_overwritten_nothing(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        path = work.path / "a.py"
-        work.editor.buffers[str(path)] = "unsaved"
-        work.editor.unsaved.add(str(path))
-        agents = LINES.replace("line 3\n", "agent\n")
-        path.write_text(agents)
-        await work.until(lambda: work.editor.below)
-        path.write_text(agents.replace("line 20\n", "mine\n"))
-        work.rounds.saved(str(path), time.time_ns())
-        await asyncio.sleep(0.5)
-        assert work.editor.lost == []
-        assert set(work.rows) == {"a.py"}
-
-    run(test)
+async def test_a_save_that_has_the_agents_change_too_has_overwritten_nothing(work: Work):
+    await work.begun()
+    path = work.path / "a.py"
+    work.editor.buffers[str(path)] = "unsaved"
+    work.editor.unsaved.add(str(path))
+    agents = LINES.replace("line 3\n", "agent\n")
+    path.write_text(agents)
+    await work.until(lambda: work.editor.below)
+    path.write_text(agents.replace("line 20\n", "mine\n"))
+    work.rounds.saved(str(path), time.time_ns())
+    await asyncio.sleep(0.5)
+    assert work.editor.lost == []
+    assert set(work.rows) == {"a.py"}
 
 
-def test_a_nested_repository_has_a_round_of_its_own(run: Any):
-    async def test(work: Work) -> None:
-        (work.path / "nested").mkdir()
-        (work.path / "nested/x.txt").write_text("x\n")
-        committed(work.path / "nested")
-        before = tree(work.path)
-        await work.begun()
-        await work.until(lambda: len(work.rounds.roots.window(WindowId(1)).folders) == 2)
-        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(WindowId(1)).folders.values()))
-        (work.path / "nested/x.txt").write_text("agent\n")
-        (work.path / "a.py").write_text("agent\n")
-        await work.until(lambda: set(work.rows) == {"x.txt", "a.py"})
-        work.decisions.undo_all(WindowId(1))
-        await work.until(lambda: not work.rows)
-        assert tree(work.path) == before
-
-    run(test)
+async def test_a_nested_repository_has_a_round_of_its_own(work: Work):
+    (work.path / "nested").mkdir()
+    (work.path / "nested/x.txt").write_text("x\n")
+    committed(work.path / "nested")
+    before = tree(work.path)
+    await work.begun()
+    await work.until(lambda: len(work.known.folders) == 2)
+    await work.until(lambda: all(each.has_round for each in work.known.folders.values()))
+    (work.path / "nested/x.txt").write_text("agent\n")
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: set(work.rows) == {"x.txt", "a.py"})
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    assert tree(work.path) == before
 
 
 @pytest.mark.parametrize("says_yes", [True, False])
-def test_a_checkout_asks_once_whose_changes_these_are(run: Any, says_yes: bool):
-    async def test(work: Work) -> None:
-        committed(work.path)
-        from .folders import git  # noqa: PLC0415
+async def test_a_checkout_asks_once_whose_changes_these_are(work: Work, says_yes: bool):
+    committed(work.path)
+    from .folders import git  # noqa: PLC0415
 
-        git(work.path, "checkout", "-q", "-b", "other")
-        (work.path / "a.py").write_text("other\n")
-        git(work.path, "commit", "-qam", "other")
-        git(work.path, "checkout", "-q", "main")
-        work.editor.says_yes = says_yes
-        await work.begun()
-        git(work.path, "checkout", "-q", "other")
-        await work.until(lambda: work.editor.confirmed)
-        await asyncio.sleep(0.3)
-        assert len(work.editor.confirmed) == 1
-        assert "1 file" in work.editor.confirmed[0]
-        assert set(work.rows) == ({"a.py"} if says_yes else set())
-
-    run(test)
+    git(work.path, "checkout", "-q", "-b", "other")
+    (work.path / "a.py").write_text("other\n")
+    git(work.path, "commit", "-qam", "other")
+    git(work.path, "checkout", "-q", "main")
+    work.editor.says_yes = says_yes
+    await work.begun()
+    git(work.path, "checkout", "-q", "other")
+    await work.until(lambda: work.editor.confirmed)
+    await asyncio.sleep(0.3)
+    assert len(work.editor.confirmed) == 1
+    assert "1 file" in work.editor.confirmed[0]
+    assert set(work.rows) == ({"a.py"} if says_yes else set())
 
 
-def test_a_large_folder_is_asked_about_once(run: Any, monkeypatch: pytest.MonkeyPatch):
+async def test_a_large_folder_is_asked_about_once(work: Work, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("companion.changes.store.MANY_FILES", 0)
-
-    async def test(work: Work) -> None:
-        work.editor.says_yes = False
-        work.rounds.clis(WindowId(1), (AGENT,))
-        await work.until(lambda: work.editor.confirmed)
-        work.rounds.clis(WindowId(1), (AGENT, "Gemini CLI"))
-        await asyncio.sleep(0.3)
-        assert len(work.editor.confirmed) == 1
-        assert (
-            not work.rounds.roots.window(WindowId(1)).folders
-            or not next(iter(work.rounds.roots.window(WindowId(1)).folders.values())).has_round
-        )
-
-    run(test)
+    work.editor.says_yes = False
+    work.rounds.clis(WINDOW, (AGENT,))
+    await work.until(lambda: work.editor.confirmed)
+    work.rounds.clis(WINDOW, (AGENT, "Gemini CLI"))
+    await asyncio.sleep(0.3)
+    assert len(work.editor.confirmed) == 1
+    assert not work.known.folders or not next(iter(work.known.folders.values())).has_round
 
 
-def test_without_git_one_sentence_says_so(run: Any, monkeypatch: pytest.MonkeyPatch):
+async def test_without_git_one_sentence_says_so(work: Work, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "")
-
-    async def test(work: Work) -> None:
-        work.rounds.clis(WindowId(1), (AGENT,))
-        await work.until(lambda: work.editor.said)
-        work.rounds.clis(WindowId(1), ())
-        work.rounds.clis(WindowId(1), (AGENT,))
-        await asyncio.sleep(0.3)
-        assert len(work.editor.said) == 1
-        assert "Git is not installed" in work.editor.said[0][0]
-
-    run(test)
+    work.rounds.clis(WINDOW, (AGENT,))
+    await work.until(lambda: work.editor.said)
+    work.rounds.clis(WINDOW, ())
+    work.rounds.clis(WINDOW, (AGENT,))
+    await asyncio.sleep(0.3)
+    assert len(work.editor.said) == 1
+    assert "Git is not installed" in work.editor.said[0][0]
 
 
-def test_a_damaged_store_is_said_and_begun_anew(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        work.rounds.close()
-        for state in work.stores.rglob("round.json"):
-            state.write_bytes(b"{")
-        again = Work(work.stores, work.folders)
-        await again.begun()
-        assert any("damaged" in said for said, _ in again.editor.said)
-        (work.path / "a.py").write_text("agent\n")
-        await again.until(lambda: "a.py" in again.rows)
-        await again.end()
-
-    run(test)
+async def test_a_folder_that_vanishes_is_said_once(work: Work):
+    await work.begun()
+    work.path.rename(work.path.parent / "elsewhere")
+    await work.until(lambda: any("gone" in said for said, _ in work.editor.said))
+    await asyncio.sleep(0.3)
+    assert len(work.editor.said) == 1
 
 
-def test_a_folder_that_vanishes_is_said_once(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        work.path.rename(work.path.parent / "elsewhere")
-        await work.until(lambda: any("gone" in said for said, _ in work.editor.said))
-        await asyncio.sleep(0.3)
-        assert len(work.editor.said) == 1
-
-    run(test)
-
-
-def test_two_windows_share_a_folder(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        work.rounds.clis(WindowId(2), (AGENT,))
-        await work.until(lambda: work.rounds.roots.window(WindowId(2)).folders)
-        (work.path / "a.py").write_text("agent\n")
-        await work.until(lambda: work.rounds.listing(WindowId(1)).rows and work.rounds.listing(WindowId(2)).rows)
-        work.rounds.window_closed(WindowId(1))
-        work.decisions.undo_all(WindowId(2))
-        await work.until(lambda: not work.rounds.listing(WindowId(2)).rows)
-        assert (work.path / "a.py").read_text() == LINES
-
-    run(test)
+async def test_two_windows_share_a_folder(work: Work):
+    await work.begun()
+    work.rounds.clis(WindowId(2), (AGENT,))
+    await work.until(lambda: work.rounds.roots.window(WindowId(2)).folders)
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: work.rounds.listing(WINDOW).rows and work.rounds.listing(WindowId(2)).rows)
+    work.rounds.window_closed(WINDOW)
+    work.decisions.undo_all(WindowId(2))
+    await work.until(lambda: not work.rounds.listing(WindowId(2)).rows)
+    assert (work.path / "a.py").read_text() == LINES
 
 
-def test_forgotten_snapshots_are_gone_and_begin_anew(run: Any):
-    async def test(work: Work) -> None:
-        await work.begun()
-        (work.path / "a.py").write_text("agent\n")
-        await work.until(lambda: "a.py" in work.rows)
-        work.rounds.forget(WindowId(1))
-        await work.until(lambda: not work.rows)
-        await work.until(lambda: all(each.has_round for each in work.rounds.roots.window(WindowId(1)).folders.values()))
-        (work.path / "a.py").write_text("again\n")
-        await work.until(lambda: "a.py" in work.rows)
-
-    run(test)
+async def test_forgotten_snapshots_are_gone_and_begin_anew(work: Work):
+    await work.begun()
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    work.rounds.forget(WINDOW)
+    await work.until(lambda: not work.rows)
+    await work.until(lambda: all(each.has_round for each in work.known.folders.values()))
+    (work.path / "a.py").write_text("again\n")
+    await work.until(lambda: "a.py" in work.rows)
 
 
-def test_what_the_setting_excludes_is_listed_without_content(run: Any):
-    async def test(work: Work) -> None:
-        (work.path / ".env.local").write_text("SECRET=1\n")
-        await work.begun()
-        (work.path / ".env.local").write_text("SECRET=22\n")
-        await work.until(lambda: ".env.local" in work.rows)
-        assert (work.rows[".env.local"].kind, work.rows[".env.local"].note) == ("excluded", "changed, excluded")
-        work.decisions.undo_file(WindowId(1), work.rows[".env.local"])
-        await work.until(lambda: any("excluded" in said for said, _ in work.editor.said))
-        assert (work.path / ".env.local").read_text() == "SECRET=22\n"
-
-    run(test)
+async def test_what_the_setting_excludes_is_listed_without_content(work: Work):
+    (work.path / ".env.local").write_text("SECRET=1\n")
+    await work.begun()
+    (work.path / ".env.local").write_text("SECRET=22\n")
+    await work.until(lambda: ".env.local" in work.rows)
+    assert (work.rows[".env.local"].kind, work.rows[".env.local"].note) == ("excluded", "changed, excluded")
+    work.decisions.undo_file(WINDOW, work.rows[".env.local"])
+    await work.until(lambda: any("excluded" in said for said, _ in work.editor.said))
+    assert (work.path / ".env.local").read_text() == "SECRET=22\n"
 
 
 def test_the_home_folder_and_a_disk_get_no_snapshots(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

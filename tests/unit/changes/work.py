@@ -6,18 +6,22 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from companion.changes.decisions import Decisions
+from companion.changes.folder import Folder
 from companion.changes.rounds import Rounds
 from companion.changes.rows import ChangeRow
-from companion.ids import WindowId
+from companion.changes.window import WindowChanges
+from companion.ids import ChatId, ViewId, WindowId
 from companion.settings import Settings
 
 from ..memory_editor import MemoryEditor
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 AGENT = "Qwen Code"
+WINDOW = WindowId(1)
+CHAT = ChatId(ViewId(7))
 
 
 @dataclass
@@ -65,7 +69,7 @@ class Work:
 
     @property
     def rows(self) -> dict[str, ChangeRow]:
-        return {row.path: row for row in self.rounds.listing(WindowId(1)).rows}
+        return {row.path: row for row in self.rounds.listing(WINDOW).rows}
 
     async def until(self, holds: Callable[[], object]) -> None:
         for _ in range(600):
@@ -74,17 +78,27 @@ class Work:
             await asyncio.sleep(0.02)
         raise AssertionError(f"{self.rows} {self.editor.said}")
 
-    async def begun(self, *names: str) -> None:
-        self.rounds.clis(WindowId(1), names or (AGENT,))
-        await self.until(
-            lambda: (
-                self.rounds.roots.window(WindowId(1)).folders
-                and all(folder.has_round for folder in self.rounds.roots.window(WindowId(1)).folders.values())
-            )
-        )
-        await self.until(lambda: not self.rounds.roots.window(WindowId(1)).beginning.locked())
+    @property
+    def known(self) -> WindowChanges:
+        """What is known of the window."""
+        return self.rounds.roots.window(WINDOW)
 
-    async def end(self) -> None:
+    async def begun(self, *names: str) -> None:
+        """CLIs connect, and the rounds of all folders begin."""
+        self.rounds.clis(WINDOW, names or (AGENT,))
+        await self.until(lambda: self.known.folders and all(folder.has_round for folder in self.known.folders.values()))
+        await self.until(lambda: not self.known.beginning.locked())
+
+    async def in_turn(self) -> Folder:
+        """A turn of a chat begins: the folder, with its checkpoint."""
+        self.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better")
+        await self.until(lambda: (found := self.rounds.roots.folder(self.folders[0])) and found.round.state.checkpoints)
+        return self.known.folders[self.folders[0]]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         self.rounds.close()
         for task in list(self.tasks):
             task.cancel()

@@ -192,28 +192,27 @@ def test_what_is_kept_comes_back_the_same_for_this_user_only(tmp_path: Path):
     store.save("/p", [])
 
 
-@pytest.mark.parametrize(
-    ("system", "root", "other"),
-    [("win32", r"C:\Users\me\Proj", "c:/users/me/proj"), ("darwin", "/p/Cafe\u0301", "/p/Caf\u00e9")],
+@pytest.fixture(
+    params=[("win32", r"C:\Users\me\Proj", "c:/users/me/proj"), ("darwin", "/p/Cafe\u0301", "/p/Caf\u00e9")],
+    ids=["win32", "darwin"],
 )
-def test_comments_belong_to_a_folder_however_it_is_spelled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str, root: str, other: str
-):
+def spellings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """Two spellings of one folder, on a system where they are one."""
+    system, root, other = request.param
     monkeypatch.setattr("companion.platforms.spelling.sys", SimpleNamespace(platform=system))
+    return root, other
+
+
+def test_comments_belong_to_a_folder_however_it_is_spelled(tmp_path: Path, spellings: tuple[str, str]):
+    root, other = spellings
     store = CommentStore(str(tmp_path / "comments"))
     store.save(root, [comment()])
     assert [each.words for each in store.load(other)] == ["use g"]
     assert [each.words for each in store.load(root)] == ["use g"]
 
 
-@pytest.mark.parametrize(
-    ("system", "root", "other"),
-    [("win32", r"C:\Users\me\Proj", "c:/users/me/proj"), ("darwin", "/p/Cafe\u0301", "/p/Caf\u00e9")],
-)
-def test_a_folder_has_one_list_however_it_is_spelled(
-    monkeypatch: pytest.MonkeyPatch, system: str, root: str, other: str
-):
-    monkeypatch.setattr("companion.platforms.spelling.sys", SimpleNamespace(platform=system))
+def test_a_folder_has_one_list_however_it_is_spelled(spellings: tuple[str, str]):
+    root, other = spellings
     changed: list[str] = []
     comments = Comments(changed.append)
     first, second = comment(path=f"{root}/a.py"), comment(path=f"{other}/a.py")

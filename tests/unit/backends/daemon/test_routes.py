@@ -41,7 +41,7 @@ async def test_what_the_routes_send():
             "GET /session/s/context-usage": (200, {"usage": {"totalTokens": 1, "contextWindowSize": 2}}),
         }
         async with Client(daemon.address) as client:
-            assert (await client.create("/w", scope="thread", mode="plan")).client_id == "c"
+            assert (await client.create("/w")).client_id == "c"
             assert await client.prompt(SESSION, [prompt.text("\ud800")]) == "p"
             await client.cancel(SESSION)
             await client.options.switch_model(SESSION, "m")
@@ -55,12 +55,7 @@ async def test_what_the_routes_send():
             assert await client.catalog.export(SESSION, "md") == "# text"
             assert await client.queries.window(SESSION) == ContextWindow(2, 1)
         bodies = {request.route: request.body for request in daemon.requests}
-        assert bodies["/session"] == {
-            "cwd": "/w",
-            "sessionScope": "thread",
-            "approvalMode": "plan",
-            "sourceType": "sublime",
-        }
+        assert bodies["/session"] == {"cwd": "/w", "sessionScope": "thread", "sourceType": "sublime"}
         assert bodies["/session/s/model"] == {"modelId": "m"}
         votes = [request.body for request in daemon.asked("POST /session/s/permission")]
         assert votes == [
