@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from ..conversation.snapshot import Choice
-from .wire import Text, Wire
+from .wire import Text, Wire, several
 
 
 class _Offered(Wire):
@@ -31,6 +32,24 @@ class OptionValue(_Offered):
     """A value that an option can have."""
 
     id: str = Field(alias="value")
+
+
+class OfferedModels(Wire):
+    """The models of a session."""
+
+    current: Text = Field(default="", alias="currentModelId")
+    available: Annotated[
+        tuple[ModelChoice, ...], BeforeValidator(several(ModelChoice)), Field(alias="availableModels")
+    ] = ()
+
+
+class OfferedModes(Wire):
+    """The modes of a session."""
+
+    current: Text = Field(default="", alias="currentModeId")
+    available: Annotated[
+        tuple[ModeChoice, ...], BeforeValidator(several(ModeChoice)), Field(alias="availableModes")
+    ] = ()
 
 
 def choices_of(offered: Iterable[ModelChoice | ModeChoice | OptionValue]) -> tuple[Choice, ...]:

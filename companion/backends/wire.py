@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -104,6 +104,11 @@ Name = Annotated[str, BeforeValidator(_name)]
 """A name that a person sees, in a dialog too; empty where there is anything else."""
 Text = Annotated[str, BeforeValidator(_text)]
 """A text; empty where there is anything else."""
+
+
+def several(model: type[M]) -> Callable[[object], tuple[M, ...]]:
+    """Reads the objects of a list. Those that don't fit the model are left out."""
+    return lambda value: tuple(found for item in as_list(value) if (found := read(model, item)) is not None)
 
 
 def read(model: type[M], value: object) -> M | None:

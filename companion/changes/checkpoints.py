@@ -125,7 +125,7 @@ class Checkpoints:
         self, writes: Sequence[Write], base: Mapping[str, Entry | None], at_work: Sequence[str] = ()
     ) -> list[str]:
         """The files of a checkpoint are written: its baseline holds again. Returns what is not as it should be."""
-        failed = self._undo.finish("Restore Checkpoint", writes, at_work)
+        failed = self._undo.finish(writes, at_work)
         entries = {path: entry for path, entry in base.items() if path not in failed}
         before = self._objects.entries(self._round.state.base, list(entries))
         self._round.state.undone[-1].base = {path: (before.get(path), entry) for path, entry in entries.items()}

@@ -92,7 +92,7 @@ class Decisions:
         await folder.call(folder.look, self._roots.at_work(folder), {})
         writes = await folder.call(folder.undo.plan, path, key, lines)
         notes = await folder.call(folder.undo.notes, path, key, lines)
-        outcome = await folder.apply(f"Undo {path}", writes, self._roots.at_work(folder), notes)
+        outcome = await folder.apply(writes, self._roots.at_work(folder), notes)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
 
     def _say_left(self, window: WindowId, what: str, left: Iterable[str], unseen: str) -> None:
@@ -117,7 +117,7 @@ class Decisions:
         await folder.call(folder.look, self._roots.at_work(folder), {})
         writes, refused = await folder.call(folder.undo.plan_all)
         notes = await folder.call(folder.undo.notes)
-        outcome = await folder.apply("Undo All", writes, self._roots.at_work(folder), notes)
+        outcome = await folder.apply(writes, self._roots.at_work(folder), notes)
         self._say_left(window, "Not undone", [*refused, *outcome.left], outcome.unseen)
 
     def redo(self, window: WindowId) -> None:

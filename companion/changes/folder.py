@@ -246,13 +246,13 @@ class Folder:
         return None if paths is None else [self.full_path(path) for path in paths]
 
     async def apply(
-        self, what: str, writes: Sequence[Write], at_work: Sequence[str], notes: Mapping[str, Sequence[str]]
+        self, writes: Sequence[Write], at_work: Sequence[str], notes: Mapping[str, Sequence[str]]
     ) -> WriteOutcome:
         """Write what was planned: in the editor if a file is open there. `notes` has the lines for the agents."""
         done, left = await self._write(writes)
         if not done:
             return WriteOutcome([], left)
-        return await self._noted(done, left, self.undo.finish, what, done, at_work, notes)
+        return await self._noted(done, left, self.undo.finish, done, at_work, notes)
 
     async def redo(self, at_work: Sequence[str]) -> WriteOutcome:
         """Take the last undo back, or the last one before it of which something can be."""

@@ -309,13 +309,12 @@ class Round:
         mode = found.after.mode if is_all else found.before.mode
         self._keep({path: Entry(mode, self.objects.write(content))}, [path] if is_all else [])
 
-    def keep_all(self) -> int:
-        """Take everything over. Returns the number of files."""
+    def keep_all(self) -> None:
+        """Take everything over."""
         found = self.waiting()
         self.state.base = self.state.now
         self._keep_modes(path for each in found for path in each.paths)
         self.settle()
-        return len(found)
 
     def _keep(self, entries: Mapping[str, Entry | None], whole: Iterable[str]) -> None:
         """Have other entries in the baseline; `whole` are the files that are there as on the disk."""

@@ -24,7 +24,6 @@ EMPTY = TreeSnapshot(EMPTY_TREE, {})
 class Operation:
     """What a command has done on the disk and to the baseline: (entry before, entry after) for each path."""
 
-    what: str
     disk: dict[str, tuple[Entry | None, Entry | None]]
     agents: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     at: float = 0.0
@@ -163,13 +162,13 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
 
 def _operation_to(operation: Operation) -> list[Any]:
     disk, base = _pairs_to(operation.disk), _pairs_to(operation.base)
-    return [operation.what, disk, operation.agents, operation.at, base, operation.notes]
+    return [disk, operation.agents, operation.at, base, operation.notes]
 
 
 def _operation_from(value: Any) -> Operation:
-    what, disk, agents, at, base, *rest = value
+    disk, agents, at, base, *rest = value[1:] if isinstance(value[0], str) else value  # it had a name before
     notes = [str(note) for note in rest[0]] if rest else []
-    return Operation(what, _pairs_from(disk), dict(agents), at, _pairs_from(base), notes)
+    return Operation(_pairs_from(disk), dict(agents), at, _pairs_from(base), notes)
 
 
 def _checkpoint_to(point: Checkpoint) -> list[Any]:

@@ -50,10 +50,8 @@ class Look:
     """What a look found."""
 
     snapshot: TreeSnapshot
-    touched: tuple[str, ...]
-    """The paths that differ from the look before."""
     fresh: tuple[str, ...] = ()
-    """Those of them that were written since a time."""
+    """The paths that differ from the look before and were written since a time."""
     written: Mapping[str, int] = field(default_factory=dict[str, int])
     """When they were written, in nanoseconds of Unix time."""
 
@@ -204,12 +202,9 @@ class Store:
                 if path in self._stats:
                     stats[path] = self._stats[path]
         beside |= {name.rstrip("/"): Entry(REPOSITORY, "", "repository") for name in nested}
-        changed = {path for path in {*beside, *self._beside} if beside.get(path) != self._beside.get(path)}
         self._beside, self._stats = beside, stats
         fresh = tuple(sorted(path for path, at in self._written.items() if at >= since)) if since else ()
-        return Look(
-            TreeSnapshot(self._tree, dict(beside)), tuple(sorted({*gone, *add, *changed})), fresh, dict(self._written)
-        )
+        return Look(TreeSnapshot(self._tree, dict(beside)), fresh, dict(self._written))
 
     def _sorted(
         self, seen: set[str], gone: set[str], new: AbstractSet[str], *, may_be_large: bool

@@ -206,7 +206,6 @@ class RoundUndo:
 
     def finish(
         self,
-        what: str,
         writes: Sequence[Write],
         at_work: Sequence[str] = (),
         notes: Mapping[str, Sequence[str]] = MappingProxyType({}),
@@ -217,7 +216,7 @@ class RoundUndo:
         """
         failed = self._failed(writes)
         after = {write.path: Entry(write.mode, files.blob_id(write.data)) for write in writes if write.data is not None}
-        operation = self._noted(what, writes, after, notes, failed)
+        operation = self._noted(writes, after, notes, failed)
         try:
             self._round.save()  # whatever the look meets, it can be taken back
             self._look_at_own(operation.disk, at_work)
@@ -241,7 +240,6 @@ class RoundUndo:
 
     def _noted(
         self,
-        what: str,
         writes: Iterable[Write],
         after: Mapping[str, Entry],
         notes: Mapping[str, Sequence[str]],
@@ -250,7 +248,7 @@ class RoundUndo:
         disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
         agents = {path: self._state.agents[path] for path in disk if path in self._state.agents}
         told = [line for path in disk if path not in failed for line in notes.get(path, ())]
-        operation = Operation(what, disk, agents, time.time(), notes=limited(told))
+        operation = Operation(disk, agents, time.time(), notes=limited(told))
         self._state.undone = [*self._state.undone, operation][-OPERATIONS_KEPT:]
         return operation
 

@@ -303,7 +303,7 @@ async def archived(here: Talk) -> None:
     assert "To keep." in await client.catalog.export(copy, "md", is_archived=True)
     await client.catalog.archive(copy, is_archived=False)
     assert copy.id in {each.id for each in (await client.sessions.list(folder)).sessions}
-    if client.has("session_turn_navigation"):
+    if client.history:
         assert here.session.id in {each.session.id for each in await client.catalog.search(folder, "please")}
     else:
         with pytest.raises(MissingFeatureError, match="This Qwen Code can't do that"):

@@ -47,6 +47,11 @@ class ChangesCase(CompanionCase):
         """What waits: the kind and the number of changes of each file."""
         return {row.path: (row.kind, row.changes) for row in self.on_screen.listings.of(self.window).rows}
 
+    def baselines(self, window: sublime.Window | None = None) -> list[sublime.View]:
+        """The other texts that are shown beside files."""
+        views = (window or self.window).views()
+        return [view for view in views if view.settings().get("qwen_companion.baseline")]
+
     def waits(self, **expected: tuple[str, int]) -> Steps:
         """Wait until exactly this is listed, by the names without their ending."""
         named = lambda: {path.partition(".")[0]: found for path, found in self.listed().items()}  # noqa: E731
@@ -275,7 +280,7 @@ class TestWritten(ChangesCase):
         yield from self.opened_at_first()
         views = len(self.window.views())
         self.code.run_command("qwen_companion_toggle_diff_layout")
-        left = [view for view in self.window.views() if view.settings().get("qwen_companion.baseline")]
+        left = self.baselines()
         self.assertEqual([text_of(view) for view in left], [LINES])
         self.assertTrue(left[0].is_read_only() and left[0].is_scratch())
         right = self.window.active_view()
@@ -301,11 +306,10 @@ class TestWritten(ChangesCase):
         )
         yield lambda: self.screen.phantoms(self.code, "qwen_companion.overwritten")
         self.screen.click(self.code, "compare")
-        left = lambda: [view for view in self.window.views() if view.settings().get("qwen_companion.baseline")]  # noqa: E731
-        yield left
-        self.assertIn("line 5!", text_of(left()[0]))
-        left()[0].run_command("qwen_companion_toggle_diff_layout")
-        yield lambda: not left()
+        yield self.baselines
+        self.assertIn("line 5!", text_of(self.baselines()[0]))
+        self.baselines()[0].run_command("qwen_companion_toggle_diff_layout")
+        yield lambda: not self.baselines()
 
     def test_what_a_save_has_overwritten_is_offered_in_each_window_and_through_a_link(self) -> Steps:
         """A round knows windows, and not in which of them a file is open."""
@@ -322,14 +326,13 @@ class TestWritten(ChangesCase):
             yield lambda view=view: self.screen.phantoms(view, "qwen_companion.overwritten")
             self.assertTrue(self.on_screen.overwritten.waits(view))
         self.screen.click(views[0], "compare")
-        baseline = lambda: [view for view in second.views() if view.settings().get("qwen_companion.baseline")]  # noqa: E731
-        yield baseline
-        self.assertEqual(text_of(baseline()[0]), "theirs\n")
+        yield lambda: self.baselines(second)
+        self.assertEqual(text_of(self.baselines(second)[0]), "theirs\n")
         for view in views:
             self.assertEqual(self.screen.phantoms(view, "qwen_companion.overwritten"), [])
             self.assertFalse(self.on_screen.overwritten.waits(view))
-        baseline()[0].run_command("qwen_companion_toggle_diff_layout")
-        yield lambda: not baseline()
+        self.baselines(second)[0].run_command("qwen_companion_toggle_diff_layout")
+        yield lambda: not self.baselines(second)
 
     def test_what_a_save_has_overwritten_waits_for_a_tab_that_was_closed(self) -> Steps:
         """The file was saved and closed before anybody knew."""
@@ -338,11 +341,10 @@ class TestWritten(ChangesCase):
         yield lambda: not view.is_loading()
         self.assertTrue(self.on_screen.overwritten.waits(view))
         view.run_command("qwen_companion_compare_overwritten")
-        left = lambda: [each for each in self.window.views() if each.settings().get("qwen_companion.baseline")]  # noqa: E731
-        yield left
-        self.assertEqual(text_of(left()[0]), "theirs\n")
-        left()[0].run_command("qwen_companion_toggle_diff_layout")
-        yield lambda: not left()
+        yield self.baselines
+        self.assertEqual(text_of(self.baselines()[0]), "theirs\n")
+        self.baselines()[0].run_command("qwen_companion_toggle_diff_layout")
+        yield lambda: not self.baselines()
 
     def test_the_gutter_leaves_out_what_the_person_has_typed(self) -> Steps:
         """The reference document is the baseline with their unsaved edits."""
@@ -411,7 +413,6 @@ class TestWritten(ChangesCase):
         yield lambda: "mine" in self.path.read_text()
         yield lambda: self.on_screen.overwritten.waits(self.code)
         self.code.run_command("qwen_companion_compare_overwritten")
-        left = lambda: [view for view in self.window.views() if view.settings().get("qwen_companion.baseline")]  # noqa: E731
-        yield left
-        self.assertEqual(text_of(left()[0]), agents)
+        yield self.baselines
+        self.assertEqual(text_of(self.baselines()[0]), agents)
         self.assertFalse(self.on_screen.overwritten.waits(self.code))

@@ -15,8 +15,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any
 
-import psutil
-
 from ...platforms import jobs, programs
 from ...platforms.processes import kill_group
 from ..daemon.process import records, tree
@@ -274,18 +272,10 @@ def _found(command: Sequence[str], folder: str, environment: Mapping[str, str]) 
 
 def end_leftovers() -> list[int]:
     """End the agents whose editor is gone, for example because it was killed. Returns their pids. Blocks."""
-    ended: list[int] = []
-    for pid, started in records.orphans("agent"):
-        process = tree.find(pid, started)
-        marks: dict[str, str] = {}
-        with contextlib.suppress(psutil.Error, OSError):
-            marks = process.environ() if process else {}
-        # Whatever a record says, nothing else is ended.
-        if MARK in marks:
-            _end(pid, started, 0)
-            ended.append(pid)
-        records.remove(pid, "agent")
-    return ended
+    left = records.leftovers("agent", lambda process: MARK in process.environ())
+    for pid, started in left:
+        _end(pid, started, 0)
+    return [pid for pid, _ in left]
 
 
 def end_group(pid: int, started: float | None, limit: float) -> None:

@@ -5,15 +5,15 @@ What is missing or unreadable counts as not there; a part that can't be read tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
 
 from ...conversation.snapshot import Choices, SessionOption
-from ..choices import ModeChoice, ModelChoice, OptionValue, choices_of
-from ..wire import Name, Object, Text, Wire, as_list, as_object, read, texts
+from ..choices import OfferedModels, OfferedModes, OptionValue, choices_of
+from ..wire import Name, Object, Text, Wire, as_list, as_object, read, several, texts
 
 M = TypeVar("M", bound=Wire)
 
@@ -42,16 +42,7 @@ def _part(model: type[Wire]) -> BeforeValidator:
 
 
 def _list(model: type[Wire]) -> BeforeValidator:
-    return BeforeValidator(_several(model))
-
-
-def _several(model: type[M]) -> Callable[[object], tuple[M, ...]]:
-    """A validator for a list of values. Those that can't be read are left out."""
-
-    def several(value: object) -> tuple[M, ...]:
-        return tuple(found for item in as_list(value) if (found := read(model, item)) is not None)
-
-    return several
+    return BeforeValidator(several(model))
 
 
 def _is_there(value: object) -> bool:
@@ -137,20 +128,10 @@ class Agent(Wire):
     meta: Object = Field(default_factory=dict, alias="_meta")
 
 
-class _Models(Wire):
-    current: Text = Field(default="", alias="currentModelId")
-    available: Annotated[tuple[ModelChoice, ...], _list(ModelChoice), Field(alias="availableModels")] = ()
-
-
-class _Modes(Wire):
-    current: Text = Field(default="", alias="currentModeId")
-    available: Annotated[tuple[ModeChoice, ...], _list(ModeChoice), Field(alias="availableModes")] = ()
-
-
 def _values(options: object) -> tuple[OptionValue, ...]:
     """The values of an option, which may be in groups."""
     groups = (as_object(item).get("options", [item]) for item in as_list(options))
-    return tuple(value for group in groups for value in _several(OptionValue)(group))
+    return tuple(value for group in groups for value in several(OptionValue)(group))
 
 
 class ConfigOption(Wire):
@@ -174,8 +155,8 @@ class Opened(Wire):
     """The answer to `session/new`, `session/load` and `session/resume`."""
 
     session_id: Text = ""
-    models: Annotated[_Models, _part(_Models)] = _Models()
-    modes: Annotated[_Modes, _part(_Modes)] = _Modes()
+    models: Annotated[OfferedModels, _part(OfferedModels)] = OfferedModels()
+    modes: Annotated[OfferedModes, _part(OfferedModes)] = OfferedModes()
     options: Options = Field(default=(), alias="configOptions")
 
 
@@ -243,7 +224,7 @@ class SessionSettings:
     def left(cls, left: Mapping[str, Any]) -> SessionSettings:
         """What `leave` has left."""
         opened = read(Opened, left["opened"]) or Opened()
-        return cls(opened, _several(ConfigOption)(left["options"]), left["model"], left["mode"])
+        return cls(opened, several(ConfigOption)(left["options"]), left["model"], left["mode"])
 
     def update(self, options: tuple[ConfigOption, ...]) -> None:
         """The agent tells all its options anew."""

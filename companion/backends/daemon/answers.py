@@ -12,7 +12,7 @@ from ...conversation.events import Envelope
 from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Choices, ContextWindow, Queued
 from ...pauses import with_pauses
-from ..choices import ModeChoice, ModelChoice, OptionValue, choices_of
+from ..choices import OfferedModels, OfferedModes, OptionValue, choices_of
 from ..wire import Object, Text, Wire, as_list, objects, texts
 from .decoder import decode
 from .errors import RefusedError
@@ -75,16 +75,6 @@ def capabilities(answer: Mapping[str, Any]) -> Capabilities | None:
         return None
 
 
-class _Models(Wire):
-    current: Text = Field(default="", alias="currentModelId")
-    available: tuple[ModelChoice, ...] = Field(default=(), alias="availableModels")
-
-
-class _Modes(Wire):
-    current: Text = Field(default="", alias="currentModeId")
-    available: tuple[ModeChoice, ...] = Field(default=(), alias="availableModes")
-
-
 class _Option(Wire):
     """An option of a session."""
 
@@ -96,8 +86,8 @@ class _Option(Wire):
 class _State(Wire):
     """The models, the modes and the options of a session."""
 
-    models: _Models = _Models()
-    modes: _Modes = _Modes()
+    models: OfferedModels = OfferedModels()
+    modes: OfferedModes = OfferedModes()
     config_options: Objects = Field(default_factory=list[dict[str, Any]])
 
 

@@ -118,10 +118,6 @@ class Client:
         """What the daemon can do, once `connect` has asked."""
         return self._routes.capabilities
 
-    def has(self, feature: str) -> bool:
-        """Whether the daemon has a feature; every one until it was asked."""
-        return self._routes.has(feature)
-
     async def __aenter__(self) -> Self:
         return self
 
@@ -179,9 +175,9 @@ class Client:
 
     # Sessions
 
-    async def create(self, folder: str, *, scope: Scope = "single", mode: str | None = None) -> AgentSession:
-        """Attach to the folder's session, or begin a new one. `folder` is what `connect` has given."""
-        body = {"cwd": folder, "sessionScope": scope, "approvalMode": mode}
+    async def create(self, folder: str, *, scope: Scope = "thread") -> AgentSession:
+        """Begin a new session, or attach to the folder's. `folder` is what `connect` has given."""
+        body = {"cwd": folder, "sessionScope": scope}
         if self._routes.has("session_source_metadata") and scope == "thread":
             body["sourceType"] = SOURCE
         answer = await self._routes.transport.json("POST", "/session", body, limit=SESSION_LIMIT)

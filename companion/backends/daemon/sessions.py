@@ -81,18 +81,18 @@ class DaemonSessions:
         """Delete a session and its history."""
         with contextlib.suppress(SessionGoneError):
             await self._routes.transport.json("DELETE", path(session), session=session)
-        route = self._routes.own("/sessions/delete", QUALIFIED)
-        answer = await self._routes.transport.json("POST", route, {"sessionIds": [session.id]})
-        if errors := objects(answer.get("errors")):
-            raise RefusedError(200, str(errors[0].get("error") or "the session can't be deleted"))
+        await self._do(session, "delete", "deleted")
 
     async def archive(self, session: AgentSession, *, is_archived: bool) -> None:
         """Put a session into the archive, or take it out again."""
         self._routes.need("session_archive")
-        route = self._routes.own(f"/sessions/{'archive' if is_archived else 'unarchive'}", QUALIFIED)
+        await self._do(session, "archive" if is_archived else "unarchive", "moved")
+
+    async def _do(self, session: AgentSession, action: str, done: str) -> None:
+        route = self._routes.own(f"/sessions/{action}", QUALIFIED)
         answer = await self._routes.transport.json("POST", route, {"sessionIds": [session.id]})
         if errors := objects(answer.get("errors")):
-            raise RefusedError(200, str(errors[0].get("error") or "the session can't be moved"))
+            raise RefusedError(200, str(errors[0].get("error") or f"the session can't be {done}"))
 
     async def pin(self, session: AgentSession, *, is_pinned: bool) -> None:
         """Keep a session at the top of the list, or no longer."""

@@ -216,13 +216,7 @@ class Transport:
 
     async def _refusal(self, response: httpx2.Response) -> ChatError:
         content = await self._read(response, MAX_SHORT_ANSWER)
-        return refusal(
-            response.status_code,
-            response.headers,
-            content,
-            self._address,
-            known=self.is_known,
-        )
+        return refusal(response.status_code, response.headers, content, self._address, known=self.is_known)
 
     async def _read(self, response: httpx2.Response, most: int) -> bytes:
         """The body of an answer that has at most `most` bytes."""

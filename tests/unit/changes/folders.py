@@ -94,7 +94,7 @@ class Folder:
         """Write what was planned."""
         for write in writes:
             self.undoing.write(write)
-        return self.undoing.finish("Undo", writes)
+        return self.undoing.finish(writes)
 
     def save(self, path: str, data: bytes | str) -> None:
         """The person saves a file in the editor."""

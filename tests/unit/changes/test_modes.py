@@ -196,7 +196,7 @@ def test_permissions_that_are_right_are_not_set_again(folder: Folder, monkeypatc
                 folder.undoing.force(write)
             else:
                 folder.undoing.write(write)
-    assert folder.undoing.finish("Undo", writes) == []
+    assert folder.undoing.finish(writes) == []
     assert folder.listed() == {}
 
 
@@ -212,7 +212,7 @@ def test_permissions_that_can_not_be_set_are_told_and_the_text_can_come_back(
         patched.setattr(os, "chmod", refused)
         for write in writes:
             folder.undoing.force(write)
-    assert folder.undoing.finish("Undo", writes) == ["secret"]
+    assert folder.undoing.finish(writes) == ["secret"]
     folder.redo()
     assert folder.read("secret").decode() == AGENTS
 

@@ -243,29 +243,30 @@ async def test_two_editors_with_one_root_review_it_each_for_itself(work: Work, m
     await work.until(lambda: set(work.rows) == {"b.py", "c.py"})
 
 
-async def test_a_round_in_a_form_that_is_not_known_is_said_to_begin_anew(work: Work):
+@pytest.mark.parametrize("is_damaged", [False, True])
+async def test_a_round_in_a_form_that_is_not_known_is_said_to_begin_anew(work: Work, is_damaged: bool):
     """The package may have been upgraded, or gone back to an older one."""
     await work.begun()
     work.rounds.close()
     [state] = work.stores.rglob("round.json")
-    state.write_text(json.dumps(json.loads(state.read_text()) | {"version": 1_000}))
+    state.write_text("{" if is_damaged else json.dumps(json.loads(state.read_text()) | {"version": 1_000}))
     async with Work(work.stores, work.folders) as again:
         await again.begun()
-        assert any("new ones are made" in said for said, _ in again.editor.said)
+        assert any("were damaged, so new ones are made" in said for said, _ in again.editor.said)
         (work.path / "a.py").write_text("agent\n")
         await again.until(lambda: "a.py" in again.rows)
 
 
-async def test_a_round_from_before_a_state_had_all_of_its_parts_goes_on(work: Work):
-    """An upgrade adds what a round remembers; what waits still does."""
+@pytest.mark.parametrize("lacks", [None, "new_since"])
+async def test_a_round_goes_on_in_the_next_run(work: Work, lacks: str | None):
+    """Also from before a state had all of its parts: an upgrade adds what a round remembers."""
     await work.begun()
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: "a.py" in work.rows)
     work.rounds.close()
     [state] = work.stores.rglob("round.json")
     known = json.loads(state.read_text())
-    del known["new_since"]
-    state.write_text(json.dumps(known))
+    state.write_text(json.dumps({name: value for name, value in known.items() if name != lacks}))
     async with Work(work.stores, work.folders) as again:
         await again.begun()
         await again.until(lambda: set(again.rows) == {"a.py"})

@@ -46,19 +46,6 @@ async def test_nothing_runs_while_nobody_is_connected(work: Work):
     await work.until(lambda: not work.tasks)
 
 
-async def test_a_round_goes_on_in_the_next_run(work: Work):
-    await work.begun()
-    (work.path / "a.py").write_text("agent\n")
-    await work.until(lambda: "a.py" in work.rows)
-    work.rounds.close()
-    async with Work(work.stores, work.folders) as again:
-        await again.begun()
-        await again.until(lambda: "a.py" in again.rows)
-        again.decisions.undo_all(WINDOW)
-        await again.until(lambda: not again.rows)
-        assert (work.path / "a.py").read_text() == LINES
-
-
 async def test_what_was_changed_while_nobody_was_at_work_is_not_in_the_next_round(work: Work):
     await work.begun()
     work.rounds.clis(WINDOW, ())
@@ -237,18 +224,6 @@ async def test_without_git_one_sentence_says_so(work: Work, monkeypatch: pytest.
     await asyncio.sleep(0.3)
     assert len(work.editor.said) == 1
     assert "Git is not installed" in work.editor.said[0][0]
-
-
-async def test_a_damaged_store_is_said_and_begun_anew(work: Work):
-    await work.begun()
-    work.rounds.close()
-    for state in work.stores.rglob("round.json"):
-        state.write_bytes(b"{")
-    async with Work(work.stores, work.folders) as again:
-        await again.begun()
-        assert any("damaged" in said for said, _ in again.editor.said)
-        (work.path / "a.py").write_text("agent\n")
-        await again.until(lambda: "a.py" in again.rows)
 
 
 async def test_a_folder_that_vanishes_is_said_once(work: Work):

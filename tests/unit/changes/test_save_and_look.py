@@ -35,6 +35,14 @@ def write_at(folder: Folder, path: str, text: str, at: int) -> None:
     os.utime(folder.path / path, ns=(at, at))
 
 
+def agents_line_waits_alone(folder: Folder) -> None:
+    """The person's line is theirs, and stays when the other one is undone."""
+    [row] = folder.round.rows()
+    assert (row.path, row.inserted, row.deleted, row.agents) == ("a.py", 1, 1, (AGENT,))
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == MINE
+
+
 def test_a_look_in_the_middle_of_a_save_makes_no_change_of_an_agent(folder: Folder):
     """An editor empties the file first, and a busy machine may stop it there for a while."""
     began = time.time_ns()
@@ -55,10 +63,7 @@ def test_a_look_in_the_middle_of_a_save_of_a_file_that_waits_keeps_what_waits(fo
     folder.look()
     write_at(folder, "a.py", BOTH, began + SECOND // 4)
     folder.saved("a.py", began, began + SECOND // 4)
-    [row] = folder.round.rows()
-    assert (row.inserted, row.deleted, row.agents) == (1, 1, (AGENT,))
-    assert folder.undo_all() == []
-    assert folder.read("a.py").decode() == MINE
+    agents_line_waits_alone(folder)
 
 
 def test_a_save_is_the_persons_also_if_later_looks_have_found_other_files(folder: Folder):
@@ -82,10 +87,7 @@ def test_what_an_agent_writes_long_after_a_save_is_its_own_if_looks_have_seen_bo
     write_at(folder, "a.py", BOTH, began + 8 * SECOND)
     folder.look()
     folder.saved("a.py", began, began)
-    [row] = folder.round.rows()
-    assert (row.path, row.inserted, row.deleted, row.agents) == ("a.py", 1, 1, (AGENT,))
-    assert folder.undo_all() == []
-    assert folder.read("a.py").decode() == MINE
+    agents_line_waits_alone(folder)
 
 
 def test_what_an_agent_has_named_is_its_own_directly_after_a_save_too(folder: Folder):
@@ -95,10 +97,7 @@ def test_what_an_agent_has_named_is_its_own_directly_after_a_save_too(folder: Fo
     folder.write("a.py", BOTH)
     folder.round.look([AGENT], {"a.py": AGENT})
     folder.saved("a.py", began, began)
-    [row] = folder.round.rows()
-    assert (row.inserted, row.deleted) == (1, 1)
-    assert folder.undo_all() == []
-    assert folder.read("a.py").decode() == MINE
+    agents_line_waits_alone(folder)
 
 
 def test_what_an_agent_writes_after_a_save_below_new_edits_is_still_told(folder: Folder):
@@ -130,10 +129,7 @@ def test_a_save_while_a_look_reads_an_agents_write_is_the_persons(folder: Folder
     folder.look()
     monkeypatch.undo()
     folder.saved("a.py", began, began)
-    [row] = folder.round.rows()
-    assert (row.inserted, row.deleted, row.agents) == (1, 1, (AGENT,))
-    assert folder.undo_all() == []
-    assert folder.read("a.py").decode() == MINE
+    agents_line_waits_alone(folder)
 
 
 def test_a_save_that_a_look_has_seen_half_has_overwritten_nothing(folder: Folder):

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import psutil
 
@@ -152,18 +153,10 @@ def stop_now(daemon: Daemon) -> None:
 
 def end_leftovers() -> list[int]:
     """End the daemons whose editor is gone, for example because it was killed. Returns their pids. Blocks."""
-    ended: list[int] = []
-    for pid, started in records.orphans():
-        process = tree.find(pid, started)
-        words: list[str] = []
-        with contextlib.suppress(psutil.Error):
-            words = process.cmdline() if process else []
-        # Whatever a record says, nothing else is ended.
-        if "serve" in words and "--require-auth" in words:
-            _end(pid, started, 0)
-            ended.append(pid)
-        records.remove(pid)
-    return ended
+    left = records.leftovers("daemon", lambda process: {"serve", "--require-auth"} <= set(process.cmdline()))
+    for pid, started in left:
+        _end(pid, started, 0)
+    return [pid for pid, _ in left]
 
 
 def _begin(
@@ -227,7 +220,7 @@ async def _listening(
     while True:
         # Before the look at what it has printed, so that its last words are seen.
         has_ended = process.poll() is not None
-        printed = await asyncio.to_thread(_read, path)
+        printed = await asyncio.to_thread(Path(path).read_bytes)
         if listening := _LISTENING.search(printed):
             return listening[1].decode("ascii", "replace")
         if has_ended:
@@ -245,11 +238,6 @@ async def _listening(
                 raise QwenTooOldError(old)
             raise NotListeningError(limit)
         await asyncio.sleep(LOOK)
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
 
 
 async def _old_node(command: Sequence[str], environment: Mapping[str, str], words: str) -> str | None:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,7 @@ from ....clis.discovery import is_pid, prepare_folder, write_file
 from ....clis.families import DiscoveryFolder, temporary_folder
 from ....platforms.processes import user_id
 from ....small_files import read_own
+from . import tree
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +68,20 @@ def orphans(kind: Kind = "daemon") -> list[tuple[int, float]]:
         process, editor = record
         if not _lives(*editor):
             found.append(process)
+    return found
+
+
+def leftovers(kind: Kind, is_ours: Callable[[psutil.Process], bool]) -> list[tuple[int, float]]:
+    """Those of `orphans` that still run and are what was started. The records of the others are removed."""
+    found: list[tuple[int, float]] = []
+    for pid, started in orphans(kind):
+        process = tree.find(pid, started)
+        with contextlib.suppress(psutil.Error, OSError):
+            # Whatever a record says, nothing else is ended.
+            if process and is_ours(process):
+                found.append((pid, started))
+                continue
+        remove(pid, kind)
     return found
 
 
