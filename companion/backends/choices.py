@@ -34,7 +34,7 @@ class OptionValue(_Offered):
     id: str = Field(alias="value")
 
 
-class Models(Wire):
+class OfferedModels(Wire):
     """The models of a session."""
 
     current: Text = Field(default="", alias="currentModelId")
@@ -43,7 +43,7 @@ class Models(Wire):
     ] = ()
 
 
-class Modes(Wire):
+class OfferedModes(Wire):
     """The modes of a session."""
 
     current: Text = Field(default="", alias="currentModeId")

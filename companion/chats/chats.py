@@ -34,7 +34,7 @@ from .mentions import pattern
 from .options import ChatOptions
 from .port import ChatScreen
 from .prompt import Draft
-from .registry import REACH_LIMIT, Registry
+from .registry import Registry
 from .sessions import ChatSessions
 from .sign_in import ChatSignIn
 from .tasks import ChatTasks
@@ -266,7 +266,7 @@ class Chats:
     async def locality(self, chat_id: ChatId) -> str:
         """The page on what answers: where it runs, and with which servers, skills, providers and variables."""
         chat = self._registry[chat_id]
-        client, _, _ = await chat.connection.reached(REACH_LIMIT)
+        client, _, _ = await self._registry.reached(chat_id)
         return await client.describe(chat.connector.locality)
 
     # The companion's life

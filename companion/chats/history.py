@@ -18,7 +18,7 @@ from ..ids import ChatId
 from .chat import Chat
 from .mentions import mention
 from .prompt import Draft
-from .registry import REACH_LIMIT, Registry, check_idle
+from .registry import Registry, check_idle
 from .transcript.plain import relative
 from .turn_watch import WrittenTurns
 from .uris import file_of
@@ -128,7 +128,7 @@ class ChatHistory:
     async def targets(self, chat_id: ChatId) -> list[RewindTarget]:
         """The prompts that the conversation can go back to, the latest first, with what that would undo."""
         chat = self._registry[chat_id]
-        client, session, folder = await chat.connection.reached(REACH_LIMIT)
+        client, session, folder = await self._registry.reached(chat_id)
         check_idle(chat)
         points = await client.rewind.points(session) if client.rewind else []
         targets = rewind_targets(chat.turns, points, folder.there)
@@ -163,7 +163,7 @@ class ChatHistory:
     async def rewind(self, chat_id: ChatId, to: RewindTarget, *, undo_files: bool) -> tuple[str, Draft]:
         """Go back to before an earlier prompt. Returns what happened, a sentence, and the prompt as it was written."""
         chat = self._registry[chat_id]
-        client, session, folder = await chat.connection.reached(REACH_LIMIT)
+        client, session, folder = await self._registry.reached(chat_id)
         draft = chat.outbox.draft_of(to.turn, to.text)
         rewinding = Rewinding((), ())
         if to.rewinds:
@@ -182,7 +182,7 @@ class ChatHistory:
     async def fork(self, chat_id: ChatId) -> None:
         """Copy the conversation, and show the copy. The original stays in the list."""
         chat = self._registry[chat_id]
-        client, session, _ = await chat.connection.reached(REACH_LIMIT)
+        client, session, _ = await self._registry.reached(chat_id)
         copier = needed(client.fork, client, "copy a conversation")
         copy = await _once_idle(chat, lambda: copier.fork(session, chat.status.title))
         await client.detach(copy)

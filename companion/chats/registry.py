@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from ..backends.backend import Backend
+from ..backends.sessions import AgentSession
 from ..conversation.failures import AlreadyAnsweredError, ChatError, NotConnectedError
 from ..ids import ChatId, WindowId
 from .chat import Chat
 from .port import ChatScreen
+from .prompt import ChatFolder
 
 REACH_LIMIT = 10.0
 """Seconds that a question to the daemon waits for the connection."""
@@ -35,6 +38,10 @@ class Registry:
         if chat := self.chats.get(chat_id):
             return chat
         raise NotConnectedError
+
+    async def reached(self, chat_id: ChatId) -> tuple[Backend, AgentSession, ChatFolder]:
+        """The client, the session and the folder of a chat once it is connected; see `ChatConnection.reached`."""
+        return await self[chat_id].connection.reached(REACH_LIMIT)
 
     def within(self, window: WindowId) -> list[Chat]:
         """The chats of a window."""

@@ -7,7 +7,7 @@ from ..backends.parts import ExportForm
 from ..backends.sessions import AgentSession, FoundSession, SessionInfo, SessionPage
 from ..conversation.failures import SessionGoneError
 from ..ids import ChatId
-from .registry import REACH_LIMIT, Registry
+from .registry import Registry
 
 
 class ChatSessions:
@@ -23,7 +23,7 @@ class ChatSessions:
 
     async def page(self, chat_id: ChatId, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
         """A page of the conversations in the chat's folder: those that are pinned first, then the latest."""
-        client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        client, _, folder = await self._registry.reached(chat_id)
         if is_archived:
             page = await needed(client.catalog, client, "list archived conversations").archived(folder.there, cursor)
         else:
@@ -32,12 +32,12 @@ class ChatSessions:
 
     async def search(self, chat_id: ChatId, words: str) -> list[FoundSession]:
         """The conversations in the chat's folder in which something was said."""
-        client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        client, _, folder = await self._registry.reached(chat_id)
         return await needed(client.catalog, client, "search its conversations").search(folder.there, words)
 
     async def rename(self, chat_id: ChatId, session: str, title: str) -> None:
         """Give a conversation a title."""
-        client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        client, _, folder = await self._registry.reached(chat_id)
         known = AgentSession.known(session, folder.there)
         catalog = needed(client.catalog, client, "rename a conversation")
         try:
@@ -50,14 +50,14 @@ class ChatSessions:
 
     async def pin(self, chat_id: ChatId, session: str, *, is_pinned: bool) -> None:
         """Keep a conversation at the top of the list, or no longer."""
-        client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        client, _, folder = await self._registry.reached(chat_id)
         catalog = needed(client.catalog, client, "pin a conversation")
         await catalog.pin(AgentSession.known(session, folder.there), is_pinned=is_pinned)
 
     async def archive(self, chat_id: ChatId, session: str, *, is_archived: bool) -> None:
         """Put a conversation into the archive, or take it out. The chat that shows it begins a new one."""
         chat = self._registry[chat_id]
-        client, shown, folder = await chat.connection.reached(REACH_LIMIT)
+        client, shown, folder = await self._registry.reached(chat_id)
         catalog = needed(client.catalog, client, "put a conversation into an archive")
         await catalog.archive(AgentSession.known(session, folder.there), is_archived=is_archived)
         if is_archived and session == shown.id:
@@ -71,7 +71,7 @@ class ChatSessions:
     async def delete(self, chat_id: ChatId, session: str) -> None:
         """Delete a conversation and its history. The chat that shows it begins a new one."""
         chat = self._registry[chat_id]
-        client, shown, folder = await chat.connection.reached(REACH_LIMIT)
+        client, shown, folder = await self._registry.reached(chat_id)
         sessions = needed(client.sessions, client, "delete a conversation")
         await sessions.delete(AgentSession.known(session, folder.there))
         if session == shown.id:
@@ -79,7 +79,7 @@ class ChatSessions:
 
     async def export(self, chat_id: ChatId, session: str, form: ExportForm, *, is_archived: bool = False) -> str:
         """A conversation as a text."""
-        client, _, folder = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        client, _, folder = await self._registry.reached(chat_id)
         catalog = needed(client.catalog, client, "export a conversation")
         return await catalog.export(AgentSession.known(session, folder.there), form, is_archived=is_archived)
 

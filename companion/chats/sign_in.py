@@ -6,7 +6,7 @@ from ..backends.backend import Backend, needed
 from ..backends.parts import SignIn, SigningIn, Way
 from ..clis.environment import LoginEnvironment
 from ..ids import ChatId
-from .registry import REACH_LIMIT, Registry, check_idle
+from .registry import Registry, check_idle
 
 
 class ChatSignIn:
@@ -19,17 +19,17 @@ class ChatSignIn:
 
     async def providers(self, chat_id: ChatId) -> list[str]:
         """The ids of the providers of models at which the daemon can sign in."""
-        client, _, _ = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        client, _, _ = await self._registry.reached(chat_id)
         return await _sign_in(client).providers()
 
     async def begin(self, chat_id: ChatId, provider: str) -> SigningIn:
         """Begin to sign in at a provider."""
-        client, _, _ = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        client, _, _ = await self._registry.reached(chat_id)
         return await _sign_in(client).begin(provider)
 
     async def progress(self, chat_id: ChatId, identifier: str) -> SigningIn:
         """How far a sign-in is."""
-        client, _, _ = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        client, _, _ = await self._registry.reached(chat_id)
         return await _sign_in(client).look(identifier)
 
     async def cancel(self, chat_id: ChatId, identifier: str) -> None:

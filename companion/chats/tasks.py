@@ -15,7 +15,7 @@ from ..conversation.failures import ChatError
 from ..conversation.task import Task
 from ..ids import ChatId
 from .chat import Chat
-from .registry import REACH_LIMIT, Registry
+from .registry import Registry
 from .transcript.plain import clean
 
 MOST_OUTPUT = 64 * 1024
@@ -31,7 +31,7 @@ class ChatTasks:
 
     async def all(self, chat_id: ChatId) -> list[Task]:
         """What the agent does besides its turn, and has done: what runs first, then the latest."""
-        client, session, _ = await self._registry[chat_id].connection.reached(REACH_LIMIT)
+        client, session, _ = await self._registry.reached(chat_id)
         tasks = needed(client.tasks, client, "list what runs in the background")
         found = {task.id: task for task in await tasks.agents(session)}
         found |= {task.id: task for task in await tasks.list(session)}
@@ -49,7 +49,7 @@ class ChatTasks:
     async def stop(self, chat_id: ChatId, task: Task) -> str:
         """Stop a task. Returns what happened, a sentence."""
         chat = self._registry[chat_id]
-        client, session, _ = await chat.connection.reached(REACH_LIMIT)
+        client, session, _ = await self._registry.reached(chat_id)
         tasks = needed(client.tasks, client, "stop what runs in the background")
         stopped = await tasks.stop(session, task)
         chat.connection.conversation.set_tasks(await tasks.list(session))

@@ -80,19 +80,14 @@ def changes(old: Text, new: Text) -> list[Change]:
 
 def tally(found: Sequence[Change], old: Text, new: Text) -> Tally:
     """The counts of `changes(old, new)`. An empty text has no lines here, so a new file has only inserted ones."""
-    inserted = sum(change.inserted for change in found) if _joined(new) else 0
-    deleted = sum(change.deleted for change in found) if _joined(old) else 0
+    inserted = sum(change.inserted for change in found) if lines_of(new) != [""] else 0
+    deleted = sum(change.deleted for change in found) if lines_of(old) != [""] else 0
     return Tally(inserted, deleted, len(found))
 
 
 def revert_edits(old: Text, new: Text, chosen: Sequence[Change]) -> list[TextEdit]:
     """The edits of the new text that undo some of `changes(old, new)`. The texts must not have changed since."""
     return restore_edits(new, old, [change.mirrored for change in chosen])
-
-
-def revert(old: Text, new: Text, change: Change) -> str:
-    """The new text with one of `changes(old, new)` undone."""
-    return revert_edits(old, new, [change])[0].apply(_joined(new))
 
 
 def restore_edits(old: Text, new: Text, chosen: Sequence[Change]) -> list[TextEdit]:
@@ -125,11 +120,6 @@ def in_one(edits: Sequence[TextEdit], text: str) -> TextEdit:
         parts += text[at : edit.start], edit.text
         at = edit.end
     return TextEdit(start, at, "".join(parts))
-
-
-def restore(old: Text, new: Text, change: Change) -> str:
-    """The old text with one of `changes(old, new)` made."""
-    return restore_edits(old, new, [change])[0].apply(_joined(old))
 
 
 def fillers(found: Sequence[Change]) -> list[Filler]:
@@ -183,7 +173,3 @@ def slack(start: int, end: int, lines: Sequence[str]) -> Range:
     while down < MAX_SLIDE and end + down < len(lines) and end > start and lines[start + down] == lines[end + down]:
         down += 1
     return up, down
-
-
-def _joined(text: Text) -> str:
-    return text if isinstance(text, str) else "\n".join(text)

@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 import sublime
 import sublime_plugin
 
+from ..review.words import common_head
+
 _NUMBERS = itertools.count(1)
 Edit = tuple[int, int, str]
 """Where a change starts and ends, and the text that replaces what is there. All points are in characters."""
@@ -66,21 +68,9 @@ def save(view: sublime.View) -> None:
 
 def smallest_edit(before: str, after: str) -> Edit:
     """The smallest single change that makes one text of the other."""
-    start = _shared(before, after)
-    end = _shared(before[start:][::-1], after[start:][::-1])
+    start = common_head(before, after)
+    end = common_head(before[start:][::-1], after[start:][::-1])
     return start, len(before) - end, after[start : len(after) - end]
-
-
-def _shared(one: str, other: str) -> int:
-    """How many characters two texts begin with alike. Comparing halves is much faster than each character."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 @contextmanager

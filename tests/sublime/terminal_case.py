@@ -92,9 +92,7 @@ class TerminalCase(CompanionCase):
         if ON_WINDOWS:  # the package itself looks for the program there
             programs = loaded("platforms.programs")
             found = lambda words, _: None if words[0].startswith("no-such") else list(words)  # noqa: E731
-            patcher = patch.object(programs, "resolve", found)
-            patcher.start()
-            self.addCleanup(patcher.stop)
+            self.enterContext(patch.object(programs, "resolve", found))
 
     def run_cli(self, cli: str = "qwen", *, shows: str = "", **args: Any) -> Steps:
         """Run a CLI and wait for its terminal, which then shows a text: self.terminal."""

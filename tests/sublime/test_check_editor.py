@@ -57,9 +57,7 @@ class CheckCase(CompanionCase):
         probes = {probe.__name__: probe for probe in self.run_module.PROBES}
         for name, probe in changes.items():
             probe.__name__ = name
-        patcher = patch.object(self.run_module, "PROBES", (*changes.values(), probes["replace_keeps_carets"]))
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(patch.object(self.run_module, "PROBES", (*changes.values(), probes["replace_keeps_carets"])))
 
 
 class TestCheck(CheckCase):

@@ -32,9 +32,7 @@ class TestFocus(CompanionCase):
     def replaced(self, name: str, call: Any) -> Any:
         """Replace a method of a window until the test is over. The result is the method itself."""
         original = getattr(sublime.Window, name)
-        patcher = patch.object(sublime.Window, name, call)
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(patch.object(sublime.Window, name, call))
         return original
 
     def show_panel(self) -> Steps:
@@ -281,9 +279,7 @@ class TestInline(ChangesCase):
             else:
                 run(view, name, args)
 
-        patcher = patch.object(sublime.View, "run_command", nothing)
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(patch.object(sublime.View, "run_command", nothing))
 
     def open_inline(self, content: str = PROPOSAL) -> Steps:
         """Open a diff, and wait for its marks: self.proposal and self.inline."""

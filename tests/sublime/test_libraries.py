@@ -34,9 +34,7 @@ class TestLibraries(CompanionCase):
             (self.guard, "look", lambda: self.troubles.pop(0) if len(self.troubles) > 1 else self.troubles[0]),
             (loaded("libraries.repair"), "forget", self.forget),
         ):
-            patched = patch.object(target, name, value)
-            patched.start()
-            self.addCleanup(patched.stop)
+            self.enterContext(patch.object(target, name, value))
         self.addCleanup(self.libraries.close)
 
     def settled(self, message: str, problems: list[str]) -> None:

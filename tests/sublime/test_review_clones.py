@@ -125,9 +125,7 @@ class TestAnotherWindow(CompanionCase):
         window = lambda view: self.there if view == dragged else of(view)  # noqa: E731
         focused = lambda window: dragged if window == self.there else active(window)  # noqa: E731
         for owner, name, told in ((sublime.View, "window", window), (sublime.Window, "active_view", focused)):
-            patcher = patch.object(owner, name, told)
-            patcher.start()
-            self.addCleanup(patcher.stop)
+            self.enterContext(patch.object(owner, name, told))
         self.adapter = loaded("sublime_text.package").adapter()
         self.adapter.events.activated(dragged)
 

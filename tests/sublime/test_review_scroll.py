@@ -66,9 +66,8 @@ class TestTogether(TestCase):
     def setUp(self) -> None:
         self.delays: list[int] = []
         self.module = loaded("sublime_text.diff.scroll")
-        patcher = patch.object(self.module.sublime, "set_timeout", lambda _, delay=0: self.delays.append(delay))
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        later = lambda _, delay=0: self.delays.append(delay)  # noqa: E731
+        self.enterContext(patch.object(self.module.sublime, "set_timeout", later))
 
     def begin(self, *, lags: bool) -> None:
         """Two sides that are level: self.left and self.right."""

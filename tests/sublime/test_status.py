@@ -201,14 +201,13 @@ class TestReport(CompanionCase):
         self.assertIn("~", copied)
 
     def test_a_companion_that_does_not_run_is_reported(self) -> Steps:
-        adapter = loaded("sublime_text.package").adapter()
         module = loaded("sublime_text.status.view")
         self.set_limit("sublime_text.status.view", "LIMIT", 50)
         shown: list[tuple[Any, bool]] = []
-        facts = module.editor_facts(self.window, [], [(0.0, "The library “mcp” is missing.")])
-        module.StatusReport(facts, lambda facts, last: shown.append((facts, last))).begin(
-            lambda call: None, adapter.thread.post
-        )
+        nothing: Any = lambda *_: ()  # noqa: E731
+        messages = [(0.0, "The library “mcp” is missing.")]
+        facts = module.editor_facts(self.window, [], messages, nothing, nothing)
+        module.begin_report(facts, [], lambda *seen: shown.append(seen), nothing, nothing, nothing)
         yield lambda: len(shown) == 2
         last, is_last = shown[1]
         text = loaded("status.report").report(last)

@@ -280,17 +280,13 @@ class TestWithoutTerminus(CompanionCase):
         self.install: Callable[[str], object] = self.installed.append
         self.has_package_control(there=True)
         control = loaded("sublime_text.libraries.package_control")
-        patcher = patch.object(control, "install", self._install)
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(patch.object(control, "install", self._install))
 
     def _install(self, name: str) -> None:
         self.install(name)
 
     def has_package_control(self, *, there: bool) -> None:
-        patcher = patch.object(loaded("sublime_text.libraries.package_control"), "is_there", lambda: there)
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(patch.object(loaded("sublime_text.libraries.package_control"), "is_there", lambda: there))
 
     def test_without_package_control_either_the_editor_is_asked_to_install_that(self) -> Steps:
         self.has_package_control(there=False)

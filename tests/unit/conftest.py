@@ -186,6 +186,12 @@ class Running:
         self._clients.append(cli := Cli(self.lock(window), version))
         return cli
 
+    def agent(self) -> Cli:
+        """An agent that a chat has started, connected."""
+        _, token = self.do(lambda companion: companion._windows[FIRST].admit("My Agent"))
+        self._clients.append(cli := Cli({**self.lock(), "authToken": token}))
+        return cli.connect()
+
     def listening(self, window: WindowId = FIRST) -> tuple[Cli, Stream]:
         """A connected CLI that has received its first context."""
         # The first look at a window counts as a change. A CLI that connects before it gets the context twice.

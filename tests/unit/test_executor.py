@@ -62,16 +62,13 @@ def test_no_more_threads_than_the_most_are_started(monkeypatch: pytest.MonkeyPat
     until(lambda: threading.active_count() <= before)
 
 
-def test_what_a_call_raises_is_raised_where_it_is_awaited():
+async def test_what_a_call_raises_is_raised_where_it_is_awaited():
     def fail() -> None:
         raise OSError("no")
 
-    async def main() -> None:
-        asyncio.get_running_loop().set_default_executor(Executor())
-        with pytest.raises(OSError, match="no"):
-            await asyncio.to_thread(fail)
-
-    asyncio.run(main())
+    asyncio.get_running_loop().set_default_executor(Executor())
+    with pytest.raises(OSError, match="no"):
+        await asyncio.to_thread(fail)
 
 
 def test_what_has_begun_is_finished_before_the_end():

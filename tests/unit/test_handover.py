@@ -37,6 +37,17 @@ def nothing_left() -> Iterator[None]:
     handover.give_up(handover.take(), handover.NO_CHORES)
 
 
+@pytest.fixture
+def unloaded(start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """A CLI whose companion has gone, and is not loaded again soon."""
+    monkeypatch.setattr(handover, "GRACE", 0.1)
+    running = start()
+    cli, _ = running.listening()
+    assert running.thread.stop(LIMIT, hand_over=True)
+    until(sys.modules[HOLDER].left.is_set)  # until then the old instance still answers
+    return cli
+
+
 def reload(running: Running, start: Callable[[], Running]) -> Running:
     """Unload the package, load it again, and wait until the new instance answers."""
     assert running.thread.stop(LIMIT, hand_over=True)
@@ -405,23 +416,16 @@ def test_a_reload_while_the_libraries_are_imported_slowly_loses_nothing(
 
 
 def test_a_package_that_is_not_loaded_again_says_so_and_goes_on_when_it_is(
-    start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+    start: Callable[[], Running], unloaded: Cli
 ) -> None:
     """An upgrade whose new version fails to import."""
-    monkeypatch.setattr(handover, "GRACE", 0.1)
-    running = start()
-    cli, _ = running.listening()
-    assert running.thread.stop(LIMIT, hand_over=True)
-    until(sys.modules[HOLDER].left.is_set)  # until then the old instance still answers
-    late = Cli({"port": cli.port, "authToken": cli.token})
-    with late:
-        late.session = cli.session
+    with unloaded.again() as late:
         answer = until(lambda: late.ask("tools/list"))
         assert answer.status_code == 503
         assert "not loaded" in answer.json()["error"]["message"]
         start()
         until(lambda: late.ask("tools/list").status_code == 200)
-        assert cli.ask("tools/list").status_code == 200
+        assert unloaded.ask("tools/list").status_code == 200
 
 
 def test_an_upgrade_whose_libraries_fail_and_are_mended_loses_no_session(
@@ -444,8 +448,7 @@ def test_an_upgrade_whose_libraries_fail_and_are_mended_loses_no_session(
         assert running.thread.stop(LIMIT, hand_over=True)
         running = start()
         until(lambda running=running: running.thread._asleep)
-    with Cli({"port": cli.port, "authToken": cli.token}) as late:
-        late.session = cli.session
+    with cli.again() as late:
         answer = until(lambda: late.ask("tools/list"))
         assert answer.status_code == 503
         assert "libraries" in answer.json()["error"]["message"]
@@ -487,8 +490,7 @@ def test_a_reload_without_free_file_descriptors_keeps_the_port_and_the_sessions(
     running = start()
     assert list(stream) == []
     assert running.lock()["authToken"] == cli.token
-    with Cli({"port": cli.port, "authToken": cli.token}) as again:
-        again.session = cli.session
+    with cli.again() as again:
         assert again.ask("tools/list").status_code == 200
 
 
@@ -511,24 +513,19 @@ def test_windows_that_close_during_a_reload_are_given_up(start: Callable[[], Run
 
 
 def test_a_client_that_says_nothing_holds_nobody_up_while_the_package_is_not_loaded(
-    start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+    start: Callable[[], Running], unloaded: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handover, "GRACE", 0.1)
     monkeypatch.setattr(handover, "_REQUEST_LIMIT", 600.0)
-    running = start()
-    cli, _ = running.listening()
-    assert running.thread.stop(LIMIT, hand_over=True)
-    until(sys.modules[HOLDER].left.is_set)
-    silent = [socket.create_connection(("127.0.0.1", cli.port), LIMIT) for _ in range(3)]
+    silent = [socket.create_connection(("127.0.0.1", unloaded.port), LIMIT) for _ in range(3)]
     try:
-        with Cli({"port": cli.port, "authToken": cli.token}) as other:
+        with unloaded.again() as other:
             assert other.ask("tools/list").status_code == 503
         silent[0].sendall(b"GET /mcp HTTP/1.1\r\nhost: x\r\n\r\n")
         assert silent[0].recv(12) == b"HTTP/1.1 503"
     finally:
         for connection in silent:
             connection.close()
-    assert start().lock()["port"] == cli.port
+    assert start().lock()["port"] == unloaded.port
 
 
 def test_a_client_that_comes_as_the_next_instance_takes_over_is_left_to_that(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -548,14 +545,9 @@ def test_a_client_that_comes_as_the_next_instance_takes_over_is_left_to_that(mon
 
 
 def test_a_request_that_never_ends_holds_nobody_up_while_the_package_is_not_loaded(
-    start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+    start: Callable[[], Running], unloaded: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handover, "GRACE", 0.1)
     monkeypatch.setattr(handover, "_DRAIN_LIMIT", 0.5)
-    running = start()
-    cli, _ = running.listening()
-    assert running.thread.stop(LIMIT, hand_over=True)
-    until(sys.modules[HOLDER].left.is_set)
     over = threading.Event()
 
     def drip(connection: socket.socket) -> None:
@@ -563,15 +555,15 @@ def test_a_request_that_never_ends_holds_nobody_up_while_the_package_is_not_load
             while not over.wait(0.02):
                 connection.sendall(b"x")
 
-    with socket.create_connection(("127.0.0.1", cli.port), LIMIT) as endless:
+    with socket.create_connection(("127.0.0.1", unloaded.port), LIMIT) as endless:
         endless.sendall(b"POST /mcp HTTP/1.1\r\n")
         assert endless.recv(12) == b"HTTP/1.1 503"
         thread = threading.Thread(target=drip, args=(endless,))
         thread.start()
         try:
-            with Cli({"port": cli.port, "authToken": cli.token}) as other:
+            with unloaded.again() as other:
                 assert other.ask("tools/list").status_code == 503
         finally:
             over.set()
             thread.join()
-    assert start().lock()["port"] == cli.port
+    assert start().lock()["port"] == unloaded.port

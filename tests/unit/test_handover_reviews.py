@@ -270,8 +270,7 @@ def test_a_stranger_hears_nothing_of_what_was_rejected(
 def test_the_call_of_an_agent_that_waits_is_answered_after_a_reload(start: Start, project: Path) -> None:
     """Its answer is the outcome, which the next instance has."""
     running, path = start(), str(project / "a.py")
-    url, token = running.do(lambda it: it._windows[WindowId(1)].admit("Some Agent"))
-    guest = Cli({"port": int(url.rpartition(":")[2].partition("/")[0]), "authToken": token}).connect()
+    guest = running.agent()
     answers: list[Any] = []
     asking = threading.Thread(
         target=lambda: answers.append(guest.tool("openDiff", filePath=path, newContent="new\n")["result"])
@@ -290,8 +289,7 @@ def test_the_call_of_an_agent_that_waits_is_answered_after_a_reload(start: Start
 @contextmanager
 def waiting_call(running: Running, path: str) -> Iterator[tuple[Cli, socket.socket]]:
     """An agent, and the connection on which its call 9 waits for the outcome of a diff."""
-    url, token = running.do(lambda it: it._windows[WindowId(1)].admit("Some Agent"))
-    with Cli({"port": int(url.rpartition(":")[2].partition("/")[0]), "authToken": token}).connect() as guest:
+    with running.agent() as guest:
         params = {"name": "openDiff", "arguments": {"filePath": path, "newContent": "new\n"}}
         body = json.dumps({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params}).encode()
         headers = {**guest.headers(), "host": f"127.0.0.1:{guest.port}", "content-length": str(len(body))}

@@ -128,6 +128,12 @@ class Cli:
         self.initialized()
         return self
 
+    def again(self) -> Cli:
+        """The same session on another connection."""
+        other = Cli({"port": self.port, "authToken": self.token}, self.version)
+        other.session = self.session
+        return other
+
     def get(self, **headers: str | None) -> httpx2.Response:
         """Request the stream, and return the answer, whatever it is."""
         request = self.http.build_request(

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, Field
 
 from ...conversation.snapshot import Choices, SessionOption
-from ..choices import Models, Modes, OptionValue, choices_of
+from ..choices import OfferedModels, OfferedModes, OptionValue, choices_of
 from ..wire import Name, Object, Text, Wire, as_list, as_object, read, several, texts
 
 M = TypeVar("M", bound=Wire)
@@ -155,8 +155,8 @@ class Opened(Wire):
     """The answer to `session/new`, `session/load` and `session/resume`."""
 
     session_id: Text = ""
-    models: Annotated[Models, _part(Models)] = Models()
-    modes: Annotated[Modes, _part(Modes)] = Modes()
+    models: Annotated[OfferedModels, _part(OfferedModels)] = OfferedModels()
+    modes: Annotated[OfferedModes, _part(OfferedModes)] = OfferedModes()
     options: Options = Field(default=(), alias="configOptions")
 
 

@@ -12,7 +12,7 @@ from ...conversation.events import Envelope
 from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Choices, ContextWindow, Queued
 from ...pauses import with_pauses
-from ..choices import Models, Modes, OptionValue, choices_of
+from ..choices import OfferedModels, OfferedModes, OptionValue, choices_of
 from ..wire import Object, Text, Wire, as_list, objects, texts
 from .decoder import decode
 from .errors import RefusedError
@@ -86,8 +86,8 @@ class _Option(Wire):
 class _State(Wire):
     """The models, the modes and the options of a session."""
 
-    models: Models = Models()
-    modes: Modes = Modes()
+    models: OfferedModels = OfferedModels()
+    modes: OfferedModes = OfferedModes()
     config_options: Objects = Field(default_factory=list[dict[str, Any]])
 
 

@@ -7,15 +7,14 @@ that is the same object as before is not looked at again, and a message that gro
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 from ...conversation.snapshot import Locality, Snapshot, Unsent
 from ...review.changes import TextEdit
 from . import status_text, wording
 from .pieces import Piece
-from .render import MARK, Ask, Code, Fold, Kept, Link, Render, Running, Said
+from .render import MARK, Kept, Render
 from .turn_text import TurnText
-from .writer import Writer
+from .writer import TranscriptMarks, Writer
 
 
 class Transcript:
@@ -57,7 +56,12 @@ class Transcript:
             self._is_new,
             tuple(_merged(edits)),
             self._length,
-            *marks,
+            tuple(marks.folds),
+            tuple(marks.links),
+            tuple(marks.codes),
+            tuple(marks.asks),
+            tuple(marks.said),
+            tuple(marks.running),
             snapshot.status,
             locality,
             session,
@@ -143,50 +147,22 @@ class _Marks:
 
     def __init__(self) -> None:
         self._count = 0
-        self._kept = _marks_of(())
+        self._kept = TranscriptMarks()
 
     @property
     def count(self) -> Kept:
         """How many there are of those that an editor shows one by one."""
-        folds, links, codes, _, said, _ = self._kept
-        return Kept(len(folds), len(links), len(codes), len(said))
+        return Kept(len(self._kept.folds), len(self._kept.links), len(self._kept.codes), len(self._kept.said))
 
-    def of(self, turns: list[TurnText], first: int) -> _AllMarks:
+    def of(self, turns: list[TurnText], first: int) -> TranscriptMarks:
         """The marks of all turns, of which those before `first` haven't changed."""
         if first < self._count:
-            self._count, self._kept = 0, _marks_of(())
-        if first > self._count:
-            self._kept = _joined(self._kept, _marks_of(turns[self._count : first]))
-            self._count = first
-        return _joined(self._kept, _marks_of(turns[first:]))
-
-
-_AllMarks = tuple[
-    tuple[Fold, ...], tuple[Link, ...], tuple[Code, ...], tuple[Ask, ...], tuple[Said, ...], tuple[Running, ...]
-]
-
-
-def _marks_of(turns: Iterable[TurnText]) -> _AllMarks:
-    found = [turn.marks for turn in turns]
-    return (
-        tuple(chain.from_iterable(marks.folds for marks in found)),
-        tuple(chain.from_iterable(marks.links for marks in found)),
-        tuple(chain.from_iterable(marks.codes for marks in found)),
-        tuple(chain.from_iterable(marks.asks for marks in found)),
-        tuple(chain.from_iterable(marks.said for marks in found)),
-        tuple(chain.from_iterable(marks.running for marks in found)),
-    )
-
-
-def _joined(one: _AllMarks, other: _AllMarks) -> _AllMarks:
-    return (
-        one[0] + other[0],
-        one[1] + other[1],
-        one[2] + other[2],
-        one[3] + other[3],
-        one[4] + other[4],
-        one[5] + other[5],
-    )
+            self._count, self._kept = 0, TranscriptMarks()
+        self._kept.add(turn.marks for turn in turns[self._count : first])
+        self._count = first
+        marks = TranscriptMarks()
+        marks.add((self._kept, *(turn.marks for turn in turns[first:])))
+        return marks
 
 
 def _merged(edits: Iterable[TextEdit]) -> Iterator[TextEdit]:

@@ -15,12 +15,7 @@ from typing import Any, cast
 
 from ...agents import DAEMON_AGENT
 from ...conversation.forms import Form
-from ...conversation.snapshot import (
-    Attachment,
-    Diff,
-    Permission,
-    Tool,
-)
+from ...conversation.snapshot import Attachment, Diff, Permission, Tool
 from ...review.changes import Tally, changes, lines_of, tally
 from ..uris import file_of
 from .arguments import as_text, command_of, is_nothing, left_over, text_beside

@@ -108,6 +108,6 @@ class _Login:
 
     def _ended(self) -> None:
         chat = self._adapter.chats.find(self._view)
-        if chat and chat.render and chat.render.status.connection.wants_sign_in:
+        if chat and chat.status.connection.wants_sign_in:
             say(chat.window, f"The login has ended. The chat asks {chat.agent} again.")
             self._adapter.chats.reconnect(chat)

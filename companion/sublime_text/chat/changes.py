@@ -29,7 +29,7 @@ class QwenCompanionChatChangesCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether something was said."""
-        return chat.render is not None and chat.render.status.last is not None
+        return chat.status.last is not None
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List those of the latest turn that has changed any."""

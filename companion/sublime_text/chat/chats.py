@@ -81,7 +81,7 @@ class ChatViews:
         chat = self._chats.get(chat_id)
         if chat is None or not chat.view.is_valid():
             return False
-        known = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
+        known = {ask.permission.id for ask in chat.asks}
         chat.show(render, is_seen=self.is_seen(chat))
         if chat.home != chat.window and not chat.is_at_work:
             sublime.set_timeout(lambda: self._move_home(chat))
@@ -259,7 +259,7 @@ class ChatViews:
 
     def cancel(self, chat: ChatView) -> None:
         """End the turn that is shown to run, and not one that has begun meanwhile."""
-        turn = chat.render.status.running if chat.render else None
+        turn = chat.status.running
         self._tell(lambda chats: chats.cancel(chat.id, turn))
 
     def reconnect(self, chat: ChatView) -> None:

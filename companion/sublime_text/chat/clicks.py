@@ -196,8 +196,7 @@ class Clicks:
 
     def _clicked_on_permission(self, chat: ChatView, what: str, of: str) -> None:
         index, _, asked = of.partition(":") if what == "vote" else ("", "", of)
-        asks = chat.render.asks if chat.render else ()
-        permission = next((ask.permission for ask in asks if ask.permission.id == asked), None)
+        permission = next((ask.permission for ask in chat.asks if ask.permission.id == asked), None)
         if permission is None:
             return
         option = permission.options[int(index)] if what == "vote" else None
@@ -217,7 +216,7 @@ class Clicks:
         if permission.form is None:
             QuestionForm(chat.window, permission, answered)
             return
-        asked = {ask.permission.id for ask in chat.render.asks} if chat.render else set[str]()
+        asked = {ask.permission.id for ask in chat.asks}
         self._entered = {key: values for key, values in self._entered.items() if key[0] != chat.id or key[1] in asked}
         entered = self._entered.setdefault((chat.id, permission.id), permission.form.defaults)
         ask_form(chat.window, chat.agent, permission.title, permission.form, entered, answered)
@@ -237,7 +236,7 @@ class Clicks:
 
 def waiting(chat: ChatView) -> Permission | None:
     """The oldest permission that waits for an answer."""
-    return chat.render.asks[0].permission if chat.render and chat.render.asks else None
+    return chat.asks[0].permission if chat.asks else None
 
 
 def _is_unseen(chat: ChatView, permission: Permission, kind: str) -> bool:

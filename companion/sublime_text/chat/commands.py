@@ -68,7 +68,7 @@ class _ChatCommand(sublime_plugin.WindowCommand):
         chat = self.chat()
         if chat is None:
             return self.begins and is_chat_on(self.window)
-        return self.is_enabled() and (chat.render is None or self.needs not in chat.render.status.lacks)
+        return self.is_enabled() and self.needs not in chat.status.lacks
 
     def chat(self) -> ChatView | None:
         """The chat that the command is for."""
@@ -126,8 +126,7 @@ class QwenCompanionChatCancelCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether one runs."""
-        status = chat.render.status if chat.render else None
-        return status is not None and (status.running is not None or status.connection.can_be_cancelled)
+        return chat.status.running is not None or chat.status.connection.can_be_cancelled
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon."""
@@ -139,7 +138,7 @@ class QwenCompanionChatContinueCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether there is one."""
-        return chat.render is not None and chat.render.status.last in CONTINUED
+        return chat.status.last in CONTINUED
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon."""
@@ -151,7 +150,7 @@ class QwenCompanionChatEarlierCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether there are any."""
-        return chat.render is not None and chat.render.status.has_earlier
+        return chat.status.has_earlier
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask for a page of them."""
@@ -176,7 +175,7 @@ class QwenCompanionChatReconnectCommand(_ChatCommand):
     def is_visible(self) -> bool:
         """Whether the connection is lost; a key connects anew at any time."""
         chat = self.chat()
-        return chat is not None and (chat.render is None or chat.render.status.connection.state != "live")
+        return chat is not None and chat.status.connection.state != "live"
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The conversation stays."""

@@ -36,7 +36,7 @@ class QwenCompanionChatRewindCommand(_ChatCommand):
 
 
 def _is_idle(chat: ChatView) -> bool:
-    return chat.render is not None and chat.render.status.last is not None and chat.render.status.running is None
+    return chat.status.last is not None and chat.status.running is None
 
 
 def _list(adapter: Adapter, chat: ChatView, found: Sequence[RewindTarget]) -> None:

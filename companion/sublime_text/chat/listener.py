@@ -280,9 +280,7 @@ _CONTEXTS = {
         and asked.is_choice
     ),
     f"{CHAT_SETTING}_suggestion": lambda chat: _has_keys(chat) and bool(chat.suggestion) and _caret(chat) is not None,
-    f"{CHAT_SETTING}_running": lambda chat: (
-        not is_insert(chat.view) and chat.render is not None and chat.render.status.running is not None
-    ),
+    f"{CHAT_SETTING}_running": lambda chat: not is_insert(chat.view) and chat.status.running is not None,
     f"{CHAT_SETTING}_first_line": lambda chat: (
         _has_keys(chat) and bool(chat.recall.sent) and _is_level(chat, chat.text.length)
     ),
@@ -299,7 +297,7 @@ def _completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.Compl
     Without completions of ours there are none at all: Enter would insert a word instead of sending the prompt.
     """
     if open_command(before) is not None:
-        commands = offered(chat.render.status.commands) if chat.render else []
+        commands = offered(chat.status.commands)
         items = [
             _completion(f"/{command.name}", f"/{command.name} ", command.hint, _COMMAND, command.description)
             for command in commands

@@ -43,13 +43,12 @@ class _SwitchCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether there are any to choose from."""
-        return chat.render is not None and bool(self.choices(chat.render.status)[1])
+        return bool(self.choices(chat.status)[1])
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""
-        if chat.render:
-            current, choices = self.choices(chat.render.status)
-            _choose(chat, choices, current, self.placeholder(chat), partial(self._switch, adapter, chat))
+        current, choices = self.choices(chat.status)
+        _choose(chat, choices, current, self.placeholder(chat), partial(self._switch, adapter, chat))
 
     def _switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
         adapter.thread.post(lambda companion: self.switch(companion.chats.options, chat.id, identifier))
@@ -130,11 +129,11 @@ class QwenCompanionChatOptionsCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether the agent has any."""
-        return chat.render is not None and bool(chat.render.status.options)
+        return bool(chat.status.options)
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which one."""
-        options = chat.render.status.options if chat.render else ()
+        options = chat.status.options
         choices: list[PanelItem] = [
             (one.name, one.description, partial(_change, adapter, chat, one)) for one in options
         ]

@@ -67,7 +67,7 @@ class PromptSender:
             if text is None and (rest or draft.excerpts or draft.pictures):
                 chat.take_back(replace(draft, text=rest))
             return
-        in_turn = mid_turn and chat.render is not None and chat.render.status.running is not None
+        in_turn = mid_turn and chat.status.running is not None
         # A message into a running turn is a text alone, and so is a command.
         if context and not in_turn and not draft.text.startswith("/"):
             draft = replace(draft, excerpts=(*draft.excerpts, context))

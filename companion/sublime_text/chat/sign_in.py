@@ -55,8 +55,7 @@ class QwenCompanionChatSignOutCommand(_ChatCommand):
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether the agent is there, and no turn runs."""
-        status = chat.render.status if chat.render else None
-        return status is not None and status.connection.state == "live" and status.running is None
+        return chat.status.connection.state == "live" and chat.status.running is None
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask, since it counts beyond this chat."""

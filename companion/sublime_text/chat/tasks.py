@@ -33,7 +33,7 @@ class QwenCompanionChatTasksCommand(_ChatCommand):
     def is_visible(self) -> bool:
         """Whether anything was begun in the background, as far as the chat shows."""
         chat = self.chat()
-        return super().is_visible() and chat is not None and chat.render is not None and bool(chat.render.status.tasks)
+        return super().is_visible() and chat is not None and bool(chat.status.tasks)
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""

@@ -10,6 +10,7 @@ import sublime
 
 from ...agents import DAEMON_AGENT
 from ...chats.prompt import Draft, Excerpt
+from ...conversation.snapshot import Status
 from ...ids import ChatId, ViewId
 from ...status.facts import ShownChat
 from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING
@@ -22,7 +23,7 @@ from .text import ChatText
 from .undo import UndoHistory
 
 if TYPE_CHECKING:
-    from ...chats.transcript.render import Code, Render
+    from ...chats.transcript.render import Ask, Code, Render
 
 TITLE_LENGTH = 60
 """Characters of a session's title that the tab shows."""
@@ -144,13 +145,20 @@ class ChatView:
         self.recall = Recall(recall)
 
     @property
+    def status(self) -> Status:
+        """That of the conversation; an empty one until the first frame."""
+        return self.render.status if self.render else Status()
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """The questions that wait for an answer, the oldest first."""
+        return self.render.asks if self.render else ()
+
+    @property
     def is_at_work(self) -> bool:
         """Whether a turn runs, the agent asks something, or a prompt waits to be sent or for its turn."""
-        if self._unshown:
-            return True
-        if (render := self.render) is None:
-            return False
-        return bool(render.status.running or render.asks or render.status.queue or render.unsent)
+        unsent = self.render.unsent if self.render else ()
+        return bool(self._unshown or self.status.running or self.asks or self.status.queue or unsent)
 
     @property
     def folder(self) -> str:
@@ -181,9 +189,9 @@ class ChatView:
     @property
     def suggestion(self) -> str:
         """The suggested next prompt, while nothing is written and no turn runs."""
-        status = self.render.status if self.render else None
-        is_due = status is not None and status.running is None and not status.permissions and not self.text.prompt
-        return status.suggestion if status and is_due else ""
+        status = self.status
+        is_due = status.running is None and not status.permissions and not self.text.prompt
+        return status.suggestion if is_due else ""
 
     def show_suggestion(self) -> None:
         """Show the suggested prompt in the empty input."""
@@ -321,10 +329,10 @@ class ChatView:
     def _state(self) -> str:
         if self.render is None:
             return "starting"
-        status, connection = self.render.status, self.render.status.connection
+        connection = self.status.connection
         if connection.state != "live":
             return ": ".join(filter(None, (STATES[connection.state], connection.message)))
-        return "asks you" if self.render.asks else "works" if status.running is not None else "waits for a prompt"
+        return "asks you" if self.asks else "works" if self.status.running is not None else "waits for a prompt"
 
     @property
     def agent(self) -> str:

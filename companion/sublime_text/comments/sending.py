@@ -164,17 +164,16 @@ def _submit(
         copy(comments)
         say(sublime.active_window(), f"The chat was closed. {IN_CLIPBOARD}")
         return
-    asks = frozenset(ask.permission.id for ask in chat.render.asks) if chat.render else frozenset[str]()
+    asks = frozenset(ask.permission.id for ask in chat.asks)
     waits = chat.render is None or bool(asks and (asked is None or asked <= asks))
     if waits and looks > 1:
         sublime.set_timeout(lambda: _submit(adapter, chat, comments, looks - 1, asked or asks), _AFTER)
         return
-    is_running = chat.render is not None and chat.render.status.running is not None
     adapter.comments.held(comments, chat.agent)
     if waits:
         add_to_prompt(chat, _text(chat, comments), _excerpts(comments))
         say(chat.window, f"The chat with {chat.agent} still asks. The comments are in its prompt.")
-    elif is_running:
+    elif chat.status.running is not None:
         # A message into a running turn is one text.
         text = message(comments, lambda path, lines: markdown(below(path, chat.folder), lines))
         adapter.chats.sender.send(chat, text, mid_turn=True)

@@ -22,7 +22,7 @@ class _DiffCommand(sublime_plugin.TextCommand):
         adapter = package.adapter()
         if adapter is None:
             return False
-        return adapter.diffs.awaited.has(self.view) or adapter.diffs.meant(self.view) is not None
+        return adapter.diffs.awaited.has(self.view) or self._diff() is not None
 
     def is_visible(self) -> bool:
         """Whether it can do something: a menu has no entry otherwise."""
@@ -34,62 +34,58 @@ class _DiffCommand(sublime_plugin.TextCommand):
         if adapter and adapter.diffs.awaited.has(self.view):
             args = {"by_key": True} if by_key else {}
             adapter.diffs.awaited.later(lambda: self.view.run_command(self.name(), args))
-            return
-        if (adapter := package.adapter()) and (diff := adapter.diffs.meant(self.view)):
+        elif adapter and (diff := self._diff()):
             if not by_key:
                 diff.attention.entered()
-            self.on_diff(adapter.diffs, diff, by_key=by_key)
+            self._on_diff(adapter.diffs, diff, by_key=by_key)
 
-    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        """Run the command on a diff."""
+    def _diff(self) -> DiffView | None:
+        adapter = package.adapter()
+        return adapter.diffs.meant(self.view) if adapter else None
+
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         raise NotImplementedError
 
 
 class QwenCompanionAcceptDiffCommand(_DiffCommand):
     """Accept the proposed change with the person's edits."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        """Tell the CLI, which writes the file."""
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diffs.answers.accept(diff, by_key=by_key)
 
 
 class QwenCompanionRejectDiffCommand(_DiffCommand):
     """Reject the proposed change."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        """Tell the CLI, which leaves the file as it is."""
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diffs.answers.reject(diff, by_key=by_key)
 
 
 class QwenCompanionNextChangeCommand(_DiffCommand):
     """Go to the next change."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        """Move the proposal's caret."""
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diffs.actions(diff).move(1)
 
 
 class QwenCompanionPreviousChangeCommand(_DiffCommand):
     """Go to the previous change."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        """Move the proposal's caret."""
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diffs.actions(diff).move(-1)
 
 
 class QwenCompanionRevertChangeCommand(_DiffCommand):
     """Undo the changes at the carets."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        """Use the lines of the file on disk."""
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diffs.actions(diff).edit("revert", self.view)
 
 
 class QwenCompanionRestoreChangeCommand(_DiffCommand):
     """Restore the changes at the carets."""
 
-    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        """Use the lines that the CLI proposed."""
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diffs.actions(diff).edit("restore", self.view)
 
 
@@ -98,12 +94,10 @@ class QwenCompanionReloadDiffCommand(_DiffCommand):
 
     def is_enabled(self) -> bool:
         """Whether the file has changed since the diff was opened."""
-        adapter = package.adapter()
-        diff = adapter.diffs.meant(self.view) if adapter else None
+        diff = self._diff()
         return diff is not None and diff.review.can_reload
 
-    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        """The proposal keeps its text."""
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diffs.actions(diff).read_again()
 
 
@@ -112,12 +106,10 @@ class QwenCompanionDiffWarningsCommand(_DiffCommand):
 
     def is_enabled(self) -> bool:
         """Whether there is a warning."""
-        adapter = package.adapter()
-        diff = adapter.diffs.meant(self.view) if adapter else None
+        diff = self._diff()
         return diff is not None and bool(diff.warnings)
 
-    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        """Say it in the status bar."""
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diff.say_warnings()
 
 
@@ -126,12 +118,10 @@ class QwenCompanionToggleLineEndingsCommand(_DiffCommand):
 
     def is_enabled(self) -> bool:
         """Whether the proposal has such a change."""
-        adapter = package.adapter()
-        diff = adapter.diffs.meant(self.view) if adapter else None
+        diff = self._diff()
         return diff is not None and bool(diff.review.endings)
 
-    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        """Use those of the file on disk, or those of the proposal."""
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diffs.actions(diff).keep_endings(keeps=not diff.review.keeps_endings)
 
 
@@ -151,8 +141,7 @@ class QwenCompanionToggleDiffLayoutCommand(_DiffCommand):
         else:
             super().run(edit, by_key=by_key)
 
-    def on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        """Keep the proposal's text and its undo history."""
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diff.toggle_layout()
 
 

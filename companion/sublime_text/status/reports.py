@@ -13,7 +13,7 @@ from ..calls import Post
 from ..notices import NOTICES
 from ..settings import SettingsFile
 from .live import LiveReport
-from .view import Show, StatusReport, editor_facts
+from .view import Show, begin_report, editor_facts
 
 if TYPE_CHECKING:
     from ...companion import Companion
@@ -57,7 +57,7 @@ class StatusReports:
         def ask(call: Callable[[Companion], object]) -> None:
             self._post(call, ("report", show))
 
-        StatusReport(facts, show, self._is_starting, commands).begin(ask, self._on_ui)
+        begin_report(facts, commands, show, ask, self._on_ui, self._is_starting)
 
     def show(self, window: sublime.Window) -> None:
         """Show a report in a tab and keep it up to date while it is visible."""

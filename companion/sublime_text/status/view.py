@@ -39,55 +39,41 @@ Ask = Callable[[Callable[["Companion"], object]], object]
 """Calls a function with the companion, on the companion thread."""
 
 
-class StatusReport:
-    """One report, from the first facts to the last. Lives on the UI thread.
+def begin_report(
+    facts: Facts,
+    commands: Sequence[Command],
+    show: Show,
+    ask: Ask,
+    on_ui: Callable[[Callable[[], object]], object],
+    is_starting: Callable[[], bool],
+) -> None:
+    """Show what is known, and ask the companion for the rest. To be called on the UI thread.
 
-    `show` gets the facts so far, and whether they are complete.
+    `commands` are those that run the CLIs by the settings. `show` gets the facts so far, and whether they are complete.
     """
+    answers: list[Facts] = []
 
-    def __init__(
-        self,
-        facts: Facts,
-        show: Show,
-        is_starting: Callable[[], bool] = lambda: False,
-        commands: Sequence[Command] = (),
-    ) -> None:
-        """`commands` are those that run the CLIs by the settings."""
-        self._commands = commands
-        self._show = show
-        self._is_starting = is_starting
-        self._facts = facts
-        self._has_answer = False
+    def answered(found: Facts) -> None:
+        answers.append(found)
+        show(found, found.clis is not None)
 
-    def begin(self, ask: Ask, on_ui: Callable[[Callable[[], object]], object]) -> None:
-        """Show what is known, and ask the companion for the rest."""
-        facts = self._facts
-
-        def answer(answered: Facts) -> None:
-            on_ui(lambda: self._answered(answered))
-
-        self._show(replace(facts, note="Asking the companion…"), False)
-        commands = self._commands
-        ask(lambda companion: companion.look_around(facts, answer, commands))
-        expect(
-            lambda: self._has_answer,
-            self._is_starting,
-            patience=lambda: LIMIT,
-            starting=lambda: self._show(replace(facts, at=time.time(), note=STARTING), False),
-            silent=lambda: self._show(replace(facts, at=time.time(), note=SILENT), True),
-        )
-
-    def _answered(self, facts: Facts) -> None:
-        self._has_answer = True
-        self._show(facts, facts.clis is not None)
+    show(replace(facts, note="Asking the companion…"), False)
+    ask(lambda companion: companion.look_around(facts, lambda found: on_ui(lambda: answered(found)), commands))
+    expect(
+        lambda: bool(answers),
+        is_starting,
+        patience=lambda: LIMIT,
+        starting=lambda: show(replace(facts, at=time.time(), note=STARTING), False),
+        silent=lambda: show(replace(facts, at=time.time(), note=SILENT), True),
+    )
 
 
 def editor_facts(
     front: sublime.Window,
     settings: Sequence[object],
     messages: Sequence[tuple[float, str]],
-    chats: Callable[[sublime.Window], tuple[ShownChat, ...]] = lambda _: (),
-    written: Callable[[sublime.Window], tuple[str, ...]] = lambda _: (),
+    chats: Callable[[sublime.Window], tuple[ShownChat, ...]],
+    written: Callable[[sublime.Window], tuple[str, ...]],
 ) -> Facts:
     """The facts that the editor knows; `chats` gives those of a window, `written` the written changes that wait."""
     windows = sorted(sublime.windows(), key=lambda window: window != front)

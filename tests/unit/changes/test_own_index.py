@@ -138,6 +138,9 @@ def test_an_unusual_index_is_not_used(folder: Folder, how: str):
     match how:
         case "split":
             git(folder.path, "update-index", "--split-index")
+            put(folder, "a.txt", TEXT + "a.txt, and more")
+            git(folder.path, "add", "a.txt")
+            put(folder, "a.txt", TEXT + "a.txt")
         case "version 4":
             git(folder.path, "update-index", "--index-version", "4")
         case "damaged":

@@ -192,8 +192,9 @@ def test_a_round_begins_with_a_whole_listing(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_folder_that_has_just_changed_is_not_relied_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    just_now = time.time_ns()
     monkeypatch.setattr(untracked, "SETTLED", 3600 * 1_000_000_000)
-    monkeypatch.setattr(untracked.UntrackedFiles, "_times_of", lambda *_: (time.time_ns(), 1))
+    monkeypatch.setattr(untracked.UntrackedFiles, "_times_of", lambda *_: (just_now, 1))
     folder = quiet(tmp_path)
     folder.write("new.txt", "agent\n")
     folder.look()
@@ -214,8 +215,8 @@ PATHS = st.sampled_from(["a", "b.env", "d", "d/a", "d/e/a", "d/e", "x.o", "x.o/a
 STEPS = st.tuples(st.sampled_from(["write", "remove", "folder", "touch", "move"]), PATHS, PATHS)
 
 
-@given(st.lists(STEPS, max_size=8))
-@settings(max_examples=25)
+@given(st.lists(STEPS, max_size=6))
+@settings(max_examples=15)
 def test_what_is_remembered_changes_no_look(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]
 ):

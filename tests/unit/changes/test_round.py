@@ -90,6 +90,30 @@ def test_selected_lines_of_a_change_are_undone(folder: Folder):
     assert folder.read("a.py").decode() == LINES.replace("line 3\nline 4\nline 5\n", "x\nline 4\nz\n")
 
 
+def test_selected_lines_are_those_of_the_moment_when_they_were_selected(folder: Folder):
+    """Something above has moved the change since: the key is that of before, and so are the lines."""
+    agents = LINES.replace("line 3\nline 4\nline 5\n", "x\ny\nz\n")
+    folder.write("a.py", agents)
+    folder.look()
+    (key,) = folder.keys("a.py")
+    folder.write("a.py", f"above\n{agents}")
+    folder.look()
+    folder.undo("a.py", key, (3, 3))
+    assert folder.read("a.py").decode() == "above\n" + LINES.replace("line 3\nline 4\nline 5\n", "x\nline 4\nz\n")
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_one_of_two_changes_of_a_text_in_utf_16_is_undone(folder: Folder, codec: str):
+    mark = "\N{ZERO WIDTH NO-BREAK SPACE}"
+    folder.write("wide.txt", f"{mark}{LINES}".encode(codec))
+    folder.round.begin()
+    folder.write("wide.txt", f"{mark}{LINES}".replace("line 3\n", "x\n").replace("line 20\n", "y\n").encode(codec))
+    folder.look()
+    first, _ = folder.keys("wide.txt")
+    folder.undo("wide.txt", first)
+    assert folder.read("wide.txt") == f"{mark}{LINES}".replace("line 20\n", "y\n").encode(codec)
+
+
 def test_a_file_that_is_changed_again_shows_only_what_is_new_since_it_was_kept(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "line three\n"))
     folder.look()

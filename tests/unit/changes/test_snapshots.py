@@ -97,11 +97,14 @@ def test_an_agent_that_adds_a_rule_hides_nothing(folder: Folder):
         ("self/.gitignore", "*\n"),
         (".gitignore", "*\n!*/\n!*.py\n"),
         (".gitignore", "x/*\n!x/y\n"),
+        ("behind a link", "*.tmp\n"),
     ],
 )
 def test_the_rules_hold_as_gits_own(tmp_path: Path, path: str, rules: str):
     made = Folder(tmp_path)
     made.write(path, rules)
+    if path == "behind a link":
+        (made.path / ".gitignore").symlink_to(path)
     names = [
         "a", "a.tmp", "keep.tmp", "only-here", "any/where", "dir/x", "deep/a.c", "#file", "!file", "trailing ",
         "sp ace", "b.txt", "d.txt", "m.py", "y/z", "y/m.py",

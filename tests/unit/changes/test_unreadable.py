@@ -97,6 +97,25 @@ def test_many_files_that_nobody_may_read_cost_one_more_run_of_git(folder: Folder
     assert folder.listed() == {}
 
 
+def test_of_the_others_git_is_asked_again_at_once(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    """As above for root, who may read everything."""
+    opened = os.open
+
+    def closed(path: str, *args: Any, **more: Any) -> int:
+        if path == os.path.join(folder.path, CLOSED):
+            raise PermissionError(path)
+        return opened(path, *args, **more)
+
+    folder.round.begin()
+    for name in ("a.txt", "b.txt", CLOSED):
+        folder.write(name, "agent\n")
+    with monkeypatch.context() as patched:
+        refuse(patched, OF_THE_FILE)
+        patched.setattr(os, "open", closed)
+        folder.look()
+    assert folder.listed() == {"a.txt": "modified", "b.txt": "modified", CLOSED: "unreadable"}
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -132,3 +151,23 @@ def test_a_folder_that_nobody_may_read_has_not_been_deleted(folder: Folder):
         (folder.path / "inside").chmod(0o755)
     folder.look()
     assert folder.listed() == {"a.txt": "modified"}
+
+
+def test_what_is_in_a_closed_folder_is_not_gone(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    """As above for root, who may look into each folder."""
+    folder.write("inside/x.txt", "x\n")
+    folder.round.begin()
+    stated, inside = os.lstat, os.path.join(folder.path, "inside")
+
+    def closed(path: str) -> os.stat_result:
+        if str(path).startswith(inside):
+            raise PermissionError(path)
+        return stated(path)
+
+    (folder.path / "inside").rename(folder.path.parent / "elsewhere")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "lstat", closed)
+        folder.look()
+        assert folder.listed() == {}
+    folder.look()
+    assert folder.listed() == {"inside/x.txt": "deleted"}

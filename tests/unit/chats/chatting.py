@@ -140,6 +140,11 @@ class Room:
         await until(lambda: self.editor.renders.get(1) and self.connection.state == state)
         return self.connection
 
+    async def opened(self) -> Stream:
+        """Open the chat, and return the stream of its events once it is live."""
+        self.chats.open(CHAT, WINDOW, self.folder)
+        return await self.live()
+
     async def live(self) -> Stream:
         """Wait until the chat is live, and return its stream of events: not one that it gave up meanwhile."""
         stream = await self.daemon.streams.get()
@@ -218,8 +223,7 @@ async def live(
     async with attached(project, is_here=is_here) as room:
         room.daemon.capabilities(real(project), features=[*FEATURES, *features])
         room.daemon.routes |= routes or {}
-        room.chats.open(CHAT, WINDOW, room.folder)
-        room.stream = await room.live()
+        room.stream = await room.opened()
         yield room
 
 

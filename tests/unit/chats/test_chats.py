@@ -30,8 +30,7 @@ async def test_it_is_off_until_the_person_wants_it_f1(project: Path) -> None:
 
 
 async def test_it_shows_how_it_connects_from_the_first_moment_and_then_what_is_said_f2(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     states = [render.status.connection for render in room.editor.renders[1]]
     assert states[0].state == "connecting"
     [created] = room.daemon.asked("POST /session")
@@ -58,8 +57,7 @@ async def test_the_environment_names_a_daemon_too_f1(room: Room, monkeypatch: py
     monkeypatch.setenv("QWEN_IDE_DAEMON_URL", room.daemon.address.url)
     monkeypatch.setenv("QWEN_SERVER_TOKEN", "from-the-environment")
     room.configure(url="", token="")
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     assert room.daemon.requests[0].headers["authorization"] == "Bearer from-the-environment"
 
 
@@ -68,8 +66,7 @@ async def test_without_an_address_and_not_managed_it_is_the_usual_one_f1(
 ) -> None:
     monkeypatch.setattr("companion.backends.daemon.address.DEFAULT_URL", room.daemon.address.url)
     room.configure(url="", managed=False)
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
 
 
 @pytest.mark.parametrize(
@@ -120,8 +117,7 @@ async def test_an_address_that_cant_be_used_is_told(project: Path, url: str, wor
 
 
 async def test_a_connection_that_breaks_is_taken_up_again_without_a_word_lost_f4(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     stream.say(1, "one ")
     await until(lambda: "one" in room.editor.chats[1])
     stream.cut()
@@ -131,8 +127,7 @@ async def test_a_connection_that_breaks_is_taken_up_again_without_a_word_lost_f4
 
 
 async def test_reconnect_goes_all_the_way_after_the_session_has_ended(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     stream.say(1, "one ")
     await until(lambda: room.render.session)
     stream.send("session_closed", 2, reason="client_close", closedBy="another")
@@ -148,8 +143,7 @@ async def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
 ) -> None:
     monkeypatch.setattr("companion.chats.connection.BACKOFF", (0.05,))
     right = room.daemon.routes["GET /capabilities"]
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     stream.say(1, "one ")
     await until(lambda: room.render.session)
     for away, act in (
@@ -188,8 +182,7 @@ async def test_the_first_connection_is_tried_again_too_f4(room: Room, monkeypatc
 
 async def test_switching_it_off_ends_the_chat_and_says_so(room: Room) -> None:
     """Nothing is sent any more; what was written comes back."""
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     stream.say(1, "Before")
     await until(lambda: room.render.session)
     room.configure(enabled=False)
@@ -208,8 +201,7 @@ async def test_switching_it_off_ends_the_chat_and_says_so(room: Room) -> None:
 async def test_reconnect_counts_while_the_stream_is_tried_again(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     """It starts over with the settings of now, although something is being tried already."""
     monkeypatch.setattr("companion.chats.connection.BACKOFF", (0.05,))
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     stream.say(1, "one ")
     await until(lambda: room.render.session)
 
@@ -227,8 +219,7 @@ async def test_reconnect_counts_while_the_stream_is_tried_again(room: Room, monk
 
 
 async def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     stream.say(1, "one ")
     await until(lambda: room.render.session)
     room.configure(token="another")
@@ -248,8 +239,7 @@ async def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(
 
 
 async def test_a_frame_that_cant_be_shown_is_made_anew(room: Room, stormy: pytest.LogCaptureFixture) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     room.editor.chat_fails = [RecursionError]
     stream.say(1, "All of it")
     await until(lambda: "All of it" in room.editor.chats[1])
@@ -262,8 +252,7 @@ async def test_a_frame_that_cant_be_shown_is_made_anew(room: Room, stormy: pytes
 async def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(
     room: Room, stormy: pytest.LogCaptureFixture
 ) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     room.editor.chat_fails = [RecursionError, RecursionError]
     stream.say(1, "All ")
     why = "The chat could not be shown (RecursionError)."
@@ -278,8 +267,7 @@ async def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(
 async def test_a_chat_that_can_never_be_shown_is_not_tried_for_ever(
     room: Room, stormy: pytest.LogCaptureFixture
 ) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     room.editor.chat_fails = [RecursionError] * 1000
     room.chats.reconnect(CHAT)
     await until(lambda: room.editor.said)
@@ -296,8 +284,7 @@ async def test_a_question_whose_diff_fails_stops_nothing(
     def fail(*_: object) -> None:
         raise RuntimeError
 
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     monkeypatch.setattr(room.chats._registry[CHAT].approvals, "update", fail)
     stream.say(1, "All of it")
     await until(lambda: "All of it" in room.editor.chats[1])
@@ -317,8 +304,7 @@ async def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
         return apply(conversation, render)
 
     monkeypatch.setattr(Conversation, "apply", applied)
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     stream.say(1, "one")
     stream.say(2, "two")
     stream = await room.live()
@@ -334,8 +320,7 @@ async def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
 @pytest.mark.parametrize("depth", [200, 30_000])
 async def test_arguments_that_are_nested_deeply_harm_nothing(room: Room, depth: int) -> None:
     """A model may write them."""
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     deep = "[" * depth + "]" * depth
     for number, kind in ((1, "tool_call"), (2, "tool_call_update")):
         update = f'{{"sessionUpdate": "{kind}", "toolCallId": "t", "title": "Deep", "rawInput": {{"x": {deep}}}}}'
@@ -360,8 +345,7 @@ async def test_the_text_of_a_long_conversation_is_made_beside_the_loop(
         return update(*arguments)
 
     monkeypatch.setattr(renderer.Transcript, "update", watched)
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     assert all(threads)
     for number in range(1, 10):
         stream.say(number, f"answer {number}", f"p{number}")
@@ -370,8 +354,7 @@ async def test_the_text_of_a_long_conversation_is_made_beside_the_loop(
 
 
 async def test_a_busy_editor_gets_the_whole_text_anew(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     room.editor.chat_fails = [TimeoutError, TimeoutError]
     stream.say(1, "All of it")
     await until(lambda: "All of it" in room.editor.chats[1])
@@ -379,20 +362,17 @@ async def test_a_busy_editor_gets_the_whole_text_anew(room: Room) -> None:
 
 
 async def test_a_view_that_is_gone_closes_the_chat(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     room.editor.has_chat = False
     stream.say(1, "Nobody reads this")
     await room.asked("POST /session/s/detach")
     room.editor.has_chat = True
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     assert len(room.daemon.asked("POST /session/s/load")) == 1
 
 
 async def test_opening_it_again_draws_it_anew(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     stream.say(1, "Once")
     await until(lambda: room.render.session)
     count = len(room.editor.renders[1])
@@ -405,8 +385,7 @@ async def test_opening_it_again_draws_it_anew(room: Room) -> None:
 
 
 async def test_closing_it_takes_leave_and_leaves_nothing_running(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     room.chats.close(CHAT)
     await room.asked("POST /session/s/detach")
     await until(lambda: not room.chats._ending)

@@ -28,8 +28,7 @@ async def test_cancel_mode_and_model_go_to_the_daemon_and_the_default_is_told(ro
         "POST /session/s/model": (200, {}),
         "POST /session/s/approval-mode": (200, {}),
     }
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     room.chats.cancel(CHAT)
     room.chats.options.switch_mode(CHAT, "plan")
     room.chats.options.switch_model(CHAT, "m(openai)")
@@ -76,8 +75,7 @@ def session_prompt(params):
 
 async def test_a_vote_goes_to_the_daemon_and_one_that_is_late_is_told(room: Room) -> None:
     room.daemon.routes["POST /session/s/permission/r"] = 200, {}
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     room.chats.vote(CHAT, "r", "once", {"0": "Blue"})
     request = await room.asked("POST /session/s/permission/r")
     assert request.body == {"outcome": {"outcome": "selected", "optionId": "once"}, "answers": {"0": "Blue"}}
@@ -114,8 +112,7 @@ async def test_sessions_are_listed_the_latest_first(room: Room) -> None:
     ]
     folder = quote(real(room.folder), safe="")
     room.daemon.routes[f"GET /workspace/{folder}/sessions"] = 200, {"sessions": listed}
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     assert [session.id for session in (await room.chats.sessions.page(CHAT)).sessions] == ["new", "made", "old"]
     # One that asks too early waits for the connection.
     room.chats.begin(CHAT)
@@ -138,8 +135,7 @@ async def test_pinned_sessions_come_first_and_the_archive_is_a_list_of_its_own(r
         "POST /sessions/archive": (200, {}),
         "POST /sessions/unarchive": (200, {}),
     }
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     page = await room.chats.sessions.page(CHAT)
     assert ([session.id for session in page.sessions], page.cursor) == (["pinned", "new"], "2")
     assert [session.id for session in (await room.chats.sessions.page(CHAT, is_archived=True)).sessions] == ["away"]
@@ -160,8 +156,7 @@ async def test_sessions_are_searched(room: Room) -> None:
     folder = quote(real(room.folder), safe="")
     results = [{"session": {"sessionId": "x"}, "snippet": "cats"}]
     room.daemon.routes[f"GET /workspace/{folder}/sessions/search"] = 200, {"results": results}
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     assert [(each.session.id, each.snippet) for each in await room.chats.sessions.search(CHAT, "cat")] == [
         ("x", "cats")
     ]
@@ -170,8 +165,7 @@ async def test_sessions_are_searched(room: Room) -> None:
 async def test_one_that_isnt_at_work_is_renamed_too(room: Room) -> None:
     answers = iter([(404, {"error": "no", "code": "session_not_found"}), (200, {}), (200, {})])
     room.daemon.routes["PATCH /session/s/metadata"] = lambda _: next(answers)
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     await room.chats.sessions.rename(CHAT, "s", "A title")
     assert [request.body for request in room.daemon.asked("PATCH")] == [{"displayName": "A title"}] * 2
     assert len(room.daemon.asked("POST /session/s/detach")) == 1
@@ -184,8 +178,7 @@ async def test_deleting_the_session_that_is_shown_begins_a_new_one(room: Room) -
         "DELETE /session/x": (204, None),
         "POST /sessions/delete": (200, {}),
     }
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     stream.say(1, "Once")
     await until(lambda: room.render.session)
     await room.chats.sessions.delete(CHAT, "x")
@@ -199,8 +192,7 @@ async def test_deleting_the_session_that_is_shown_begins_a_new_one(room: Room) -
 async def test_an_export_and_the_files_come_from_the_daemon(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     room.daemon.routes["GET /session/x/export"] = 200, b"# Chat"
     room.daemon.routes["GET /glob"] = 200, {"matches": ["src/App two.py", "app.py", ".", 1]}
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     assert await room.chats.sessions.export(CHAT, "x", "md") == "# Chat"
     assert await room.chats.files(CHAT, "aP") == ["app.py", "src/App two.py"]
     assert room.daemon.asked("GET /glob")[0].route.startswith("/glob?pattern=%2A%2A%2F%2A%5BaA%5D%5BpP%5D%2A&")
@@ -224,8 +216,7 @@ def test_files_are_found_however_they_are_written(words: str, pattern: str):
 
 async def test_the_token_is_in_no_frame_log_or_message_f7(room: Room, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     stream.say(1, "Hello")
     await until(lambda: room.render.session)
     room.daemon.routes["POST /session/s/model"] = 500, {"error": f"bad {TOKEN}"}

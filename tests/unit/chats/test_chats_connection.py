@@ -18,8 +18,7 @@ from .chatting import CHAT, WINDOW, Room
 
 
 async def test_an_agent_that_has_died_is_told_and_waits_for_the_person(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     stream.say(1, "Hello")
     stream.send("session_died", 2, reason="channel_closed")
     assert (await room.state("ended")).message.startswith("The agent's process has ended.")
@@ -46,8 +45,7 @@ async def test_a_daemon_that_may_be_another_one_is_looked_at_anew(
 ) -> None:
     """Another process may have the port by now, such as a tunnel to another machine."""
     monkeypatch.setattr(connection, "BACKOFF", (0.01,))
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     room.chats.send(CHAT, Draft("mine"))
     await room.asked("POST /session/s/prompt")
     assert room.render.locality.is_local
@@ -79,8 +77,7 @@ async def test_a_daemon_that_may_be_another_one_is_looked_at_anew(
 
 
 async def test_a_session_in_which_nothing_was_said_is_left_and_one_with_a_prompt_is_not(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     room.chats.reconnect(CHAT)
     await room.asked("POST /session/s/detach")
     stream = await room.live()

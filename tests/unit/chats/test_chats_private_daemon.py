@@ -39,8 +39,7 @@ async def managed(project: Path, tmp_path: Path) -> AsyncGenerator[Room]:
 
 
 async def test_a_private_daemon_is_started_shown_and_ended_with_the_window(managed: Room) -> None:
-    managed.chats.open(CHAT, WINDOW, managed.folder)
-    await managed.live()
+    await managed.opened()
     messages = [render.status.connection.message for render in managed.editor.renders[1]]
     # A first render may come before the daemon is looked for.
     assert next(filter(None, messages)) == "Starting `qwen serve`…"
@@ -50,8 +49,7 @@ async def test_a_private_daemon_is_started_shown_and_ended_with_the_window(manag
     managed.chats.close(CHAT)
     await managed.asked("POST /session/s/detach")
     assert launch.is_running(daemon)
-    managed.chats.open(CHAT, WINDOW, managed.folder)
-    await managed.live()
+    await managed.opened()
     assert managed.chats._registry[CHAT].connector.private.daemon is daemon
     managed.chats.window_closed(WINDOW)
     await until(lambda: not managed.chats._ending)
@@ -59,8 +57,7 @@ async def test_a_private_daemon_is_started_shown_and_ended_with_the_window(manag
 
 
 async def test_one_for_another_folder_is_replaced(managed: Room, tmp_path: Path) -> None:
-    managed.chats.open(CHAT, WINDOW, managed.folder)
-    await managed.live()
+    await managed.opened()
     first = managed.chats._registry[CHAT].connector.private.daemon
     other = tmp_path / "other"
     other.mkdir()
@@ -76,8 +73,7 @@ async def test_one_for_another_folder_is_replaced(managed: Room, tmp_path: Path)
 
 
 async def test_one_that_was_killed_is_started_again_once_and_the_session_resumed(managed: Room) -> None:
-    managed.chats.open(CHAT, WINDOW, managed.folder)
-    stream = await managed.live()
+    stream = await managed.opened()
     stream.say(1, "Half an ans")
     await until(lambda: managed.render.session)
 
@@ -101,8 +97,7 @@ async def test_one_that_was_killed_is_started_again_once_and_the_session_resumed
 
 @pytest.mark.parametrize("is_open", [True, False])
 async def test_switching_it_off_ends_the_private_daemon(managed: Room, is_open: bool) -> None:
-    managed.chats.open(CHAT, WINDOW, managed.folder)
-    await managed.live()
+    await managed.opened()
     daemon = managed.chats._registry[CHAT].connector.private.daemon
     assert daemon
     if not is_open:
@@ -115,8 +110,7 @@ async def test_switching_it_off_ends_the_private_daemon(managed: Room, is_open: 
 
 
 async def test_another_command_replaces_the_private_daemon_at_a_reconnect(managed: Room, tmp_path: Path) -> None:
-    managed.chats.open(CHAT, WINDOW, managed.folder)
-    await managed.live()
+    await managed.opened()
     first = managed.chats._registry[CHAT].connector.private.daemon
     assert first
     command = [sys.executable, "-u", str(tmp_path / "fake_qwen.py")]
@@ -138,8 +132,7 @@ async def test_without_qwen_it_says_how_to_get_it(room: Room) -> None:
 
 
 async def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(managed: Room) -> None:
-    managed.chats.open(CHAT, WINDOW, managed.folder)
-    stream = await managed.live()
+    stream = await managed.opened()
     stream.say(1, "Before")
     await until(lambda: managed.render.session)
     draft = Draft("mine", (Excerpt("file:///e", "e", "text"),), ("p.png",), {"/a": "b"})
@@ -166,8 +159,7 @@ async def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(manag
 
 async def test_a_prompt_in_the_daemons_queue_is_not_given_back_after_a_reload(room: Room) -> None:
     """The daemon runs it: it would be sent twice."""
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p7"}
     room.chats.send(CHAT, Draft("mine"))
     await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
@@ -184,8 +176,7 @@ async def test_a_prompt_in_the_daemons_queue_is_not_given_back_after_a_reload(ro
 
 
 async def test_what_belonged_to_a_window_that_is_gone_ends(managed: Room) -> None:
-    managed.chats.open(CHAT, WINDOW, managed.folder)
-    await managed.live()
+    await managed.opened()
     daemon = managed.chats._registry[CHAT].connector.private.daemon
     left = await managed.chats.stop(hand_over=True)
     again = Room(managed.editor, managed.daemon, managed.folder)

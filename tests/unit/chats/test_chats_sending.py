@@ -138,8 +138,7 @@ async def test_a_prompt_whose_answer_is_lost_is_looked_for_and_never_sent_twice(
 ) -> None:
     """The daemon has it and runs it, but the answer to the request is lost, perhaps in a proxy."""
     monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.2)
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     pending = {"promptId": "p9", "text": "mine", "state": where, "originatorClientId": "c"}
 
     def lose(request: Request) -> Any:
@@ -168,8 +167,7 @@ async def test_a_prompt_that_was_sent_before_is_not_taken_for_the_one_that_is_lo
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.2)
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     room.chats.send(CHAT, Draft("again"))
     await room.asked("POST /session/s/prompt")
     echo(stream, 1, "again")
@@ -184,8 +182,7 @@ async def test_a_prompt_of_another_client_is_not_taken_for_the_one_that_is_lost(
     room: Room, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.2)
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     pending = {"promptId": "p9", "text": text, "state": "running", "originatorClientId": "other"}
 
     def lose(_: Request) -> None:
@@ -220,8 +217,7 @@ async def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_
 
 async def test_a_prompt_that_waited_for_a_daemon_that_was_killed_comes_back(room: Room) -> None:
     """The queue goes with the daemon."""
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     room.chats.send(CHAT, Draft("mine"))
     await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
     prompt = room.chats._registry[CHAT].outbox._waiting["1"].prompt
@@ -235,8 +231,7 @@ async def test_a_prompt_that_waited_for_a_daemon_that_was_killed_comes_back(room
 
 async def test_a_prompt_that_a_daemon_took_and_lost_comes_back(room: Room) -> None:
     """The daemon was killed between its answer and the turn."""
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     room.chats.send(CHAT, Draft("mine"))
     await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
     stream.send("state_resync_required", reason="epoch_reset")
@@ -250,8 +245,7 @@ async def test_a_prompt_that_a_daemon_took_and_lost_comes_back(room: Room) -> No
 )
 async def test_an_interrupted_turn_is_continued_in_words_where_the_daemon_cannot(room: Room, answer: Any) -> None:
     room.daemon.routes["POST /session/s/continue"] = answer
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     room.chats.history.continue_turn(CHAT)
     await room.asked("POST /session/s/continue")
     if answer[0] == 200 and answer[1]["accepted"]:
@@ -264,8 +258,7 @@ async def test_an_interrupted_turn_is_continued_in_words_where_the_daemon_cannot
 async def test_prompts_go_out_in_the_order_in_which_they_were_written(room: Room) -> None:
     """The first one takes longer, because the daemon is asked for the file that it names."""
     room.daemon.routes["GET /stat"] = 200, {"type": "file"}
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     for text in ("@a.py one", "two", "three"):
         room.chats.send(CHAT, Draft(text))
     await room.asked("POST /session/s/prompt", 3)
@@ -279,8 +272,7 @@ async def test_what_is_being_sent_when_the_chat_closes_goes_out_no_more(room: Ro
     room.chats.send(CHAT, Draft("mine"))
     room.chats.close(CHAT)
     del room.daemon.routes["GET /events"]
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     await asyncio.sleep(0.05)
     assert prompts(room) == []
 
@@ -325,12 +317,11 @@ async def test_a_draft_for_a_chat_that_cant_connect_comes_back_with_the_reason(r
 
 async def test_a_draft_waits_only_so_long(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_module, "SEND_LIMIT", 0.01)
-    async with asyncio.timeout(60):
-        room.daemon.routes["GET /events"] = 429, {"error": "busy", "code": "subscriber_limit_exceeded"}
-        room.chats.open(CHAT, WINDOW, room.folder)
-        room.chats.send(CHAT, Draft("mine"))
-        await until(lambda: room.editor.returned)
-        assert "isn't connected" in room.editor.returned[0][2]
+    room.daemon.routes["GET /events"] = 429, {"error": "busy", "code": "subscriber_limit_exceeded"}
+    room.chats.open(CHAT, WINDOW, room.folder)
+    room.chats.send(CHAT, Draft("mine"))
+    await until(lambda: room.editor.returned)
+    assert "isn't connected" in room.editor.returned[0][2]
 
 
 async def test_what_was_not_sent_comes_back_when_the_chat_is_closed_and_for_another_conversation(room: Room) -> None:
@@ -368,8 +359,7 @@ async def test_a_message_goes_into_the_turn_that_runs_else_it_is_a_prompt(
 
 async def test_a_prompt_that_waits_can_be_taken_back_whole(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "MAX_REMEMBERED", 1)
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     draft = Draft("mine", (Excerpt("file:///e", "e", "text"),))
     room.chats.send(CHAT, Draft("before"))
     await room.asked("POST /session/s/prompt")
@@ -399,8 +389,7 @@ async def test_a_message_for_the_turn_that_runs_can_be_taken_back(room: Room, pr
         "DELETE /session/s/pending-prompts/m": (200, {"removed": False}),
         "DELETE /session/s/mid-turn-messages/m": (200, {"removed": True}),
     }
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     draft = Draft("take me back", unsaved={"/x": "y"})
     room.chats.send(CHAT, draft, mid_turn=True)
     await room.asked("POST /session/s/mid-turn-message")
@@ -446,8 +435,7 @@ async def test_what_is_not_sent_yet_is_shown_and_can_be_taken_back(room: Room, m
 
 async def test_what_goes_out_quickly_is_never_offered_for_removal(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("companion.chats.outbox.QUICK", 60)
-    room.chats.open(CHAT, WINDOW, room.folder)
-    stream = await room.live()
+    stream = await room.opened()
     room.chats.send(CHAT, Draft("one"))
     await room.asked("POST /session/s/prompt")
     stream.say(1, "Hello")

@@ -54,8 +54,7 @@ async def test_a_prompt_with_an_excluded_file_comes_back_with_one_sentence(
     given = draft(project, kind)
     files = [".env", "src/../secrets/token.txt", "plain.txt", f"{project}/.env"]
     room.daemon.routes["GET /stat"] = stat(*files)
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     room.chats.send(CHAT, given)
     await until(lambda: room.editor.returned)
     assert room.editor.returned == [(1, given, WHY.format(name))]
@@ -73,8 +72,7 @@ async def test_what_is_no_file_goes_as_the_words_that_it_is(room: Room) -> None:
 async def test_the_globs_of_the_window_count(room: Room) -> None:
     room.daemon.routes["GET /stat"] = stat("a.py", ".env")
     room.told = lambda window: Told(exclude=("/a.py",)) if window == WINDOW else Told()
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     room.chats.send(CHAT, Draft("@a.py"))
     await until(lambda: room.editor.returned)
     assert room.editor.returned[0][2] == WHY.format("a.py")
@@ -83,8 +81,7 @@ async def test_the_globs_of_the_window_count(room: Room) -> None:
 
 
 async def test_excluded_files_are_not_offered(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     room.daemon.routes["GET /glob"] = 200, {"matches": [".env", "a.py", "secrets/b.py", "secrets"]}
     assert await room.chats.files(CHAT, "") == ["a.py"]
 

@@ -18,8 +18,7 @@ def returned(room: Room) -> list[str]:
 
 
 async def test_a_prompt_that_may_have_reached_the_daemon_can_not_be_taken_back(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     room.daemon.routes["POST /session/s/prompt"] = None  # the answer is lost
     room.chats.send(CHAT, Draft("Once"))
     await until(lambda: [each.state for each in room.render.unsent] == ["sending"])
@@ -45,8 +44,7 @@ async def test_a_prompt_that_went_back_with_the_conversation_is_not_sent_later(r
 
 
 async def test_a_prompt_that_the_daemon_has_taken_does_not_go_back_with_the_conversation(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    await room.live()
+    await room.opened()
     room.chats.send(CHAT, Draft("Taken"))
     await until(lambda: [each.state for each in room.render.unsent] == ["sent"])
     room.chats.begin(CHAT)
@@ -55,8 +53,7 @@ async def test_a_prompt_that_the_daemon_has_taken_does_not_go_back_with_the_conv
 
 
 async def test_a_prompt_that_is_sent_after_a_rebuild_waits_for_its_turn_like_any_other(room: Room) -> None:
-    room.chats.open(CHAT, WINDOW, room.folder)
-    (await room.live()).send("state_resync_required", reason="epoch_reset")
+    (await room.opened()).send("state_resync_required", reason="epoch_reset")
     await room.asked("POST /session/s/load")
     stream = await room.live()
     room.chats.send(CHAT, Draft("mine"))

@@ -64,16 +64,13 @@ def test_a_shell_that_does_not_answer_is_ended(shell: Path, tmp_path: Path, monk
     assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
 
 
-def test_a_failure_is_not_remembered(monkeypatch: pytest.MonkeyPatch):
+async def test_a_failure_is_not_remembered(monkeypatch: pytest.MonkeyPatch):
     def fails(_: object) -> dict[str, str]:
         raise RuntimeError("can't start new thread")
 
-    async def test():
-        login = LoginEnvironment()
-        monkeypatch.setattr(environment_module, "_login", fails)
-        with pytest.raises(RuntimeError):
-            await login.get()
-        monkeypatch.setattr(environment_module, "_login", lambda _: {"PATH": "/bin"})
-        assert await login.get() == {"PATH": "/bin"}
-
-    asyncio.run(test())
+    login = LoginEnvironment()
+    monkeypatch.setattr(environment_module, "_login", fails)
+    with pytest.raises(RuntimeError):
+        await login.get()
+    monkeypatch.setattr(environment_module, "_login", lambda _: {"PATH": "/bin"})
+    assert await login.get() == {"PATH": "/bin"}

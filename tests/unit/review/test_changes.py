@@ -16,15 +16,15 @@ from companion.review.changes import (
     fillers,
     lines_of,
     paired_lines,
-    restore,
     restore_edits,
-    revert,
     revert_edits,
     tally,
 )
 from companion.review.compare import Change, compare, unchanged
 from companion.review.targets import touched
 from companion.review.words import word_changes
+
+from .reviewing import restore, revert
 
 
 def text(*lines: str) -> str:

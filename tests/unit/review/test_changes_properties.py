@@ -11,14 +11,14 @@ from companion.review.changes import (
     fillers,
     lines_of,
     paired_lines,
-    restore,
     restore_edits,
-    revert,
     revert_edits,
     tally,
 )
 from companion.review.compare import Change, unchanged
 from companion.review.words import word_changes
+
+from .reviewing import restore, revert
 
 # Few different lines, so that equal ones meet; and any text at all.
 few_lines = st.lists(st.sampled_from(["", "a", "b", "  a", "}", "unique"]), max_size=12).map("\n".join)

@@ -245,290 +245,264 @@ def test_texts_are_not_compared_after_the_diff_is_closed(monkeypatch: pytest.Mon
     assert owner.heard == []
 
 
-def with_reviews(test: Callable[[Reviews, MemoryEditor, Callable[[], Awaitable[object]]], Awaitable[None]]) -> None:
-    """Run a test with reviews; its third argument waits for their tasks."""
+Settle = Callable[[], Awaitable[object]]
 
-    async def main() -> None:
-        tasks: list[asyncio.Task[object]] = []
-        editor = MemoryEditor()
-        reviews = reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
-        await test(reviews, editor, lambda: asyncio.gather(*tasks))
 
-    asyncio.run(main())
+@pytest.fixture
+def tasks() -> list[asyncio.Task[object]]:
+    return []
+
+
+@pytest.fixture
+def editor() -> MemoryEditor:
+    return MemoryEditor()
+
+
+@pytest.fixture
+def reviews(editor: MemoryEditor, tasks: list[asyncio.Task[object]]) -> Reviews:
+    return reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
+
+
+@pytest.fixture
+def settle(tasks: list[asyncio.Task[object]]) -> Settle:
+    """Waits for what the reviews do."""
+    return lambda: asyncio.gather(*tasks)
 
 
 @pytest.mark.parametrize(
     ("cli", "is_answered", "kept"),
     [("Qwen Code", True, ["mine\n"]), ("Gemini CLI", True, []), ("Gemini CLI", False, ["mine\n"])],
 )
-def test_edits_that_a_cli_takes_as_the_answer_are_not_kept_as_well(
-    cli: str, is_answered: bool, kept: list[str], tmp_path: Path
+async def test_edits_that_a_cli_takes_as_the_answer_are_not_kept_as_well(
+    cli: str, is_answered: bool, kept: list[str], tmp_path: Path, reviews: Reviews, editor: MemoryEditor, settle: Settle
 ):
     """Qwen Code writes its own proposal after a "yes" in the terminal, Gemini CLI what the diff holds."""
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner, path = Listener(WindowId(1), cli), str(tmp_path / "a.txt")
-        review = reviews.open(owner, path, "new\n")
-        await settle()
-        editor.diffs[review.number].text = "mine\n"
-        assert await reviews.close(owner, path, is_answered=is_answered) == "mine\n"
-        assert [text for _, _, text, _ in editor.kept] == kept
-
-    with_reviews(test)
+    owner, path = Listener(WindowId(1), cli), str(tmp_path / "a.txt")
+    review = reviews.open(owner, path, "new\n")
+    await settle()
+    editor.diffs[review.number].text = "mine\n"
+    assert await reviews.close(owner, path, is_answered=is_answered) == "mine\n"
+    assert [text for _, _, text, _ in editor.kept] == kept
 
 
-def test_the_file_of_an_orphan_decides_nothing(tmp_path: Path):
+async def test_the_file_of_an_orphan_decides_nothing(
+    tmp_path: Path, reviews: Reviews, editor: MemoryEditor, settle: Settle
+):
     """Orphaned, none notified; the view stays until the person closes it."""
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner, path = Listener(WindowId(1)), tmp_path / "a.txt"
-        review = reviews.open(owner, str(path), "new\n")
-        await settle()
-        reviews.orphan(owner)
-        path.write_text("new\n")
-        await reviews.look()
-        assert owner.heard == []
-        assert editor.dismissed == []
-        assert list(reviews) == [review]
-
-    with_reviews(test)
+    owner, path = Listener(WindowId(1)), tmp_path / "a.txt"
+    review = reviews.open(owner, str(path), "new\n")
+    await settle()
+    reviews.orphan(owner)
+    path.write_text("new\n")
+    await reviews.look()
+    assert owner.heard == []
+    assert editor.dismissed == []
+    assert list(reviews) == [review]
 
 
-def test_a_file_that_stays_the_same_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_file_that_stays_the_same_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reviews: Reviews, settle: Settle
+):
     """A look costs one stamp."""
     reads: list[str] = []
     read_file = review_module.read_file
     for module in (review_module, disk_looks, texts):
         monkeypatch.setattr(module, "read_file", lambda path, *more: (reads.append(path), read_file(path, *more))[1])
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        path = tmp_path / "a.txt"
-        path.write_text("old\n")
-        reviews.open(Listener(WindowId(1)), str(path), "new\n")
-        await settle()
-        path.write_text("other\n")
-        for _ in range(3):
-            await reviews.look()
-        assert len(reads) == 2
-
-    with_reviews(test)
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    reviews.open(Listener(WindowId(1)), str(path), "new\n")
+    await settle()
+    path.write_text("other\n")
+    for _ in range(3):
+        await reviews.look()
+    assert len(reads) == 2
 
 
-def test_a_busy_editor_closes_a_diff_that_was_answered_in_the_terminal_as_soon_as_it_is_idle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_busy_editor_closes_a_diff_that_was_answered_in_the_terminal_as_soon_as_it_is_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reviews: Reviews, editor: MemoryEditor, settle: Settle
 ):
     """It stayed, with buttons that did nothing. What the person has edited comes too late for the CLI."""
     monkeypatch.setattr(review_module, "BUSY_LIMIT", 0.01)
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner = Listener(WindowId(1), "Gemini CLI")
-        review = reviews.open(owner, str(tmp_path / "a.txt"), "new\n")
-        await settle()
-        editor.diffs[review.number].text = "mine\n"
-        editor.is_busy = True
-        assert await reviews.close(owner, review.file_path, is_answered=True) == "new\n"
-        assert editor.diffs
-        editor.is_busy = False
-        await settle()
-        assert editor.diffs == {}
-        assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
-        assert owner.heard == []
-
-    with_reviews(test)
+    owner = Listener(WindowId(1), "Gemini CLI")
+    review = reviews.open(owner, str(tmp_path / "a.txt"), "new\n")
+    await settle()
+    editor.diffs[review.number].text = "mine\n"
+    editor.is_busy = True
+    assert await reviews.close(owner, review.file_path, is_answered=True) == "new\n"
+    assert editor.diffs
+    editor.is_busy = False
+    await settle()
+    assert editor.diffs == {}
+    assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
+    assert owner.heard == []
 
 
-def test_a_busy_editor_closes_a_diff_that_was_superseded_as_soon_as_it_is_idle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_busy_editor_closes_a_diff_that_was_superseded_as_soon_as_it_is_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reviews: Reviews, editor: MemoryEditor, settle: Settle
 ):
     """The newer proposal is shown as well."""
     monkeypatch.setattr(review_module, "BUSY_LIMIT", 0.01)
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner, path = Listener(WindowId(1)), str(tmp_path / "a.txt")
-        first = reviews.open(owner, path, "first\n")
-        await settle()
-        editor.diffs[first.number].text = "mine\n"
-        editor.is_busy = True
-        reviews.open(owner, path, "second\n")
-        await asyncio.sleep(0.05)
-        editor.is_busy = False
-        await settle()
-        assert editor.diff(path).text == "second\n"
-        assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
-
-    with_reviews(test)
+    owner, path = Listener(WindowId(1)), str(tmp_path / "a.txt")
+    first = reviews.open(owner, path, "first\n")
+    await settle()
+    editor.diffs[first.number].text = "mine\n"
+    editor.is_busy = True
+    reviews.open(owner, path, "second\n")
+    await asyncio.sleep(0.05)
+    editor.is_busy = False
+    await settle()
+    assert editor.diff(path).text == "second\n"
+    assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
 
 
-def test_a_close_whose_caller_has_gone_still_closes_the_diff(tmp_path: Path):
+async def test_a_close_whose_caller_has_gone_still_closes_the_diff(
+    tmp_path: Path, reviews: Reviews, editor: MemoryEditor, settle: Settle
+):
     """A CLI may end while it waits for the text."""
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner, path = Listener(WindowId(1)), str(tmp_path / "a.txt")
-        reviews.open(owner, path, "new\n")
-        await settle()
-        editor.is_busy = True
-        closing = asyncio.create_task(reviews.close(owner, path))
-        await asyncio.sleep(0)
-        closing.cancel()
-        editor.is_busy = False
-        await asyncio.gather(closing, return_exceptions=True)
-        await settle()
-        assert editor.diffs == {}
-
-    with_reviews(test)
+    owner, path = Listener(WindowId(1)), str(tmp_path / "a.txt")
+    reviews.open(owner, path, "new\n")
+    await settle()
+    editor.is_busy = True
+    closing = asyncio.create_task(reviews.close(owner, path))
+    await asyncio.sleep(0)
+    closing.cancel()
+    editor.is_busy = False
+    await asyncio.gather(closing, return_exceptions=True)
+    await settle()
+    assert editor.diffs == {}
 
 
 @pytest.mark.parametrize("why", ["empty", "orphaned"])
-def test_an_answer_that_is_refused_is_no_answer(why: str, tmp_path: Path):
+async def test_an_answer_that_is_refused_is_no_answer(
+    why: str, tmp_path: Path, reviews: Reviews, editor: MemoryEditor, settle: Settle
+):
     """The editor has to know: the diff counted as answered, and was passed over from then on."""
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner = Listener(WindowId(1))
-        review = reviews.open(owner, str(tmp_path / "a.txt"), "new\n")
-        await settle()
-        if why == "orphaned":
-            reviews.orphan(owner)
-        reviews.accept(review.number, "" if why == "empty" else "new\n")
-        assert (editor.refused, review.outcome) == ([review.number], "")
-        reviews.reject(review.number)
-        assert (review.outcome, editor.diffs) == ("rejected", {})
-
-    with_reviews(test)
+    owner = Listener(WindowId(1))
+    review = reviews.open(owner, str(tmp_path / "a.txt"), "new\n")
+    await settle()
+    if why == "orphaned":
+        reviews.orphan(owner)
+    reviews.accept(review.number, "" if why == "empty" else "new\n")
+    assert (editor.refused, review.outcome) == ([review.number], "")
+    reviews.reject(review.number)
+    assert (review.outcome, editor.diffs) == ("rejected", {})
 
 
-def test_a_text_of_which_the_byte_order_mark_is_left_is_accepted(tmp_path: Path):
+async def test_a_text_of_which_the_byte_order_mark_is_left_is_accepted(
+    tmp_path: Path, reviews: Reviews, editor: MemoryEditor, settle: Settle
+):
     """It is not empty for the CLI, which writes it."""
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        owner = Listener(WindowId(1))
-        (tmp_path / "a.txt").write_text("old\n", encoding="utf-8")
-        review = reviews.open(owner, str(tmp_path / "a.txt"), "\ufeffnew\n")
-        await settle()
-        reviews.accept(review.number, "")
-        assert (owner.heard, editor.refused) == ([(str(tmp_path / "a.txt"), "\ufeff")], [])
-
-    with_reviews(test)
+    owner = Listener(WindowId(1))
+    (tmp_path / "a.txt").write_text("old\n", encoding="utf-8")
+    review = reviews.open(owner, str(tmp_path / "a.txt"), "\ufeffnew\n")
+    await settle()
+    reviews.accept(review.number, "")
+    assert (owner.heard, editor.refused) == ([(str(tmp_path / "a.txt"), "\ufeff")], [])
 
 
-def test_a_proposal_that_is_replaced_while_its_file_is_read_has_no_outcome(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_proposal_that_is_replaced_while_its_file_is_read_has_no_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reviews: Reviews, settle: Settle
 ):
     """It would have been the outcome of the newer one."""
     is_read, goes_on = threading.Event(), threading.Event()
     monkeypatch.setattr(review_module, "has_bytes", lambda *_: (is_read.set(), goes_on.wait(30), True)[-1])
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        path = tmp_path / "a.txt"
-        path.write_text("old\n")
-        owner = Listener(WindowId(1))
-        reviews.open(owner, str(path), "old\n")
-        await asyncio.to_thread(is_read.wait, 30)
-        newer = reviews.open(owner, str(path), "newer\n")
-        goes_on.set()
-        await settle()
-        assert (owner.heard, list(reviews)) == ([], [newer])
-
-    with_reviews(test)
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    owner = Listener(WindowId(1))
+    reviews.open(owner, str(path), "old\n")
+    await asyncio.to_thread(is_read.wait, 30)
+    newer = reviews.open(owner, str(path), "newer\n")
+    goes_on.set()
+    await settle()
+    assert (owner.heard, list(reviews)) == ([], [newer])
 
 
-def test_a_model_writes_what_it_was_told_when_it_gets_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_model_writes_what_it_was_told_when_it_gets_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reviews: Reviews, editor: MemoryEditor, settle: Settle
+):
     """It has the text as the answer of a tool, and thinks before it writes."""
     monkeypatch.setattr(writes, "LIMIT", 0.0)
     monkeypatch.setattr(writes, "LOOKS_SOON", 1)
     monkeypatch.setattr(writes, "MODEL_LOOK", 0.01)
     found: list[str] = []
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        reviews._writes._written = lambda _, text: found.append(text)
-        path = tmp_path / "a.txt"
-        path.write_text("old\n")
-        review = reviews.open(Listener(WindowId(1), "Claude", is_model=True), str(path), "new\n")
-        await settle()
-        reviews.accept(review.number, "mine\n")
-        await asyncio.sleep(0.05)
-        path.write_text("mine\n")
-        await settle()
-        assert found == ["mine\n"]
-        assert editor.kept == []
-
-    with_reviews(test)
+    reviews._writes._written = lambda _, text: found.append(text)
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    review = reviews.open(Listener(WindowId(1), "Claude", is_model=True), str(path), "new\n")
+    await settle()
+    reviews.accept(review.number, "mine\n")
+    await asyncio.sleep(0.05)
+    path.write_text("mine\n")
+    await settle()
+    assert found == ["mine\n"]
+    assert editor.kept == []
 
 
-def test_a_text_that_nobody_can_write_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_text_that_nobody_can_write_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reviews: Reviews, editor: MemoryEditor, settle: Settle
+):
     """Its owner has kept it already."""
     monkeypatch.setattr(writes, "LIMIT", 0.0)
     monkeypatch.setattr(writes, "LOOKS_SOON", 1)
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        path = tmp_path / "a.txt"
-        path.write_text("old\n")
-        review = reviews.open(Listener(WindowId(1)), str(path), "new\n")
-        await settle()
-        reviews.accept(review.number, "half \ud800\n")
-        await settle()
-        assert editor.kept == []
-
-    with_reviews(test)
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    review = reviews.open(Listener(WindowId(1)), str(path), "new\n")
+    await settle()
+    reviews.accept(review.number, "half \ud800\n")
+    await settle()
+    assert editor.kept == []
 
 
 @pytest.mark.parametrize(
     ("data", "proposal"),
     [("café = 1\n".encode("cp1252"), "café = 1\n"), (b"a\x81b\n", "a\ufffdb\n"), ("x\n".encode("utf-16"), "\ufeffx\n")],
 )
-def test_the_same_text_in_another_encoding_is_not_accepted_unseen(data: bytes, proposal: str, tmp_path: Path):
+async def test_the_same_text_in_another_encoding_is_not_accepted_unseen(
+    data: bytes, proposal: str, tmp_path: Path, reviews: Reviews, editor: MemoryEditor, settle: Settle
+):
     """The CLI would write other bytes."""
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        path = tmp_path / "a.txt"
-        path.write_bytes(data)
-        owner = Listener(WindowId(1))
-        review = reviews.open(owner, str(path), proposal)
-        await settle()
-        os.utime(path, ns=(0, 0))
-        await reviews.look()
-        assert (owner.heard, list(reviews), len(editor.diffs)) == ([], [review], 1)
-
-    with_reviews(test)
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    owner = Listener(WindowId(1))
+    review = reviews.open(owner, str(path), proposal)
+    await settle()
+    os.utime(path, ns=(0, 0))
+    await reviews.look()
+    assert (owner.heard, list(reviews), len(editor.diffs)) == ([], [review], 1)
 
 
-def test_an_accepted_text_is_kept_though_something_has_touched_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_an_accepted_text_is_kept_though_something_has_touched_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reviews: Reviews, editor: MemoryEditor, settle: Settle
 ):
     """Its time says nothing about its content."""
     monkeypatch.setattr(writes, "LIMIT", 0.1)
     monkeypatch.setattr(writes, "LOOK", 0.01)
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        path = tmp_path / "a.txt"
-        path.write_text("old\n")
-        review = reviews.open(Listener(WindowId(1)), str(path), "new\n")
-        await settle()
-        reviews.accept(review.number, "mine\n")
-        await asyncio.sleep(0.03)
-        path.write_text("another tool's\n")
-        await settle()
-        assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
-        assert not any("has written" in message for message, _ in editor.mentioned)
-
-    with_reviews(test)
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    review = reviews.open(Listener(WindowId(1)), str(path), "new\n")
+    await settle()
+    reviews.accept(review.number, "mine\n")
+    await asyncio.sleep(0.03)
+    path.write_text("another tool's\n")
+    await settle()
+    assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
+    assert not any("has written" in message for message, _ in editor.mentioned)
 
 
 @pytest.mark.parametrize(
     "data", [b"m\xc3\xad\r\n", b"\xef\xbb\xbfm\xc3\xad\n", b"m\xed\n", "\ufeffmí\n".encode("utf-16-le")]
 )
-def test_an_accepted_text_is_written_in_whatever_way_a_cli_writes_it(data: bytes, tmp_path: Path):
+async def test_an_accepted_text_is_written_in_whatever_way_a_cli_writes_it(
+    data: bytes, tmp_path: Path, reviews: Reviews, editor: MemoryEditor, settle: Settle
+):
     """A CLI may keep the line endings, the byte order mark and the encoding of the file."""
-
-    async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        path = tmp_path / "a.txt"
-        path.write_text("old\n")
-        review = reviews.open(Listener(WindowId(1)), str(path), "new\n")
-        await settle()
-        review.encodings = Encodings("Western (Windows 1252)")
-        path.write_bytes(data)
-        reviews.accept(review.number, "mí\n")
-        await settle()
-        assert editor.kept == []
-        assert ("Qwen Code has written a.txt.", 1) in editor.mentioned
-
-    with_reviews(test)
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    review = reviews.open(Listener(WindowId(1)), str(path), "new\n")
+    await settle()
+    review.encodings = Encodings("Western (Windows 1252)")
+    path.write_bytes(data)
+    reviews.accept(review.number, "mí\n")
+    await settle()
+    assert editor.kept == []
+    assert ("Qwen Code has written a.txt.", 1) in editor.mentioned

@@ -5,11 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from companion.ids import WindowId
 from companion.server import tools
 from companion.settings import Settings
 
@@ -42,13 +40,7 @@ def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, 
 
 
 @pytest.fixture
-def agent(running: Running) -> Iterator[Cli]:
+def agent(running: Running) -> Cli:
     """An agent that is let in."""
-
-    def offer(companion: Any) -> tuple[str, str]:
-        companion.configure(Settings(agents_use_editor=True))
-        return companion._windows[WindowId(1)].admit("My Agent")
-
-    url, token = running.do(offer)
-    with Cli({"port": int(url.split(":")[2].split("/")[0]), "authToken": token}) as cli:
-        yield cli.connect()
+    running.do(lambda companion: companion.configure(Settings(agents_use_editor=True)))
+    return running.agent()

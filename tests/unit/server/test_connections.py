@@ -18,7 +18,7 @@ from companion.ids import WindowId
 from companion.server.http import bodies, connections
 
 from ..conftest import Running, until
-from ..wire import LIMIT, Cli
+from ..wire import LIMIT
 
 Connect = Callable[[Running], socket.socket]
 
@@ -149,10 +149,7 @@ def test_a_body_in_chunks_takes_no_more_room_than_it_has_while_the_person_decide
 ) -> None:
     """Its length is known once it is here, and the answer may take hours."""
     cli, _ = running.listening()
-    url, token = running.do(lambda it: it._windows[WindowId(1)].admit("My Agent"))
-    agent = Cli({"port": int(url.split(":")[2].split("/")[0]), "authToken": token})
-    with agent:
-        agent.connect()
+    with running.agent() as agent:
         for number in range(6):
             one = connect(running)
             arguments = {"filePath": str(project / f"{number}.py"), "newContent": "x\n"}

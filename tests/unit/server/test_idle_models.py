@@ -134,13 +134,10 @@ def test_the_agent_of_a_chat_keeps_an_idle_session(
 ):
     gone = model()
     monkeypatch.setattr(sessions, "IDLE_MODEL", 0.05)
-    [server] = running.do(lambda companion: list(companion._windows.values()))
-    url, token = running.do(lambda _: server.admit("My Agent"))
-    with Cli({"port": int(url.split(":")[2].split("/")[0]), "authToken": token}) as guest:
-        guest.connect()
-        look_now(running, gone)
-        until(lambda: gone.session not in running.sessions())
-        assert guest.tools()
+    guest = running.agent()
+    look_now(running, gone)
+    until(lambda: gone.session not in running.sessions())
+    assert guest.tools()
 
 
 def waiting(running: Running) -> dict[str, str]:
@@ -190,9 +187,7 @@ def test_the_sessions_of_models_that_went_do_not_pile_up_over_reloads(
 def test_the_sessions_of_an_agent_that_ended_with_its_chat_are_forgotten(
     reloaded: Callable[..., Running], running: Running
 ):
-    url, token = running.do(lambda companion: companion._windows[WindowId(1)].admit("My Agent"))
-    with Cli({"port": int(url.split(":")[2].split("/")[0]), "authToken": token}) as guest:
-        guest.connect()
+    token = running.agent().token
     again = reloaded()
     assert "My Agent (chat)" in waiting(again).values()
     again.do(lambda companion: companion.dismiss_agent(WindowId(1), token))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -57,156 +56,125 @@ class Server:
         return [each.message for each in await self.news.of(agent)]
 
 
-def run(test: Callable[[Server], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        await asyncio.wait_for(test(Server()), 60)
-
-    asyncio.run(bounded())
+@pytest.fixture
+def server() -> Server:
+    return Server()
 
 
-def test_two_answers_at_once_tell_a_problem_once():
+async def test_two_answers_at_once_tell_a_problem_once(server: Server):
     """An agent may have several tools at work."""
-
-    async def test(server: Server) -> None:
-        await server.change(FILE, "new")
-        server.may_answer.clear()
-        server.asked.clear()
-        answers = [asyncio.create_task(server.told()) for _ in range(2)]
-        await server.asked.wait()
-        server.may_answer.set()
-        assert sorted([await each for each in answers]) == [[], ["new"]]
-
-    run(test)
+    await server.change(FILE, "new")
+    server.may_answer.clear()
+    server.asked.clear()
+    answers = [asyncio.create_task(server.told()) for _ in range(2)]
+    await server.asked.wait()
+    server.may_answer.set()
+    assert sorted([await each for each in answers]) == [[], ["new"]]
 
 
-def test_a_change_while_the_server_looks_is_told_afterwards():
-    async def test(server: Server) -> None:
-        await server.change(FILE, "first")
-        server.may_answer.clear()
-        server.asked.clear()
-        first = asyncio.create_task(server.told())
-        await server.asked.wait()
-        server.may_answer.set()
-        assert await first == ["first"]
-        await server.change(FILE, "first", "second")
-        assert await server.told() == ["second"]
-        assert await server.told() == []
-
-    run(test)
+async def test_a_change_while_the_server_looks_is_told_afterwards(server: Server):
+    await server.change(FILE, "first")
+    server.may_answer.clear()
+    server.asked.clear()
+    first = asyncio.create_task(server.told())
+    await server.asked.wait()
+    server.may_answer.set()
+    assert await first == ["first"]
+    await server.change(FILE, "first", "second")
+    assert await server.told() == ["second"]
+    assert await server.told() == []
 
 
-def test_an_answer_that_is_cancelled_has_told_nothing():
-    async def test(server: Server) -> None:
-        await server.change(FILE, "one")
-        await server.change(OTHER, "other")
-        server.may_answer.clear()
-        server.asked.clear()
-        first = asyncio.create_task(server.told())
-        await server.asked.wait()
-        first.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await first
-        server.may_answer.set()
-        assert sorted(await server.told()) == ["one", "other"]
-
-    run(test)
+async def test_an_answer_that_is_cancelled_has_told_nothing(server: Server):
+    await server.change(FILE, "one")
+    await server.change(OTHER, "other")
+    server.may_answer.clear()
+    server.asked.clear()
+    first = asyncio.create_task(server.told())
+    await server.asked.wait()
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    server.may_answer.set()
+    assert sorted(await server.told()) == ["one", "other"]
 
 
-def test_what_was_wrong_before_an_answer_that_was_cancelled_is_not_told_after_another_change():
-    async def test(server: Server) -> None:
-        server.wrong[FILE] = ["old"]
-        await server.change(FILE, "old", "first")
-        server.may_answer.clear()
-        server.asked.clear()
-        first = asyncio.create_task(server.told())
-        await server.asked.wait()
-        server.news.proposed("Agent", FILE)  # which looks at the file anew
-        first.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await first
-        server.may_answer.set()
-        server.news.changed("Agent", FILE)
-        assert await server.told() == ["first"]
-
-    run(test)
+async def test_what_was_wrong_before_an_answer_that_was_cancelled_is_not_told_after_another_change(server: Server):
+    server.wrong[FILE] = ["old"]
+    await server.change(FILE, "old", "first")
+    server.may_answer.clear()
+    server.asked.clear()
+    first = asyncio.create_task(server.told())
+    await server.asked.wait()
+    server.news.proposed("Agent", FILE)  # which looks at the file anew
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    server.may_answer.set()
+    server.news.changed("Agent", FILE)
+    assert await server.told() == ["first"]
 
 
 @pytest.mark.parametrize("why", ["never asked", "nobody knew", "too late"])
-def test_a_problem_that_may_be_older_than_the_change_is_not_told_as_new(why: str):
-    async def test(server: Server) -> None:
-        if why != "nobody knew":
-            server.wrong[FILE] = ["old"]
-        if why == "too late":
-            server.hung = {FILE}
-        if why != "never asked":
-            server.news.proposed("Agent", FILE)
-            await server.looked_before()
-        server.hung = set()
+async def test_a_problem_that_may_be_older_than_the_change_is_not_told_as_new(server: Server, why: str):
+    if why != "nobody knew":
         server.wrong[FILE] = ["old"]
-        server.news.changed("Agent", FILE)
-        assert await server.told() == []
-        await server.change(FILE, "old", "new")  # now it is known
-        assert await server.told() == ["new"]
+    if why == "too late":
+        server.hung = {FILE}
+    if why != "never asked":
+        server.news.proposed("Agent", FILE)
+        await server.looked_before()
+    server.hung = set()
+    server.wrong[FILE] = ["old"]
+    server.news.changed("Agent", FILE)
+    assert await server.told() == []
+    await server.change(FILE, "old", "new")  # now it is known
+    assert await server.told() == ["new"]
 
-    run(test)
 
-
-def test_a_language_server_that_started_after_the_change_has_no_news():
+async def test_a_language_server_that_started_after_the_change_has_no_news(server: Server):
     """Until then a linter has looked at the file, which finds other things."""
+    server.provider = "SublimeLinter"
+    await server.change(FILE, "old")
+    server.provider = "LSP"
+    assert await server.told() == []
 
-    async def test(server: Server) -> None:
-        server.provider = "SublimeLinter"
-        await server.change(FILE, "old")
-        server.provider = "LSP"
+
+async def test_a_file_whose_disk_hangs_keeps_the_news_of_no_other_file_back(server: Server):
+    await server.change(OTHER, "late")
+    await server.change(FILE, "new")
+    server.hung = {OTHER}
+    assert await server.told() == ["new"]
+    server.hung = set()
+    assert await server.told() == ["late"]
+    assert await server.told() == []
+
+
+async def test_a_file_that_is_never_looked_at_does_not_slow_every_answer(server: Server):
+    await server.change(OTHER, "late")
+    server.hung = {OTHER}
+    for _ in range(2):
         assert await server.told() == []
-
-    run(test)
-
-
-def test_a_file_whose_disk_hangs_keeps_the_news_of_no_other_file_back():
-    async def test(server: Server) -> None:
-        await server.change(OTHER, "late")
-        await server.change(FILE, "new")
-        server.hung = {OTHER}
-        assert await server.told() == ["new"]
-        server.hung = set()
-        assert await server.told() == ["late"]
-        assert await server.told() == []
-
-    run(test)
+    assert not server.news._due
 
 
-def test_a_file_that_is_never_looked_at_does_not_slow_every_answer():
-    async def test(server: Server) -> None:
-        await server.change(OTHER, "late")
-        server.hung = {OTHER}
-        for _ in range(2):
-            assert await server.told() == []
-        assert not server.news._due
-
-    run(test)
-
-
-def test_all_files_of_an_answer_are_waited_for_together(monkeypatch: pytest.MonkeyPatch):
+async def test_all_files_of_an_answer_are_waited_for_together(server: Server, monkeypatch: pytest.MonkeyPatch):
     """Five seconds for each of twenty files would be longer than a CLI waits for a tool."""
     paths = [os.path.normpath(f"/project/{number}.py") for number in range(15)]
     asked: list[str] = []
 
-    async def test(server: Server) -> None:
-        for each in paths:
-            await server.change(each, "new")
-        server.may_answer.clear()
+    for each in paths:
+        await server.change(each, "new")
+    server.may_answer.clear()
 
-        async def count(path: str, _limit: float) -> Looked | None:
-            asked.append(path)
-            return await server.look(path, _limit)
+    async def count(path: str, _limit: float) -> Looked | None:
+        asked.append(path)
+        return await server.look(path, _limit)
 
-        server.news._look = count
-        with monkeypatch.context() as patch:
-            patch.setattr(new_problems, "LONGEST", 0.2)
-            assert await server.told() == []
-        assert sorted(asked) == sorted(paths)
-        server.may_answer.set()
-        assert len(await server.told()) == len(paths)
-
-    run(test)
+    server.news._look = count
+    with monkeypatch.context() as patch:
+        patch.setattr(new_problems, "LONGEST", 0.2)
+        assert await server.told() == []
+    assert sorted(asked) == sorted(paths)
+    server.may_answer.set()
+    assert len(await server.told()) == len(paths)

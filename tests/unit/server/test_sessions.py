@@ -335,79 +335,67 @@ class TestDelivery:
         for _ in range(10):
             await asyncio.sleep(0)
 
-    def test_nothing_is_sent_once_the_stream_has_gone(self, session: sessions.Session, sent: list[str]):
+    async def test_nothing_is_sent_once_the_stream_has_gone(self, session: sessions.Session, sent: list[str]):
         """It would be lost. It goes out on the next stream, and only once."""
+        first, second = Wire(sent, takes=1), Wire(sent)
+        session.stream_opened(first)
+        for path in ("/a", "/b", "/c"):
+            session.notify(self.outcome(path))
+        await self.turns()
+        first.end()
+        session.stream_closed(first)
+        await self.turns()
+        assert [one.event for one in session.unsent()] == [self.outcome(path).event for path in ("/b", "/c")]
+        assert sent == ["/a"]
+        session.stream_opened(second)
+        await session.flushed()
+        assert sent == ["/a", "/b", "/c"]
+        assert session.unsent() == []
 
-        async def main() -> None:
-            first, second = Wire(sent, takes=1), Wire(sent)
-            session.stream_opened(first)
-            for path in ("/a", "/b", "/c"):
-                session.notify(self.outcome(path))
-            await self.turns()
-            first.end()
-            session.stream_closed(first)
-            await self.turns()
-            assert [one.event for one in session.unsent()] == [self.outcome(path).event for path in ("/b", "/c")]
-            assert sent == ["/a"]
-            session.stream_opened(second)
-            await session.flushed()
-            assert sent == ["/a", "/b", "/c"]
-            assert session.unsent() == []
-
-        asyncio.run(main())
-
-    def test_what_the_stream_does_not_take_waits_until_it_does(self, session: sessions.Session, sent: list[str]):
+    async def test_what_the_stream_does_not_take_waits_until_it_does(self, session: sessions.Session, sent: list[str]):
         """In its order, and asked for once only. A slow reader costs nobody anything."""
+        stream = Wire(sent, takes=1)
+        session.stream_opened(stream)
+        for path in ("/a", "/b", "/c"):
+            session.notify(self.outcome(path))
+        await self.turns()
+        assert (sent, stream.asked) == (["/a"], 3)
+        stream.takes = 1
+        stream.ready.set()
+        await self.turns()
+        assert (sent, stream.asked) == (["/a", "/b"], 5)
+        stream.takes = 1
+        stream.ready.set()
+        await session.flushed()
+        assert sent == ["/a", "/b", "/c"]
 
-        async def main() -> None:
-            stream = Wire(sent, takes=1)
-            session.stream_opened(stream)
-            for path in ("/a", "/b", "/c"):
-                session.notify(self.outcome(path))
-            await self.turns()
-            assert (sent, stream.asked) == (["/a"], 3)
-            stream.takes = 1
-            stream.ready.set()
-            await self.turns()
-            assert (sent, stream.asked) == (["/a", "/b"], 5)
-            stream.takes = 1
-            stream.ready.set()
-            await session.flushed()
-            assert sent == ["/a", "/b", "/c"]
-
-        asyncio.run(main())
-
-    def test_a_stream_that_can_not_be_written_to_is_not_tried_again(self, session: sessions.Session, sent: list[str]):
+    async def test_a_stream_that_can_not_be_written_to_is_not_tried_again(
+        self, session: sessions.Session, sent: list[str]
+    ):
         """Its connection is lost, and its end is about to be noticed."""
+        stream = Wire(sent, takes=0)
+        session.stream_opened(stream)
+        session.notify(self.outcome("/a"))
+        await self.turns()
+        assert stream.asked == 1
+        stream.end()
+        session.stream_closed(stream)
+        await self.turns()
+        assert stream.asked == 1
+        assert [one.event for one in session.unsent()] == [self.outcome("/a").event]
 
-        async def main() -> None:
-            stream = Wire(sent, takes=0)
-            session.stream_opened(stream)
-            session.notify(self.outcome("/a"))
-            await self.turns()
-            assert stream.asked == 1
-            stream.end()
-            session.stream_closed(stream)
-            await self.turns()
-            assert stream.asked == 1
-            assert [one.event for one in session.unsent()] == [self.outcome("/a").event]
-
-        asyncio.run(main())
-
-    def test_the_end_of_an_old_stream_is_not_that_of_the_new_one(self, session: sessions.Session, sent: list[str]):
+    async def test_the_end_of_an_old_stream_is_not_that_of_the_new_one(
+        self, session: sessions.Session, sent: list[str]
+    ):
         """A stream that another one has replaced may end late."""
-
-        async def main() -> None:
-            first, second = Wire(sent), Wire(sent)
-            session.stream_opened(first)
-            session.stream_opened(second)
-            first.end()
-            assert session.stream_closed(first) is False
-            assert session.stream is second
-            session.notify(self.outcome("/a"))
-            await self.turns()
-            assert len(sent) == 1
-            second.end()
-            assert session.stream_closed(second) is True
-
-        asyncio.run(main())
+        first, second = Wire(sent), Wire(sent)
+        session.stream_opened(first)
+        session.stream_opened(second)
+        first.end()
+        assert session.stream_closed(first) is False
+        assert session.stream is second
+        session.notify(self.outcome("/a"))
+        await self.turns()
+        assert len(sent) == 1
+        second.end()
+        assert session.stream_closed(second) is True

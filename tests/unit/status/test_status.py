@@ -82,29 +82,28 @@ def test_a_machine_without_a_cli_is_told_how_to_install_one():
     assert findings(replace(found, clis=None)) == []
 
 
-def test_a_machine_without_git_is_told_what_it_is_needed_for():
-    found = facts(lacks_git=True)
-    assert only(found) == Finding(
-        "no git",
-        "Git is not installed, so what agents write without a diff can't be reviewed. "
-        "Install it, or set “review” to “off”.",
-    )
-    assert "Nothing is wrong" not in report(found)
+NO_GIT = (
+    "Git is not installed, so what agents write without a diff can't be reviewed. Install it, or set “review” to “off”."
+)
+FULL = "The disk of /srv is full. What is accepted or kept there can't be written. Free some space."
+GONE = "/srv/app is not on the disk, so no CLI can run in it. Remove it: Project → Remove Folder."
 
 
-def test_a_disk_without_room_is_named():
-    assert only(facts(full=("/srv",))) == Finding(
-        "disk",
-        "The disk of /srv is full. What is accepted or kept there can't be written. Free some space.",
-    )
-
-
-def test_a_folder_that_is_gone_is_named():
-    served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START, is_there=False),))
-    assert only(facts(served=served)) == Finding(
-        "no folder",
-        "/srv/app is not on the disk, so no CLI can run in it. Remove it: Project → Remove Folder.",
-    )
+@pytest.mark.parametrize(
+    ("more", "finding"),
+    [
+        ({"lacks_git": True}, Finding("no git", NO_GIT)),
+        ({"full": ("/srv",)}, Finding("disk", FULL)),
+        (
+            {"served": Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START, is_there=False),))},
+            Finding("no folder", GONE),
+        ),
+    ],
+    ids=["git", "disk", "folder"],
+)
+def test_what_is_not_there_is_named(more: dict[str, Any], finding: Finding):
+    assert only(facts(**more)) == finding
+    assert "Nothing is wrong" not in report(facts(**more))
 
 
 def test_nothing_is_wrong_without_any_cli():

@@ -18,7 +18,7 @@ from companion.backends.daemon.client import Client
 from companion.backends.sessions import AgentSession
 from companion.conversation import failures
 
-from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, run
+from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
 
 SESSION = AgentSession.known("s", "/w").model_copy(update={"client_id": "c"})
 
@@ -101,60 +101,55 @@ def test_a_token_doesnt_show_itself():
 # The connection
 
 
-async def test_a_folder_is_found_by_its_real_path(tmp_path: Path):
-    async with FakeDaemon().serving() as daemon:
-        (tmp_path / "real").mkdir()
-        (tmp_path / "link").symlink_to(tmp_path / "real")
-        daemon.capabilities("/other", str(tmp_path / "real"))
-        async with Client(daemon.address) as client:
-            assert await client.connect(str(tmp_path / "link")) == str(tmp_path / "real")
-            assert client.capabilities
-            assert client.capabilities.version == "1.2.3"
-        [request] = daemon.requests
-        assert request.headers["authorization"] == f"Bearer {TOKEN}"
-        assert "origin" not in request.headers
+async def test_a_folder_is_found_by_its_real_path(daemon: FakeDaemon, tmp_path: Path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    daemon.capabilities("/other", str(tmp_path / "real"))
+    async with Client(daemon.address) as client:
+        assert await client.connect(str(tmp_path / "link")) == str(tmp_path / "real")
+        assert client.capabilities
+        assert client.capabilities.version == "1.2.3"
+    [request] = daemon.requests
+    assert request.headers["authorization"] == f"Bearer {TOKEN}"
+    assert "origin" not in request.headers
 
 
-async def test_a_daemon_that_boots_is_given_time_to_name_its_workspaces():
-    async with FakeDaemon().serving() as daemon:
-        answers = iter([(), ({"cwd": "/w"},)])
+async def test_a_daemon_that_boots_is_given_time_to_name_its_workspaces(daemon: FakeDaemon):
+    answers = iter([(), ({"cwd": "/w"},)])
 
-        def capabilities(_: Request) -> Any:
-            return 200, {"features": FEATURES, "workspaceCwd": "/other", "workspaces": next(answers)}
+    def capabilities(_: Request) -> Any:
+        return 200, {"features": FEATURES, "workspaceCwd": "/other", "workspaces": next(answers)}
 
-        daemon.routes["GET /capabilities"] = capabilities
-        async with Client(daemon.address) as client:
-            assert await client.connect("/w") == "/w"
-
-
-async def test_a_daemon_elsewhere_is_refused(monkeypatch: pytest.MonkeyPatch):
-    async with FakeDaemon().serving() as daemon:
-        daemon.capabilities("/one", "/two")
-        async with Client(daemon.address) as client:
-            with pytest.raises(errors.WorkspaceMismatchError, match="/one, /two") as raised:
-                await client.connect("/w")
-            assert raised.value.bound == ("/one", "/two")
-            monkeypatch.setattr(client_module, "BOOT_LIMIT", -1)
-            daemon.capabilities("/one", workspaces=[])
-            with pytest.raises(errors.WorkspaceMismatchError):
-                await client.connect("/w")
+    daemon.routes["GET /capabilities"] = capabilities
+    async with Client(daemon.address) as client:
+        assert await client.connect("/w") == "/w"
 
 
-async def test_a_daemon_without_a_needed_feature_is_refused():
-    async with FakeDaemon().serving() as daemon:
-        daemon.capabilities("/w", features=["session_create"])
-        async with Client(daemon.address) as client:
-            with pytest.raises(failures.MissingFeatureError, match="session_events"):
-                await client.connect("/w")
+async def test_a_daemon_elsewhere_is_refused(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch):
+    daemon.capabilities("/one", "/two")
+    async with Client(daemon.address) as client:
+        with pytest.raises(errors.WorkspaceMismatchError, match="/one, /two") as raised:
+            await client.connect("/w")
+        assert raised.value.bound == ("/one", "/two")
+        monkeypatch.setattr(client_module, "BOOT_LIMIT", -1)
+        daemon.capabilities("/one", workspaces=[])
+        with pytest.raises(errors.WorkspaceMismatchError):
+            await client.connect("/w")
+
+
+async def test_a_daemon_without_a_needed_feature_is_refused(daemon: FakeDaemon):
+    daemon.capabilities("/w", features=["session_create"])
+    async with Client(daemon.address) as client:
+        with pytest.raises(failures.MissingFeatureError, match="session_events"):
+            await client.connect("/w")
 
 
 @pytest.mark.parametrize("answer", [(404, b"<html>"), (200, b"<html>"), (200, {"hello": 1}), (200, [1]), (302, b"")])
-async def test_what_is_no_daemon_is_refused(answer: Any):
-    async with FakeDaemon().serving() as daemon:
-        daemon.routes["GET /capabilities"] = answer
-        async with Client(daemon.address) as client:
-            with pytest.raises(errors.NotADaemonError):
-                await client.connect("/w")
+async def test_what_is_no_daemon_is_refused(daemon: FakeDaemon, answer: Any):
+    daemon.routes["GET /capabilities"] = answer
+    async with Client(daemon.address) as client:
+        with pytest.raises(errors.NotADaemonError):
+            await client.connect("/w")
 
 
 async def test_no_daemon():
@@ -237,9 +232,10 @@ def test_a_stream_that_never_begins(head: str, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("turns", range(25))
-async def test_a_client_that_is_closed_while_it_connects_leaves_no_connection(turns: int):
+def test_a_client_that_is_closed_while_it_connects_leaves_no_connection(turns: int):
     """`turns` of the loop after the request."""
-    async with FakeDaemon().serving() as daemon:
+
+    async def close(daemon: FakeDaemon) -> None:
         daemon.capabilities("/w")
         sending = transport.Transport(daemon.address)
         request = asyncio.create_task(sending.send("GET", "/capabilities"))
@@ -250,23 +246,24 @@ async def test_a_client_that_is_closed_while_it_connects_leaves_no_connection(tu
             await request
         with pytest.raises(failures.StreamLostError):
             await sending.send("GET", "/capabilities")
-    gc.collect()  # a warning about what was left open is an error
+
+    faked(close)
+    gc.collect()  # once the loop has gone: a warning about what was left open is an error
 
 
-async def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch):
+async def test_an_answer_that_is_too_large_is_refused(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(transport, "MAX_ANSWER", 2 * 1024 * 1024)
-    async with FakeDaemon().serving() as daemon:
-        daemon.capabilities("/w")
-        async with Client(daemon.address) as client:
-            await client.connect("/w")
-            daemon.routes["GET /x"] = 200, {"x": "x" * 2 * 1024 * 1024}
-            with pytest.raises(errors.RefusedError, match="has more than 2 MB"):
-                await client.page("/x")
-            daemon.routes["GET /x"] = 200, {"x": "x" * 1024 * 1024}
-            assert len((await client.page("/x"))["x"]) == 1024 * 1024
-            daemon.routes["GET /x"] = 200, b"[" * 100_000
-            with pytest.raises(errors.TroubleError):
-                await client.page("/x")
+    daemon.capabilities("/w")
+    async with Client(daemon.address) as client:
+        await client.connect("/w")
+        daemon.routes["GET /x"] = 200, {"x": "x" * 2 * 1024 * 1024}
+        with pytest.raises(errors.RefusedError, match="has more than 2 MB"):
+            await client.page("/x")
+        daemon.routes["GET /x"] = 200, {"x": "x" * 1024 * 1024}
+        assert len((await client.page("/x"))["x"]) == 1024 * 1024
+        daemon.routes["GET /x"] = 200, b"[" * 100_000
+        with pytest.raises(errors.TroubleError):
+            await client.page("/x")
 
 
 # Refusals
@@ -301,47 +298,46 @@ async def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.Monkey
         (202, b"<html>Sign in</html>", errors.TroubleError, "\\(200\\)"),
     ],
 )
-async def test_refusals_say_what_to_do(status: int, body: Any, kind: type[failures.ChatError], words: str):
-    async with FakeDaemon().serving() as daemon:
-        daemon.capabilities("/w")
-        daemon.routes["POST /session/s/prompt"] = status, body
-        async with Client(daemon.address) as client:
-            await client.connect("/w")
-            with pytest.raises(kind, match=words) as raised:
-                await client.prompt(SESSION, [])
-            assert type(raised.value) is kind
-            assert TOKEN not in f"{raised.value!r} {raised.value}"
-            assert str(raised.value).endswith(".")
+async def test_refusals_say_what_to_do(
+    daemon: FakeDaemon, status: int, body: Any, kind: type[failures.ChatError], words: str
+):
+    daemon.capabilities("/w")
+    daemon.routes["POST /session/s/prompt"] = status, body
+    async with Client(daemon.address) as client:
+        await client.connect("/w")
+        with pytest.raises(kind, match=words) as raised:
+            await client.prompt(SESSION, [])
+        assert type(raised.value) is kind
+        assert TOKEN not in f"{raised.value!r} {raised.value}"
+        assert str(raised.value).endswith(".")
 
 
-async def test_a_missing_token_is_asked_for():
-    async with FakeDaemon().serving() as daemon:
-        daemon.routes["GET /x"] = 401, b""
-        async with Client(Address(daemon.address.url)) as client:
-            with pytest.raises(errors.UnauthorizedError, match="wants a token"):
-                await client.page("/x")
-        assert "authorization" not in daemon.requests[0].headers
+async def test_a_missing_token_is_asked_for(daemon: FakeDaemon):
+    daemon.routes["GET /x"] = 401, b""
+    async with Client(Address(daemon.address.url)) as client:
+        with pytest.raises(errors.UnauthorizedError, match="wants a token"):
+            await client.page("/x")
+    assert "authorization" not in daemon.requests[0].headers
 
 
-async def test_how_long_to_wait():
-    async with FakeDaemon().serving() as daemon:
-        daemon.routes["GET /x"] = 429, {"error": "slow down"}, {"Retry-After": "5"}
-        daemon.routes["GET /y"] = 429, b"", {"Retry-After": "soon"}
-        async with Client(daemon.address) as client:
+async def test_how_long_to_wait(daemon: FakeDaemon):
+    daemon.routes["GET /x"] = 429, {"error": "slow down"}, {"Retry-After": "5"}
+    daemon.routes["GET /y"] = 429, b"", {"Retry-After": "soon"}
+    async with Client(daemon.address) as client:
+        with pytest.raises(errors.BusyError) as raised:
+            await client.page("/x")
+        assert raised.value.retry_after == 5
+        with pytest.raises(errors.BusyError) as raised:
+            await client.page("/y")
+        assert raised.value.retry_after is None
+        for text, least, most in (
+            (formatdate(time.time() + 20, usegmt=True), 17, 20),
+            (formatdate(time.time() - 20, usegmt=True), 0, 0),
+            ("-5", None, None),
+            ("9" * 400, float("inf"), float("inf")),
+        ):
+            daemon.routes["GET /x"] = 429, {"error": "slow down"}, {"Retry-After": text}
             with pytest.raises(errors.BusyError) as raised:
                 await client.page("/x")
-            assert raised.value.retry_after == 5
-            with pytest.raises(errors.BusyError) as raised:
-                await client.page("/y")
-            assert raised.value.retry_after is None
-            for text, least, most in (
-                (formatdate(time.time() + 20, usegmt=True), 17, 20),
-                (formatdate(time.time() - 20, usegmt=True), 0, 0),
-                ("-5", None, None),
-                ("9" * 400, float("inf"), float("inf")),
-            ):
-                daemon.routes["GET /x"] = 429, {"error": "slow down"}, {"Retry-After": text}
-                with pytest.raises(errors.BusyError) as raised:
-                    await client.page("/x")
-                wait = raised.value.retry_after
-                assert (wait is None) if least is None else (wait is not None and least <= wait <= (most or 0))
+            wait = raised.value.retry_after
+            assert (wait is None) if least is None else (wait is not None and least <= wait <= (most or 0))

@@ -180,14 +180,13 @@ def test_what_is_odd_in_an_answer_is_left_out(answer: dict[str, Any]):
     assert text(Locality(), "http://x", {"/workspace/mcp": answer})
 
 
-async def test_the_daemon_is_asked_and_what_it_doesnt_have_is_said_so():
-    async with FakeDaemon().serving() as daemon:
-        daemon.routes["GET /workspace/mcp"] = 200, {"servers": []}
-        async with Client(daemon.address) as client:
-            shown = await client.describe(Locality("this computer", "/w"))
-        assert shown.count(NOT_TOLD) == len(ROUTES)  # the version is not told either
-        assert "## MCP servers\n\nNone.\n" in shown
-        assert TOKEN not in shown
+async def test_the_daemon_is_asked_and_what_it_doesnt_have_is_said_so(daemon: FakeDaemon):
+    daemon.routes["GET /workspace/mcp"] = 200, {"servers": []}
+    async with Client(daemon.address) as client:
+        shown = await client.describe(Locality("this computer", "/w"))
+    assert shown.count(NOT_TOLD) == len(ROUTES)  # the version is not told either
+    assert "## MCP servers\n\nNone.\n" in shown
+    assert TOKEN not in shown
 
 
 TRUST = {"folderTrustEnabled": True, "effective": {"state": "untrusted", "source": "file"}}

@@ -14,41 +14,47 @@ from companion.backends.daemon.address import Address
 from companion.backends.daemon.client import load
 from companion.backends.sessions import AgentSession
 
-from ...fake_daemon import FakeDaemon
+from ...fake_daemon import FakeDaemon, run
 
 MOMENTS = 40
 """More turns of the loop than a request takes."""
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_a_connection_that_is_being_made_is_closed_with_the_daemon(turns: int):
-    async with FakeDaemon().serving() as daemon:
-        client = socket.create_connection(("127.0.0.1", daemon.port))
-        for _ in range(turns):
-            await asyncio.sleep(0)
-    client.close()
+def test_a_connection_that_is_being_made_is_closed_with_the_daemon(turns: int):
+    async def test() -> None:
+        async with FakeDaemon().serving() as daemon:
+            client = socket.create_connection(("127.0.0.1", daemon.port))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        client.close()
+
+    run(test())
     gc.collect()  # a warning about what was left open is an error
 
 
 @pytest.mark.parametrize("streams", [False, True])
-async def test_a_request_that_is_given_up_at_any_moment_leaves_nothing_open(streams: bool):
-    await load()
-    from companion.backends.daemon.transport import Transport  # noqa: PLC0415 - it is imported late in the package too
+def test_a_request_that_is_given_up_at_any_moment_leaves_nothing_open(streams: bool):
+    async def test() -> None:
+        await load()
+        from companion.backends.daemon.transport import Transport  # noqa: PLC0415 - it is imported late in the package too
 
-    async with FakeDaemon().serving() as daemon:
-        daemon.routes["GET /x"] = 200, {}
-        for moment in range(MOMENTS):
-            transport = Transport(Address(f"http://127.0.0.1:{daemon.port}"), is_known=True)
+        async with FakeDaemon().serving() as daemon:
+            daemon.routes["GET /x"] = 200, {}
+            for moment in range(MOMENTS):
+                transport = Transport(Address(f"http://127.0.0.1:{daemon.port}"), is_known=True)
 
-            async def stream(transport: Transport = transport) -> None:
-                async with transport.stream("/session/s/events", {}, AgentSession.known("s", "/")):
-                    await asyncio.Event().wait()
+                async def stream(transport: Transport = transport) -> None:
+                    async with transport.stream("/session/s/events", {}, AgentSession.known("s", "/")):
+                        await asyncio.Event().wait()
 
-            work: Coroutine[Any, Any, object] = stream() if streams else transport.json("GET", "/x")
-            task = asyncio.create_task(work)
-            for _ in range(moment):
-                await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.wait([task])
-            await transport.close()
+                work: Coroutine[Any, Any, object] = stream() if streams else transport.json("GET", "/x")
+                task = asyncio.create_task(work)
+                for _ in range(moment):
+                    await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.wait([task])
+                await transport.close()
+
+    run(test())
     gc.collect()

@@ -23,76 +23,75 @@ from .test_daemon_client import SESSION
 # Routes
 
 
-async def test_what_the_routes_send():
-    async with FakeDaemon().serving() as daemon:
-        client_id = {"sessionId": "s", "workspaceCwd": "/w", "clientId": "c", "attached": True}
-        daemon.routes |= {
-            "POST /session": (200, client_id),
-            "POST /session/s/prompt": (202, {"promptId": "p"}),
-            "POST /session/s/cancel": (204, None),
-            "POST /session/s/model": (200, {}),
-            "POST /session/s/approval-mode": (200, {}),
-            "POST /session/s/detach": (204, None),
-            "POST /session/s/mid-turn-message": (200, {"accepted": False}),
-            "POST /session/s/permission/r%2F1": (200, {}),
-            "DELETE /session/s/pending-prompts/p": (200, {"removed": True}),
-            "PATCH /session/s/metadata": (200, {}),
-            "GET /session/s/export": (200, b"# text"),
-            "GET /session/s/context-usage": (200, {"usage": {"totalTokens": 1, "contextWindowSize": 2}}),
-        }
-        async with Client(daemon.address) as client:
-            assert (await client.create("/w")).client_id == "c"
-            assert await client.prompt(SESSION, [prompt.text("\ud800")]) == "p"
-            await client.cancel(SESSION)
-            await client.options.switch_model(SESSION, "m")
-            await client.options.switch_mode(SESSION, "plan")
-            await client.detach(SESSION)
-            assert not await client.steering.inject(SESSION, "left")
-            await client.answer(SESSION, "r/1", "once", {"0": "A"})
-            await client.answer(SESSION, "r/1", None)
-            assert await client.steering.dequeue(SESSION, "p")
-            await client.catalog.rename(SESSION, "T")
-            assert await client.catalog.export(SESSION, "md") == "# text"
-            assert await client.queries.window(SESSION) == ContextWindow(2, 1)
-        bodies = {request.route: request.body for request in daemon.requests}
-        assert bodies["/session"] == {"cwd": "/w", "sessionScope": "thread", "sourceType": "sublime"}
-        assert bodies["/session/s/model"] == {"modelId": "m"}
-        votes = [request.body for request in daemon.asked("POST /session/s/permission")]
-        assert votes == [
-            {"outcome": {"outcome": "selected", "optionId": "once"}, "answers": {"0": "A"}},
-            {"outcome": {"outcome": "cancelled"}},
-        ]
-        assert {request.headers.get("x-qwen-client-id") for request in daemon.requests[1:]} == {"c"}
+async def test_what_the_routes_send(daemon: FakeDaemon):
+    client_id = {"sessionId": "s", "workspaceCwd": "/w", "clientId": "c", "attached": True}
+    daemon.routes |= {
+        "POST /session": (200, client_id),
+        "POST /session/s/prompt": (202, {"promptId": "p"}),
+        "POST /session/s/cancel": (204, None),
+        "POST /session/s/model": (200, {}),
+        "POST /session/s/approval-mode": (200, {}),
+        "POST /session/s/detach": (204, None),
+        "POST /session/s/mid-turn-message": (200, {"accepted": False}),
+        "POST /session/s/permission/r%2F1": (200, {}),
+        "DELETE /session/s/pending-prompts/p": (200, {"removed": True}),
+        "PATCH /session/s/metadata": (200, {}),
+        "GET /session/s/export": (200, b"# text"),
+        "GET /session/s/context-usage": (200, {"usage": {"totalTokens": 1, "contextWindowSize": 2}}),
+    }
+    async with Client(daemon.address) as client:
+        assert (await client.create("/w")).client_id == "c"
+        assert await client.prompt(SESSION, [prompt.text("\ud800")]) == "p"
+        await client.cancel(SESSION)
+        await client.options.switch_model(SESSION, "m")
+        await client.options.switch_mode(SESSION, "plan")
+        await client.detach(SESSION)
+        assert not await client.steering.inject(SESSION, "left")
+        await client.answer(SESSION, "r/1", "once", {"0": "A"})
+        await client.answer(SESSION, "r/1", None)
+        assert await client.steering.dequeue(SESSION, "p")
+        await client.catalog.rename(SESSION, "T")
+        assert await client.catalog.export(SESSION, "md") == "# text"
+        assert await client.queries.window(SESSION) == ContextWindow(2, 1)
+    bodies = {request.route: request.body for request in daemon.requests}
+    assert bodies["/session"] == {"cwd": "/w", "sessionScope": "thread", "sourceType": "sublime"}
+    assert bodies["/session/s/model"] == {"modelId": "m"}
+    votes = [request.body for request in daemon.asked("POST /session/s/permission")]
+    assert votes == [
+        {"outcome": {"outcome": "selected", "optionId": "once"}, "answers": {"0": "A"}},
+        {"outcome": {"outcome": "cancelled"}},
+    ]
+    assert {request.headers.get("x-qwen-client-id") for request in daemon.requests[1:]} == {"c"}
 
 
-async def test_votes_that_come_too_late_or_by_the_older_route():
-    async with FakeDaemon().serving() as daemon:
-        daemon.capabilities("/w", features=[each for each in FEATURES if each != "session_permission_vote"])
-        async with Client(daemon.address) as client:
-            await client.connect("/w")
-            daemon.routes["POST /permission/r"] = 404, {"error": "No pending permission request"}
-            with pytest.raises(failures.AlreadyAnsweredError):
-                await client.answer(SESSION, "r", "once")
-            daemon.routes["POST /permission/r"] = 404, {"error": "Not pending", "sessionId": "s", "requestId": "r"}
-            with pytest.raises(failures.AlreadyAnsweredError):
-                await client.answer(SESSION, "r", "once")
-            daemon.routes["POST /permission/r"] = 400, {"error": "x", "code": "invalid_option_id"}
-            with pytest.raises(errors.RefusedError) as raised:
-                await client.answer(SESSION, "r", "once")
-            assert raised.value.code == "invalid_option_id"
-            assert await client.queries.window(SESSION) is None
-            assert await client.options.choices(SESSION) is None
+async def test_votes_that_come_too_late_or_by_the_older_route(daemon: FakeDaemon):
+    daemon.capabilities("/w", features=[each for each in FEATURES if each != "session_permission_vote"])
+    async with Client(daemon.address) as client:
+        await client.connect("/w")
+        daemon.routes["POST /permission/r"] = 404, {"error": "No pending permission request"}
+        with pytest.raises(failures.AlreadyAnsweredError):
+            await client.answer(SESSION, "r", "once")
+        daemon.routes["POST /permission/r"] = 404, {"error": "Not pending", "sessionId": "s", "requestId": "r"}
+        with pytest.raises(failures.AlreadyAnsweredError):
+            await client.answer(SESSION, "r", "once")
+        daemon.routes["POST /permission/r"] = 400, {"error": "x", "code": "invalid_option_id"}
+        with pytest.raises(errors.RefusedError) as raised:
+            await client.answer(SESSION, "r", "once")
+        assert raised.value.code == "invalid_option_id"
+        assert await client.queries.window(SESSION) is None
+        assert await client.options.choices(SESSION) is None
 
 
-async def test_no_proxy_of_the_environment_comes_between_us_and_this_machine(monkeypatch: pytest.MonkeyPatch):
+async def test_no_proxy_of_the_environment_comes_between_us_and_this_machine(
+    daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+):
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
-    async with FakeDaemon().serving() as daemon:
-        daemon.capabilities("/w")
-        async with Client(daemon.address) as client:
-            assert await client.connect("/w") == "/w"
+    daemon.capabilities("/w")
+    async with Client(daemon.address) as client:
+        assert await client.connect("/w") == "/w"
 
 
 async def test_the_list_of_sessions_comes_in_pages():
@@ -120,128 +119,125 @@ async def test_the_list_of_sessions_comes_in_pages():
         ]
 
 
-async def test_a_daemon_without_an_order_of_its_own_is_not_asked_for_one():
-    async with FakeDaemon().serving() as daemon:
-        daemon.capabilities("/w")
-        daemon.routes["GET /workspace/%2Fw/sessions"] = 200, {}
-        async with Client(daemon.address) as client:
-            await client.connect("/w")
-            assert await client.sessions.list("/w") == SessionPage(())
-            assert daemon.asked("GET /workspace/%2Fw/sessions")[0].route.endswith("?size=50")
-            for act in (
-                lambda: client.catalog.archived("/w"),
-                lambda: client.catalog.archive(SESSION, is_archived=True),
-                lambda: client.catalog.pin(SESSION, is_pinned=True),
-                lambda: client.catalog.export(SESSION, "md", is_archived=True),
-                lambda: client.catalog.search("/w", "cats"),
-            ):
-                with pytest.raises(failures.MissingFeatureError, match="This Qwen Code can't do that"):
-                    await act()
+async def test_a_daemon_without_an_order_of_its_own_is_not_asked_for_one(daemon: FakeDaemon):
+    daemon.capabilities("/w")
+    daemon.routes["GET /workspace/%2Fw/sessions"] = 200, {}
+    async with Client(daemon.address) as client:
+        await client.connect("/w")
+        assert await client.sessions.list("/w") == SessionPage(())
+        assert daemon.asked("GET /workspace/%2Fw/sessions")[0].route.endswith("?size=50")
+        for act in (
+            lambda: client.catalog.archived("/w"),
+            lambda: client.catalog.archive(SESSION, is_archived=True),
+            lambda: client.catalog.pin(SESSION, is_pinned=True),
+            lambda: client.catalog.export(SESSION, "md", is_archived=True),
+            lambda: client.catalog.search("/w", "cats"),
+        ):
+            with pytest.raises(failures.MissingFeatureError, match="This Qwen Code can't do that"):
+                await act()
 
 
-async def test_sessions_are_searched_archived_pinned_and_exported_from_the_archive():
-    async with FakeDaemon().serving() as daemon:
-        more = ["session_organization", "session_archive", "workspace_archived_session_export", *QUALIFIED]
-        daemon.capabilities("/first", "/w", features=[*FEATURES, *more])
-        found = {"results": [{"session": {"sessionId": "1"}, "snippet": "about cats"}, {"session": 7}, 8]}
-        refused = {"errors": [{"error": "it is in use"}]}
-        daemon.routes |= {
-            "GET /workspace/%2Fw/sessions/search": (200, found),
-            "POST /workspaces/%2Fw/sessions/archive": (200, {"archived": ["s"], "errors": []}),
-            "POST /workspaces/%2Fw/sessions/unarchive": (200, refused),
-            "PATCH /workspaces/%2Fw/session/s/organization": (200, {}),
-            "GET /workspaces/%2Fw/session/s/archive/export": (200, b"archived"),
-        }
-        async with Client(daemon.address) as client:
-            await client.connect("/w")
-            assert [(each.session.id, each.snippet) for each in await client.catalog.search("/w", "cats " * 100)] == [
-                ("1", "about cats")
-            ]
-            [request] = daemon.asked("GET /workspace/%2Fw/sessions/search")
-            assert len(request.route.partition("q=")[2].partition("&")[0]) == 200
-            await client.catalog.archive(SESSION, is_archived=True)
-            assert daemon.requests[-1].body == {"sessionIds": ["s"]}
-            with pytest.raises(errors.RefusedError, match="it is in use"):
-                await client.catalog.archive(SESSION, is_archived=False)
-            await client.catalog.pin(SESSION, is_pinned=True)
-            assert daemon.requests[-1].body == {"isPinned": True}
-            assert await client.catalog.export(SESSION, "md", is_archived=True) == "archived"
+async def test_sessions_are_searched_archived_pinned_and_exported_from_the_archive(daemon: FakeDaemon):
+    more = ["session_organization", "session_archive", "workspace_archived_session_export", *QUALIFIED]
+    daemon.capabilities("/first", "/w", features=[*FEATURES, *more])
+    found = {"results": [{"session": {"sessionId": "1"}, "snippet": "about cats"}, {"session": 7}, 8]}
+    refused = {"errors": [{"error": "it is in use"}]}
+    daemon.routes |= {
+        "GET /workspace/%2Fw/sessions/search": (200, found),
+        "POST /workspaces/%2Fw/sessions/archive": (200, {"archived": ["s"], "errors": []}),
+        "POST /workspaces/%2Fw/sessions/unarchive": (200, refused),
+        "PATCH /workspaces/%2Fw/session/s/organization": (200, {}),
+        "GET /workspaces/%2Fw/session/s/archive/export": (200, b"archived"),
+    }
+    async with Client(daemon.address) as client:
+        await client.connect("/w")
+        assert [(each.session.id, each.snippet) for each in await client.catalog.search("/w", "cats " * 100)] == [
+            ("1", "about cats")
+        ]
+        [request] = daemon.asked("GET /workspace/%2Fw/sessions/search")
+        assert len(request.route.partition("q=")[2].partition("&")[0]) == 200
+        await client.catalog.archive(SESSION, is_archived=True)
+        assert daemon.requests[-1].body == {"sessionIds": ["s"]}
+        with pytest.raises(errors.RefusedError, match="it is in use"):
+            await client.catalog.archive(SESSION, is_archived=False)
+        await client.catalog.pin(SESSION, is_pinned=True)
+        assert daemon.requests[-1].body == {"isPinned": True}
+        assert await client.catalog.export(SESSION, "md", is_archived=True) == "archived"
 
 
 QUALIFIED = ["workspace_qualified_rest_core", "workspace_session_export"]
 
 
 @pytest.mark.parametrize("features", [QUALIFIED, []])
-async def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_routes(features: list[str]):
+async def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_routes(
+    daemon: FakeDaemon, features: list[str]
+):
     """`@` files, checks and export are the session's own."""
-    async with FakeDaemon().serving() as daemon:
-        daemon.capabilities("/first", "/w", features=[*FEATURES, *features])
-        daemon.routes |= {
-            "GET /stat": (200, {"type": "file"}),
-            "GET /glob": (200, {"matches": ["primary.py"]}),
-            "GET /workspace/mcp": (200, {"servers": "primary"}),
-            "GET /session/s/export": (200, b"primary"),
-            "POST /sessions/delete": (200, {"removed": ["primary"]}),
-            "DELETE /session/s": (404, {"error": "x", "code": "session_not_found"}),
-            "GET /workspaces/%2Fw/stat": (200, {"type": "file"}),
-            "GET /workspaces/%2Fw/glob": (200, {"matches": ["own.py"]}),
-            "GET /workspaces/%2Fw/mcp": (200, {"servers": "own"}),
-            "GET /workspaces/%2Fw/session/s/export": (200, b"own"),
-            "POST /workspaces/%2Fw/sessions/delete": (200, {"removed": ["s"]}),
-        }
-        async with Client(daemon.address) as client:
-            await client.connect("/w")
-            assert await client.files.is_file("own.py") == bool(features)
-            asks = (
-                lambda: client.files.glob("*", 5),
-                lambda: client.page("/workspace/mcp"),
-                lambda: client.catalog.export(SESSION, "md"),
-                lambda: client.sessions.delete(SESSION),
-            )
-            if features:
-                assert [await ask() for ask in asks] == [["own.py"], {"servers": "own"}, "own", None]
-                with pytest.raises(failures.ChatError):
-                    await client.page("/workspace/env")
-            else:
-                for ask in asks:
-                    with pytest.raises(failures.MissingFeatureError):
-                        await ask()
-            unqualified = ("GET /stat", "GET /glob", "GET /workspace/", "GET /session/s/export", "POST /sessions")
-            assert [route for route in unqualified if daemon.asked(route)] == []
-            await client.connect("/first")
-            assert await client.files.glob("*", 5) == ["primary.py"]
+    daemon.capabilities("/first", "/w", features=[*FEATURES, *features])
+    daemon.routes |= {
+        "GET /stat": (200, {"type": "file"}),
+        "GET /glob": (200, {"matches": ["primary.py"]}),
+        "GET /workspace/mcp": (200, {"servers": "primary"}),
+        "GET /session/s/export": (200, b"primary"),
+        "POST /sessions/delete": (200, {"removed": ["primary"]}),
+        "DELETE /session/s": (404, {"error": "x", "code": "session_not_found"}),
+        "GET /workspaces/%2Fw/stat": (200, {"type": "file"}),
+        "GET /workspaces/%2Fw/glob": (200, {"matches": ["own.py"]}),
+        "GET /workspaces/%2Fw/mcp": (200, {"servers": "own"}),
+        "GET /workspaces/%2Fw/session/s/export": (200, b"own"),
+        "POST /workspaces/%2Fw/sessions/delete": (200, {"removed": ["s"]}),
+    }
+    async with Client(daemon.address) as client:
+        await client.connect("/w")
+        assert await client.files.is_file("own.py") == bool(features)
+        asks = (
+            lambda: client.files.glob("*", 5),
+            lambda: client.page("/workspace/mcp"),
+            lambda: client.catalog.export(SESSION, "md"),
+            lambda: client.sessions.delete(SESSION),
+        )
+        if features:
+            assert [await ask() for ask in asks] == [["own.py"], {"servers": "own"}, "own", None]
+            with pytest.raises(failures.ChatError):
+                await client.page("/workspace/env")
+        else:
+            for ask in asks:
+                with pytest.raises(failures.MissingFeatureError):
+                    await ask()
+        unqualified = ("GET /stat", "GET /glob", "GET /workspace/", "GET /session/s/export", "POST /sessions")
+        assert [route for route in unqualified if daemon.asked(route)] == []
+        await client.connect("/first")
+        assert await client.files.glob("*", 5) == ["primary.py"]
 
 
-async def test_a_session_is_deleted_whether_it_runs_or_not():
-    async with FakeDaemon().serving() as daemon:
-        daemon.routes["DELETE /session/s"] = 404, {"error": "x", "code": "session_not_found"}
-        daemon.routes["POST /sessions/delete"] = 200, {"removed": ["s"], "errors": []}
-        async with Client(daemon.address) as client:
+async def test_a_session_is_deleted_whether_it_runs_or_not(daemon: FakeDaemon):
+    daemon.routes["DELETE /session/s"] = 404, {"error": "x", "code": "session_not_found"}
+    daemon.routes["POST /sessions/delete"] = 200, {"removed": ["s"], "errors": []}
+    async with Client(daemon.address) as client:
+        await client.sessions.delete(SESSION)
+        daemon.routes["POST /sessions/delete"] = 200, {"errors": [{"error": "in use"}]}
+        with pytest.raises(errors.RefusedError, match="in use"):
             await client.sessions.delete(SESSION)
-            daemon.routes["POST /sessions/delete"] = 200, {"errors": [{"error": "in use"}]}
-            with pytest.raises(errors.RefusedError, match="in use"):
-                await client.sessions.delete(SESSION)
 
 
-async def test_a_session_is_loaded_with_its_queue():
-    async with FakeDaemon().serving() as daemon:
-        loaded = {"sessionId": "s", "clientId": "new", "lastEventId": 3, "eventEpoch": "e", "hasActivePrompt": True}
-        chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}
-        event = {"type": "session_update", "id": 3, "data": {"update": chunk}}
-        daemon.routes["POST /session/s/load"] = 200, loaded | {"compactedReplay": [event], "liveJournal": None}
-        pending = [
-            {"promptId": "p", "text": "a", "state": "running"},
-            {"promptId": "q", "text": "b", "state": "queued", "originatorClientId": "c"},
-        ]
-        daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": pending}
-        async with Client(daemon.address) as client:
-            session, history = await client.load(SESSION)
-            assert session.client_id == "new"
-            assert (history.cursor, history.is_running, len(history.envelopes)) == (EventCursor("e", 3), True, 1)
-            assert history.queue == (Queued("q", "b", "c"),)
-            daemon.routes["POST /session/s/load"] = 200, {"sessionId": "s"}
-            with pytest.raises(errors.RefusedError, match="can't be read"):
-                await client.load(SESSION)
+async def test_a_session_is_loaded_with_its_queue(daemon: FakeDaemon):
+    loaded = {"sessionId": "s", "clientId": "new", "lastEventId": 3, "eventEpoch": "e", "hasActivePrompt": True}
+    chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}
+    event = {"type": "session_update", "id": 3, "data": {"update": chunk}}
+    daemon.routes["POST /session/s/load"] = 200, loaded | {"compactedReplay": [event], "liveJournal": None}
+    pending = [
+        {"promptId": "p", "text": "a", "state": "running"},
+        {"promptId": "q", "text": "b", "state": "queued", "originatorClientId": "c"},
+    ]
+    daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": pending}
+    async with Client(daemon.address) as client:
+        session, history = await client.load(SESSION)
+        assert session.client_id == "new"
+        assert (history.cursor, history.is_running, len(history.envelopes)) == (EventCursor("e", 3), True, 1)
+        assert history.queue == (Queued("q", "b", "c"),)
+        daemon.routes["POST /session/s/load"] = 200, {"sessionId": "s"}
+        with pytest.raises(errors.RefusedError, match="can't be read"):
+            await client.load(SESSION)
 
 
 def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
@@ -264,56 +260,54 @@ def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
     assert TOKEN not in caplog.text
 
 
-async def test_no_generator_of_a_stream_is_left_to_the_garbage_collector():
+async def test_no_generator_of_a_stream_is_left_to_the_garbage_collector(daemon: FakeDaemon):
     """It would end those of one stream at the same time, and each waits for the next."""
-    async with FakeDaemon().serving() as daemon:
-        left: list[str] = []
-        hooks = sys.get_asyncgen_hooks()
-        end = hooks.finalizer
-        assert end
+    left: list[str] = []
+    hooks = sys.get_asyncgen_hooks()
+    end = hooks.finalizer
+    assert end
 
-        def collected(generator: Any) -> None:
-            left.append(generator.__qualname__)
-            end(generator)
+    def collected(generator: Any) -> None:
+        left.append(generator.__qualname__)
+        end(generator)
 
-        async def read_one(client: Client) -> None:
-            async with client.events(SESSION, None) as stream:
-                there = await daemon.streams.get()
-                there.say(1, "one")
-                there.say(2, "two")
-                async for _ in stream.envelopes:
-                    return
+    async def read_one(client: Client) -> None:
+        async with client.events(SESSION, None) as stream:
+            there = await daemon.streams.get()
+            there.say(1, "one")
+            there.say(2, "two")
+            async for _ in stream.envelopes:
+                return
 
-        sys.set_asyncgen_hooks(finalizer=collected)
-        try:
-            async with Client(daemon.address) as client:
-                await read_one(client)
-                gc.collect()
-        finally:
-            sys.set_asyncgen_hooks(*hooks)
-        assert "_frames" not in left
-        assert "Response.aiter_raw" not in left
-
-
-async def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id():
-    async with FakeDaemon().serving() as daemon:
-        daemon.routes["POST /session/s/mid-turn-message"] = None
+    sys.set_asyncgen_hooks(finalizer=collected)
+    try:
         async with Client(daemon.address) as client:
-            for answer in (
-                lambda own: {"messages": [{"messageId": own}], "settledMessageIds": [], "promotedMessageIds": []},
-                lambda own: {"messages": [{}], "settledMessageIds": ["x", own]},
-                lambda own: {"promotedMessageIds": [own], "settledMessageIds": None},
-            ):
+            await read_one(client)
+            gc.collect()
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+    assert "_frames" not in left
+    assert "Response.aiter_raw" not in left
 
-                def found(_: Request, answer: Any = answer) -> Any:
-                    return 200, answer(daemon.asked("POST")[-1].body["messageId"])
 
-                daemon.routes["GET /session/s/mid-turn-messages"] = found
-                assert await client.steering.inject(SESSION, "wait") == daemon.asked("POST")[-1].body["messageId"]
-            for other in ((200, {"settledMessageIds": ["x", 7]}), (404, b"<html>"), None):
-                daemon.routes["GET /session/s/mid-turn-messages"] = other
-                with pytest.raises(failures.StreamLostError):
-                    await client.steering.inject(SESSION, "wait")
+async def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id(daemon: FakeDaemon):
+    daemon.routes["POST /session/s/mid-turn-message"] = None
+    async with Client(daemon.address) as client:
+        for answer in (
+            lambda own: {"messages": [{"messageId": own}], "settledMessageIds": [], "promotedMessageIds": []},
+            lambda own: {"messages": [{}], "settledMessageIds": ["x", own]},
+            lambda own: {"promotedMessageIds": [own], "settledMessageIds": None},
+        ):
+
+            def found(_: Request, answer: Any = answer) -> Any:
+                return 200, answer(daemon.asked("POST")[-1].body["messageId"])
+
+            daemon.routes["GET /session/s/mid-turn-messages"] = found
+            assert await client.steering.inject(SESSION, "wait") == daemon.asked("POST")[-1].body["messageId"]
+        for other in ((200, {"settledMessageIds": ["x", 7]}), (404, b"<html>"), None):
+            daemon.routes["GET /session/s/mid-turn-messages"] = other
+            with pytest.raises(failures.StreamLostError):
+                await client.steering.inject(SESSION, "wait")
 
 
 async def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch):
