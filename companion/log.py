@@ -15,8 +15,8 @@ from types import TracebackType
 LIBRARIES = ("mcp", "uvicorn")
 """The libraries' loggers; only their warnings and errors are written."""
 PREFIX = "QwenCompanion"
-_SECRET = re.compile(r"(?<![\w/\\-])[\w-]{43,}(?![\w-])")
-"""Matches our tokens."""
+SECRET = re.compile(r"(?<![\w/\\-])[\w-]{43,}(?![\w-])")
+"""Matches our tokens, and not the session ids."""
 _MAX_MESSAGE = 500
 """Characters of a message. A longer one may contain a part of a file, so it is cut."""
 
@@ -74,7 +74,7 @@ class _Formatter(logging.Formatter):
         text = f"{PREFIX} {self.formatTime(record, '%H:%M:%S')} [{room}] {message}"
         if record.exc_info:
             text = f"{text}\n{self.formatException(record.exc_info)}"
-        return _SECRET.sub("…", text)
+        return SECRET.sub("…", text)
 
     def formatException(self, ei: ExceptionInfo) -> str:  # noqa: N802 - logging's name
         """The error's type and stack. Its message is left out because it may contain user data."""

@@ -25,11 +25,6 @@ class Entry:
     why: Why = ""
 
     @property
-    def has_content(self) -> bool:
-        """Whether the store has the bytes, as far as that is known without looking."""
-        return not self.why
-
-    @property
     def is_link(self) -> bool:
         """Whether it is a symbolic link; its content is what it leads to."""
         return self.mode == LINK

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..ids import ChatId, WindowId
 from ..review.changes import changes
+from ..review.disk import Encodings
 from ..review.review import Review
 from . import places
 from .folder import Folder
@@ -208,12 +209,11 @@ class Rounds:
             async with folder.lock:
                 await folder.call(folder.undo.told, lines)
 
-    def saved(self, path: str, since: int = 0, until: int = 0) -> None:
+    def saved(self, path: str, since: int = 0, until: int = 0, encodings: Encodings | None = None) -> None:
         """The person has saved a file: the editor has written it between two times, in nanoseconds of Unix time."""
-        self.roots.hear(path, lambda folder, name: self._saved(folder, name, since, until))
+        self.roots.hear(path, lambda folder, name: self._saved(folder, name, since, until, encodings or Encodings()))
 
-    async def _saved(self, folder: Folder, name: str, since: int, until: int) -> None:
-        encodings = await self._editor.encodings(folder.full_path(name))
+    async def _saved(self, folder: Folder, name: str, since: int, until: int, encodings: Encodings) -> None:
         async with folder.lock:
             below = await folder.call(folder.saves.saved, name, self.roots.at_work(folder), encodings, since, until)
             await folder.call(folder.refresh)

@@ -109,7 +109,7 @@ def pair_of(each: Difference) -> tuple[str, str]:
 
 def is_text(entry: Entry) -> bool:
     """Whether the store has the bytes of a file."""
-    return entry.has_content and not entry.is_link
+    return not entry.why and not entry.is_link
 
 
 def is_comparable(each: Difference) -> bool:

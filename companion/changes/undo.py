@@ -216,11 +216,15 @@ class RoundUndo:
         """
         failed = self._failed(writes)
         after = {write.path: Entry(write.mode, files.blob_id(write.data)) for write in writes if write.data is not None}
-        operation = self._noted(writes, after, notes, failed)
+        disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
+        agents = {path: self._state.agents[path] for path in disk if path in self._state.agents}
+        told = [line for path in disk if path not in failed for line in notes.get(path, ())]
+        operation = Operation(disk, agents, time.time(), notes=limited(told))
+        self._state.undone = [*self._state.undone, operation][-OPERATIONS_KEPT:]
         try:
             self._round.save()  # whatever the look meets, it can be taken back
-            self._look_at_own(operation.disk, at_work)
-            after = self._objects.entries(self._state.now, list(operation.disk))
+            self._look_at_own(disk, at_work)
+            after = self._objects.entries(self._state.now, list(disk))
             operation.disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
             self._round.save()
         except OSError as error:
@@ -237,20 +241,6 @@ class RoundUndo:
             return self.is_written(write) and mode == write.full_mode
         except WriteRefusedError:  # it can't be read
             return False
-
-    def _noted(
-        self,
-        writes: Iterable[Write],
-        after: Mapping[str, Entry],
-        notes: Mapping[str, Sequence[str]],
-        failed: Sequence[str],
-    ) -> Operation:
-        disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
-        agents = {path: self._state.agents[path] for path in disk if path in self._state.agents}
-        told = [line for path in disk if path not in failed for line in notes.get(path, ())]
-        operation = Operation(disk, agents, time.time(), notes=limited(told))
-        self._state.undone = [*self._state.undone, operation][-OPERATIONS_KEPT:]
-        return operation
 
     def _look_at_own(self, paths: Iterable[str], at_work: Sequence[str]) -> None:
         """Look at what was written here, which is nobody's change."""

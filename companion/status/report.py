@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 
+from ..log import SECRET
 from .facts import Facts, Served, ShownWindow
 from .findings import Kind, clock, dotted, findings, verdicts
 
@@ -103,13 +104,9 @@ def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
     return [f"  {name:{width}}  {text}" for name, text in rows]
 
 
-_SECRET = re.compile(r"(?<![\w/\\-])[\w-]{43,}(?![\w-])")
-"""Matches our tokens, and not the session ids."""
-
-
 def without_secrets(text: str, home: str, user: str) -> str:
     """A report that can be shown to others: without tokens and user name, with `~` for the home folder."""
-    text = _SECRET.sub("…", text)
+    text = SECRET.sub("…", text)
     if len(home) > 1:
         text = re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text)
     if user:

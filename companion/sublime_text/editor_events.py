@@ -12,7 +12,7 @@ from .chat import vim
 from .check.scratch import ScratchWindow, close
 from .parts import Parts
 from .window_state import to_serve
-from .windows import OWN_SAVES, is_chat, is_code
+from .windows import OWN_SAVES, encodings_of, is_chat, is_code
 
 FOCUSED_SETTING = "qwen_companion.focused_at"
 """On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
@@ -91,8 +91,8 @@ class EditorEvents:
         self._parts.unsaved.settled(view, _loaded_text(view))
         name, since = view.file_name(), self._saving.pop(view.id(), 0)
         if name and is_code(view) and not OWN_SAVES.is_own(name):
-            until = time.time_ns()
-            self._post(lambda companion: companion.changes.saved(name, since, until))
+            until, encodings = time.time_ns(), encodings_of(name)
+            self._post(lambda companion: companion.changes.saved(name, since, until, encodings))
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""

@@ -54,7 +54,7 @@ class ChangesCase(CompanionCase):
         return [self.proposal.rowcol(region.begin())[0] for region in self.regions()]
 
     def regions(self) -> list[sublime.Region]:
-        """The regions of the proposal's changes. One is empty where lines only went."""
+        """The regions of the proposal's changes. One is empty where lines were only deleted."""
         return sorted(each for key in (CHANGES, GAPS) for each in self.proposal.get_regions(key))
 
     def put_caret(self, row: int) -> None:

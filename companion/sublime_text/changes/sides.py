@@ -27,6 +27,8 @@ class Sides:
     def __init__(
         self, window: sublime.Window, view: sublime.View, text: str, title: str, changes: Sequence[Lines]
     ) -> None:
+        self.is_baseline = False
+        """Whether the left one follows the baseline."""
         self.view = view
         self._window = window
         self._changes = changes
@@ -97,8 +99,6 @@ class SidesByWindow:
 
     def __init__(self) -> None:
         self._shown: dict[int, Sides] = {}
-        self._baselines: set[int] = set()
-        """The windows in which the left view follows the baseline."""
 
     def show(
         self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool
@@ -108,8 +108,7 @@ class SidesByWindow:
             return None
         self._close(window.id())
         shown = self._shown[window.id()] = Sides(window, view, text, title, changes)
-        if is_baseline:
-            self._baselines.add(window.id())
+        shown.is_baseline = is_baseline
         return shown.right
 
     def has(self, view: sublime.View) -> bool:
@@ -118,7 +117,7 @@ class SidesByWindow:
 
     def with_baseline(self, view: sublime.View) -> Sides | None:
         """What has a view on the right and its baseline on the left."""
-        return next((self._shown[number] for number in self._baselines if self._shown[number].right == view), None)
+        return next((sides for sides in self._shown.values() if sides.right == view and sides.is_baseline), None)
 
     def close_with(self, view: sublime.View) -> bool:
         """Show a view, or what it is a clone of, alone again. Returns whether it wasn't."""
@@ -133,7 +132,6 @@ class SidesByWindow:
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
         self._shown.pop(window.id(), None)
-        self._baselines.discard(window.id())
 
     def close_all(self) -> None:
         """The package is unloaded."""
@@ -141,7 +139,6 @@ class SidesByWindow:
             self._close(number)
 
     def _close(self, number: int) -> bool:
-        self._baselines.discard(number)
         sides = self._shown.pop(number, None)
         if sides:
             sides.close()

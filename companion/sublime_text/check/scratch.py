@@ -31,7 +31,7 @@ class ScratchWindow:
         return fresh[0]
 
     def is_scratch(self, window: sublime.Window) -> bool:
-        """Whether a window is the check's, or about to be: the editor may tell of it before it can be marked."""
+        """Whether a window is the check's, or about to be: the editor may report it before it can be marked."""
         return bool(window.settings().get(CHECK_SETTING)) or (
             self._before is not None and window.id() not in self._before
         )

@@ -19,7 +19,7 @@ class AwaitedDiffs:
         self._later: list[Callable[[], object]] = []
 
     def __bool__(self) -> bool:
-        """Whether they are not known yet."""
+        """Whether it is not known yet which diffs go on."""
         return self._is_reload() and not self._are_known
 
     def has(self, view: sublime.View) -> bool:
@@ -27,11 +27,11 @@ class AwaitedDiffs:
         return bool(self) and view.settings().get(DIFF_SETTING) is not None
 
     def later(self, command: Callable[[], object]) -> None:
-        """Give a command as soon as they are known."""
+        """Run a command as soon as that is known."""
         self._later.append(command)
 
     def known(self) -> None:
-        """They are known from now on."""
+        """From now on it is known which diffs go on."""
         self._are_known = True
         commands, self._later = self._later, []
         for command in commands:

@@ -49,7 +49,7 @@ class RejectedTexts:
         self._kept.append((name, text, syntax))
 
     def left(self) -> list[tuple[str, str, str]]:
-        """They as plain data, for the next instance."""
+        """The texts as plain data, for the next instance."""
         return [(name, text, syntax.path if syntax else "") for name, text, syntax in self._kept]
 
     def take_up(self, left: Sequence[tuple[str, str, str]]) -> None:

@@ -28,9 +28,9 @@ MEASURED = 5
 FILLERS_AT_ONCE = 100
 """The number of fillers that are changed at once."""
 ANY_GENERATION = "any"
-"""In the links of fillers: a filler is never left over, and stays if it is the same in the next drawing."""
+"""In the links of fillers, which stay if they are the same in the next drawing and go if they are not."""
 LINK_COLUMNS = 40
-"""The width of a filler's link, and some more."""
+"""The columns that are reserved for a filler's link."""
 WORDS = "qwen_companion.words"
 
 MAX_DECORATED = MAX_LINKS
@@ -106,9 +106,8 @@ class SideMarks:
     ) -> list[Callable[[], None]]:
         """The steps that draw the marks. Each is short, so that the UI thread stays responsive.
 
-        In an inline diff, Sublime draws the lines itself. Its only fillers have the links of changes that
-        only delete lines.
-        With `gone`, those phantoms take the place of the fillers.
+        In an inline diff, Sublime draws the lines itself; fillers are drawn only for the links of changes that delete
+        lines and insert none. With `gone`, those phantoms take the place of the fillers.
         """
         few = are_few(side)
         lines, gaps = self._parted(side, links if few else None)
