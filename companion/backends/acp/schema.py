@@ -132,8 +132,8 @@ def _values(options: object) -> tuple[OptionValue, ...]:
     """The values of an option, which may be in groups."""
     found: list[OptionValue] = []
     for item in as_list(options):
-        group = as_object(item).get("options")
-        found += several(OptionValue)(group if isinstance(group, list) else [item])
+        is_group = isinstance(as_object(item).get("options"), list)
+        found += several(OptionValue)(item["options"] if is_group else [item])
     return tuple(found)
 
 
