@@ -168,11 +168,11 @@ class Decisions:
         await self._roots.heard()
         async with folder.lock:
             before = {each.path: each for each in folder.rows}
-            try:
-                await action(folder)
-            except OSError as error:
-                self._roots.editor.say(f"{str(error)[:1].upper()}{str(error)[1:]}.", window)
-            await folder.call(folder.refresh)
+            for step in (action, lambda folder: folder.call(folder.refresh)):
+                try:
+                    await step(folder)
+                except OSError as error:
+                    self._roots.editor.say(f"{str(error)[:1].upper()}{str(error)[1:]}.", window)
             left = {each.path for each in folder.rows}
             if outcome:
                 gone = [each for path, each in before.items() if path not in left and (row is None or path == row.path)]
