@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import sublime
 
 from ..clis.mcp_configuration import renew
+from ..executor import Executor
 from ..ids import WindowId
 from ..log import Log
 from ..server.path_maps import PathMaps
@@ -67,6 +69,7 @@ class Adapter:
 
     def __init__(self) -> None:
         self._bridge = UiBridge()
+        self._blocking = Executor()
         self.focus = Focus()
         self.scratch = ScratchWindow()
         self.check: EditorCheck | None = None
@@ -248,18 +251,26 @@ class Adapter:
         self._post(begin)
 
     def on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
-        """Call something that may take a while, and then `done` with its result on the UI thread."""
+        """Call something that may take a while, and then `done` with its result on the UI thread.
 
-        async def put(_: Companion) -> T:
-            import asyncio  # noqa: PLC0415 - it would stall the UI thread
+        The companion is not needed: it may be starting, or lack its libraries.
+        """
 
-            return await asyncio.to_thread(call)
+        def run() -> None:
+            try:
+                result = call()
+            except Exception:
+                logger.exception("A call on another thread failed")
+            else:
+                self._bridge.post(lambda: done(result))
 
-        self.ask_later(sublime.active_window(), put, done)
+        with contextlib.suppress(RuntimeError):  # the package is unloaded
+            self._blocking.submit(run)
 
     def stop(self, *, hand_over: bool = False, screen: dict[str, Any] | None = None) -> None:
         """Stop the companion and wait. The CLIs are told that their diffs are rejected, and the discovery files go."""
         self._bridge.close()
+        self._blocking.shutdown(wait=False)
         self.libraries.close()
         self.thread.stop(STOP_LIMIT, hand_over=hand_over, screen=screen)
         self.comments.kept.close()

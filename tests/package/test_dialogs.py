@@ -24,7 +24,7 @@ KNOWN = {
     "registry.commands:filter(None, (entry.license or 'not said', entry.license_url))": "as above",
     "registry.commands:plan.words": "made of that entry",
     "registry.commands:self._name(entry)": "the name of that entry",
-    "terminal.commands:family.name": "a constant",
+    "terminal.terminus:self._name": "the name of a CLI, a constant",
 }
 """Other words in dialogs, by module, each with the reason why it is safe."""
 

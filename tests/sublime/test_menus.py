@@ -109,6 +109,14 @@ class TestMenus(TerminalCase):
             yield lambda: len(self.terminus.opened) == 2
         self.assertEqual(on_the_ui_thread, [])
 
+    def test_a_file_is_sent_without_a_companion(self) -> Steps:
+        """The libraries may be missing: nobody but the terminal is needed."""
+        yield from self.run_cli()
+        with patch.object(loaded("sublime_text.package").adapter().thread, "post", lambda *_: None):
+            self.run_command("send", paths=[str(self.file)])
+            yield self.texts
+        self.assertEqual(self.texts(), ["@app.py "])
+
     def test_menus_hide_what_cannot_work(self) -> Steps:
         send, run, add = map(self.command, ("Send", "Run", "ChatAdd"))
         paths = [str(self.file)]
