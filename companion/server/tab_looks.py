@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ Look = Callable[[Iterable[str], Collection[str]], T]
 
 LIMIT = 1.5
 """Seconds after which a disk counts as one that hangs. An agent that asks for the context waits for 5."""
+SLOW = 5.0
+"""Seconds for many files on a disk that is slow, but answers."""
 MOST = 16
 """Looks that hang at the same time. Beyond them nothing is looked at, and so nothing is told."""
 
@@ -23,7 +26,7 @@ MOST = 16
 class TabLooks:
     """Leaves out each file whose disk does not answer, until it does: it may be excluded, and is told to nobody.
 
-    A call takes three times LIMIT seconds, if it has not to wait for room.
+    A call takes three times LIMIT seconds, if it has not to wait for room or for a disk that is slow.
     """
 
     def __init__(self) -> None:
@@ -67,7 +70,7 @@ class TabLooks:
             task = asyncio.create_task(asyncio.to_thread(look, steps, frozenset(self._hanging)))
             task.add_done_callback(lambda _: self._room.release())
             try:
-                await asyncio.wait([task], timeout=LIMIT)
+                await self._wait(task, steps)
             except asyncio.CancelledError:
                 for path in paths[steps.at : steps.at + 1]:
                     self._keep_back(path, task)
@@ -77,6 +80,13 @@ class TabLooks:
             if not is_again:
                 await self._find_hanging(paths[steps.at :], look)
         return None
+
+    @staticmethod
+    async def _wait(task: asyncio.Task[Any], steps: _Steps) -> None:
+        """Wait for a look while its disk answers."""
+        end = time.monotonic() + SLOW
+        while not task.done() and (left := min(steps.since + LIMIT, end) - time.monotonic()) > 0:
+            await asyncio.wait([task], timeout=left)
 
     async def _has_room(self) -> bool:
         """Wait until another look may begin, for at most LIMIT seconds."""
@@ -115,8 +125,10 @@ class _Steps:
         self._paths = paths
         self.at = 0
         """The place of the one that is looked at."""
+        self.since = time.monotonic()
+        """When the look at it has begun."""
 
     def __iter__(self) -> Iterator[str]:
         for place, path in enumerate(self._paths):
-            self.at = place
+            self.at, self.since = place, time.monotonic()
             yield path

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,13 @@ def test_many_looks_at_once_are_not_taken_for_disks_that_hang(files: list[str]):
         return all(await asyncio.gather(*asked))
 
     assert ask(question)
+
+
+def test_many_files_on_a_disk_that_is_slow_are_all_looked_at(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tab_looks, "LIMIT", 1.0)
+    paths = [str(number) for number in range(30)]
+    found = ask(lambda looks: looks.each(paths, lambda _: time.sleep(0.05)))
+    assert found == dict.fromkeys(paths)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
