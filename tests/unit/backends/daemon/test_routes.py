@@ -340,5 +340,6 @@ async def test_a_number_that_is_none_costs_no_task(daemon: FakeDaemon, number: o
     task = {"id": "a", "kind": "shell", "startTime": number, "endTime": number, "stats": {"totalTokens": number}}
     daemon.routes["GET /session/s/tasks"] = (200, {"tasks": [task]})
     async with Client(daemon.address) as client:
+        assert client.tasks
         [found] = await client.tasks.list(SESSION)
     assert (found.id, found.began, found.tokens) == ("a", 0, 0)
