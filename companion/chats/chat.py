@@ -349,8 +349,10 @@ class Chat:
         return self._take_unsent(with_queue=with_queue)
 
     def _take_unsent(self, *, with_queue: bool = True) -> list[Draft]:
-        # An agent's process goes with its queue, a daemon keeps it.
-        return self.outbox.take(with_queue=with_queue and self.connector.agent is not None)
+        # An agent's process goes with its queue, and with the prompt that it holds; a daemon keeps them.
+        with_queue = with_queue and self.connector.agent is not None
+        held = self._held if with_queue and self._is_open else {}
+        return [*held.values(), *self.outbox.take(with_queue=with_queue)]
 
     def _give_back(self, draft: Draft, why: str) -> None:
         self._editor.return_draft(self._id, draft, why)

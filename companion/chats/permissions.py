@@ -6,6 +6,7 @@ chat. When another client answers a permission, its diffs close.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -26,11 +27,12 @@ class PermissionAnswers:
 
     def __init__(self, connection: ChatConnection) -> None:
         self._connection = connection
-        self._given: set[str] = set()
+        self._given: Counter[str] = Counter()
+        """How many answers were given to each; a second click may be one too many."""
 
     def has(self, permission: str) -> bool:
         """Whether the person has answered a permission, which the agent may not know yet."""
-        return permission in self._given
+        return self._given[permission] > 0
 
     @property
     def can_be_edited(self) -> bool:
@@ -50,11 +52,11 @@ class PermissionAnswers:
             ChatError: the daemon doesn't take the answer.
         """
         client, session = self._connection.connected
-        self._given.add(permission)
+        self._given[permission] += 1
         try:
             await client.answer(session, permission, option, answers)
         except ChatError:
-            self._given.discard(permission)
+            self._given[permission] -= 1
             raise
 
 

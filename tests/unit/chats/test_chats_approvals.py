@@ -127,6 +127,20 @@ async def test_what_is_answered_in_the_chat_closes_the_diff_without_a_word(room:
     assert votes(room) == ["always"]
 
 
+async def test_an_answer_that_is_given_twice_is_not_taken_for_another_clients(room: Room) -> None:
+    """As with a double click, before the agent tells that it has the first one."""
+    ask(room.stream, 1)
+    await until(lambda: room.render.status.permissions)
+    room.chats.vote(CHAT, "r", "once")
+    await room.asked("POST /session/s/permission/r")
+    room.daemon.routes["POST /session/s/permission/r"] = 404, {"error": "late", "requestId": "r"}
+    room.chats.vote(CHAT, "r", "once")
+    await until(lambda: room.editor.mentioned)
+    resolve(room.stream, 2, "once", "c")
+    await until(lambda: not room.render.status.permissions)
+    assert not [message for message, _ in room.editor.mentioned if "Another client" in message]
+
+
 async def test_what_the_history_doesnt_know_is_asked_no_more(room: Room, project: Path) -> None:
     ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
     await room.diff()

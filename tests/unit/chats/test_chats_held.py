@@ -10,7 +10,7 @@ import pytest
 from tests.agent_talk import until
 
 from . import test_chats_handover as handover
-from .chatting import CHAT
+from .chatting import CHAT, WINDOW
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pipe belongs to the loop that has read from it")
 SCRIPT = """
@@ -57,3 +57,23 @@ async def test_a_prompt_that_waits_for_a_sign_in_waits_on_after_a_reload(
         await room.shows("Begin second.")
         assert ("Begin first." in room.text) == (how == "signs in")
         await until(lambda: room.render.status.running is None)
+
+
+@pytest.mark.parametrize("closes", ["its tab", "its window"])
+@pytest.mark.parametrize("is_reloaded", [False, True], ids=["before a reload", "after a reload"])
+async def test_a_prompt_that_waits_for_a_sign_in_comes_back_from_a_chat_that_closes(
+    project: Path, tmp_path: Path, closes: str, is_reloaded: bool
+) -> None:
+    async with handover.reloads(project, tmp_path, SCRIPT) as there:
+        there.room.say("first")
+        await until(lambda: there.room.render.status.connection.wants_sign_in)
+        there.room.say("second")
+        await until(lambda: there.room.render.status.queue)
+        if is_reloaded:
+            await there.reload()
+            await until(lambda: there.room.render.status.queue)
+        if closes == "its tab":
+            there.room.chats.close(CHAT)
+        else:
+            there.room.chats.window_closed(WINDOW)
+        assert [draft.text for _, draft, _ in there.room.editor.returned] == ["first", "second"]

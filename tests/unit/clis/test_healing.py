@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from companion import companion as companion_module
 from companion.clis.discovery import IDE_INFO
 from companion.companion import TICK
 from companion.ids import WindowId
+from companion.server import window as window_module
 
 from ..conftest import Running, until
 from ..memory_editor import MemoryEditor
@@ -125,7 +125,7 @@ def test_a_file_of_another_editor_stays_while_that_editor_is_alive(
     ticking: Running, files: dict[str, Path], monkeypatch: pytest.MonkeyPatch, lives: bool
 ):
     """It may have our port, in a container with the same home. With the focus comes our turn again."""
-    monkeypatch.setattr(companion_module, "wrote", lambda _pid, _at: lives)
+    monkeypatch.setattr(window_module, "wrote", lambda _pid, _at: lives)
     ticking.do(lambda companion: None)  # a look that has begun still asks the real one
     ours = read(files["lock"])
     theirs = {"port": 1, "workspacePath": "/", "authToken": "theirs", "ppid": os.getpid() + 1, "ideInfo": IDE_INFO}
