@@ -331,7 +331,7 @@ class TestWithoutTerminus(CompanionCase):
         yield lambda: len(self.screen.panels) == 2
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["sh, bash, zsh", "fish", "PowerShell"])
 
-    def disable(self, *names: Any) -> sublime.Settings:
+    def disable(self, *names: str | int) -> sublime.Settings:
         """Have these packages disabled; a slip of the person may be among them. Returns the editor's settings."""
         preferences = sublime.load_settings(PREFERENCES)
         before = preferences.get("ignored_packages")
