@@ -25,7 +25,7 @@ END = 2.0
 
 
 class Executor(ThreadPoolExecutor):
-    """Of our loop, and of the adapter: a call begins at once, and one that hangs holds up neither others nor the end.
+    """An executor whose calls begin at once. One that hangs holds up neither others nor the end.
 
     asyncio takes nothing but a subclass of this base, of which no more than the interface is used.
     """

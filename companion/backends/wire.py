@@ -60,7 +60,7 @@ def one_line(text: str, most: int) -> str:
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+    return float(value) if isinstance(value, int | float) and abs(value) <= MOST else 0.0
 
 
 def _name(value: object) -> str:
@@ -97,7 +97,7 @@ Count = Annotated[int, Field(ge=0, le=MOST)]
 Line = Annotated[int | None, BeforeValidator(as_line)]
 """A line from 1; None where there is anything else."""
 Number = Annotated[float, BeforeValidator(_number)]
-"""A number; 0 where there is anything else."""
+"""A number up to MOST; 0 where there is anything else."""
 Object = Annotated[dict[str, Any], BeforeValidator(as_object)]
 """An object; empty where there is anything else."""
 Name = Annotated[str, BeforeValidator(_name)]

@@ -168,16 +168,20 @@ class Decisions:
         await self._roots.heard()
         async with folder.lock:
             before = {each.path: each for each in folder.rows}
-            try:
-                await action(folder)
-            except OSError as error:
-                self._roots.editor.say(f"{str(error)[:1].upper()}{str(error)[1:]}.", window)
-            await folder.call(folder.refresh)
+            await self._tried(window, action(folder))
+            await self._tried(window, folder.call(folder.refresh))
             left = {each.path for each in folder.rows}
             if outcome:
                 gone = [each for path, each in before.items() if path not in left and (row is None or path == row.path)]
                 known.done = [*known.done, *((each, outcome) for each in gone)][-KEPT:]
         self._roots.publish_all(folder)
+
+    async def _tried(self, window: WindowId, work: Coroutine[Any, Any, object]) -> None:
+        """Do something, and say why if that can't be done."""
+        try:
+            await work
+        except OSError as error:
+            self._roots.editor.say(f"{str(error)[:1].upper()}{str(error)[1:]}.", window)
 
     def restore(self, window: WindowId, root: str, number: int) -> None:
         """Go back to a checkpoint."""

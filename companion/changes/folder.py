@@ -327,6 +327,8 @@ class Folder:
     async def _apply_in_editor(self, full: str, write: Write) -> None:
         await self.call(self.undo.check, write)
         text = _shown(write.data or b"", await self._editor.encodings(full))
+        if text is None and (await self._editor.open_files()).get(full):
+            raise UnsavedTextError(f"{write.path} has unsaved text")
         saved = None if text is None else await self._editor.replace_buffer(full, text, keeps_unsaved=True)
         if saved is None:
             await self.call(self.undo.write, write)

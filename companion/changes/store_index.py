@@ -78,14 +78,16 @@ class StoreIndex:
 
     def update(self, listing: IndexListing, remove: Collection[str], add: Sequence[str]) -> list[str]:
         """Bring it up to date. Returns the files that can't be read. Raises GitError."""
-        self._remove(remove)
         unreadable: list[str] = []
-        if add:
-            with self._links.untouched():
-                unreadable = self._add(add)
-        self._remove(unreadable)
-        if remove or unreadable or not listing.untracked.isdisjoint(add):
-            self._untracked.forget()
+        try:
+            self._remove(remove)
+            if add:
+                with self._links.untouched():
+                    unreadable = self._add(add)
+            self._remove(unreadable)
+        finally:
+            if remove or unreadable or not listing.untracked.isdisjoint(add):
+                self._untracked.forget()
         return unreadable
 
     def _remove(self, paths: Collection[str]) -> None:

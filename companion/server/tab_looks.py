@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ Look = Callable[[Iterable[str], Collection[str]], T]
 
 LIMIT = 1.5
 """Seconds after which a disk counts as one that hangs. An agent that asks for the context waits for 5."""
+SLOW = 5.0
+"""Seconds for many files on a disk that is slow, but answers."""
 MOST = 16
 """Looks that hang at the same time. Beyond them nothing is looked at, and so nothing is told."""
 
@@ -23,13 +26,13 @@ MOST = 16
 class TabLooks:
     """Leaves out each file whose disk does not answer, until it does: it may be excluded, and is told to nobody.
 
-    A call takes three times LIMIT seconds at most.
+    A call takes three times LIMIT seconds, if it has not to wait for room or for a disk that is slow.
     """
 
     def __init__(self) -> None:
         self._hanging: dict[str, asyncio.Task[Any]] = {}
         """The looks that have not ended, by the paths of their files."""
-        self._running: set[asyncio.Task[Any]] = set()
+        self._room = asyncio.Semaphore(MOST)
 
     async def listed(self, files: Sequence[OpenFile], told: Told, folders: Sequence[str]) -> Listed:
         """The files that may be told."""
@@ -61,18 +64,37 @@ class TabLooks:
 
     async def _look(self, paths: Sequence[str], look: Look[T]) -> T | None:
         for is_again in (False, True):
-            if len(self._running) >= MOST:
+            if not await self._has_room():
                 break
             steps = _Steps(paths)
             task = asyncio.create_task(asyncio.to_thread(look, steps, frozenset(self._hanging)))
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
-            await asyncio.wait([task], timeout=LIMIT)
+            task.add_done_callback(lambda _: self._room.release())
+            try:
+                await self._wait(task, steps)
+            except asyncio.CancelledError:
+                for path in paths[steps.at : steps.at + 1]:
+                    self._keep_back(path, task)
+                raise
             if task.done():
                 return task.result()
             if not is_again:
                 await self._find_hanging(paths[steps.at :], look)
         return None
+
+    @staticmethod
+    async def _wait(task: asyncio.Task[Any], steps: _Steps) -> None:
+        """Wait for a look while its disk answers."""
+        end = time.monotonic() + SLOW
+        while not task.done() and (left := min(steps.since + LIMIT, end) - time.monotonic()) > 0:
+            await asyncio.wait([task], timeout=left)
+
+    async def _has_room(self) -> bool:
+        """Wait until another look may begin, for at most LIMIT seconds."""
+        try:
+            async with asyncio.timeout(LIMIT):
+                return await self._room.acquire()
+        except TimeoutError:
+            return False
 
     async def _find_hanging(self, paths: Sequence[str], look: Look[Any]) -> None:
         """Look at each file on a thread of its own."""
@@ -83,10 +105,17 @@ class TabLooks:
         }
         if not looks:
             return
-        _, late = await asyncio.wait(looks, timeout=LIMIT)
-        for task in late:
-            self._hanging[looks[task]] = task
-            task.add_done_callback(lambda _, path=looks[task]: self._hanging.pop(path, None))
+        try:
+            await asyncio.wait(looks, timeout=LIMIT)
+        finally:
+            for task, path in looks.items():
+                self._keep_back(path, task)
+
+    def _keep_back(self, path: str, task: asyncio.Task[Any]) -> None:
+        """Leave out a file until a look at it has ended, unless it has."""
+        if not task.done():
+            self._hanging[path] = task
+            task.add_done_callback(lambda _: self._hanging.pop(path, None))
 
 
 class _Steps:
@@ -96,8 +125,10 @@ class _Steps:
         self._paths = paths
         self.at = 0
         """The place of the one that is looked at."""
+        self.since = time.monotonic()
+        """When the look at it has begun."""
 
     def __iter__(self) -> Iterator[str]:
         for place, path in enumerate(self._paths):
-            self.at = place
+            self.at, self.since = place, time.monotonic()
             yield path

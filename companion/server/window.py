@@ -73,11 +73,10 @@ class WindowServer:
         self._on_folders = on_folders
         """Called when the folders have been published."""
         self._loop = asyncio.get_running_loop()
-        looks = TabLooks()
         self.contexts = ContextSender(
             endpoint,
             editor,
-            looks,
+            TabLooks(),
             lambda: self.settings,
             lambda: self.sessions,
             background,
@@ -97,7 +96,7 @@ class WindowServer:
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
         knowledge = EditorKnowledge(
-            endpoint.window, editor, looks, lambda: self.settings, lambda: self.endpoint.folders
+            endpoint.window, editor, TabLooks(), lambda: self.settings, lambda: self.endpoint.folders
         )
         self.news = NewProblems(knowledge.look)
         """What the agents' changes have made."""

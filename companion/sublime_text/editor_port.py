@@ -260,8 +260,9 @@ class EditorPort:
         return closed
 
     def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
-        if chat := self._parts.chats.take_back(number, draft):
-            self._parts.comments.prompt_returned(chat.agent, draft.text)
+        chat = self._parts.chats.take_back(number, draft)
+        self._parts.comments.prompt_returned(chat.agent if chat else None, draft.text)
+        if chat:
             self.say(why, WindowId(chat.window.id()))
         else:
             self._parts.messenger.keep_text(None, "Prompt", draft.as_text, why)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sublime
 
 PREFERENCES = "Preferences.sublime-settings"
@@ -25,6 +27,6 @@ def enable(name: str) -> None:
     sublime.save_settings(PREFERENCES)
 
 
-def _disabled() -> list[str]:
+def _disabled() -> list[Any]:
     names = sublime.load_settings(PREFERENCES).get(_DISABLED)
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    return names if isinstance(names, list) else []

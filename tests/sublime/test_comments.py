@@ -396,6 +396,22 @@ class TestCommentsInAChat(ChatCase):
         self.adapter.port.return_draft(self.chat.id, draft, "There is no daemon.")
         yield lambda: self.state() == f"in the prompt of {self.chat.agent}"
 
+    def test_what_comes_back_from_a_chat_that_has_closed_is_to_be_sent_again(self) -> Steps:
+        self.window.run_command("qwen_companion_send_comments")
+        yield lambda: WORDS in self.prompt
+        self.window.run_command("qwen_companion_chat_send")
+        yield from self.told("send")
+        [(_, draft, _)] = self.chats.of("send")
+        before = set(self.window.views())
+        self.view.close()
+        yield lambda: not self.adapter.chats.find(self.view)
+        self.adapter.port.return_draft(self.chat.id, draft, "The chat was closed.")
+        yield lambda: set(self.window.views()) - before
+        [kept] = set(self.window.views()) - before
+        kept.set_scratch(True)
+        self.assertEqual(self.state(), "")
+        self.assertEqual([each.id for each in self.panel.unsent(self.window)], [self.comment.id])
+
     def test_what_is_deleted_from_the_prompt_is_to_be_sent_again(self) -> Steps:
         self.window.run_command("qwen_companion_send_comments")
         yield lambda: WORDS in self.prompt

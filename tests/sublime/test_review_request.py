@@ -11,6 +11,8 @@ from .companion_case import Steps, diff_views, loaded, text_of
 class Chat:
     """Stands for the chat that asks."""
 
+    is_model = False
+
     def __init__(self, window: int) -> None:
         self.window = window
         self.cli = "Qwen Code"

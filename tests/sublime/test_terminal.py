@@ -331,8 +331,8 @@ class TestWithoutTerminus(CompanionCase):
         yield lambda: len(self.screen.panels) == 2
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["sh, bash, zsh", "fish", "PowerShell"])
 
-    def disable(self, *names: str) -> sublime.Settings:
-        """Have these packages disabled. Returns the editor's settings."""
+    def disable(self, *names: str | int) -> sublime.Settings:
+        """Have these packages disabled; a slip of the person may be among them. Returns the editor's settings."""
         preferences = sublime.load_settings(PREFERENCES)
         before = preferences.get("ignored_packages")
         self.addCleanup(lambda: (preferences.set("ignored_packages", before), sublime.save_settings(PREFERENCES)))
@@ -343,7 +343,7 @@ class TestWithoutTerminus(CompanionCase):
         """To install it again would change nothing."""
         for limit, value in (("STEP", 1), ("LOADING", 0)):
             self.set_limit("sublime_text.terminal.terminus", limit, value)
-        preferences, terminus = self.disable("Terminus", "Vintage"), Terminus(self)
+        preferences, terminus = self.disable("Terminus", "Vintage", 7), Terminus(self)
         self.window.run_command("qwen_companion_run", {"cli": "qwen"})
         self.assertTrue(self.screen.said("Terminus is disabled", "“Package Control: Enable Package”"))
         self.assertFalse(self.screen.said("not installed"))
@@ -351,7 +351,7 @@ class TestWithoutTerminus(CompanionCase):
         self.assertEqual([item.trigger for item in items], ["Enable Terminus", "Copy Terminal Environment…"])
         self.screen.pick("Enable Terminus")
         yield lambda: terminus.opened
-        self.assertEqual((preferences.get("ignored_packages"), self.installed), (["Vintage"], []))
+        self.assertEqual((preferences.get("ignored_packages"), self.installed), (["Vintage", 7], []))
 
     def test_a_disabled_terminus_that_is_not_there_is_offered_to_be_installed(self) -> Steps:
         for limit, value in (("STEP", 1), ("ENABLE_LOOKS", 2)):

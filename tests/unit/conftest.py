@@ -186,10 +186,10 @@ class Running:
         self._clients.append(cli := Cli(self.lock(window), version))
         return cli
 
-    def agent(self) -> Cli:
+    def agent(self, window: WindowId = FIRST) -> Cli:
         """An agent that a chat has started, connected."""
-        _, token = self.do(lambda companion: companion._windows[FIRST].admit("My Agent"))
-        self._clients.append(cli := Cli({**self.lock(), "authToken": token}))
+        _, token = self.do(lambda companion: companion._windows[window].admit("My Agent"))
+        self._clients.append(cli := Cli({**self.lock(window), "authToken": token}))
         return cli.connect()
 
     def listening(self, window: WindowId = FIRST) -> tuple[Cli, Stream]:

@@ -130,8 +130,11 @@ class Agent(Wire):
 
 def _values(options: object) -> tuple[OptionValue, ...]:
     """The values of an option, which may be in groups."""
-    groups = (as_object(item).get("options", [item]) for item in as_list(options))
-    return tuple(value for group in groups for value in several(OptionValue)(group))
+    found: list[OptionValue] = []
+    for item in as_list(options):
+        is_group = isinstance(as_object(item).get("options"), list)
+        found += several(OptionValue)(item["options"] if is_group else [item])
+    return tuple(found)
 
 
 class ConfigOption(Wire):

@@ -69,7 +69,7 @@ class ResumedSessions:
     def drop(self, are_gone: Callable[[str], bool], keep: int = 0) -> None:
         """Clients with such names don't come back; all but the last `keep` sessions of theirs are over."""
         gone = [outward for outward, family in self.waiting.items() if are_gone(family)]
-        for outward in gone[: len(gone) - keep]:
+        for outward in gone[: max(0, len(gone) - keep)]:
             del self.waiting[outward]
 
     def forget(self, identifier: str) -> None:

@@ -233,8 +233,8 @@ class CommentPanel:
             self._redraw({comment.path for comment in comments})
             self._went(comments, agent)
 
-    def prompt_returned(self, agent: str, text: str) -> None:
-        """A chat's prompt could not be sent."""
+    def prompt_returned(self, agent: str | None, text: str) -> None:
+        """A chat's prompt could not be sent. Without an agent the chat has closed."""
         self._redraw(self.prompts.returned(agent, text))
 
     def close(self) -> None:

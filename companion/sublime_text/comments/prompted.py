@@ -47,22 +47,28 @@ class PromptedComments:
         self._sent.append((agent, text, ids))
         return found
 
-    def returned(self, agent: str, text: str) -> set[str]:
-        """A prompt is back in the chat: so are the comments that were sent with it. Returns their files."""
-        prompt = next((each for each in reversed(self._sent) if each[:2] == (agent, text)), None)
+    def returned(self, agent: str | None, text: str) -> set[str]:
+        """A prompt is back in the chat: so are the comments that were sent with it. Returns their files.
+
+        Without an agent the chat has closed: the comments are to be sent again.
+        """
+        prompt = next((each for each in reversed(self._sent) if agent in (None, each[0]) and each[1] == text), None)
         if prompt:
             self._sent.remove(prompt)
             ids = set(prompt[2])
         else:
             ids = self._sent_before(agent, text)
         found = self._find(lambda comment: comment.id in ids and comment.is_sent and not comment.is_in_prompt)
-        self._comments.hold([comment.id for comment in found], agent)
+        if agent is None:
+            self._comments.release([comment.id for comment in found])
+        else:
+            self._comments.hold([comment.id for comment in found], agent)
         return {comment.path for comment in found}
 
-    def _sent_before(self, agent: str, text: str) -> set[str]:
+    def _sent_before(self, agent: str | None, text: str) -> set[str]:
         """The comments of a prompt that was sent before a reload of the package: those sent last that it quotes."""
         found = self._find(
-            lambda comment: comment.to == agent and 0 < comment.sent < self._began and words(comment) in text
+            lambda comment: agent in (None, comment.to) and 0 < comment.sent < self._began and words(comment) in text
         )
         latest = max((comment.sent for comment in found), default=0.0)
         return {comment.id for comment in found if comment.sent == latest}

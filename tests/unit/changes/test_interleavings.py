@@ -69,7 +69,6 @@ class Interleavings(RuleBasedStateMachine):
         self.folder = Folder(self.base)
         for name, content in start.items():
             self.folder.write(name, content)
-        self.upper = self.lower = 0
         self.folder.write(SHARED, shared(0, 0))
         self.folder.write(f"{NESTED}/inside.txt", "one\n")
         committed(self.folder.path / NESTED)
@@ -87,6 +86,20 @@ class Interleavings(RuleBasedStateMachine):
         """The permissions of a file; 0 for a link."""
         mode = (self.folder.path / name).lstat().st_mode
         return stat.S_IMODE(mode) if stat.S_ISREG(mode) else 0
+
+    def half(self, writer: bytes) -> int:
+        """What one of them has in the file that both write."""
+        return next(number for number in range(4) if b"%s %d\n" % (writer, number) in self.disk[SHARED][1])
+
+    @property
+    def upper(self) -> int:
+        """The agent's half."""
+        return self.half(b"agent")
+
+    @property
+    def lower(self) -> int:
+        """The person's half."""
+        return self.half(b"person")
 
     def kept(self, paths: Iterable[str]) -> None:
         """Some files are in the baseline as on the disk."""
@@ -136,7 +149,6 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(upper=halves)
     def agent_writes_its_half(self, upper: int) -> None:
-        self.upper = upper
         self.folder.write(SHARED, shared(upper, self.lower))
         self.disk = self.files()
 
@@ -148,7 +160,6 @@ class Interleavings(RuleBasedStateMachine):
             self.folder.saves.loaded(SHARED, text)
         else:
             self.folder.look()
-        self.lower = lower
         self.folder.save(SHARED, shared(self.upper, lower))
         self.disk = self.files()
         reviewed = next(upper for upper in range(4) if b"agent %d" % upper in self.baseline[SHARED][1])
@@ -170,7 +181,6 @@ class Interleavings(RuleBasedStateMachine):
         if upper != self.upper:
             assert below
             assert below.after.decode() == theirs
-        self.lower = lower
         self.disk = self.files()
         self.folder.round.keep_all()
         self.kept({*self.baseline, *self.disk})

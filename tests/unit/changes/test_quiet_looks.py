@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from companion.changes import untracked
 from companion.changes.entries import LARGE
-from companion.changes.git import Git, batches
+from companion.changes.git import Git, GitStoppedError, batches
 
 from .folders import Folder, git, tree
 
@@ -138,6 +138,26 @@ def test_a_file_that_grows_over_the_limit_is_followed_there_and_back(tmp_path: P
     assert folder.listed() == {}
     before = folder.round.state.now
     assert folder.store.look(folder.round.state.rules).snapshot == before
+
+
+def test_a_file_that_has_grown_is_listed_though_git_has_failed_at_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder, run = quiet(tmp_path), Git.run
+
+    def full(self: Git, *arguments: str, **more: object) -> bytes:
+        if "--add" in arguments:
+            raise GitStoppedError("No space left on device")
+        return run(self, *arguments, **more)  # type: ignore[arg-type]
+
+    os.truncate(folder.path / "a.txt", LARGE + 1)
+    (folder.path / "deep/er/b.txt").write_bytes(b"agent\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(Git, "run", full)
+        with pytest.raises(GitStoppedError):
+            folder.look()
+    folder.look()
+    assert folder.listed() == {"a.txt": "large", "deep/er/b.txt": "modified"}
 
 
 def test_a_repository_below_that_becomes_a_folder_is_seen(tmp_path: Path):

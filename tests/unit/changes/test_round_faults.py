@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from companion.changes import places
-from companion.changes.git import GitError
+from companion.changes.git import Git, GitError
 from companion.changes.store import Store
 from companion.changes.undo import RoundUndo, Write
 from companion.platforms import files as replacing
@@ -120,7 +120,12 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_looked_at_afte
     assert (work.path / "a.py").read_text() == ("agent\n" if decision == "redo" else LINES)
 
 
-async def test_what_is_typed_while_other_files_are_undone_is_not_replaced(work: Work, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("before", [LINES.encode(), bytes(range(256))])
+async def test_what_is_typed_while_other_files_are_undone_is_not_replaced(
+    work: Work, monkeypatch: pytest.MonkeyPatch, before: bytes
+):
+    """Also where what was before is no text, which the editor can't be given."""
+    (work.path / "a.py").write_bytes(before)
     (work.path / "other.txt").write_text(LINES)
     await work.begun()
     for name in ("a.py", "other.txt"):
@@ -141,6 +146,38 @@ async def test_what_is_typed_while_other_files_are_undone_is_not_replaced(work: 
     assert work.editor.buffers[path] == "agent\ntyped\n"
     assert (work.path / "a.py").read_text() == "agent\n"
     await work.until(lambda: set(work.rows) == {"a.py"})
+
+
+@pytest.mark.parametrize("decision", ["undo", "redo"])
+async def test_what_was_left_alone_is_told_also_if_nothing_can_be_listed_afterwards(
+    work: Work, monkeypatch: pytest.MonkeyPatch, decision: str
+):
+    await work.begun()
+    for name in ("a.py", "new.py"):
+        (work.path / name).write_text("agent\n")
+    await work.until(lambda: len(work.rows) == 2)
+    if decision == "redo":
+        work.decisions.undo_file(WINDOW, work.rows["a.py"])
+        await work.until(lambda: set(work.rows) == {"new.py"})
+    work.rounds.clis(WINDOW, ())
+    await work.until(lambda: not work.tasks)
+    before, run = (work.path / "a.py").read_text(), Git.run
+
+    def gone(git: Git, *arguments: str, **more: Any) -> bytes:
+        if (work.path / "a.py").read_text() != before:
+            raise GitError("Git is gone")
+        return run(git, *arguments, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Git, "run", gone)
+        if decision == "undo":
+            work.decisions.undo_file(WINDOW, work.rows["a.py"])
+        else:
+            work.decisions.redo(WINDOW)
+        await work.until(lambda: not work.tasks)
+    said = [words for words, _ in work.editor.said]
+    assert "What was written in 1 file could not be looked at: Git is gone." in said
+    assert (work.path / "a.py").read_text() == ("agent\n" if decision == "redo" else LINES)
 
 
 async def test_what_is_typed_while_other_tabs_are_undone_is_neither_replaced_nor_saved(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from companion.executor import Executor
 from companion.ids import WindowId
 from companion.server import tab_looks
 from companion.server.port import SymbolPlace, SymbolPlaces, Tab
@@ -52,11 +55,11 @@ def share(monkeypatch: pytest.MonkeyPatch) -> Iterator[Share]:
     found.answers.set()
 
 
-def told(running: Running) -> list[tuple[str, bool]]:
+def told(running: Running, window: int = 1) -> list[tuple[str, bool]]:
     """The files that the CLIs have been told, and whether each is active."""
 
     def sent(companion: Any) -> list[tuple[str, bool]]:
-        server = companion._windows[WindowId(1)]
+        server = companion._windows[WindowId(window)]
         server.contexts._send_soon()  # an event would wait until there are no more for a moment
         context = server.contexts._sent
         return [(file.path, bool(file.is_active)) for file in context.workspace_state.open_files] if context else []
@@ -163,3 +166,58 @@ def test_a_file_that_hangs_far_behind_many_others_is_found(running: Running, age
     many = [str(project / f"{number}.py") for number in range(200)]
     running.editor.tabs_shown = [Tab(path) for path in (*many, SHARE + "a.py")]
     until(lambda: answered(agent, "getOpenFiles", limit=500) == (many, True))
+
+
+def ask(question: Callable[[tab_looks.TabLooks], Awaitable[object]]) -> object:
+    """The answer to a question about files that nobody has looked at yet."""
+
+    async def asked() -> object:
+        asyncio.get_running_loop().set_default_executor(Executor())
+        return await question(tab_looks.TabLooks())
+
+    return asyncio.run(asked())
+
+
+def test_many_looks_at_once_are_not_taken_for_disks_that_hang(files: list[str]):
+    async def question(looks: tab_looks.TabLooks) -> bool:
+        asked = (looks.one(files[number % 3], os.path.isfile) for number in range(5 * tab_looks.MOST))
+        return all(await asyncio.gather(*asked))
+
+    assert ask(question)
+
+
+def test_many_files_on_a_disk_that_is_slow_are_all_looked_at(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tab_looks, "LIMIT", 1.0)
+    paths = [str(number) for number in range(30)]
+    found = ask(lambda looks: looks.each(paths, lambda _: time.sleep(0.05)))
+    assert found == dict.fromkeys(paths)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_questions_that_are_cancelled_while_a_disk_hangs_do_not_pile_up(share: Share, files: list[str], threads: int):
+    async def question(looks: tab_looks.TabLooks) -> bool:
+        for _ in range(2 * tab_looks.MOST):
+            before = share.looks
+            asked = asyncio.create_task(looks.one(SHARE + "a.txt", os.path.isfile))
+            while not asked.done() and share.looks < before + threads:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.001)
+            asked.cancel()
+            await asyncio.wait([asked])
+        found = await looks.one(files[0], os.path.isfile)
+        share.answers.set()
+        return found
+
+    assert ask(question)
+
+
+def test_what_agents_ask_for_on_a_share_that_hangs_silences_nothing_that_is_told_by_itself(
+    running: Running, agent: Cli, share: Share, files: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tab_looks, "MOST", 2)
+    second = WindowId(2)
+    running.open_window(second, (str(project),))
+    asking = running.agent(second)
+    for number in range(3):
+        assert asking.tool("openFile", path=f"{SHARE}{number}.txt")["result"]["isError"]
+    running.focus(1, files[0], second)
+    until(lambda: told(running, second) == [(files[0], True)])

@@ -184,6 +184,11 @@ def test_the_sessions_of_models_that_went_do_not_pile_up_over_reloads(
     assert 0 < len(waiting(running)) <= FEW
 
 
+def test_a_few_models_outlive_a_reload(reloaded: Callable[..., Running], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sessions, "IDLE_AGENTS", FEW + 2)
+    assert len(waiting(reloaded())) == FEW
+
+
 def test_the_sessions_of_an_agent_that_ended_with_its_chat_are_forgotten(
     reloaded: Callable[..., Running], running: Running
 ):

@@ -16,7 +16,8 @@ from tests.agent_talk import Talks, said, scripted, talking, until
 SCRIPT = """
 now = {"fast": False, "style": "short"}
 def options():
-    values = [{"group": "g", "name": "G", "options": [{"value": "short", "name": "Short"}, {"value": "long"}]}]
+    values = [{"group": "g", "name": "G", "options": [{"value": "short", "name": "Short", "options": None}]},
+              {"value": "long", "options": None}]
     return [
         {"id": "mode", "category": "mode", "type": "select", "currentValue": "ask", "options": [{"value": "ask"}]},
         {"id": "fast", "name": "Fast Mode", "description": "Costs more", "category": "model_config",

@@ -331,3 +331,15 @@ def test_the_parts_of_a_prompt():
     assert prompt.mention("/w/a b.py") == {"type": "resource_link", "uri": "file:///w/a b.py", "name": "a b.py"}
     assert prompt.excerpt("file:///x", "y")["resource"] == {"uri": "file:///x", "text": "y", "mimeType": "text/plain"}
     assert prompt.picture(b"\0", "image/png") == {"type": "image", "mimeType": "image/png", "data": "AA=="}
+
+
+@pytest.mark.parametrize(
+    "number", [float("inf"), float("nan"), 10**400, "5"], ids=["infinite", "no number", "huge", "text"]
+)
+async def test_a_number_that_is_none_costs_no_task(daemon: FakeDaemon, number: object):
+    task = {"id": "a", "kind": "shell", "startTime": number, "endTime": number, "stats": {"totalTokens": number}}
+    daemon.routes["GET /session/s/tasks"] = (200, {"tasks": [task]})
+    async with Client(daemon.address) as client:
+        assert client.tasks
+        [found] = await client.tasks.list(SESSION)
+    assert (found.id, found.began, found.tokens) == ("a", 0, 0)
