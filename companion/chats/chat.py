@@ -82,14 +82,8 @@ class Chat:
         self._is_open = False
         self._tasks: set[asyncio.Task[object]] = set()
         self._reading: asyncio.Task[object] | None = None
-        self.outbox = Outbox(
-            self._ready,
-            lambda: self.connection.conversation,
-            self._give_back,
-            self.background,
-            self._show_soon,
-            UndoneNews(turns, window, lambda: reviews.settings_of(window).tell_undone != "never"),
-        )
+        news = UndoneNews(turns, window, lambda: reviews.settings_of(window).tell_undone != "never")
+        self.outbox = self._made_outbox(news)
         self._turn_watch = TurnWatch(chat_id, window, turns)
         self._visit_watch = VisitWatch(chat_id, window, editor, self.connection.path_there)
         self._agent_name = ""
@@ -106,6 +100,16 @@ class Chat:
             self.background,
             self._look_after,
             self.close,
+        )
+
+    def _made_outbox(self, news: UndoneNews) -> Outbox:
+        return Outbox(
+            self._ready,
+            lambda: self.connection.conversation,
+            self._give_back,
+            self.background,
+            self._show_soon,
+            news,
         )
 
     @property

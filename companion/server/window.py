@@ -73,26 +73,8 @@ class WindowServer:
         self._on_folders = on_folders
         """Called when the folders have been published."""
         self._loop = asyncio.get_running_loop()
-        self.contexts = ContextSender(
-            endpoint,
-            editor,
-            TabLooks(),
-            lambda: self.settings,
-            lambda: self.sessions,
-            background,
-            may_tell,
-            self._folders_changed,
-        )
-        self.sessions = CliSessions(
-            endpoint.window,
-            background,
-            on_stream=self.contexts.stream_opened,
-            on_end=self._end,
-            on_resumed=self._resumed,
-            on_unsendable=self._unsendable,
-            on_change=on_streams,
-            maps=lambda: PathMaps(self.settings.path_maps),
-        )
+        self.contexts = self._context_sender(may_tell)
+        self.sessions = self._cli_sessions(on_streams)
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
         knowledge = EditorKnowledge(
@@ -114,6 +96,30 @@ class WindowServer:
         self._is_on_disk = False
         self._is_opening = False
         self._is_closing = False
+
+    def _context_sender(self, may_tell: asyncio.Event) -> ContextSender:
+        return ContextSender(
+            self.endpoint,
+            self._editor,
+            TabLooks(),
+            lambda: self.settings,
+            lambda: self.sessions,
+            self._background,
+            may_tell,
+            self._folders_changed,
+        )
+
+    def _cli_sessions(self, on_streams: Callable[[], object]) -> CliSessions:
+        return CliSessions(
+            self.endpoint.window,
+            self._background,
+            on_stream=self.contexts.stream_opened,
+            on_end=self._end,
+            on_resumed=self._resumed,
+            on_unsendable=self._unsendable,
+            on_change=on_streams,
+            maps=lambda: PathMaps(self.settings.path_maps),
+        )
 
     def owner_of(self, review: Mapping[str, Any]) -> Owner:
         """The owner of a review that the previous instance has left."""

@@ -94,7 +94,30 @@ class Adapter:
         )
         self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self._post)
-        self.diffs = Diffs(
+        self.diffs = self._diffs()
+        self.following = Following(self.focus, self.on_another_thread, self.settings.told)
+        self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
+        self.chats = self._chats()
+        self._questions: set[asyncio.Task[None]] = set()
+        """Questions that are being answered. Lives on the companion thread."""
+        self.reports = StatusReports(
+            self.settings,
+            self._post,
+            self._bridge.post,
+            lambda: self.is_starting,
+            chats=self.chats.shown,
+            written=self.written.listings.facts,
+        )
+        self.comments = self._comment_panel()
+        self._problems: set[str] = set()
+        """The wrong settings that the person was told of."""
+        parts = self._parts()
+        self.events = EditorEvents(self._post, parts, self.scratch)
+        self.port = EditorPort(self._bridge, self._post, self.ask_later, self.events.restored, parts)
+        self.thread = CompanionThread(self.port, self.settings.read(), windows_to_serve)
+
+    def _diffs(self) -> Diffs:
+        return Diffs(
             self.focus,
             lambda call: self._post(lambda companion: call(companion.reviews)),
             self.settings.of,
@@ -103,9 +126,9 @@ class Adapter:
             accepted=self._accepted,
             is_reload=lambda: self.thread.is_reload,
         )
-        self.following = Following(self.focus, self.on_another_thread, self.settings.told)
-        self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
-        self.chats = ChatViews(
+
+    def _chats(self) -> ChatViews:
+        return ChatViews(
             self.focus,
             lambda call: self._post(lambda companion: call(companion.chats)),
             self.on_another_thread,
@@ -117,17 +140,9 @@ class Adapter:
             sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
             here=lambda window, path: PathMaps(tuple(self.settings.of(window, "path_maps").items())).here(path),
         )
-        self._questions: set[asyncio.Task[None]] = set()
-        """Questions that are being answered. Lives on the companion thread."""
-        self.reports = StatusReports(
-            self.settings,
-            self._post,
-            self._bridge.post,
-            lambda: self.is_starting,
-            chats=self.chats.shown,
-            written=self.written.listings.facts,
-        )
-        self.comments = CommentPanel(
+
+    def _comment_panel(self) -> CommentPanel:
+        return CommentPanel(
             self.diffs,
             self.written,
             self.on_another_thread,
@@ -136,12 +151,6 @@ class Adapter:
             self._offer_comments,
             self._comments_went,
         )
-        self._problems: set[str] = set()
-        """The wrong settings that the person was told of."""
-        parts = self._parts()
-        self.events = EditorEvents(self._post, parts, self.scratch)
-        self.port = EditorPort(self._bridge, self._post, self.ask_later, self.events.restored, parts)
-        self.thread = CompanionThread(self.port, self.settings.read(), windows_to_serve)
 
     def _parts(self) -> Parts:
         return Parts(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -75,10 +76,7 @@ class AgentClient:
 
         `server` offers the editor's own MCP server to the agent; `surroundings` is what a session gets besides.
         """
-
-        def say(sentence: str) -> None:
-            editor.say(sentence, window)
-
+        say = functools.partial(editor.say, window=window)
         self._command = command
         self._environment = environment
         self._process: AgentProcess | None = None
@@ -90,17 +88,7 @@ class AgentClient:
         self._publisher = Publisher(self._stream, lambda: self._prompts.running)
         self._prompts = Prompts(self._stream, self._ask, self._turn_over)
         self._cancellation = Cancellation(self._requests, self._peer, self._prompts, self._stream, self._end)
-        self._services = self.edits = self.terminals = Services(
-            editor,
-            window,
-            self._requests,
-            self._workplace,
-            told,
-            self._prompts,
-            self._publisher,
-            self._stream.epoch,
-            lambda: self._cancellation.is_on,
-        )
+        self._services = self.edits = self.terminals = self._made_services(editor, window, told)
         self.options = AgentOptions(self._requests, self._publisher.publish, say)
         self._session = OpenSession(
             self._requests,
@@ -125,6 +113,19 @@ class AgentClient:
         )
         self.files = AgentFolder(self._workplace)
 
+    def _made_services(self, editor: Screen, window: WindowId, told: Callable[[], Told]) -> Services:
+        return Services(
+            editor,
+            window,
+            self._requests,
+            self._workplace,
+            told,
+            self._prompts,
+            self._publisher,
+            self._stream.epoch,
+            lambda: self._cancellation.is_on,
+        )
+
     @property
     def sessions(self) -> AgentSessions | None:
         """The list of sessions, if the agent can list them."""
@@ -148,8 +149,6 @@ class AgentClient:
     def missing(self, what: str) -> MissingFeatureError:
         """The error for a part that it hasn't. `what` follows "can't"."""
         return self._requests.missing(what)
-
-    # The agent
 
     @property
     def folder(self) -> str:
@@ -228,8 +227,6 @@ class AgentClient:
             self._reading.cancel()
             await asyncio.wait([self._reading])
 
-    # Its session
-
     async def create(self, folder: str) -> AgentSession:
         """Begin a new session. No other client shares it."""
         return await self._session.create(folder)
@@ -291,8 +288,6 @@ class AgentClient:
         self._cancellation.stop()
         await self._services.turn_over()
 
-    # What the agent sends
-
     async def _read(self, running: AgentProcess) -> None:
         try:
             async for line in running.lines():
@@ -331,8 +326,6 @@ class AgentClient:
 
     async def _requested(self, method: str, params: Mapping[str, Any]) -> Any:
         return await self._services.answer(method, params, self._session.id)
-
-    # Over a reload of the package
 
     @property
     def unread(self) -> list[Envelope]:
