@@ -38,6 +38,16 @@ class Checkpoints:
         self._round.save()
         return number
 
+    def begin_turn(self, agent: str, words: str, turn: str, sent: int) -> None:
+        """Remember the folder as it was when a prompt was sent, at a time in nanoseconds of Unix time; 0 for now.
+
+        Call it after a look: an agent may have written its first file before that.
+        """
+        state = self._round.state
+        late = self._round.recent.before(sent) if sent else {}
+        disk = self._objects.with_entries(state.now, late) if late else state.now
+        self.add(agent, words, turn, (disk, state.base, len(state.saves)))
+
     def begin_new(self, agent: str, words: str) -> None:
         """Take a checkpoint; what is changed later is marked as new."""
         self._round.state.new_since = self.add(agent, words)

@@ -84,6 +84,11 @@ class RecentLooks:
             else:
                 del self._found[path]
 
+    def before(self, since: int) -> dict[str, Entry | None]:
+        """The files that were written after a time in nanoseconds, as they were before that."""
+        late = {path: [each for each in found if each.written >= since - CLOCK] for path, found in self._found.items()}
+        return {path: found[0].before for path, found in late.items() if found}
+
     def take(self, path: str, since: int, until: int, now: int) -> SavedPart | None:
         """What is of a save between two times in nanoseconds; None if no look has seen it.
 

@@ -60,20 +60,25 @@ class Rounds:
         await self._looks.look(window, before)
         await self._looks.look(window)
 
-    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str) -> None:
-        """A prompt is on its way to the agent of a chat. `turn` is the key of its turn."""
+    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
+        """The agent of a chat has begun a turn, whose key is `turn`.
+
+        `sent` is when its prompt was sent, in nanoseconds of Unix time; 0 if that isn't known.
+        """
         known = self.roots.window(window)
         before = known.at_work
         known.turns[chat, turn] = agent
-        self.roots.background(self._begin_turn(window, before, agent, turn, words))
+        self.roots.background(self._begin_turn(window, before, agent, turn, words, sent))
 
-    async def _begin_turn(self, window: WindowId, before: Sequence[str], agent: str, turn: str, words: str) -> None:
+    async def _begin_turn(
+        self, window: WindowId, before: Sequence[str], agent: str, turn: str, words: str, sent: int
+    ) -> None:
         await self._looks.look(window, before)
         await self._begin(window, before)
         self.roots.window(window).turn_files.clear()
         for folder in self.roots.opened(window):
             try:
-                await folder.call(folder.checkpoints.add, agent, words, turn)
+                await folder.call(folder.checkpoints.begin_turn, agent, words, turn, sent)
             except OSError as error:
                 logger.warning("No checkpoint of %s: %s", folder.root, error)
 

@@ -323,7 +323,7 @@ class Chat:
         """What follows from a look besides that it is shown."""
         self.connection.seen(snapshot)
         if self.is_local:
-            self._turn_watch.seen(snapshot, self.agent)
+            self._turn_watch.seen(snapshot, self.agent, self.outbox.sent_at)
             self._visit_watch.seen(snapshot, self.agent)
         if snapshot.status.connection.state == "lost" and self.connector.agent:
             self.outbox.lost(self.agent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import time
 from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -89,6 +90,8 @@ class Outbox:
         self._numbers = itertools.count(1)
         self._waiting: dict[str, _Waiting] = {}
         self._sent: dict[str, Draft] = {}
+        self.sent_at = 0
+        """When the last prompt was sent, in nanoseconds of Unix time."""
 
     @property
     def unsent(self) -> tuple[Unsent, ...]:
@@ -206,6 +209,7 @@ class Outbox:
             content.append(prompt.text(undone_text(undone)))
         known = {each.id for each in self._conversation().prompts} | set(self._sent)
         waiting.is_going = True
+        self.sent_at = time.time_ns()
         self._changed()
         try:
             identifier = await _inject(client, session, content) if mid_turn else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Protocol
 
 from ..conversation.snapshot import Snapshot, Tool, Turn
@@ -11,13 +12,18 @@ from .undone import UndoneChanges
 MAX_WORDS = 200
 """Characters of a prompt."""
 _WRITES = {"edit", "delete", "move"}
+_LATE = 10_000_000_000
+"""Nanoseconds within which an agent begins a prompt that needn't wait."""
 
 
 class TurnListener(Protocol):
     """Who wants to know of the turns."""
 
-    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str) -> None:
-        """A turn runs. `turn` is its key, `words` are the first ones of its prompt."""
+    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
+        """A turn runs. `turn` is its key, `words` are the first ones of its prompt.
+
+        `sent` is when that was sent, in nanoseconds of Unix time; 0 if that isn't known.
+        """
         ...
 
     def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
@@ -56,17 +62,24 @@ class TurnWatch:
         self._window = window
         self._listener = listener
         self._running = ""
+        self._ended = 0
+        """When the last turn has ended, in nanoseconds."""
         self._named: set[str] = set()
 
-    def seen(self, snapshot: Snapshot, agent: str) -> None:
-        """Look at a snapshot. `agent` is what the agent calls itself."""
+    def seen(self, snapshot: Snapshot, agent: str, sent: int) -> None:
+        """Look at a snapshot. `agent` is what the agent calls itself, `sent` is when the last prompt was sent."""
+        now = time.time_ns()
         running = snapshot.status.running or ""
         if running != self._running and self._running:
             self._listener.turn_ended(self._window, self._id, self._running)
+            self._ended = now
         if running and running != self._running:
             asked = next((turn.asked for turn in snapshot.changed if turn.key == running), "")
             self._named.clear()
-            self._listener.turn_began(self._window, self._id, agent, running, " ".join(asked[:MAX_WORDS].split()))
+            words = " ".join(asked[:MAX_WORDS].split())
+            # A prompt that has waited for the turn before says nothing of when its own began.
+            began = sent if max(self._ended, now - _LATE) < sent else 0
+            self._listener.turn_began(self._window, self._id, agent, running, words, began)
         self._running = running
         for turn in snapshot.changed:
             if turn.key == running:

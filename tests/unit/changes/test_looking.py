@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +69,35 @@ async def test_a_turn_is_over_though_its_last_look_has_failed(
 async def test_the_next_turn_of_a_chat_is_at_work_while_the_last_one_ends(work: Work):
     found = await work.in_turn()
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
-    work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-2", "and better")
+    work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-2", "and better", 0)
     await work.until(lambda: [each.turn for each in found.round.state.checkpoints] == ["turn-1", "turn-2"])
     await work.until(lambda: found.round.state.checkpoints[0].end)
     assert work.known.at_work == ("Agent",)
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: "a.py" in work.rows)
     assert work.rows["a.py"].agents == ("Agent",)
+
+
+async def test_what_an_agent_writes_before_its_turn_is_seen_belongs_to_that_turn(work: Work):
+    """Between the sending of a prompt and the checkpoint there is a look, which takes its time on a busy machine."""
+    await work.begun()
+    (work.path / "outside.py").write_text("before\n")
+    long_ago = time.time() - 5
+    os.utime(work.path / "outside.py", (long_ago, long_ago))
+    sent = time.time_ns()
+    (work.path / "a.py").write_text("agent\n")
+    (work.path / "new.py").write_text("agent\n")
+    work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", sent)
+    found = work.known.folders[str(work.path)]
+    await work.until(lambda: found.round.state.checkpoints)
+    work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+    await work.until(lambda: found.round.state.checkpoints[0].end)
+    texts = await work.rounds.turn_texts(WINDOW, "turn-1")
+    assert texts is not None
+    assert [(os.path.basename(path), new) for path, _, new in texts] == [("a.py", "agent\n"), ("new.py", "agent\n")]
+    assert texts[1][1] == ""
+    files = await work.rounds.turn_files(WINDOW, "turn-1")
+    assert files == [str(work.path / name) for name in ("a.py", "new.py")]
 
 
 async def test_a_folder_that_is_let_go_does_not_end_the_watch_of_the_others(work: Work, tmp_path: Path):
@@ -98,7 +122,7 @@ async def test_a_folder_that_is_let_go_does_not_end_the_watch_of_the_others(work
 async def test_what_one_window_finds_is_told_in_the_window_whose_agent_wrote_it(work: Work):
     await work.begun()
     second = WindowId(2)
-    work.rounds.turn_began(second, CHAT, "Agent", "turn-1", "make it better")
+    work.rounds.turn_began(second, CHAT, "Agent", "turn-1", "make it better", 0)
     await work.until(lambda: work.rounds.roots.opened(second) and work.rounds.roots.opened(second)[0].has_round)
     found = work.rounds.roots.opened(second)[0]
     await work.until(lambda: found.round.state.checkpoints)

@@ -91,7 +91,7 @@ class Work:
 
     async def in_turn(self) -> Folder:
         """A turn of a chat begins: the folder, with its checkpoint."""
-        self.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better")
+        self.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", 0)
         await self.until(lambda: (found := self.rounds.roots.folder(self.folders[0])) and found.round.state.checkpoints)
         return self.known.folders[self.folders[0]]
 

@@ -56,7 +56,7 @@ class NoRounds:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str) -> None:
+    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
         """Nothing is looked at."""
 
     def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:

@@ -377,7 +377,7 @@ class Written:
         self.began: list[str] = []
         self.restored: list[str] = []
 
-    def turn_began(self, window: int, chat: int, agent: str, turn: str, words: str) -> None:
+    def turn_began(self, window: int, chat: int, agent: str, turn: str, words: str, sent: int) -> None:
         self.began.append(turn)
 
     def turn_ended(self, window: int, chat: int, turn: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from companion.chats.turn_watch import TurnWatch
@@ -16,9 +17,12 @@ class Heard:
     """What a listener has heard."""
 
     events: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    sent: list[int] = field(default_factory=list[int])
+    """When the prompts of the turns were sent."""
 
-    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str) -> None:
+    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
         self.events.append(("began", agent, turn, words))
+        self.sent.append(sent)
 
     def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
         self.events.append(("ended", turn))
@@ -38,11 +42,11 @@ def asked(key: str, *tools: Tool) -> Turn:
 def test_a_turn_begins_and_ends_once():
     heard = Heard()
     watch = TurnWatch(CHAT, WINDOW, heard)
-    watch.seen(seen(None), "Agent")
-    watch.seen(seen("a", asked("a")), "Agent")
-    watch.seen(seen("a", asked("a")), "Agent")
-    watch.seen(seen("b", asked("b")), "Agent")
-    watch.seen(seen(None), "Agent")
+    watch.seen(seen(None), "Agent", 0)
+    watch.seen(seen("a", asked("a")), "Agent", 0)
+    watch.seen(seen("a", asked("a")), "Agent", 0)
+    watch.seen(seen("b", asked("b")), "Agent", 0)
+    watch.seen(seen(None), "Agent", 0)
     assert heard.events == [
         ("began", "Agent", "a", "Do a now"),
         ("ended", "a"),
@@ -59,5 +63,27 @@ def test_the_files_that_a_tool_writes_are_named_once():
     )
     read = Tool("2", "read", "Read", "read", "completed", locations=(Location("/p/b.py"),))
     for _ in range(2):
-        watch.seen(seen("a", asked("a", edit, read)), "Agent")
+        watch.seen(seen("a", asked("a", edit, read)), "Agent", 0)
     assert [event for event in heard.events if event[0] == "named"] == [("named", "Agent", "/p/a.py")]
+
+
+def test_a_turn_is_told_with_the_time_of_its_prompt_unless_that_has_waited():
+    heard = Heard()
+    watch = TurnWatch(CHAT, WINDOW, heard)
+    sent = time.time_ns()
+    watch.seen(seen("at once", asked("at once")), "Agent", sent)
+    queued = time.time_ns()
+    watch.seen(seen("queued", asked("queued")), "Agent", queued)
+    watch.seen(seen(None), "Agent", queued)
+    watch.seen(seen("of another client", asked("of another client")), "Agent", queued)
+    watch.seen(seen(None), "Agent", queued)
+    later = time.time_ns()
+    watch.seen(seen("again", asked("again")), "Agent", later)
+    assert heard.sent == [sent, 0, 0, later]
+
+
+def test_a_prompt_of_long_ago_says_nothing_of_a_turn():
+    heard = Heard()
+    watch = TurnWatch(CHAT, WINDOW, heard)
+    watch.seen(seen("a", asked("a")), "Agent", time.time_ns() - 60_000_000_000)
+    assert heard.sent == [0]
