@@ -64,6 +64,15 @@ async def choose(room: Room) -> None:
     await until(lambda: room.render.chosen.get("mode") == "plan" and room.render.chosen.get("options"))
 
 
+async def reopen(room: Room, project: Path) -> None:
+    """Close the chat, and take its session up in a new one with what was chosen."""
+    session, chosen = room.render.session, dict(room.render.chosen)
+    room.chats.close(CHAT)
+    room.editor.renders[1].clear()
+    room.chats.open(CHAT, WINDOW, str(project), session, "Scripted", chosen)
+    await room.state("live")
+
+
 async def reconnect(room: Room) -> None:
     pid = room.agent_pid
     room.chats.reconnect(CHAT)
@@ -87,11 +96,7 @@ async def test_a_chosen_mode_holds_where_the_chat_is_opened_again(room: Room, pr
         room.say("one")
         await room.shows("one in plan, fast True.")
         await until(lambda: room.render.chosen.get("session") == "s")
-    session, chosen = room.render.session, dict(room.render.chosen)
-    room.chats.close(CHAT)
-    room.editor.renders[1].clear()
-    room.chats.open(CHAT, WINDOW, str(project), session, "Scripted", chosen)
-    await room.state("live")
+    await reopen(room, project)
     room.say("two")
     await room.shows("two in plan, fast True.")
     assert room.render.status.mode == "plan"
@@ -193,11 +198,7 @@ async def test_a_mode_that_the_session_has_left_is_not_set_again(room: Room, pro
     if way == "after a reconnect":
         await reconnect(room)
     else:
-        session, chosen = room.render.session, dict(room.render.chosen)
-        room.chats.close(CHAT)
-        room.editor.renders[1].clear()
-        room.chats.open(CHAT, WINDOW, str(project), session, "Scripted", chosen)
-        await room.state("live")
+        await reopen(room, project)
     room.say("two")
     await room.shows("two in auto, fast False.")
 

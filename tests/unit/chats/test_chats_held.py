@@ -32,15 +32,20 @@ def session_prompt(params):
 """
 
 
+async def two_wait(there: handover.Reloads) -> None:
+    """The first of two prompts waits for a sign-in."""
+    there.room.say("first")
+    await until(lambda: there.room.render.status.connection.wants_sign_in)
+    there.room.say("second")
+    await until(lambda: there.room.render.status.queue)
+
+
 @pytest.mark.parametrize("how", ["signs in", "cancels"])
 async def test_a_prompt_that_waits_for_a_sign_in_waits_on_after_a_reload(
     project: Path, tmp_path: Path, how: str
 ) -> None:
     async with handover.reloads(project, tmp_path, SCRIPT) as there:
-        there.room.say("first")
-        await until(lambda: there.room.render.status.connection.wants_sign_in)
-        there.room.say("second")
-        await until(lambda: there.room.render.status.queue)
+        await two_wait(there)
         await there.reload()
         room = there.room
         await until(lambda: room.render.status.connection.wants_sign_in)
@@ -65,10 +70,7 @@ async def test_a_prompt_that_waits_for_a_sign_in_comes_back_from_a_chat_that_clo
     project: Path, tmp_path: Path, closes: str, is_reloaded: bool
 ) -> None:
     async with handover.reloads(project, tmp_path, SCRIPT) as there:
-        there.room.say("first")
-        await until(lambda: there.room.render.status.connection.wants_sign_in)
-        there.room.say("second")
-        await until(lambda: there.room.render.status.queue)
+        await two_wait(there)
         if is_reloaded:
             await there.reload()
             await until(lambda: there.room.render.status.queue)
