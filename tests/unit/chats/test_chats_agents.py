@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -401,6 +402,14 @@ class Written:
     async def restore_turn(self, window: int, turn: str) -> tuple[list[str], list[str]]:
         self.restored.append(turn)
         return ["/p/a.py"], ["b.py has your edits in the same lines."]
+
+
+async def test_the_time_at_which_a_prompt_is_sent_is_known(room: Room) -> None:
+    await room.state("live")
+    began = time.time_ns()
+    room.say("Hello")
+    await room.shows("You said: Hello")
+    assert began <= room.chats._registry[CHAT].outbox.sent_at <= time.time_ns()
 
 
 async def test_the_files_go_back_also_where_the_agent_can_not(room: Room) -> None:
