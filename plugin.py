@@ -14,13 +14,6 @@ from .companion.sublime_text.actions.commands import (
     QwenCompanionActionCommand,
     QwenCompanionAskHistoryCommand,
 )
-from .companion.sublime_text.aliases import (
-    QwenCompanionChatPastePictureCommand,
-    QwenCompanionPendingDiffsCommand,
-    QwenCompanionSendFileCommand,
-    QwenCompanionSendLineCommand,
-    QwenCompanionSendSelectionCommand,
-)
 from .companion.sublime_text.buffers import QwenCompanionEditCommand
 from .companion.sublime_text.changes.commands import (
     QwenCompanionBeginRoundCommand,
@@ -77,11 +70,6 @@ from .companion.sublime_text.chat.text_commands import (
     QwenCompanionChatSuggestionCommand,
     QwenCompanionChatTypeCommand,
     QwenCompanionChatUndoCommand,
-)
-from .companion.sublime_text.check.commands import (
-    QwenCompanionCheckEditCommand,
-    QwenCompanionCheckEditorCommand,
-    QwenCompanionCheckListener,
 )
 from .companion.sublime_text.comments.commands import (
     QwenCompanionCommentCommand,

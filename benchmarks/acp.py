@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -26,7 +27,8 @@ class AgentChat(Chat):
         user = Path(sublime.packages_path(), "User")
         user.mkdir(parents=True, exist_ok=True)
         (user / "QwenCompanion.sublime-settings").write_text(json.dumps({"agents": {"Bench": entry}}), encoding="utf-8")
-        allowed = {"allowed": {"Bench": command}, "last": "Bench"}
+        folders = {"Bench": [os.path.realpath(folder)]}
+        allowed = {"allowed": {"Bench": command}, "allowed_folders": folders, "last": "Bench"}
         (user / "QwenCompanion Agents.sublime-settings").write_text(json.dumps(allowed), encoding="utf-8")
 
     def begun(self) -> float:

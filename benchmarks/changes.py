@@ -48,16 +48,18 @@ def make(folder: Path) -> None:
 
 
 def first(base: Path, project: Folder) -> dict[str, float]:
-    """The first snapshot, beside `git add -A` of a clone whose index is gone."""
+    """The first snapshot beside `git status`, its copies beside `git add -A` of a clone whose index is gone."""
     clone = base / "clone"
     git(base, "clone", "-q", "--no-hardlinks", str(project.path), str(clone))
     (clone / ".git" / "index").unlink()
     added = timed(lambda: git(clone, "add", "-A"))
+    asked = timed(lambda: git(project.path, "status", "--porcelain"))
     begun = timed(project.round.begin)
-    sizes = [each.stat() for each in project.store_path.rglob("*") if each.is_file()]
-    own = sum(found.st_size for found in sizes if found.st_nlink == 1)
-    whole = sum(each.stat().st_size for each in project.path.glob("d*/*/*"))
-    return {"changes.first_ratio": begun / added, "changes.store_percent": 100 * own / whole}
+    copied = timed(lambda: project.store.copies.more(600))
+    own = sum(each.stat().st_size for each in project.store_path.rglob("*") if each.is_file())
+    whole = sum(each.stat().st_size for each in (clone / ".git").rglob("*") if each.is_file())
+    ratios = {"changes.begin_ratio": begun / asked, "changes.copies_ratio": copied / added}
+    return ratios | {"changes.store_ratio": own / whole}
 
 
 def look(project: Folder) -> dict[str, float]:

@@ -20,7 +20,7 @@ from companion.conversation.snapshot import Locality
 from tests.unit.fake_daemon import TOKEN
 
 from .daemon import piece, turn
-from .editor import ROOT, Editor, sublime
+from .editor import ROOT, Editor, sublime, views
 
 ANSWERS = 15
 FRAMES = 100
@@ -68,8 +68,8 @@ class Chat:
         """Open the chat and wait until it is connected."""
         window = sublime.windows()[0]
         window.run_command("qwen_companion_chat")
-        self.editor.wait(lambda: [view for view in window.views() if view.settings().get("qwen_companion.chat")])
-        self.view = next(view for view in window.views() if view.settings().get("qwen_companion.chat"))
+        self.editor.wait(lambda: views("chat"))
+        self.view = views("chat")[0]
         self.editor.wait(lambda: "Files, commands and keys" in self.text)
 
     @property

@@ -85,6 +85,5 @@ class Editor:
 
 def views(side: str) -> list[sublime.View]:
     """The views on one side of all open diffs."""
-    return [
-        v for window in sublime.windows() for v in window.views() if v.settings().get("qwen_companion.diff") == side
-    ]
+    own = sys.modules["QwenCompanion.companion.sublime_text.own_views"].VIEWS
+    return [view for window in sublime.windows() for view in own.within(window, side)]

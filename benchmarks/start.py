@@ -38,9 +38,7 @@ def bare_import() -> float:
     program = """if True:
         import time
         started = time.perf_counter()
-        from companion.libraries import lazy
-        lazy.put_off()
-        import asyncio, mcp.server.lowlevel, mcp.server.streamable_http_manager
+        import asyncio, companion.libraries.sdk
         import uvicorn.protocols.http.h11_impl, psutil
         print((time.perf_counter() - started) * 1000)
     """

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from .platforms.files import HangingError
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
+
+DISK = 10.0
+"""Seconds that somebody waits for a file whose disk may hang."""
+
+
+async def answered(path: str, look: Callable[[], T], limit: float = DISK) -> T:
+    """What a look at a file gives, on another thread. Raises HangingError if it takes so many seconds.
+
+    The thread is left to the disk (`executor`), so `look` must only read.
+    """
+    try:
+        async with asyncio.timeout(limit):
+            return await asyncio.to_thread(look)
+    except TimeoutError:
+        raise HangingError(path, "is on a disk that does not answer") from None
 
 
 class LoopTasks:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from . import leftovers
@@ -19,8 +20,10 @@ from .chats.chats import Chats
 from .clis.discovery import EnvironmentVariables
 from .clis.shell import Command
 from .editor import Editor
+from .exclusion import Told
 from .handover import Inheritance
 from .ids import ChatId, ViewId, WindowId
+from .platforms.open_folders import OPEN_FOLDERS
 from .platforms.reasons import reason_of
 from .registry.registry import AgentRegistry
 from .review.review import Review
@@ -59,7 +62,7 @@ class Companion:
             editor,
             self.reviews,
             self,
-            lambda window: self.settings_of(window).told,
+            self.told_of,
             self.changes_changed,
             self.changes,
             self.folders_of,
@@ -118,6 +121,10 @@ class Companion:
         """The folders of a window."""
         server = self._windows.get(window)
         return server.endpoint.folders if server else ()
+
+    def told_of(self, window: WindowId) -> Told:
+        """What may be told of the files of a window."""
+        return replace(self.settings_of(window).told, folders=self.folders_of(window))
 
     def settings_of(self, window: WindowId) -> Settings:
         """The settings of a window."""
@@ -183,6 +190,7 @@ class Companion:
 
     def window_opened(self, window: ServedWindow) -> None:
         """The editor has a new window."""
+        OPEN_FOLDERS.set(window.id, window.folders)
         if window.id not in self._windows:
             try:
                 endpoint = Endpoint.open(window)
@@ -206,6 +214,7 @@ class Companion:
 
     def window_closed(self, window: WindowId) -> None:
         """A window closes: its diffs are rejected, its sessions end."""
+        OPEN_FOLDERS.remove(window)
         self._unserved.pop(window, None)
         self._end_window(window)
 
@@ -308,6 +317,12 @@ class Companion:
         `commands` are those that run the CLIs by the settings; without any, they count as installed.
         """
         known = overview.known(facts, self._windows, self.reviews)
+        roots = self.changes.roots
+        served = {
+            number: replace(one, troubles=roots.troubles(number), copying=roots.copying(number))
+            for number, one in known.served.items()
+        }
+        known = replace(known, served=served)
         tell(known)
         self._background(overview.complete(known, self._windows, self.chats.environment, commands, tell))
 
@@ -324,6 +339,7 @@ class Companion:
             self.statuses.changed,
         )
         self._windows[window] = server
+        self.changes.opened(window)
         self.statuses.changed()
         self._servers[server] = asyncio.create_task(server.serve(check=check))
         return server
@@ -340,6 +356,7 @@ class Companion:
             server.dismiss(token)
 
     def _folders_changed(self, window: WindowId) -> None:
+        self.changes.opened(window)
         server = self._windows.get(window)
         if server and window == self._front and not self._is_ending:
             self._variables.set(server.endpoint.variables)

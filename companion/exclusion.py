@@ -25,6 +25,14 @@ DEFAULT_EXCLUDE = (".env*", "*.pem", "secrets/**")
 
 SHOWN = 10
 """Globs in a summary."""
+MOST_GLOBS = 1000
+"""Of one source: the person's settings, or a project's."""
+LONGEST_GLOB = 500
+"""In characters."""
+MOST_CHARACTERS = 50_000
+"""Of all globs of one source: compiling the worst of them takes 0.3 s."""
+EVERYTHING = "**"
+"""The glob that matches each path."""
 
 _SEPARATOR = re.compile(r"[\\/]")
 _SHORT = re.compile(r"(?=.{1,12}\Z)[^.]{1,6}~[0-9]{1,4}(\.[^.]{0,3})?")
@@ -39,6 +47,8 @@ class Told:
     level: Level = "all"
     exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     """Globs, as `read_globs` returns them."""
+    folders: tuple[str, ...] = ()
+    """Those of the window: a glob with a leading slash begins in each of them, whoever asks."""
 
     @property
     def has_files(self) -> bool:
@@ -67,18 +77,19 @@ class Told:
     ) -> bool:
         """Whether a file or folder is never named, by its own path or by the one that its links lead to.
 
-        `folders` are those that a glob with a leading slash begins in. Upper and lower case are the same, since they
-        are on many disks. Reads links from the disk, so this is not for an event loop, unless `real` gives what each of
-        these paths, made normal, leads to.
+        `folders` are further ones that a glob with a leading slash begins in. Upper and lower case are the same, since
+        they are on many disks. Reads links from the disk, so this is not for an event loop, unless `real` gives what
+        each of these paths, made normal, leads to.
         """
         if not self.exclude:
             return False
-        globs = list(map(_parsed, self.exclude))
-        roots = [_names(each) for folder in folders for each in _spellings(folder, real)] if _needs_roots(globs) else []
+        globs = _compiled(self.exclude)
+        begins = (*self.folders, *folders) if globs.need_roots else ()
+        roots = [_names(each) for folder in begins for each in _spellings(folder, real)]
         paths = [names for each in _spellings(path, real) for names in (_names(each), _without_disguise(_names(each)))]
         if windows and any(_SHORT.fullmatch(name) for names in paths for name in names):
             return True  # nobody can tell which file it is: `realpath` gives the long name of one that exists
-        return any(_matches(glob, names, roots) for glob in globs for names in paths)
+        return any(_matches(glob, names, roots) for glob in globs.all for names in paths)
 
     def leaves_out(self, path: str, folders: Sequence[str] = ()) -> bool:
         """Whether a file is never named, by its own path alone. It reads nothing from the disk.
@@ -88,9 +99,9 @@ class Told:
         names = _names(path)
         if not any(_could_match(self.exclude, name) for name in names):
             return False
-        globs = list(map(_parsed, self.exclude))
-        roots = [_names(each) for each in folders] if _needs_roots(globs) else []
-        return any(_matches(glob, names, roots) for glob in globs)
+        globs = _compiled(self.exclude)
+        roots = [_names(each) for each in (*self.folders, *folders)] if globs.need_roots else []
+        return any(_matches(glob, names, roots) for glob in globs.all)
 
     def refusal(self, paths: Sequence[str], folders: Sequence[str] = (), *, real: Resolve | None = None) -> str | None:
         """A sentence about the first excluded one of these paths; None if all may go. `real`: as for `is_excluded`."""
@@ -123,9 +134,12 @@ def stricter(one: Level, other: Level) -> Level:
 def read_globs(value: object) -> tuple[tuple[str, ...], list[str]]:
     """The globs in a setting, and a sentence on each that is wrong.
 
-    If any is wrong, the default globs are added, and what can't be read of a glob stands for anything.
+    If any is wrong, the default globs are added, and what can't be read of a glob stands for anything. Of more globs
+    than can be used none is left out: they exclude everything.
     """
     items = cast("list[object]", value) if isinstance(value, list) else [value]
+    if why := _too_many(items):
+        return (EVERYTHING,), [f"“context_exclude” has {why}. Until then, everything is excluded."]
     globs: list[str] = []
     wrong: list[str] = []
     for item in items:
@@ -135,6 +149,18 @@ def read_globs(value: object) -> tuple[tuple[str, ...], list[str]]:
     if not isinstance(value, list):
         wrong = ["“context_exclude” must be a list of globs; the default globs are used as well."]
     return tuple(dict.fromkeys([*globs, *(DEFAULT_EXCLUDE if wrong else ())])), wrong
+
+
+def _too_many(items: Sequence[object]) -> str:
+    """What is too much, in words that follow “has”; empty if all can be used."""
+    sizes = [len(item) for item in items if isinstance(item, str)]
+    if len(items) > MOST_GLOBS:
+        return f"{len(items):,} globs: use at most {MOST_GLOBS:,}"
+    if max(sizes, default=0) > LONGEST_GLOB:
+        return f"a glob of {max(sizes):,} characters: use at most {LONGEST_GLOB:,}"
+    if sum(sizes) > MOST_CHARACTERS:
+        return f"globs of {sum(sizes):,} characters: use at most {MOST_CHARACTERS:,}"
+    return ""
 
 
 def _read_glob(item: object) -> tuple[str | None, str | None]:
@@ -203,7 +229,20 @@ class _Glob:
     """A pattern for each name; None for `**`, which is any number of names."""
 
 
-@lru_cache(maxsize=1024)
+@dataclass(frozen=True, slots=True)
+class _Globs:
+    all: tuple[_Glob, ...]
+    need_roots: bool
+    """Whether one of them begins with a slash."""
+
+
+@lru_cache(maxsize=32)
+def _compiled(exclude: tuple[str, ...]) -> _Globs:
+    """The globs of a window, compiled once for all paths."""
+    globs = tuple(map(_parsed, exclude))
+    return _Globs(globs, any(glob.is_anchored for glob in globs))
+
+
 def _parsed(glob: str) -> _Glob:
     if _SEPARATOR.split(glob)[0] == "~":
         glob = f"{escape(os.path.expanduser('~'))}{glob[1:]}"
@@ -221,7 +260,7 @@ def _parsed(glob: str) -> _Glob:
 @lru_cache(maxsize=65_536)
 def _could_match(exclude: tuple[str, ...], name: str) -> bool:
     """Whether a path with this name in it can match one of the globs at all."""
-    for glob in map(_parsed, exclude):
+    for glob in _compiled(exclude).all:
         patterns = [pattern for pattern in glob.names if pattern]
         if glob.names and (not patterns or patterns[-1].match(name)):
             return True
@@ -236,10 +275,6 @@ def _matches(glob: _Glob, names: tuple[str, ...], roots: Sequence[tuple[str, ...
         return _runs(glob.names, names, range(len(names)))
     below = [len(root) for root in roots if _folded(names[: len(root)]) == _folded(root)]
     return _runs(glob.names, names, [1, *below])
-
-
-def _needs_roots(globs: Sequence[_Glob]) -> bool:
-    return any(glob.is_anchored for glob in globs)
 
 
 def _folded(names: Sequence[str]) -> list[str]:

@@ -1,43 +1,55 @@
-"""The garbage collector, which stops every thread while it scans the objects of all plugins."""
+"""The garbage collector, which stops every thread while it scans the objects of all plugins.
+
+It belongs to all packages of the editor (docs/decisions/0005-garbage-collector.md).
+"""
 
 from __future__ import annotations
 
 import gc
-import typing
+import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from types import ModuleType
+from typing import cast
+
+HOLDER = "_qwen_companion_collector"
+"""The name in `sys.modules` of what the instances before and after a reload share."""
+NEVER = 1_987_654_321
+"""Younger collections until a full one. There are never as many, and nobody else chooses this number."""
+
+
+class _Pauses(ModuleType):
+    """The pauses of this process, as plain values: the module of an instance may be gone before them."""
+
+    def __init__(self) -> None:
+        super().__init__(HOLDER)
+        self.lock = threading.Lock()
+        self.count = 0
+        self.usual = 0
+        """The last threshold, of before the first pause."""
 
 
 @contextmanager
 def no_collection() -> Generator[None]:
-    """Disable the collector while many objects are created that aren't garbage: a scan would take 50 ms."""
-    was_enabled = gc.isenabled()
-    gc.disable()
+    """Pause full collections while many objects are created that aren't garbage: each would take 60 ms. On any thread.
+
+    The collector is neither disabled nor enabled, so that another package that does so meanwhile keeps what it has
+    chosen. So does one that sets the thresholds, which ends the pause.
+    """
+    pauses = cast("_Pauses", sys.modules.setdefault(HOLDER, _Pauses()))
+    with pauses.lock:
+        if not pauses.count:
+            new, middle, full = gc.get_threshold()
+            if full != NEVER:  # otherwise another package has read it during a pause and has set it again afterwards
+                pauses.usual = full
+            gc.set_threshold(new, middle, NEVER)
+        pauses.count += 1
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
-
-
-@contextmanager
-def loading() -> Generator[None]:
-    """Load libraries. Their 100,000 objects are never garbage, so the collector leaves them out from now on (`freeze`).
-
-    Otherwise every full collection would scan them, which stops all threads for 80 ms and more. Python can only freeze
-    everything that exists: what other packages have at this moment is frozen too, and a cycle among it isn't freed
-    until `thaw`. So this happens once in a process: a reload of this package loads no library, and its old modules
-    stay garbage that is collected.
-    """
-    with no_collection():
-        yield
-        # They hold the classes of the instance before a reload, 2 MB of them. Python's own tests clear them like this.
-        for clear in getattr(typing, "_cleanups", ()):
-            clear()
-        if not gc.get_freeze_count():
-            gc.freeze()
-
-
-def thaw() -> None:
-    """Let the collector look at everything again: the package is gone. Takes microseconds; no collection follows."""
-    gc.unfreeze()
+        with pauses.lock:
+            pauses.count -= 1
+            new, middle, full = gc.get_threshold()
+            if not pauses.count and full == NEVER:
+                gc.set_threshold(new, middle, pauses.usual)

@@ -86,15 +86,14 @@ class Inheritance:
 
 @dataclass(frozen=True)
 class Chores:
-    """What is done when no instance takes the data: with the chats of each window, and once at the end."""
+    """What is done when no instance takes the data."""
 
     end_chat: Callable[[dict[str, Any]], object]
-    end: Callable[[], object]
     abandon_reviews: Callable[[list[dict[str, Any]]], object]
     """Called after `GRACE` seconds with the open reviews that no instance has taken."""
 
 
-NO_CHORES = Chores(end_chat=lambda _: None, end=lambda: None, abandon_reviews=lambda _: None)
+NO_CHORES = Chores(end_chat=lambda _: None, abandon_reviews=lambda _: None)
 """For an instance that leaves neither chats nor reviews, or can't end them without its libraries."""
 
 
@@ -277,7 +276,6 @@ def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) ->
         holder.done.set()
         if sys.modules.get(HOLDER) is holder:
             del sys.modules[HOLDER]
-        chores.end()
 
 
 def _answer_one(key: selectors.SelectorKey, holder: Holder, selector: selectors.BaseSelector) -> None:

@@ -1,7 +1,8 @@
 """The package's log in the editor's console: errors, and with the setting "debug" also what happens.
 
-Python's root logger is not touched; it belongs to all packages. Tokens and file contents are never written: our own
-messages don't contain them, and messages of libraries are shortened and filtered.
+Only loggers of our own are touched: Python's root logger and those of the libraries belong to all packages. Tokens and
+file contents are never written: our own messages don't contain them, and messages of libraries are shortened and
+filtered.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import traceback
 from collections.abc import Callable
 from types import TracebackType
 
-LIBRARIES = ("mcp", "uvicorn")
-"""The libraries' loggers; only their warnings and errors are written."""
+SHARED = "_qwen_companion_"
+"""Begins the names of what belongs to us and outlives an instance of the package, such as our copy of the SDK."""
+SDK = f"{SHARED}mcp"
+"""The logger of that copy (`libraries.sdk`); only its warnings and errors are written."""
 PREFIX = "QwenCompanion"
 SECRET = re.compile(r"(?<![\w/\\-])[\w-]{43,}(?![\w-])")
 """Matches our tokens, and not the session ids."""
@@ -30,7 +33,7 @@ class Log:
         """`write` gets one or more lines and may be called on any thread."""
         self._handler = _Handler(write)
         self._ours = logging.getLogger(__package__)
-        self._loggers = [self._ours, *map(logging.getLogger, LIBRARIES)]
+        self._loggers = [self._ours, logging.getLogger(SDK)]
         self._before = [(logger, logger.level, logger.propagate) for logger in self._loggers]
         for logger in self._loggers:
             logger.addHandler(self._handler)
@@ -70,7 +73,7 @@ class _Formatter(logging.Formatter):
             message = f"{message[:_MAX_MESSAGE]} …"
         if record.levelno >= logging.WARNING:
             message = f"{record.levelname.lower()}: {message}"
-        room = record.name.removeprefix(f"{__package__}.")
+        room = record.name.removeprefix(f"{__package__}.").removeprefix(SHARED)
         text = f"{PREFIX} {self.formatTime(record, '%H:%M:%S')} [{room}] {message}"
         if record.exc_info:
             text = f"{text}\n{self.formatException(record.exc_info)}"

@@ -17,6 +17,10 @@ from .exclusion import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, shorten
 from .mcp_servers import McpServer, read_mcp_servers
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
+MOST_MAPS = 1000
+"""Folders in `path_maps`, of the person or of a project."""
+MOST_PROBLEMS = 20
+"""Problems of one file that are told."""
 FILE = "QwenCompanion.sublime-settings"
 PROJECT_KEY = "QwenCompanion"
 """The key in a project's `settings` that holds the package's settings for that project."""
@@ -229,8 +233,8 @@ TABLE = (
     Setting("daemon.managed", _DAEMON.managed),
     Setting("daemon.token", _DAEMON.token, is_secret=True),
     Setting("chat_vim_keys", True),
-    Setting("max_marked_characters", _DEFAULTS.max_marked_characters, in_projects=True),
-    Setting("max_marked_lines", _DEFAULTS.max_marked_lines, in_projects=True),
+    Setting("max_marked_characters", _DEFAULTS.max_marked_characters),
+    Setting("max_marked_lines", _DEFAULTS.max_marked_lines),
     Setting("legacy_discovery_files", _DEFAULTS.legacy_discovery_files),
     # Never in a project: it says where code comes from.
     Setting("repository", REPOSITORY),
@@ -304,7 +308,20 @@ def read(get: Callable[[str], object], installed: tuple[AgentCommand, ...] = ())
         elif setting.name == _MAPS:
             value = _path_maps(cast("dict[str, object]", value or {}), FILE, problems)
         values[setting.name] = setting.default if value is None else value
-    return Values(values, tuple(problems), installed)
+    return Values(values, _some(problems), installed)
+
+
+def held(before: Values | None) -> Values:
+    """The values while the settings file has a syntax error, which makes the editor take the defaults.
+
+    Those from before hold. If there are none, agents are told nothing: the person may have said so.
+    """
+    if before is None:
+        why = "it has a syntax error; agents are told nothing until it is mended."
+        by_name = {setting.name: setting.default for setting in TABLE} | {_CONTEXT: "off"}
+        return Values(by_name, (Problem(FILE, "", why),))
+    why = "it has a syntax error; what it said before holds until it is mended."
+    return Values(before.by_name, (Problem(FILE, "", why),), before.installed)
 
 
 def overridden(base: Values, project: object, file: str) -> Values:
@@ -319,11 +336,15 @@ def overridden(base: Values, project: object, file: str) -> Values:
     for name, value in cast("dict[str, Any]", project).items():
         setting = table.get(name)
         if setting is None:
-            problems.append(Problem(file, name, f"“{name}” is not a setting of QwenCompanion."))
+            problems.append(Problem(file, shortened(name), f"“{shortened(name)}” is not a setting of QwenCompanion."))
         elif not setting.in_projects:
             problems.append(Problem(file, name, f"“{name}” can't be set for a project."))
         elif name == _EXCLUDE:
             values[name] = list(dict.fromkeys([*values[name], *_globs(value, file, problems)]))
+        elif name == _MAPS and setting.allows(value):
+            # The person's own come first: of two that are as long the first one counts.
+            own, more = values[name], _path_maps(value, file, problems)
+            values[name] = {**own, **{here: there for here, there in more.items() if here not in own}}
         elif not setting.allows(value):
             instead = f"“{setting.if_wrong}” is used" if setting.if_wrong else "the user's setting is used"
             problems.append(Problem(file, name, _wrong(setting, value, instead)))
@@ -334,19 +355,30 @@ def overridden(base: Values, project: object, file: str) -> Values:
             why = f"“{name}” can only be made stricter by a project; “{values[name]}” is used, not “{value}”."
             problems.append(Problem(file, name, why))
         else:
-            values[name] = _path_maps(value, file, problems) if name == _MAPS else value
-    return Values(values, tuple(problems))
+            values[name] = value
+    return Values(values, _some(problems))
+
+
+def _some(problems: list[Problem]) -> tuple[Problem, ...]:
+    """The first problems of a file, and how many more there are."""
+    if (more := len(problems) - MOST_PROBLEMS) <= 0:
+        return tuple(problems)
+    return (*problems[:MOST_PROBLEMS], Problem(problems[0].file, "", f"{more:,} more problems are not listed."))
 
 
 def _path_maps(value: Mapping[str, object], file: str, problems: list[Problem]) -> dict[str, str]:
     """The pairs that can be used: both are absolute, here after a `~` was expanded."""
+    if len(value) > MOST_MAPS:
+        why = f"“{_MAPS}” has {len(value):,} folders: use at most {MOST_MAPS:,}. None of them is used."
+        problems.append(Problem(file, _MAPS, why))
+        return {}
     found: dict[str, str] = {}
     for here, there in value.items():
         expanded = os.path.expanduser(here)
         if os.path.isabs(expanded) and isinstance(there, str) and _ABSOLUTE.match(there):
             found[os.path.normpath(expanded)] = there
         else:
-            why = f"“{_MAPS}” must have absolute paths on both sides; “{here}” is left out."
+            why = f"“{_MAPS}” must have absolute paths on both sides; “{shortened(here)}” is left out."
             problems.append(Problem(file, _MAPS, why))
     return found
 

@@ -19,11 +19,11 @@ from . import handover
 from .clis.discovery import EnvironmentVariables
 from .editor import Editor
 from .executor import Executor
-from .garbage import thaw
+from .garbage import no_collection
 from .ids import WindowId
-from .libraries import failures, guard, lazy
+from .libraries import failures, guard
 from .libraries.guard import LibraryError
-from .libraries.loading import loading
+from .platforms.open_folders import OPEN_FOLDERS
 from .platforms.reasons import reason_of
 from .server.endpoint import Endpoint
 from .server.port import ServedWindow
@@ -46,7 +46,7 @@ class CompanionThread:
     """Runs a Companion on its own thread, from `start` to `stop`."""
 
     def __init__(self, editor: Editor, settings: Settings, windows: Callable[[], Sequence[ServedWindow]]) -> None:
-        """`windows` returns the open windows, the one in front first; it is called on the companion thread."""
+        """`windows` returns the open windows, the one in front first. `start` and the companion thread call it."""
         self._editor = editor
         self._settings = settings
         self._windows = windows
@@ -77,6 +77,8 @@ class CompanionThread:
         self._predecessor = handover.claim()
         self.is_reload = self._predecessor is not None
         self.left_on_screen = getattr(self._predecessor, "screen", {})  # an older version has none
+        for window in self._windows():
+            OPEN_FOLDERS.set(window.id, window.folders)
         self._thread.start()
 
     @property
@@ -132,12 +134,9 @@ class CompanionThread:
                 self._open_endpoints()
                 before = set(sys.modules)
                 try:
-                    with loading():
+                    with no_collection():
                         trouble = guard.check()
-                        lazy.put_off()
-                        with lazy.models_later():
-                            importlib.import_module("mcp.server.streamable_http_manager")
-                            from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
+                        from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
                     guard.remember()
                     if trouble:
                         self._editor.libraries_wrong(trouble)
@@ -147,10 +146,9 @@ class CompanionThread:
                         # Most likely a reload has taken our modules away while they were imported.
                         logger.debug("The companion did not end well", exc_info=error)
                         break
-                    lazy.take_back()
                     self._set_aside()
                     self._sleep(error)
-                    failures.forget(set(sys.modules) - before)
+                    failures.forget(set(sys.modules) - before, error)
         finally:
             self._leave_endpoints()
 
@@ -170,7 +168,7 @@ class CompanionThread:
             for window, reviews in self._reviews.items():
                 if window in left:
                     left[window].reviews.extend(reviews)
-            chores = replace(handover.NO_CHORES, end=thaw, abandon_reviews=self._editor.abandon_reviews)
+            chores = replace(handover.NO_CHORES, abandon_reviews=self._editor.abandon_reviews)
             handover.leave(left, chores, self._holder)
             self._endpoints = []
         elif not self._is_left():
@@ -227,7 +225,7 @@ class CompanionThread:
         import asyncio  # noqa: PLC0415 - it takes longer than opening the endpoints may
 
         def leave(left: dict[WindowId, handover.Inheritance]) -> None:
-            chores = handover.Chores(companion.chats.end_inherited, thaw, self._editor.abandon_reviews)
+            chores = handover.Chores(companion.chats.end_inherited, self._editor.abandon_reviews)
             handover.leave(left, chores, self._holder)
 
         async def main() -> None:

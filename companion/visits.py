@@ -1,16 +1,18 @@
-"""Where agents work: the places in files that they read or write. Pure; standard library alone."""
+"""Where agents work: the places in files that they read or write. Standard library alone."""
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .ids import ChatId
+from .platforms.files import FileRefusedError, IrregularError, MissingError, look, shown
 
 MOST = 100
 """Files that are remembered of a window."""
+LARGEST = 64 * 1024 * 1024
+"""Bytes of a file that the editor opens where nobody has chosen it from the disk: it takes all of it into memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +32,29 @@ class Visit:
 
 
 def is_elsewhere(path: str, folders: Iterable[str] = ()) -> bool:
-    """Whether a path is one of another computer, where none of the folders is.
+    """Whether a path is one of another computer, where none of the folders is, or Windows' own form of any path.
 
     To look there would send it the person's credentials.
     """
     plain = path.replace("\\", "/")
     inside = (folder.replace("\\", "/").rstrip("/") + "/" for folder in folders if folder)
-    return plain.startswith("//") and not any(map(plain.startswith, inside))
+    return plain.startswith(("//", "/??/")) and not any(map(plain.startswith, inside))
 
 
-def is_file(path: str) -> bool:
-    """Whether a path is that of a regular file. It looks at the disk: not for an event loop nor the UI thread."""
+def why_unopened(path: str) -> str:
+    """A sentence on why the editor is not made to open a file; empty if it is a regular one of at most LARGEST bytes.
+
+    It looks at the disk: not for an event loop nor the UI thread.
+    """
     try:
-        return stat.S_ISREG(os.stat(path).st_mode)
-    except (OSError, ValueError):
-        return False
+        look(path, LARGEST, follows_links=True)
+    except MissingError:
+        return f"There is no file {shown(path)}."
+    except IrregularError as error:
+        return f"{shown(path)} is no file: it {error.why}."
+    except FileRefusedError as error:
+        return f"{error}."
+    return ""
 
 
 class RecentFiles:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
-import webbrowser
 from urllib.parse import urlsplit
+
+from .platforms import programs
 
 _HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
 _AMBIGUOUS = frozenset("\u00df\u1e9e\u03c2\u200c\u200d")
@@ -39,4 +41,5 @@ def is_safe(address: str) -> bool:
 
 def browse(address: str) -> None:
     """Open a page in the person's browser, from a thread of its own: to find the browser may take seconds."""
-    threading.Thread(target=lambda: webbrowser.open(address), name="qwen-companion-page", daemon=True).start()
+    arguments = address, dict(os.environ)
+    threading.Thread(target=programs.open_page, args=arguments, name="qwen-companion-page", daemon=True).start()

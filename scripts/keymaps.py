@@ -38,7 +38,7 @@ SINGLE = re.compile(
 PROMPT = "text.qwen-companion.chats"
 """The scope of the prompt of a chat, in which no selector of a language holds."""
 IN_PROMPTS = {f"{IN_CHATS}_{name}" for name in ("prompt", "ask", "choice", "suggestion", "first_line", "last_line")}
-INPUTS = {"setting.qwen_companion.comment_input", "setting.qwen_companion.question_input"}
+INPUTS = {"qwen_companion.comment_input", "qwen_companion.question_input"}
 """Our input panels. Vim's normal mode is in none of them, nor in a chat with these contexts."""
 NO_VIM = {*IN_PROMPTS, *INPUTS, f"{IN_CHATS}_types"}
 IN_CODE = "in the code of a chat only; what it inserts goes to the prompt"

@@ -8,12 +8,12 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from ..conversation.snapshot import Choice
-from .wire import Text, Wire, several
+from .wire import ShortText, Text, Wire, several
 
 
 class _Offered(Wire):
-    name: Text = ""
-    description: Text = ""
+    name: ShortText = ""
+    description: ShortText = ""
 
 
 class ModelChoice(_Offered):

@@ -268,12 +268,17 @@ class Way:
     id: str
     name: str
     description: str
-    kind: Literal["agent", "terminal", "variables"]
-    """agent: it signs in when it is asked; terminal: a command does; variables: the person sets them."""
+    kind: Literal["agent", "terminal", "variables", "refused"]
+    """agent: it signs in when it is asked; terminal: a command does; variables: the person sets them.
+
+    refused: a command would, with variables that an agent may not set; the description says it.
+    """
     command: tuple[str, ...] = ()
     """The program and its arguments, for a terminal."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """What the command gets in addition to the login environment."""
+    given: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What of it the agent has said, which the person sees before the command runs."""
     variables: tuple[str, ...] = ()
     """Their names, each with what it is for if the agent says that."""
     page: str = ""

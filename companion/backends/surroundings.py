@@ -43,7 +43,7 @@ def offered(
     missing: list[str] = []
     for server in servers:
         try:
-            values = server.filled(environment)
+            filled = server.filled(environment)
         except KeyError as error:
             missing.append(
                 f"The MCP server {server.name} is left out: there is no environment variable {error.args[0]}."
@@ -51,12 +51,12 @@ def offered(
             continue
         for variable in server.variables:
             hide(environment[variable])
-        pairs = [{"name": name, "value": value} for name, value in values.items()]
+        pairs = [{"name": name, "value": value} for name, value in filled.values.items()]
         if server.url and has_http:
-            entries.append({"type": "http", "name": server.name, "url": server.url, "headers": pairs})
+            entries.append({"type": "http", "name": server.name, "url": filled.url, "headers": pairs})
         elif server.url:
             missing.append(f"The MCP server {server.name} is left out: the agent takes none over HTTP.")
-        elif command := programs.resolve(server.command, environment):
+        elif command := programs.resolve(filled.command, environment):
             entries.append({"name": server.name, "command": command[0], "args": command[1:], "env": pairs})
         else:
             missing.append(f"The MCP server {server.name} is left out: there is no program “{server.command[0]}”.")

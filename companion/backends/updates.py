@@ -16,10 +16,27 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from ..conversation import events
 from ..conversation.snapshot import Command, ContextWindow, Diff, Location, PermissionOption, Question, Step
 from .content import ContentBlock, OtherBlock, decode_content, plain_content
-from .wire import MOST, Count, Line, Object, Text, Wire, as_list, as_object, objects, read, shallow, shallow_object
+from .wire import (
+    MOST,
+    Count,
+    Line,
+    Object,
+    Short,
+    ShortText,
+    Text,
+    Wire,
+    as_list,
+    as_object,
+    objects,
+    read,
+    shallow,
+    shallow_object,
+)
 
 logger = logging.getLogger(__name__)
 
+MOST_OPTIONS = 50
+"""Answers to a permission: each has a button."""
 _SPOKEN = {"background_notification_response", "realtime_voice"}
 """Messages of their own that somebody says."""
 _ASKS_THE_PERSON = "askuserquestion"
@@ -195,8 +212,8 @@ class _ShellOutput(Wire):
 
 
 class _PlanEntry(Wire):
-    content: str
-    status: str = "pending"
+    content: Short
+    status: Short = "pending"
 
 
 class _Plan(Wire):
@@ -204,12 +221,12 @@ class _Plan(Wire):
 
 
 class _CommandInput(Wire):
-    hint: Text = ""
+    hint: ShortText = ""
 
 
 class _Command(Wire):
-    name: str
-    description: Text = ""
+    name: Short
+    description: ShortText = ""
     input: Annotated[_CommandInput, BeforeValidator(as_object)] = _CommandInput()
 
 
@@ -229,11 +246,11 @@ class _Usage(Wire):
 
 
 class _Mode(Wire):
-    current_mode_id: str
+    current_mode_id: Short
 
 
 class _Info(Wire):
-    title: Text = ""
+    title: ShortText = ""
 
 
 _UPDATES: Mapping[str, tuple[type[Wire], str, Callable[[Any], object]]] = {
@@ -350,6 +367,8 @@ def decode_permission(
     fields: dict[str, Any] = {"toolCall": call, "options": options}
     if (request := read(_Permission, fields)) is None:
         return events.Unsupported("a question that can't be read: answer it in another client")
+    if len(request.options) > MOST_OPTIONS:
+        return events.Unsupported(f"a question with more than {MOST_OPTIONS} answers")
     return events.PermissionRequest(
         identifier,
         _tool_call(request.tool_call),

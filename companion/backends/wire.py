@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -15,8 +16,14 @@ MAX_DEPTH = 100
 """Levels of nesting of a tool's input and output. Deeper values would exhaust the recursion limit."""
 MOST = 2**53 - 1
 """The largest number that JSON carries safely. What is larger is no number of lines or tokens."""
+MOST_SHORT = 2000
+"""Characters of a text that is shown on a line or in a list, such as a title or a step of a plan."""
 MAX_NAME = 60
 """Characters of a name."""
+MOST_ITEMS = 5000
+"""Parts of one list or object of a message."""
+MOST_PARTS = 100_000
+"""Of a whole message."""
 _UNSEEN = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ud800-\udfff]"
 )
@@ -49,7 +56,8 @@ def texts(value: object) -> tuple[str, ...]:
     return tuple(item for item in as_list(value) if isinstance(item, str))
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
+    """A value of the wire as a text; empty where it is anything else."""
     return value if isinstance(value, str) else ""
 
 
@@ -64,7 +72,7 @@ def _number(value: object) -> float:
 
 
 def _name(value: object) -> str:
-    return one_line(_text(value), MAX_NAME)
+    return one_line(as_text(value), MAX_NAME)
 
 
 def shallow(value: object) -> object:
@@ -75,6 +83,32 @@ def shallow(value: object) -> object:
         if not level:
             return value
     return _TOO_DEEP
+
+
+def bounded(value: object) -> tuple[object, bool]:
+    """A value with as many parts as can be shown, and whether that is less than all.
+
+    This is the gate for whatever an agent sends: each decoder behind it may go through all that it gets. Texts are as
+    long as they are, since a file is one; whoever shows a text cuts it.
+    """
+    left = MOST_PARTS
+
+    def cut(value: object, depth: int) -> object:
+        nonlocal left
+        if not isinstance(value, dict | list) or not value:
+            return cast("object", value)
+        parts = cast("dict[str, object] | list[object]", value)
+        if depth == 0:
+            left = min(left, -1)
+            return _TOO_DEEP
+        some = min(len(parts), MOST_ITEMS, max(left, 0))
+        left -= len(parts) if len(parts) <= MOST_ITEMS else MOST_PARTS + 1
+        if isinstance(parts, dict):
+            return {name: cut(each, depth - 1) for name, each in islice(parts.items(), some)}
+        return [cut(each, depth - 1) for each in islice(parts, some)]
+
+    found = cut(value, 4 * MAX_DEPTH)
+    return found, left < 0
 
 
 def _parts(value: object) -> Iterable[object]:
@@ -102,8 +136,12 @@ Object = Annotated[dict[str, Any], BeforeValidator(as_object)]
 """An object; empty where there is anything else."""
 Name = Annotated[str, BeforeValidator(_name)]
 """A name that a person sees, in a dialog too; empty where there is anything else."""
-Text = Annotated[str, BeforeValidator(_text)]
+Text = Annotated[str, BeforeValidator(as_text)]
 """A text; empty where there is anything else."""
+Short = Annotated[str, BeforeValidator(lambda value: value[:MOST_SHORT] if isinstance(value, str) else value)]
+"""A text that is shown on a line or in a list: its beginning."""
+ShortText = Annotated[str, BeforeValidator(lambda value: as_text(value)[:MOST_SHORT])]
+"""The same; empty where there is anything else."""
 
 
 def several(model: type[M]) -> Callable[[object], tuple[M, ...]]:

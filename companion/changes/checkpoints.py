@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from .entries import Entry, TreeSnapshot
-from .files import WriteRefusedError
+from ..snapshots.entries import Entry, TreeSnapshot
+from ..snapshots.files import WriteRefusedError
+from .notes import named_lines
 from .round import Round
-from .state import Checkpoint
+from .rows import DOUBTFUL, is_text
+from .state import Checkpoint, KnownLines
 from .undo import RoundUndo, Write
 
 CHECKPOINTS_KEPT = 200
@@ -24,16 +26,23 @@ class Checkpoints:
         self._objects = round_.objects
 
     def add(
-        self, agent: str, words: str, turn: str = "", before: tuple[TreeSnapshot, TreeSnapshot, int] | None = None
+        self,
+        agent: str,
+        words: str,
+        turn: str = "",
+        before: tuple[TreeSnapshot, TreeSnapshot, int] | None = None,
+        lines: Mapping[str, KnownLines] | None = None,
     ) -> int:
         """Remember the folder as the last look has it, or as it was `before`: the disk, the baseline, the saves.
 
-        Returns the checkpoint's number.
+        `lines` says whose lines the files had then. Returns the checkpoint's number.
         """
         state = self._round.state
         number = state.checkpoints[-1].number + 1 if state.checkpoints else 1
         disk, base, saves = before or (state.now, state.base, len(state.saves))
-        point = Checkpoint(number, time.time(), agent, words, disk, base, saves, turn)
+        known = dict(state.lines if lines is None else lines)
+        created = sorted(state.created)
+        point = Checkpoint(number, time.time(), agent, words, disk, base, saves, turn, lines=known, created=created)
         state.checkpoints = [*state.checkpoints, point][-CHECKPOINTS_KEPT:]
         self._round.save()
         return number
@@ -45,8 +54,11 @@ class Checkpoints:
         """
         state = self._round.state
         late = self._round.recent.before(sent) if sent else {}
-        disk = self._objects.with_entries(state.now, late) if late else state.now
-        self.add(agent, words, turn, (disk, state.base, len(state.saves)))
+        entries = {path: each.before for path, each in late.items()}
+        disk = self._objects.with_entries(state.now, entries) if entries else state.now
+        lines = {path: known for path, known in state.lines.items() if path not in late}
+        lines |= {path: each.lines for path, each in late.items() if each.lines}
+        self.add(agent, words, turn, (disk, state.base, len(state.saves)), lines)
 
     def begin_new(self, agent: str, words: str) -> None:
         """Take a checkpoint; what is changed later is marked as new."""
@@ -72,7 +84,7 @@ class Checkpoints:
             return None
         state = self._round.state
         disk, saves = (point.end, point.end_saves) if point.end else (state.now, len(state.saves))
-        found = self._objects.differences(self._round.with_saves(point.disk, point.saves, saves)[0], disk)
+        found = self._objects.differences(self._round.with_saves(point.disk, point.saves, saves), disk)
         contents = self._round.contents_of(found)
         known = [contents.get(each.path, (b"", b"")) for each in found]
         return [(each.path, both[0], both[1]) for each, both in zip(found, known, strict=True)]
@@ -86,14 +98,13 @@ class Checkpoints:
         found = self.begin_of(turn)
         if found is None or found.end is None:
             return 0
-        start = self._round.with_saves(found.disk, found.saves, found.end_saves)[0]
+        start = self._round.with_saves(found.disk, found.saves, found.end_saves)
         return len(self._objects.differences(start, found.end))
 
     def paths_since(self, point: Checkpoint) -> list[str]:
         """The files that going back to a checkpoint would write."""
-        target, conflicts = self._round.with_saves(point.disk, point.saves, len(self._round.state.saves))
-        found = self._objects.differences(self._round.state.now, target, renames=False)
-        return [each.path for each in found if each.path not in conflicts]
+        target = self._target(point)
+        return [each.path for each in self._objects.differences(self._round.state.now, target, renames=False)]
 
     def point(self, number: int) -> Checkpoint:
         """A checkpoint by its number. Raises WriteRefusedError."""
@@ -106,40 +117,117 @@ class Checkpoints:
         """How many files differ from a checkpoint."""
         return len(self._objects.differences(point.disk, self._round.state.now))
 
-    def plan(self, number: int) -> tuple[list[Write], dict[str, Entry | None], list[str]]:
+    def _target(self, point: Checkpoint, *, is_all: bool = False) -> TreeSnapshot:
+        """The folder as at a checkpoint, with what the person has written since.
+
+        Lines that both have written since, or may have, are there, too, unless `is_all`.
+        """
+        state, weave = self._round.state, self._round.weave
+        target = self._round.with_saves(point.disk, point.saves, len(state.saves), is_all=is_all)
+        doubtful = [] if is_all else [path for path, known in state.lines.items() if {*known.ops} & {*DOUBTFUL}]
+        entries: dict[str, Entry | None] = {}
+        before, base, now = (self._objects.entries(each, doubtful) for each in (target, state.base, state.now))
+        for path in doubtful:
+            ours, known, disk = state.lines[path], base.get(path), now.get(path)
+            if disk is None or disk == before.get(path):
+                continue
+            found, made = weave(known, disk, ours.ops), weave(before.get(path), disk)
+            left = made.marked(found).undone() if made and found else None
+            if left and (left.disk or path in before):
+                entries[path] = Entry(disk.mode, self._objects.write(left.disk))
+        return self._objects.with_entries(target, entries) if entries else target
+
+    def _lines(self, point: Checkpoint, path: str, after: Entry | None) -> tuple[Entry | None, KnownLines] | None:
+        """The baseline of a file that a restore brings about, and its lines: whose they were at the checkpoint.
+
+        None if it can't be compared, or nothing of it waited.
+        """
+        before, disk = self._objects.entry(point.base, path), self._objects.entry(point.disk, path)
+        if before == disk or disk is None or after is None:
+            return None
+        known = point.lines.get(path)
+        is_known = known and known[:2] == (before.blob if before else "", disk.blob)
+        weave = self._round.weave(before, disk, known.ops if known and is_known else "")
+        data = self._objects.read([after.blob]).get(after.blob) if is_text(after) else None
+        if weave is None or data is None:
+            return None
+        saved = weave.saved(data)
+        base = before
+        if saved.base != weave.base:
+            base = Entry((before or after).mode, self._objects.write(saved.base))
+        return base, KnownLines(base.blob if base else "", after.blob, saved.ops)
+
+    def protected(self, number: int, sees: Callable[[str], bool]) -> list[str]:
+        """What is the person's, too, or may be, in what a restore would take away: a line for each, with its file."""
+        point = self.point(number)
+        kept, rest = self._target(point), self._target(point, is_all=True)
+        told: list[str] = []
+        for each in self._objects.differences(rest, kept, renames=False):
+            now = self._objects.entry(self._round.state.now, each.path)
+            if not sees(each.path) or now is None or now == each.after == each.before:
+                continue
+            sides = [each.before, each.after, now]
+            if not all(is_text(entry) for entry in sides if entry):
+                told.append(each.path)
+                continue
+            data = self._objects.read(entry.blob for entry in sides if entry)
+            told += named_lines(each.path, *(data.get(entry.blob, b"") if entry else b"" for entry in sides))
+        return told
+
+    def plan(self, number: int, *, is_all: bool = False) -> tuple[list[Write], dict[str, Entry | None], list[str]]:
         """What to write so that the files are as at a checkpoint, with the person's saves since.
 
-        Also returns the entries of the baseline from then, and what is left alone, a sentence each.
+        Lines that both have written since, or may have, stay, unless `is_all`. Also returns the entries of the
+        baseline from then, and what is left alone, a sentence each.
         """
         point = self.point(number)
-        target, conflicts = self._round.with_saves(point.disk, point.saves, len(self._round.state.saves))
-        base, _ = self._round.with_saves(point.base, point.saves, len(self._round.state.saves))
+        target = self._target(point, is_all=is_all)
+        base = self._round.with_saves(point.base, point.saves, len(self._round.state.saves), is_all=is_all)
+        own = [each.path for each in self._objects.differences(point.disk, target, renames=False)]
+        after = self._objects.entries(target, own)
+        was, at_first = (self._objects.entries(each, own) for each in (point.disk, point.base))
+        lines = {path: self._lines(point, path, after.get(path)) for path in own}
+        changed_since = {path: after.get(path) for path in own if was.get(path) == at_first.get(path)}
+        changed_since |= {path: known[0] for path, known in lines.items() if known}
+        base = self._objects.with_entries(base, changed_since) if changed_since else base
         writes: list[Write] = []
-        left = [f"{path} has your edits in the same lines" for path in conflicts]
+        left: list[str] = []
         found = self._objects.differences(self._round.state.now, target, renames=False)
-        found = [each for each in found if each.path not in conflicts]
         with self._undo.reading((each.path, each.after) for each in found):
             for each in found:
                 try:
                     writes.append(self._undo.write_of(each.path, each.after, each.before))
                 except WriteRefusedError as error:
                     left.append(str(error))
-        entries: dict[str, Entry | None] = {
-            each.path: each.after
-            for each in self._objects.differences(self._round.state.base, base, renames=False)
-            if each.path not in conflicts
-        }
+        changed = self._objects.differences(self._round.state.base, base, renames=False)
+        entries = {each.path: each.after for each in changed}
         return sorted(writes, key=lambda write: write.data is not None), entries, left
 
     def finish_restore(
-        self, writes: Sequence[Write], base: Mapping[str, Entry | None], at_work: Sequence[str] = ()
+        self, writes: Sequence[Write], base: Mapping[str, Entry | None], at_work: Sequence[str] = (), number: int = 0
     ) -> list[str]:
-        """The files of a checkpoint are written: its baseline holds again. Returns what is not as it should be."""
+        """The files of a checkpoint are written: its baseline holds again. Returns what is not as it should be.
+
+        With the checkpoint's number it is known again whose lines they were.
+        """
+        state = self._round.state
+        lines = {path: state.lines[path] for path in base if path in state.lines}
+        created = [path for path in base if path in state.created]
         failed = self._undo.finish(writes, at_work)
         entries = {path: entry for path, entry in base.items() if path not in failed}
-        before = self._objects.entries(self._round.state.base, list(entries))
-        self._round.state.undone[-1].base = {path: (before.get(path), entry) for path, entry in entries.items()}
+        before = self._objects.entries(state.base, list(entries))
+        state.undone[-1].base = {path: (before.get(path), entry) for path, entry in entries.items()}
         if entries:
-            self._round.state.base = self._objects.with_entries(self._round.state.base, entries)
+            state.base = self._objects.with_entries(state.base, entries)
+        operation = state.undone[-1]
+        operation.lines = lines | operation.lines
+        operation.created = sorted({*created, *operation.created})
+        point = next((each for each in state.checkpoints if each.number == number), None)
+        if point:
+            done = {*entries, *(write.path for write in writes)} - {*failed}
+            now = self._objects.entries(state.now, list(done))
+            found = {path: self._lines(point, path, now.get(path)) for path in done}
+            state.lines |= {path: known[1] for path, known in found.items() if known}
+            state.created |= done & {*point.created}
         self._round.settle()
         return failed

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ids import WindowId
+from ..snapshots.files import WriteRefusedError
 from .folder import Folder, WriteOutcome
 from .roots import Roots
 from .rows import ChangeRow
@@ -89,10 +90,11 @@ class Decisions:
     async def _undo(
         self, window: WindowId, folder: Folder, path: str, key: str = "", lines: tuple[int, int] | None = None
     ) -> None:
-        await folder.call(folder.look, self._roots.at_work(folder), {})
-        writes = await folder.call(folder.undo.plan, path, key, lines)
-        notes = await folder.call(folder.undo.notes, path, key, lines)
-        outcome = await folder.apply(writes, self._roots.at_work(folder), notes)
+        if not self._roots.sees(folder, window)(path):
+            raise WriteRefusedError(f"{path} is excluded by the setting “context_exclude” of this window")
+        at_work = self._roots.at_work(folder)
+        await folder.call(folder.look, at_work)
+        outcome = await folder.undo_file(window, at_work, path, key, lines)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
 
     def _say_left(self, window: WindowId, what: str, left: Iterable[str], unseen: str) -> None:
@@ -106,7 +108,10 @@ class Decisions:
     def keep_all(self, window: WindowId) -> None:
         """Take everything over."""
         for folder in self._roots.opened(window):
-            self._do(window, folder.root, lambda folder: folder.call(folder.round.keep_all), None, "kept")
+            self._do(window, folder.root, lambda folder: self._keep_all(window, folder), None, "kept")
+
+    async def _keep_all(self, window: WindowId, folder: Folder) -> None:
+        await folder.call(folder.keep_all, self._roots.sees(folder, window))
 
     def undo_all(self, window: WindowId) -> None:
         """Write everything as it was."""
@@ -114,11 +119,10 @@ class Decisions:
             self._do(window, folder.root, lambda folder: self._undo_all(window, folder), None, "undone")
 
     async def _undo_all(self, window: WindowId, folder: Folder) -> None:
-        await folder.call(folder.look, self._roots.at_work(folder), {})
-        writes, refused = await folder.call(folder.undo.plan_all)
-        notes = await folder.call(folder.undo.notes)
-        outcome = await folder.apply(writes, self._roots.at_work(folder), notes)
-        self._say_left(window, "Not undone", [*refused, *outcome.left], outcome.unseen)
+        at_work = self._roots.at_work(folder)
+        await folder.call(folder.look, at_work)
+        outcome = await folder.undo_all(window, at_work, self._roots.sees(folder, window))
+        self._say_left(window, "Not undone", outcome.left, outcome.unseen)
 
     def redo(self, window: WindowId) -> None:
         """Take the last undo of a window back that can be."""
@@ -133,7 +137,8 @@ class Decisions:
         outcomes: list[WriteOutcome] = []
 
         async def redo(folder: Folder) -> None:
-            outcomes.append(await folder.redo(self._roots.at_work(folder)))
+            sees = self._roots.sees(folder, window)
+            outcomes.append(await folder.redo(self._roots.at_work(folder), sees))
 
         for folder in folders:
             if all(each.is_nothing for each in outcomes):
@@ -172,7 +177,8 @@ class Decisions:
             await self._tried(window, folder.call(folder.refresh))
             left = {each.path for each in folder.rows}
             if outcome:
-                gone = [each for path, each in before.items() if path not in left and (row is None or path == row.path)]
+                mine = [each for each in before.values() if known.sees(each.full_path) and each.path not in left]
+                gone = [each for each in mine if row is None or each.path == row.path]
                 known.done = [*known.done, *((each, outcome) for each in gone)][-KEPT:]
         self._roots.publish_all(folder)
 
@@ -188,8 +194,8 @@ class Decisions:
         self._do(window, root, lambda folder: self._restore(window, folder, number), None, "undone")
 
     async def _restore(self, window: WindowId, folder: Folder, number: int) -> None:
-        await folder.call(folder.look, self._roots.at_work(folder), {})
-        outcome = await folder.restore(number, self._roots.at_work(folder))
+        await folder.call(folder.look, self._roots.at_work(folder))
+        outcome = await folder.restore(window, number, self._roots.at_work(folder), self._roots.sees(folder, window))
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
 
     async def points(self, window: WindowId) -> list[Point]:

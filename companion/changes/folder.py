@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import ParamSpec, Protocol, TypeVar
 
 from ..ids import WindowId
+from ..platforms.reasons import reason_of
 from ..review.disk import Encodings, decoded
 from ..review.source_text import SourceText
+from ..snapshots.entries import LINK, Entry, TreeSnapshot
+from ..snapshots.files import WriteRefusedError
+from ..snapshots.git import Git, GitMissingError, GitStoppedError, is_below, program
+from ..snapshots.objects import SCRATCH
+from ..snapshots.store import DamagedError, Store
 from . import places
 from .checkpoints import Checkpoints
-from .entries import LINK, TreeSnapshot
-from .files import WriteRefusedError
-from .git import Git, program
+from .journal import Intent, Journal
 from .port import ChangeViews, FileChanges, UnsavedTextError
-from .recent import Below
-from .round import Round, Seen
+from .round import Round, Seen, Turn
 from .rows import ChangeRow
-from .saves import Saves
-from .store import DamagedError, Store
+from .saves import Overwritten, Saves
 from .undo import RoundUndo, UnseenError, Write
 
 logger = logging.getLogger(__name__)
@@ -32,8 +35,16 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_WHAT = {"undo": "The undo", "redo": "The redo", "restore": "The restore"}
+NAMED = 5
+"""Lines that a question names."""
 QUIET = 60.0
 """Seconds without a change after which the next one begins another checkpoint, if no prompt says when."""
+
+COPYING = 0.2
+"""Seconds in which files of the baseline are copied before anything else that waits for the worker has its turn."""
+RESTING = 3.0
+"""How many times as long nothing is copied then: copying takes up to two cores, and half of one all in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +58,11 @@ class WriteOutcome:
     unseen: str = ""
     """A sentence if what was written could not be looked at afterwards."""
     is_nothing: bool = False
-    """Whether there was nothing to take back."""
+    """Whether nothing was done."""
+
+
+_Plan = tuple[Intent, Sequence[str]]
+"""What is to be written, and a sentence for each file that is left alone."""
 
 
 class _RoundParts:
@@ -58,6 +73,45 @@ class _RoundParts:
         self.saves = Saves(round_)
         self.undo = RoundUndo(round_)
         self.checkpoints = Checkpoints(round_, self.undo)
+        self.journal = Journal(round_, self.undo)
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Who may be writing in a folder."""
+
+    names: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The agents that have named the files they write, by the files' paths."""
+    by_quiet: str = ""
+    """A CLI that doesn't say when a turn begins: what it writes after a quiet minute begins one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What waits in one root and goes to another one."""
+
+    inner: str
+    """The root that is in the other one: only what is below it moves."""
+    files: Mapping[str, tuple[Entry | None, bytes | None]]
+    """By absolute path: the entry in the baseline and its content, if the store has it."""
+    agents: Mapping[str, Sequence[str]]
+
+
+class FolderOwner(Protocol):
+    """What a folder needs from whoever has all of them. Used on the companion thread, but for `excludes`."""
+
+    def excludes(self, path: str) -> bool:
+        """Whether an absolute path is never read."""
+        ...
+
+    def working(self, folder: Folder) -> Working:
+        """Who may be writing in a folder."""
+        ...
+
+    def take(self, folder: Folder, seen: Seen) -> None:
+        """Take on what a look at a folder has found, whoever has asked for it."""
+        ...
 
 
 class FolderClosedError(asyncio.CancelledError):
@@ -65,18 +119,27 @@ class FolderClosedError(asyncio.CancelledError):
 
 
 class Folder:
-    """A root: a folder of a window, or a repository below it. `excludes` says which absolute paths are never read."""
+    """A root: a folder of a window, or a repository below it."""
 
-    def __init__(self, root: str, editor: ChangeViews, excludes: Callable[[str], bool], stores: str | None) -> None:
+    def __init__(self, root: str, editor: ChangeViews, owner: FolderOwner, stores: str | None) -> None:
         self.root = root
         self.windows: set[WindowId] = set()
+        self.is_nested = False
+        """Whether it is a repository below another root."""
         self.rows: list[ChangeRow] = []
         self.cost = 0.0
         """Seconds that the last look took."""
+        self.trouble = ""
+        """A sentence on why the last look failed, and what to do about it; empty if it has not."""
+        self.looked_at = time.monotonic()
+        """When a look ended last, by the monotonic clock, or the folder came."""
+        self.has_looked = False
+        """Whether a look of this instance has ended."""
         self.lock = asyncio.Lock()
         """Held by whoever changes something, from the plan to the look afterwards."""
         self._editor = editor
-        self._excludes = excludes
+        self._owner = owner
+        self._by_quiet = ""
         self._stores = stores
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="qwen-companion-changes")
         self._place: places.Place | None = None
@@ -86,17 +149,46 @@ class Folder:
         self._resumed: tuple[str, ...] = ()
         """Who was at work when the instance before this one looked last."""
         self._is_closed = False
+        self._is_copying = False
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run something on the folder's worker thread. Raises FolderClosedError if it was let go."""
         if self._is_closed:
             raise FolderClosedError
+        loop, working = asyncio.get_running_loop(), self._owner.working(self)
+
+        def run() -> T:
+            if self._parts:
+                self._parts.round.named = working.named
+            self._by_quiet = working.by_quiet
+            try:
+                return function(*args, **kwargs)
+            finally:
+                for seen in self._taken():
+                    loop.call_soon_threadsafe(self._owner.take, self, seen)
+
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: function(*args, **kwargs))
+            return await loop.run_in_executor(self._executor, run)
         except OSError:
             if self._is_closed:  # git was ended
                 raise FolderClosedError from None
             raise
+
+    def _taken(self) -> list[Seen]:
+        """What the looks of a call have found, for the owner: it comes before the caller goes on."""
+        found = self._parts.round.take() if self._parts and not self._is_closed else []
+        try:
+            for seen in found:
+                if self._by_quiet and time.monotonic() - self._changed_at > QUIET:
+                    self.checkpoints.add(
+                        self._by_quiet, "", before=(seen.before, seen.base, seen.saves), lines=seen.lines
+                    )
+                self._changed_at = time.monotonic()
+            if found:
+                self.refresh()
+        except OSError as error:
+            logger.warning("Can't list what a look at %s has found: %s", self.root, error)
+        return found
 
     @property
     def _opened(self) -> _RoundParts:
@@ -142,8 +234,8 @@ class Folder:
         """Take the folder's store. Returns a sentence if it was damaged. On the worker thread. Raises OSError."""
         if self._parts is not None:
             return ""
-        git = program([self.root])
-        self._place = self._place or places.hold(self.root, self._stores)
+        git = program()
+        self._place = self._place or places.hold(self.root, self._stores, lambda: self._is_closed)
         said = ""
         try:
             self._make(git)
@@ -176,7 +268,7 @@ class Folder:
         self._parts = _RoundParts(made)
 
     def _leaves_out(self, path: str) -> bool:
-        return self._excludes(os.path.join(self.root, path))
+        return self._owner.excludes(os.path.join(self.root, path))
 
     def begin(self, at_work: Sequence[str], *, anew: bool, may_be_large: bool) -> list[str]:
         """Begin a round, or go on with one that has unreviewed changes of agents. On the worker thread.
@@ -184,45 +276,125 @@ class Folder:
         `anew` takes everything as reviewed. Returns the files that were written while the baseline was made.
         """
         if self.round.is_open and not anew:
-            self.look(at_work or self._resumed, {})
+            self.look(at_work or self._resumed)
             self._resumed = ()
             self.refresh()
             if self.waits or not self.rows:
                 return []
         during = self.round.begin(may_be_large=may_be_large)
+        self.looked_at, self.has_looked, self.trouble = time.monotonic(), True, ""
         self.refresh()
         return during
 
-    def look(self, at_work: Sequence[str], named: Mapping[str, str], by_quiet: str = "") -> Seen:
-        """Look at the folder, on the worker thread.
+    def take_up(self) -> bool:
+        """Look at what the editor before this one has left. On the worker thread. Returns whether something waits."""
+        self.look(self._resumed)
+        self._resumed = ()
+        self.refresh()
+        return self.waits
 
-        `by_quiet` is a CLI that doesn't say when a turn begins: what it writes after a quiet minute begins one.
-        """
+    def handed_over(self, root: str) -> Moved:
+        """What waits here and in another root, which is in this one or has it. On the worker thread."""
+        inner = max(root, self.root, key=len)
+        self.look(self._resumed or tuple(self.round.state.working))
+        state, objects = self.round.state, self.round.objects
+        found = objects.differences(state.base, state.now, renames=False)
+        listed = [each for each in found if is_below(os.path.normcase(self.full_path(each.path)), inner)]
+        contents = objects.read(each.before.blob for each in listed if each.before)
+        return Moved(
+            inner,
+            {
+                self.full_path(each.path): (each.before, contents.get(each.before.blob) if each.before else None)
+                for each in listed
+            },
+            {self.full_path(each.path): state.agents.get(each.path, []) for each in listed},
+        )
+
+    def take_over(self, moved: Moved) -> None:
+        """Have what waited in another root wait here, and nothing else of that root. On the worker thread."""
+        if self.round.is_open:
+            self.look(self._resumed or tuple(self.round.state.working))
+        else:
+            self.round.begin()
+        state, objects = self.round.state, self.round.objects
+        found = objects.differences(state.base, state.now, renames=False)
+        stale = [each for each in found if is_below(os.path.normcase(self.full_path(each.path)), moved.inner)]
+        entries: dict[str, Entry | None] = {each.path: each.after for each in stale}
+        for full, (entry, data) in moved.files.items():
+            path = os.path.relpath(full, self.root).replace(os.sep, "/")
+            if entry and data is not None and not entry.why:
+                objects.write(data)
+            entries[path] = entry
+            state.agents[path] = list(moved.agents[full])
+        if entries:
+            state.base = objects.with_entries(state.base, entries)
+        self.round.settle()
+        self.refresh()
+
+    def look(self, at_work: Sequence[str], turn: Turn | None = None) -> Seen:
+        """Look at the folder, on the worker thread. `at_work` are those who may have written, and that of a `turn`."""
         started = time.perf_counter()
-        before = self.round.state
-        disk, base, saves = before.now, before.base, len(before.saves)
-        seen = self.round.look(at_work, named)
-        if seen.changed:
-            if by_quiet and time.monotonic() - self._changed_at > QUIET:
-                self.checkpoints.add(by_quiet, "", before=(disk, base, saves))
-            self._changed_at = time.monotonic()
+        try:
+            seen = self.round.look(at_work, turn=turn)
+        except OSError as error:
+            self.failed(error)
+            raise
         self.cost = time.perf_counter() - started
+        self.looked_at, self.has_looked, self.trouble = time.monotonic(), True, ""
         return seen
+
+    async def copy(self) -> None:
+        """Copy the files of the baseline into the store until all are there, or something stops that."""
+        while self.left_to_copy and not self._is_copying:
+            self._is_copying = True
+            started = time.monotonic()
+            try:
+                await self.call(self._copy_some)
+                if self.copies_stopped:
+                    return
+                await asyncio.sleep(RESTING * (time.monotonic() - started))
+            finally:
+                self._is_copying = False
+
+    def _copy_some(self) -> None:
+        if self.has_round:
+            self.round.store.copies.more(COPYING)
+
+    @property
+    def left_to_copy(self) -> int:
+        """How many files of the baseline are still to be copied."""
+        return self.round.store.copies.left if self.has_round else 0
+
+    @property
+    def copies_stopped(self) -> str:
+        """A sentence on why no more is copied, and what to do about it; empty if nothing stops the copies."""
+        why = self.round.store.copies.stopped if self.has_round else ""
+        name = os.path.basename(self.root) or self.root
+        return f"Not all files of {name} are copied for an undo: {why}. Free some space." if why else ""
+
+    def failed(self, error: OSError) -> None:
+        """A look or a beginning has failed. On the worker thread."""
+        self.trouble = trouble_of(error, self.root)
+        # Of a git that was killed: nobody else writes this store, and this thread runs one git at a time.
+        if self._place:
+            for name in ("index.lock", f"{SCRATCH}.lock", "HEAD.lock"):
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join(self._place.path, name))
 
     def refresh(self) -> None:
         """Make the rows again, on the worker thread."""
         self.rows = self.round.rows() if self.has_round else []
 
-    async def tell_below(self, window: WindowId, path: str, before: TreeSnapshot) -> None:
-        """Tell the editor that an agent has written a file of which a buffer has unsaved edits."""
+    async def tell_below(self, path: str, before: TreeSnapshot) -> None:
+        """Tell the editor that an agent has written a file that is open there."""
         if below := await self.call(self.saves.written_below, path, before):
-            self._editor.written_below(window, self.full_path(path), below.agents, below.before, below.after)
+            self._editor.written_below(self.full_path(path), *below)
 
-    async def tell_overwritten(self, window: WindowId, path: str, below: Below) -> None:
+    async def tell_overwritten(self, window: WindowId, path: str, lost: Overwritten) -> None:
         """Tell the editor that a save has overwritten what an agent had written."""
         full = self.full_path(path)
-        if (text := _shown(below.after, await self._editor.encodings(full))) is not None:
-            self._editor.overwritten(window, full, below.agents, text)
+        if (text := _shown(lost.data, await self._editor.encodings(full))) is not None:
+            self._editor.overwritten(window, full, lost.agents, text)
 
     async def committed(self, path: str, *, in_index: bool) -> str | None:
         """The text of a file in the person's own repository, as a view shows it; None if there is none."""
@@ -245,17 +417,55 @@ class Folder:
         paths = self.checkpoints.paths_since(point) if point else None
         return None if paths is None else [self.full_path(path) for path in paths]
 
-    async def apply(
-        self, writes: Sequence[Write], at_work: Sequence[str], notes: Mapping[str, Sequence[str]]
+    async def undo_file(
+        self, window: WindowId, at_work: Sequence[str], path: str, key: str, lines: tuple[int, int] | None
     ) -> WriteOutcome:
-        """Write what was planned: in the editor if a file is open there. `notes` has the lines for the agents."""
-        done, left = await self._write(writes)
-        if not done:
-            return WriteOutcome([], left)
-        return await self._noted(done, left, self.undo.finish, done, at_work, notes)
+        """Undo a file, or a change of it, or some lines of that, in the editor if the file is open there."""
 
-    async def redo(self, at_work: Sequence[str]) -> WriteOutcome:
-        """Take the last undo back, or the last one before it of which something can be."""
+        def plan(*, is_all: bool) -> _Plan:
+            return Intent("undo", self.undo.plan(path, key, lines, is_all=is_all), path, key, lines), []
+
+        return await self._ask_and_write(window, plan, lambda: self.undo.protected(path, key, lines), at_work)
+
+    async def undo_all(self, window: WindowId, at_work: Sequence[str], sees: Callable[[str], bool]) -> WriteOutcome:
+        """Undo everything that a window sees."""
+
+        def plan(*, is_all: bool) -> _Plan:
+            writes, refused = self.undo.plan_all(is_all=is_all)
+            unseen = {write.whole or write.path for write in writes if not sees(write.path)}
+            return Intent("undo", [write for write in writes if (write.whole or write.path) not in unseen]), refused
+
+        return await self._ask_and_write(window, plan, lambda: self.undo.protected(sees=sees), at_work)
+
+    async def _ask_and_write(
+        self,
+        window: WindowId,
+        plan: Callable[..., _Plan],
+        protected: Callable[[], Sequence[str]],
+        at_work: Sequence[str],
+    ) -> WriteOutcome:
+        """Write what is planned. It is asked once, before, about what is the person's, too, or may be.
+
+        `plan` gives what is to be written, with those or without, and a sentence for each file that is left alone.
+        """
+        found = await self.call(protected)
+        is_all = False
+        if found:
+            more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
+            question = f"You have edited this yourself, or may have: {'; '.join(found[:NAMED])}{more}. Keep it?"
+            is_all = not await self._editor.confirm(window, question, "Keep Mine", "Undo Those Too")
+        intent, left = await self.call(plan, is_all=is_all)
+        outcome = await self._carry_out(intent, at_work)
+        return replace(outcome, left=[*left, *outcome.left])
+
+    def keep_all(self, sees: Callable[[str], bool]) -> None:
+        """Keep what a window sees, on the worker thread."""
+        found = self.round.waiting()
+        paths = [path for each in found if all(map(sees, each.paths)) for path in each.paths]
+        self.round.keep_all(paths if len(paths) < sum(len(each.paths) for each in found) else None)
+
+    async def redo(self, at_work: Sequence[str], sees: Callable[[str], bool]) -> WriteOutcome:
+        """Take the last undo back that a window sees, or the last one before it of which something can be."""
         left: list[str] = []
         tried: list[float] = []
         while True:
@@ -263,52 +473,97 @@ class Folder:
                 operation, writes = await self.call(self.undo.plan_redo, left, tried)
             except WriteRefusedError as error:
                 return WriteOutcome([], left or [str(error)], is_nothing=True)
-            done, refused = await self._write(writes)
-            left += refused
-            if not done and writes:
+            if not all(map(sees, operation.disk)):
                 tried.append(operation.at)
                 continue
-            outcome = await self._noted(done, left, self.undo.finish_redo, operation, done, at_work)
-            if done or operation.base:  # of a checkpoint perhaps the baseline alone
-                return outcome
+            outcome = await self._carry_out(Intent("redo", writes, operation=operation.at), at_work)
+            left += outcome.left
+            if not outcome.is_nothing:  # of a checkpoint perhaps the baseline alone
+                return replace(outcome, left=left)
             tried.append(operation.at)
 
-    async def restore(self, number: int, at_work: Sequence[str]) -> WriteOutcome:
-        """Go back to a checkpoint."""
-        writes, base, left = await self.call(self.checkpoints.plan, number)
-        done, refused = await self._write(writes)
-        lost = {write.path for write in writes} - {write.path for write in done}
-        kept = {path: entry for path, entry in base.items() if path not in lost}
-        return await self._noted(done, [*left, *refused], self.checkpoints.finish_restore, done, kept, at_work)
-
-    async def _noted(
-        self,
-        done: Sequence[Write],
-        left: Sequence[str],
-        finish: Callable[P, Sequence[str]],
-        *args: P.args,
-        **kwargs: P.kwargs,
+    async def restore(
+        self, window: WindowId, number: int, at_work: Sequence[str], sees: Callable[[str], bool]
     ) -> WriteOutcome:
-        """Have `finish` look at what was written and note it. It returns the paths that are not as they should be."""
+        """Go back to a checkpoint, in what a window sees."""
+
+        def plan(*, is_all: bool) -> _Plan:
+            writes, base, left = self.checkpoints.plan(number, is_all=is_all)
+            base = {path: entry for path, entry in base.items() if sees(path)}
+            return Intent("restore", [write for write in writes if sees(write.path)], point=number, base=base), left
+
+        return await self._ask_and_write(window, plan, lambda: self.checkpoints.protected(number, sees), at_work)
+
+    async def go_on(self, at_work: Sequence[str]) -> str:
+        """Finish what an editor that has ended was about to write. Returns a sentence if there was something."""
+        intent = await self.call(self._opened.journal.pending) if self.has_round else None
+        if intent is None:
+            return ""
+        done, rest, left = await self.call(self._opened.journal.sorted_out, intent)
+        known = {write.path for write in (*done, *rest)} | (intent.base.keys() - {each.path for each in intent.writes})
+        base = {path: entry for path, entry in intent.base.items() if path in known}
+        outcome = await self._carry_out(replace(intent, writes=rest, base=base), at_work, done)
+        left = [*left, *outcome.left]
+        files = f"{len(intent.writes)} file{'s' * (len(intent.writes) != 1)}"
+        said = f"{_WHAT[intent.kind]} of {files} was interrupted when the editor ended. It is finished now"
+        return f"{said}, but: {'; '.join(left[:3])}." if left else f"{said}."
+
+    async def _carry_out(self, intent: Intent, at_work: Sequence[str], before: Sequence[Write] = ()) -> WriteOutcome:
+        """Write what is intended. `before` was written by an editor that has ended."""
+        if not before:
+            await self.call(self._opened.journal.begin, intent)
+        done, left = await self._write(intent.writes)
+        done = [*before, *done]
+        if not done and not intent.base and (intent.writes or intent.kind == "undo"):
+            await self.call(self._opened.journal.end)
+            return WriteOutcome([], left, is_nothing=True)
         unseen = ""
         try:
-            failed = await self.call(finish, *args, **kwargs)
-            await self.call(self.refresh)
+            failed = await self.call(self._finish, intent, done, at_work)
         except UnseenError as error:
             files = f"{len(done)} file{'s' * (len(done) != 1)}"
             failed, unseen = error.failed, f"what was written in {files} could not be looked at: {error}"
         written = sorted({write.path for write in done} - {*failed})
         return WriteOutcome(written, [*left, *(f"{path} is not as it should be" for path in failed)], unseen)
 
+    def _finish(self, intent: Intent, done: Sequence[Write], at_work: Sequence[str]) -> Sequence[str]:
+        """Note in the round what was written, on the worker thread. Returns the paths that are not as they should be.
+
+        Raises UnseenError; then the journal still has it.
+        """
+        match intent.kind:
+            case "undo":
+                notes: Mapping[str, Sequence[str]] = {}
+                with contextlib.suppress(OSError):  # what was written is noted in any case
+                    notes = self.undo.notes(intent.path, intent.key, intent.lines, done)
+                failed = self.undo.finish(done, at_work, notes)
+            case "redo":
+                operation = next(each for each in self.round.state.undone if each.at == intent.operation)
+                failed = self.undo.finish_redo(operation, done, at_work)
+            case "restore":
+                lost = {write.path for write in intent.writes} - {write.path for write in done}
+                kept = {path: entry for path, entry in intent.base.items() if path not in lost}
+                failed = self.checkpoints.finish_restore(done, kept, at_work, intent.point)
+        self._opened.journal.end()
+        self.refresh()
+        return failed
+
     async def _write(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
         """What was written, and a sentence for each file that was not."""
         opened = await self._editor.open_files()
         unsaved = {write.path for write in writes if opened.get(self._full(write))}
-        shown = [write for write in writes if self._full(write) in opened and write.data is not None]
-        shown = [write for write in shown if write.mode != LINK and write.path not in unsaved]
-        closed = [write for write in writes if write.path not in unsaved and write not in shown]
+        wholes = {write.whole for write in writes if write.whole and write.path in unsaved}
+        possible = [write for write in writes if write.path not in unsaved and write.whole not in wholes]
+        shown = [
+            write
+            for write in possible
+            if write.data is not None and write.mode != LINK and not write.whole and self._full(write) in opened
+        ]
+        paths = {write.path for write in shown}
+        closed = [write for write in possible if write.path not in paths]
         # All at once: on a busy machine each way to the other thread and back takes longer than the write.
-        done, refused = await self.call(self.undo.write_all, closed) if closed else ([], [])
+        write_all = self._opened.journal.write_all
+        done, refused = await self.call(write_all, closed, lambda: self._is_closed) if closed else ([], [])
         for write in shown:
             try:
                 await self._apply_in_editor(self._full(write), write)
@@ -355,7 +610,7 @@ class Folder:
             (each.change.old_start, each.change.old_end, each.change.new_start, each.change.new_end, each.key)
             for each in found.found
         )
-        new = frozenset(self.round.new_changes(path, after, found)) if row.is_new else frozenset[str]()
+        new = frozenset(self.round.new_changes(path, found)) if row.is_new else frozenset[str]()
         return FileChanges(full, baseline, text, changes, row.agents, row.after, new)
 
     def close(self) -> None:
@@ -372,6 +627,24 @@ class Folder:
         if self._place:
             self._place.release()
             self._place = None
+
+
+def trouble_of(error: OSError, root: str) -> str:
+    """A sentence on why what agents write in a folder isn't listed, and what to do about it."""
+    name, text = os.path.basename(root) or root, str(error)
+    if isinstance(error, GitMissingError):
+        return f"What agents write can't be reviewed: {error}. Install it, or set “review” to “off”."
+    if any(words in text for words in ("No space left", "Disk quota exceeded")):
+        return f"What agents write in {name} isn't listed: the disk of the snapshots is full. Free some space."
+    if "Read-only file system" in text or "insufficient permission" in text or isinstance(error, places.PlaceError):
+        why = f"the snapshots can't be written ({reason_of(error)})"
+        return f"What agents write in {name} isn't listed: {why}. Make their folder writable: {places.stores()}."
+    if not os.path.isdir(root) or not os.access(root, os.R_OK | os.X_OK):
+        why = "can't be read" if os.path.isdir(root) else "is gone"
+        return f"{root} {why}, so nothing of it can be reviewed. Bring it back, or remove it: Project → Remove Folder."
+    if isinstance(error, GitStoppedError):
+        return f"What agents write in {name} isn't listed: git was ended ({text}). It is tried again."
+    return f"What agents write in {name} isn't listed: {reason_of(error)}. Begin Review Round starts anew."
 
 
 def _shown(data: bytes, encodings: Encodings) -> str | None:

@@ -1,4 +1,4 @@
-"""The changes of one file, and a text with one of them kept or undone, byte for byte.
+"""The changes of one file, and the lines that its bytes are.
 
 A file's bytes are read as characters of one byte each, in pieces that keep their line endings: joined again, they are
 the same bytes, whatever the encoding. A view of the editor has the same lines.
@@ -11,14 +11,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..garbage import no_collection
-from ..review.changes import changes, tally
+from ..review.changes import changes
 from ..review.compare import Change
 from ..review.targets import fingerprint
+from ..snapshots.merging import codec_of
 
 MAX_COMPARED = 5 * 1024 * 1024
 """Bytes. A larger file is kept or undone as a whole."""
 _ENDING = re.compile(r"\r\n|\r|\n")
+_MARKS = ("\N{ZERO WIDTH NO-BREAK SPACE}", codecs.BOM_UTF8.decode("latin-1"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +41,27 @@ class Hunks:
 
 
 class Pieces:
-    """Some bytes as lines with their endings."""
+    """Some bytes as lines with their endings. What is no text, or too large, is one piece."""
 
-    def __init__(self, data: bytes) -> None:
-        self._codec = codec = codec_of(data)
-        text = data.decode(codec)
-        ends = [found.end() for found in _ENDING.finditer(text)]
-        starts = [0, *ends]
-        self.lines: Sequence[str] = [text[start:end] for start, end in zip(starts, [*ends, len(text)], strict=True)]
-        if self.lines and not self.lines[-1]:
-            self.lines = self.lines[:-1]
+    def __init__(self, data: bytes, *, is_whole: bool = False) -> None:
+        self.is_whole = is_whole or is_binary(data) or len(data) > MAX_COMPARED
+        self.codec = "latin-1" if self.is_whole else codec_of(data)
+        text = data.decode(self.codec)
+        self.mark = "" if self.is_whole else next((mark for mark in _MARKS if text.startswith(mark)), "")
+        """The byte order mark, which is a part of no line."""
+        self.lines: Sequence[str] = [text] if self.is_whole and text else split(text[len(self.mark) :])
 
-    def joined(self, lines: Sequence[str]) -> bytes:
-        """Lines as bytes again."""
-        return "".join(lines).encode(self._codec)
+    @property
+    def form(self) -> tuple[bool, str]:
+        """Files of different forms have no lines in common."""
+        return self.is_whole, self.codec
+
+
+def split(text: str) -> list[str]:
+    """The lines of a text, with their endings."""
+    ends = [found.end() for found in _ENDING.finditer(text)]
+    lines = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+    return lines if lines[-1] else lines[:-1]
 
 
 def is_binary(data: bytes) -> bool:
@@ -61,74 +69,12 @@ def is_binary(data: bytes) -> bool:
     return codec_of(data) == "latin-1" and b"\0" in data
 
 
-def hunks(before: bytes, after: bytes) -> Hunks:
-    """The changes between two contents."""
-    if is_binary(before) or is_binary(after) or max(len(before), len(after)) > MAX_COMPARED:
-        return Hunks((), 0, 0, is_text=False)
-    if before and after and codec_of(before) != codec_of(after):
-        return Hunks((), 0, 0, is_text=False)
-    with no_collection():
-        old, new = Pieces(before).lines, Pieces(after).lines
-        keyed = _keyed(old, new)
-        counted = tally([each.change for each in keyed], old, new)
-    return Hunks(keyed, counted.inserted, counted.deleted, is_text=True)
-
-
-def kept(before: bytes, after: bytes, key: str, lines: tuple[int, int] | None = None) -> bytes | None:
-    """The baseline with one change of the file taken over; None if there is no such change.
-
-    `lines` are the first and the last line of the file of which only the change's part is meant.
-    """
-    return _moved(before, after, key, lines, undoes=False)
-
-
-def undone(before: bytes, after: bytes, key: str, lines: tuple[int, int] | None = None) -> bytes | None:
-    """The file with one change undone; None if there is no such change."""
-    return _moved(before, after, key, lines, undoes=True)
-
-
-def _moved(before: bytes, after: bytes, key: str, lines: tuple[int, int] | None, *, undoes: bool) -> bytes | None:
-    with no_collection():
-        old, new = Pieces(before), Pieces(after)
-        found = by_key(_keyed(old.lines, new.lines), key)
-        if found is None:
-            return None
-        change, shift = found[0].change, found[1]
-        if lines:
-            change = _part(change, (lines[0] + shift, lines[1] + shift))
-        before_part = old.lines[change.old_start : change.old_end]
-        after_part = new.lines[change.new_start : change.new_end]
-        if undoes:
-            side = new if new.lines else old
-            return side.joined([*new.lines[: change.new_start], *before_part, *new.lines[change.new_end :]])
-        side = old if old.lines else new
-        return side.joined([*old.lines[: change.old_start], *after_part, *old.lines[change.old_end :]])
-
-
-def _keyed(old: Sequence[str], new: Sequence[str]) -> tuple[Hunk, ...]:
-    return tuple(Hunk(change, _key(change, old, new)) for change in _changes(old, new))
-
-
-def _changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    # `changes` leaves out an empty last piece, which no line with its ending is.
+def differences(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """The differences between two sequences of lines, either of which may be empty."""
+    # `changes` takes nothing at all for one empty line.
     if not old or not new:
         return [Change(0, len(old), 0, len(new))] if old or new else []
     return changes(old, new)
-
-
-def _part(change: Change, lines: tuple[int, int]) -> Change:
-    """The part of a change that some lines of the file are: line by line where both sides have as many lines.
-
-    Otherwise the lines of the file go alone, and those of the baseline only with all of them.
-    """
-    first, after = max(lines[0], change.new_start), min(lines[1] + 1, change.new_end)
-    if first <= change.new_start and after >= change.new_end:
-        return change
-    if change.deleted == change.inserted:
-        shift = change.old_start - change.new_start
-        return Change(first + shift, after + shift, first, after)
-    at = change.old_end if first > change.new_start else change.old_start
-    return Change(at, at, first, after)
 
 
 def by_key(found: Sequence[Hunk], key: str) -> tuple[Hunk, int] | None:
@@ -143,18 +89,6 @@ def by_key(found: Sequence[Hunk], key: str) -> tuple[Hunk, int] | None:
     return moved[0], moved[0].change.new_start - int(key.split("-")[1])
 
 
-def _key(change: Change, old: Sequence[str], new: Sequence[str]) -> str:
-    lines = [*old[change.old_start : change.old_end], "\0", *new[change.new_start : change.new_end]]
-    return fingerprint(change.old_start, change.new_start, lines)
-
-
-def codec_of(data: bytes) -> str:
-    """The codec that makes characters of some bytes and the same bytes of those: UTF-16, or one byte each."""
-    for mark, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
-        if data.startswith(mark) and len(data) % 2 == 0:
-            try:
-                if data.decode(codec).encode(codec) == data:
-                    return codec
-            except UnicodeError:
-                return "latin-1"
-    return "latin-1"
+def key_of(change: Change, old: Sequence[str], new: Sequence[str]) -> str:
+    """What identifies a change with these lines in the baseline and in the file."""
+    return fingerprint(change.old_start, change.new_start, [*old, "\0", *new])

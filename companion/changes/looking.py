@@ -6,17 +6,19 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ..ids import WindowId
 from .folder import Folder, FolderClosedError
-from .roots import Roots, is_in, relative
-from .round import Seen
+from .roots import Roots
+from .round import Seen, Turn
 
 logger = logging.getLogger(__name__)
 
 LOOK = 2.0
 """Seconds between two looks while an agent is at work, at least."""
+LATE = 30.0
+"""Seconds without a look that ended, while an agent is at work, after which that is said."""
 SHARE = 20
 """A look that takes a second is followed by as many seconds without one: at most 5 % of a core."""
 SETTLED = 6.0
@@ -32,18 +34,18 @@ class Looks:
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
-        self._named: dict[str, str] = {}
-        """The agents that have named the files they write, by the file's real path."""
+        roots.takes = self._take
 
     def named(self, agent: str, path: str) -> None:
         """An agent says that it writes a file, in the turn that runs."""
-        self._named[os.path.normcase(path)] = agent
+        self._roots.named[os.path.normcase(path)] = agent
 
     def turn_over(self, agent: str) -> None:
         """A turn of an agent is over: what it has named is its own no longer."""
         at_work = {name for known in self._roots.windows.values() for name in known.turns.values()}
         if agent not in at_work:
-            self._named = {path: name for path, name in self._named.items() if name != agent}
+            named = self._roots.named
+            self._roots.named = {path: name for path, name in named.items() if name != agent}
 
     def watch(self, window: WindowId) -> None:
         """Look again and again, for as long as somebody is at work."""
@@ -54,70 +56,81 @@ class Looks:
     async def _keep_looking(self, window: WindowId) -> None:
         while (known := self._roots.windows.get(window)) and known.at_work:
             await asyncio.sleep(max([LOOK, *(SHARE * folder.cost for folder in known.folders.values())]))
+            late = asyncio.get_running_loop().call_later(LATE, self._say_late, window)
             try:
                 await self.look(window)
             except Exception as error:  # what one look stumbles over must not end all that follow
                 logger.warning("A look at the folders of a window failed: %s", error, exc_info=True)
+            finally:
+                late.cancel()
             is_quiet = known.turn_files and time.monotonic() - known.changed_at > SETTLED
             if is_quiet and known.clis and not known.turns:
                 self.announce(window, known.clis[-1])
 
-    async def look(self, window: WindowId, at_work: Sequence[str] | None = None) -> None:
-        """Look at all folders of a window. `at_work` are those who may have written, None for those of now."""
+    def _say_late(self, window: WindowId) -> None:
+        """No look has ended for a while, though somebody is at work."""
         for folder in self._roots.opened(window):
-            await self._look_at(window, folder, at_work)
+            if time.monotonic() - folder.looked_at > LATE and not folder.trouble:
+                folder.trouble = (
+                    f"What agents write in {os.path.basename(folder.root)} has not been listed for {LATE:.0f} seconds: "
+                    "its disk, or git, doesn't answer. What is written until then is listed as soon as it does."
+                )
+                self._roots.say_trouble(folder, window)
+
+    async def look(self, window: WindowId, at_work: Sequence[str] | None = None, turn: Turn | None = None) -> None:
+        """Look at all folders of a window.
+
+        `at_work` are those who may have written, None for those of now; `turn` is one that has just begun.
+        """
+        for folder in self._roots.opened(window):
+            await self._look_at(window, folder, at_work, turn)
             self._roots.publish_all(folder)
         self._roots.publish(window)
 
-    async def _look_at(self, window: WindowId, folder: Folder, at_work: Sequence[str] | None) -> None:
-        known = self._roots.window(window)
-        by_quiet = known.clis[-1] if known.clis and not known.turns else ""
-        named = self._named_in(folder)
+    async def _look_at(
+        self, window: WindowId, folder: Folder, at_work: Sequence[str] | None, turn: Turn | None
+    ) -> None:
         try:
             async with folder.lock:
-                names = self._roots.at_work(folder) if at_work is None else at_work
-                seen = await folder.call(folder.look, names, named, by_quiet)
-                if seen.changed:
-                    await folder.call(folder.refresh)
-            if seen.changed:
-                self._note_changed(window, folder, seen.changed)
-                await self._tell_below(window, folder, seen)
-            if seen.by_git:
-                await self._ask_of_git(window, folder, seen)
+                await folder.call(folder.look, self._roots.at_work(folder) if at_work is None else at_work, turn)
+            self._roots.works_again(folder)
         except OSError as error:
-            if not await asyncio.to_thread(os.path.isdir, folder.root):
-                self._roots.say_once(f"{folder.root} is gone, so nothing of it can be reviewed.", window)
-            else:
-                logger.warning("Can't look at %s: %s", folder.root, error)
+            logger.warning("Can't look at %s: %s", folder.root, error)
+            self._roots.say_trouble(folder, window)
         except FolderClosedError:
             return  # it is a folder of the window no longer; the others still are
 
-    def _note_changed(self, window: WindowId, folder: Folder, changed: Sequence[str]) -> None:
-        """A look of one window has found what the agents of all windows with the folder have written."""
-        for number in {window, *folder.windows}:
-            known = self._roots.windows.get(number)
-            if known and (number == window or known.at_work):
+    def _take(self, folder: Folder, seen: Seen) -> None:
+        """Take on what a look has found: whoever has asked for it, nothing of it is lost."""
+        for window in folder.windows:
+            known = self._roots.window(window)
+            if known.at_work:
                 known.changed_at = time.monotonic()
-                known.turn_files |= {os.path.join(folder.root, path) for path in changed}
+                known.turn_files |= {os.path.join(folder.root, path) for path in seen.changed}
+        self._roots.publish_all(folder)
+        window = min(folder.windows, key=lambda window: (not self._roots.window(window).at_work, window))
+        self._roots.background(self._tell_below(folder, seen))
+        if seen.by_git:
+            self._roots.background(self._ask_of_git(window, folder, seen))
 
-    async def _tell_below(self, window: WindowId, folder: Folder, seen: Seen) -> None:
+    async def _tell_below(self, folder: Folder, seen: Seen) -> None:
+        """Tell of each file that is open: whether its tab has unsaved text is known there when it is told."""
         opened = await self._roots.editor.open_files()
-        for path in seen.changed if seen.before and any(opened.values()) else ():
-            if seen.before and opened.get(os.path.normcase(folder.full_path(path))):
-                await folder.tell_below(window, path, seen.before)
-
-    def _named_in(self, folder: Folder) -> Mapping[str, str]:
-        named = {path: agent for path, agent in self._named.items() if is_in(path, [folder.root])}
-        return {relative(path, folder.root): agent for path, agent in named.items()}
+        for path in seen.changed:
+            if os.path.normcase(folder.full_path(path)) in opened:
+                try:
+                    await folder.tell_below(path, seen.before)
+                except Exception as error:  # the other tabs are told in any case
+                    logger.warning("Can't tell of %s: %s", path, error, exc_info=True)
 
     async def _ask_of_git(self, window: WindowId, folder: Folder, seen: Seen) -> None:
         files = len(seen.by_git)
         question = f"Git has changed {files} file{'s' * (files != 1)} ({seen.moved_by})."
-        if await self._roots.editor.confirm(window, question, "Review Them", "They Are Mine") or seen.before is None:
-            return
-        async with folder.lock:
-            await folder.call(folder.saves.belongs_to_the_person, seen.by_git, seen.before)
-            await folder.call(folder.refresh)
+        if not await self._roots.editor.confirm(window, question, "Review Them", "They Are Mine"):
+            async with folder.lock:
+                await folder.call(folder.saves.belongs_to_the_person, seen)
+                await folder.call(folder.refresh)
+            self._roots.publish_all(folder)
 
     def announce(self, window: WindowId, agent: str) -> None:
         """Say once which files a turn has changed, if any of them waits."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .hunks import Hunk, Hunks, Pieces, by_key
+from .hunks import Hunk, Hunks, Pieces, by_key, differences
 from .rows import ChangeRow
 
 MAX_NOTES = 50
@@ -39,6 +39,43 @@ def undone_notes(
     return [_of_hunk(row.path, hunk, (lines[0] + shift, lines[1] + shift) if lines else None, old, new)]
 
 
+def named_lines(path: str, before: bytes, after: bytes, disk: bytes) -> list[str]:
+    """In what two contents of a file differ, line by line, each with its number on the disk if it is there."""
+    old, new, now = (Pieces(each).lines for each in (before, after, disk))
+    gone = {at for change in differences(new, now) for at in range(change.old_start, change.old_end)}
+    there = {at for change in differences(new, now) for at in range(change.new_start, change.new_end)}
+    numbers = dict(
+        zip(
+            (at for at in range(len(new)) if at not in gone),
+            (n for n in range(len(now)) if n not in there),
+            strict=True,
+        )
+    )
+    told: list[str] = []
+    for change in differences(old, new):
+        for at in range(change.new_start, change.new_end):
+            where = f", line {numbers[at] + 1}" if at in numbers else ""
+            told.append(f"{path}{where}: {quoted([new[at]])}")
+        if not change.inserted:
+            told += [f"{path}: {quoted([text])}" for text in old[change.old_start : change.old_end]]
+    return told
+
+
+def done_notes(path: str, before: bytes, after: bytes) -> list[str]:
+    """The lines for a file of which the person's lines stay: what was really taken away and brought back."""
+    old, new = Pieces(before).lines, Pieces(after).lines
+    told: list[str] = []
+    for change in differences(old, new):
+        where = f"{path}, line {change.old_start + 1}"
+        if change.deleted > 1:
+            where = f"{path}, lines {change.old_start + 1}–{change.old_end}"
+        if change.deleted:
+            told.append(f"{where}: {quoted(old[change.old_start : change.old_end])} was undone")
+        else:
+            told.append(f"{where}: the removal of {quoted(new[change.new_start : change.new_end])} was undone")
+    return limited(told)
+
+
 def limited(notes: Sequence[str]) -> list[str]:
     """Not more than `MAX_NOTES`, and a line that says how many more there are."""
     if len(notes) <= MAX_NOTES:
@@ -50,16 +87,17 @@ def _of_hunk(path: str, hunk: Hunk, lines: tuple[int, int] | None, old: Sequence
     change = hunk.change
     if not change.inserted:
         gone = old[change.old_start : change.old_end]
-        return f"{path}, line {change.new_start + 1}: the removal of {_quoted(gone)} was undone"
+        return f"{path}, line {change.new_start + 1}: the removal of {quoted(gone)} was undone"
     first, after = change.new_start, change.new_end
     if lines:
         first, after = max(first, lines[0]), min(after, lines[1] + 1)
     written = new[first:after]
     where = f"line {first + 1}" if after - first < 2 else f"lines {first + 1}–{after}"
-    return f"{path}, {where}: {_quoted(written)} was undone"
+    return f"{path}, {where}: {quoted(written)} was undone"
 
 
-def _quoted(lines: Sequence[str]) -> str:
+def quoted(lines: Sequence[str]) -> str:
+    """The first of some lines, shortened, and how many more there are."""
     text = _readable(lines[0]).strip() if lines else ""
     short = text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"
     more = f" and {len(lines) - 1} more line{'s' * (len(lines) > 2)}" if len(lines) > 1 else ""

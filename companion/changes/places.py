@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from ..platforms import folders
+from ..platforms import folders, programs
 from ..platforms.files import close_to_others, is_mine, lock, make_private_folders
 from ..platforms.reasons import reason_of
-from .git import program
+from ..snapshots.git import is_below, program
+from ..snapshots.project import repository
 
 DAYS = 30
 SIZE = 1024**3
 """Bytes of all stores together, without what they share with the person's repositories."""
 EDITORS = 8
 """How many editors may have the same folder open."""
-_WAIT = 3.0
-"""Seconds that a store is waited for which the instance before a reload still has."""
+ROUND = "round.json"
+_ROOT = re.compile(rb'"root": ("(?:[^"\\\\]|\\\\.)*")')
+_BEGINNING = 8 * 1024
+"""Bytes of a round that have the path of its root."""
 
 
 class PlaceError(OSError):
@@ -90,25 +95,52 @@ class Place:
         self._lock.close()
 
 
-def hold(root: str, folder: str | None = None) -> Place:
-    """The first store for a root that no other editor has. Raises PlaceError."""
+def hold(root: str, folder: str | None = None, is_over: Callable[[], bool] = lambda: False) -> Place:
+    """The first store for a root that no other editor has.
+
+    The instance before a reload may have it until its worker is done, however long that takes: what waits is in that
+    one. Raises PlaceError, also as soon as `is_over`.
+    """
     folder = folder or stores()
     prepare(folder)
-    key = hashlib.sha256(os.fsencode(os.path.normcase(root))).hexdigest()[:20]
-    until = time.monotonic() + _WAIT
-    while True:
+    key = _key(root)
+    while not is_over():
         for number in range(EDITORS):
             path = os.path.join(folder, f"{key}-{number}" if number else key)
-            # The instance before a reload may have the first one for a moment.
             if held := _locked(f"{path}.lock"):
                 with contextlib.suppress(OSError):
                     os.utime(path)
                 return Place(path, held)
-            if not number and time.monotonic() < until and _is_own(f"{path}.lock"):
+            if _is_own(f"{path}.lock"):
                 break
         else:
             raise PlaceError("too many editors have this folder open")
         time.sleep(0.05)
+    raise PlaceError("the folder was let go")
+
+
+def has_round(root: str, folder: str | None = None) -> bool:
+    """Whether a store of a root has a round."""
+    path = os.path.join(folder or stores(), _key(root))
+    return any(
+        os.path.isfile(os.path.join(each, ROUND)) for each in (path, *(f"{path}-{n}" for n in range(1, EDITORS)))
+    )
+
+
+def related(root: str, folder: str | None = None) -> list[str]:
+    """The roots of stores below a root that are no repositories, or the next one above it if it has no store."""
+    found: list[str] = []
+    for path, _ in _all(folder or stores()):
+        with contextlib.suppress(OSError), open(os.path.join(path, ROUND), "rb") as file:
+            if named := _ROOT.search(file.read(_BEGINNING)):
+                found.append(str(json.loads(named[1])))
+    below = [each for each in found if each != root and is_below(each, root) and repository(each) is None]
+    above = [each for each in found if each != root and is_below(root, each)]
+    return [*below, *([] if has_round(root, folder) or not above else [max(above, key=len)])]
+
+
+def _key(root: str) -> str:
+    return hashlib.sha256(os.fsencode(os.path.normcase(root))).hexdigest()[:20]
 
 
 def _is_own(path: str) -> bool:
@@ -208,17 +240,9 @@ def ignore_files() -> list[str]:
     default = [os.path.join(base, "git", "ignore")]
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         kept = {name: os.environ[name] for name in ("SYSTEMROOT", "XDG_CONFIG_HOME") if name in os.environ}
-        git = program()
-        done = subprocess.run(  # noqa: S603 - an absolute path, no shell
-            [git, "config", "--global", "--type=path", "--get", "core.excludesFile"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=10,
-            cwd=home,
-            env={**kept, "HOME": home, "USERPROFILE": home, "GIT_DIR": os.devnull, "LC_ALL": "C"},
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            check=False,
-        )
+        asked = [program(), "-C", home, "config", "--global", "--type=path", "--get", "core.excludesFile"]
+        environment = {**kept, "HOME": home, "USERPROFILE": home, "GIT_DIR": os.devnull, "LC_ALL": "C"}
+        done = programs.run(asked, environment, 10)
         if done.returncode == 0 and (path := os.fsdecode(done.stdout).strip()):
             return [path]
     return default

@@ -22,6 +22,8 @@ class Listing:
     rows: tuple[ChangeRow, ...] = ()
     done: tuple[tuple[ChangeRow, str], ...] = ()
     """Files of which nothing waits any more, each with "kept" or "undone"."""
+    unsure: str = ""
+    """Why nobody can say that nothing waits, as a sentence; empty if somebody can."""
 
     @property
     def changes(self) -> int:
@@ -51,6 +53,24 @@ class FileChanges:
     """Identifies what is on the disk."""
     new: frozenset[str] = frozenset()
     """The keys of the changes that were made since comments were sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedText:
+    """What the editor knows of a save of the person's. Texts are as in a view, with plain line feeds."""
+
+    loaded: str | None = None
+    """The text that the tab had in common with the file before; None if that isn't known."""
+    text: str | None = None
+    """The text of the tab after the save; None if that isn't known."""
+    found: bytes | None = None
+    """What was on the disk just before the save, if that was something else than what was loaded."""
+    is_lost: bool = False
+    """Whether something else was there and could not be read."""
+    since: int = 0
+    """When the editor began to write the file, in nanoseconds of Unix time; 0 if that isn't known."""
+    until: int = 0
+    """When it had written it."""
 
 
 class UnsavedTextError(OSError):
@@ -90,10 +110,10 @@ class ChangeViews(Messages, Protocol):
         """
         ...
 
-    def written_below(self, window: WindowId, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
-        """Agents have written a file of which a tab has unsaved text. `path` is absolute.
+    def written_below(self, path: str, agents: Sequence[str], before: bytes | None) -> None:
+        """Agents have written a file that is open. `path` is absolute.
 
-        `before` and `after` are what was on the disk at the looks before and after that.
+        `before` is what was on the disk before the look that has found it; None if that was no text, or isn't known.
         """
         ...
 

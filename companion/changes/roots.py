@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ..ids import WindowId
-from .folder import Folder
+from .folder import Folder, Working
 from .port import ChangeViews, Listing, Work
-from .window import WindowChanges
+from .round import Seen
+from .window import WindowChanges, is_in, relative
 
+NOT_YET = "What agents have written is not known yet: the first look has not ended."
 HEARD = 10.0
 """Seconds that a decision waits for what the editor has told before: the disk that a file is on may hang."""
 
@@ -33,6 +35,12 @@ class Roots:
         self.folders: dict[str, Folder] = {}
         self._background = background
         self._is_closed = False
+        self.takes: Callable[[Folder, Seen], object]
+        """Takes on what a look at a folder has found."""
+        self.named: dict[str, str] = {}
+        """The agents that have named the files they write, by the file's real path."""
+        self._troubles: dict[str, set[str]] = {}
+        """What was said of each folder that could not be looked at."""
         self._told: set[str] = set()
         """What was said, so that it is said once."""
         self._hearing: dict[str, asyncio.Task[object]] = {}
@@ -54,29 +62,44 @@ class Roots:
         known = self.windows.get(window)
         return [folder for folder in known.folders.values() if folder.has_round] if known else []
 
-    def join(self, window: WindowId, root: str) -> Folder:
-        """The folder at a root, for one more window."""
+    def join(self, root: str) -> Folder:
+        """The folder at a root, for all windows that have a part of it, or a folder that it is in."""
         folder = self.folders.get(root)
         if folder is None:
-            folder = self.folders[root] = Folder(root, self.editor, self._excludes, self.stores)
-        folder.windows.add(window)
-        self.window(window).folders[root] = folder
+            folder = self.folders[root] = Folder(root, self.editor, self, self.stores)
+        for window, known in self.windows.items():
+            if self.has_part(folder, window):
+                folder.windows.add(window)
+                known.folders[root] = folder
         return folder
 
-    def let_go(self, folder: Folder, window: WindowId) -> None:
-        """A window has a folder no longer."""
-        folder.windows.discard(window)
-        if not folder.windows:
-            self.folders.pop(folder.root, None)
-            folder.close()
+    def has_part(self, folder: Folder, window: WindowId) -> bool:
+        """Whether a window has a part of a folder, or one that it is in."""
+        own = self.window(window).own
+        return is_in(folder.root, own) or any(is_in(each, [folder.root]) for each in own)
+
+    def let_go(self, folder: Folder) -> None:
+        """No window has a folder any longer."""
+        for window in folder.windows:
+            self.window(window).folders.pop(folder.root, None)
+        folder.windows.clear()
+        self.folders.pop(folder.root, None)
+        folder.close()
+
+    def outermost(self) -> list[str]:
+        """The folders of all windows that are in no other one of them: each is the one root of its tree."""
+        own = {path for known in self.windows.values() for path in known.own}
+        return sorted(path for path in own if not any(path != other and is_in(path, [other]) for other in own))
 
     def close_window(self, window: WindowId) -> None:
         """A window closes: its folders are let go, unless another window has them."""
         known = self.windows.pop(window, None)
         if known and known.watching:
             known.watching.cancel()
-        for folder in known.folders.values() if known else ():
-            self.let_go(folder, window)
+        for folder in list(known.folders.values()) if known else ():
+            folder.windows.discard(window)
+            if not folder.windows:
+                self.let_go(folder)
 
     def close(self) -> None:
         """The companion ends. What waits goes on with the next one."""
@@ -88,6 +111,29 @@ class Roots:
         """Who may be writing in a folder."""
         names = [name for window in folder.windows for name in self.window(window).at_work]
         return tuple(dict.fromkeys(names))
+
+    def sees(self, folder: Folder, window: WindowId) -> Callable[[str], bool]:
+        """Says of a path in a folder whether a window may decide about it: it has the file and doesn't exclude it."""
+        known, told = self.window(window), self.work.settings_of(window).told
+        own, is_everything = known.own, is_in(folder.root, known.own)
+
+        def sees(path: str) -> bool:
+            full = os.path.normcase(folder.full_path(path))
+            return (is_everything or is_in(full, own)) and not told.leaves_out(full, own)
+
+        return sees
+
+    def working(self, folder: Folder) -> Working:
+        """Who may be writing in a folder."""
+        named = {relative(path, folder.root): name for path, name in self.named.items() if is_in(path, [folder.root])}
+        known = [self.window(window) for window in folder.windows]
+        quiet = [each.clis[-1] for each in known if each.clis and not each.turns]
+        return Working(self.at_work(folder), named, quiet[0] if quiet else "")
+
+    def take(self, folder: Folder, seen: Seen) -> None:
+        """Take on what a look at a folder has found, whoever has asked for it."""
+        if not self._is_closed and folder.windows:
+            self.takes(folder, seen)
 
     def folder(self, root: str) -> Folder | None:
         """The folder with a baseline at this root."""
@@ -137,16 +183,64 @@ class Roots:
         known = self.windows.get(window)
         if known is None:  # it has closed
             return
-        rows = tuple(row for folder in known.folders.values() for row in folder.rows)
+        told = self.work.settings_of(window).told
+        all_rows = (row for folder in known.folders.values() for row in folder.rows)
+        rows = tuple(row for each in all_rows if (row := known.shown(each, told)))
         waiting = {(row.root, row.path) for row in rows}
         if rows and not known.listing.rows:
             known.done.clear()  # what was reviewed before belongs to another time
         done = tuple(each for each in known.done if (each[0].root, each[0].path) not in waiting)
-        listing = Listing(rows, done)
+        listing = Listing(rows, done, self._unsure(window))
         if listing != known.listing:
             known.listing = listing
             self.editor.show_changes(window, listing)
             self.work.changes_changed()
+
+    def say_trouble(self, folder: Folder, window: WindowId) -> None:
+        """A folder can't be looked at: say why, but not twice."""
+        if folder.trouble:
+            self._troubles.setdefault(folder.root, set()).add(folder.trouble)
+            self.say_once(folder.trouble, window)
+        self.publish_all(folder)
+
+    def works_again(self, folder: Folder) -> None:
+        """A look has ended: what was said of the folder is over."""
+        for sentence in self._troubles.pop(folder.root, ()):
+            self._told.discard(sentence)
+            self.editor.settle(sentence)
+        self.publish_all(folder)
+        if folder.left_to_copy:
+            self.background(self._copy(folder))
+
+    async def _copy(self, folder: Folder) -> None:
+        before = folder.copies_stopped
+        await folder.copy()
+        if folder.copies_stopped and folder.windows:
+            self.say_once(folder.copies_stopped, min(folder.windows))
+        elif before:
+            self._told.discard(before)
+            self.editor.settle(before)
+
+    def troubles(self, window: WindowId) -> tuple[str, ...]:
+        """What is wrong with the review of a window, each with what to do about it."""
+        known = self.windows.get(window)
+        folders = known.folders.values() if known else ()
+        found = [trouble for folder in folders for trouble in (folder.trouble, folder.copies_stopped) if trouble]
+        return tuple(dict.fromkeys(found))
+
+    def copying(self, window: WindowId) -> tuple[str, ...]:
+        """What is still to be copied of the folders of a window, a line for each of them."""
+        known = self.windows.get(window)
+        left = {folder.root: folder.left_to_copy for folder in known.folders.values()} if known else {}
+        return tuple(f"{files:,} file{'s' * (files != 1)} of {root}" for root, files in left.items() if files)
+
+    def _unsure(self, window: WindowId) -> str:
+        """Why nobody can say that nothing waits; empty if somebody can."""
+        known = self.window(window)
+        if trouble := next((each.trouble for each in known.folders.values() if each.trouble), ""):
+            return trouble
+        is_new = not known.folders or not all(each.has_looked for each in known.folders.values())
+        return NOT_YET if known.at_work and is_new and self.work.settings_of(window).review != "off" else ""
 
     def say_once(self, why: str, window: WindowId) -> None:
         """Tell the person something that needs an action, but not twice."""
@@ -160,19 +254,9 @@ class Roots:
             self._told.add(what)
             self.editor.mention(what, window)
 
-    def _excludes(self, path: str) -> bool:
-        for window, known in self.windows.items():
-            told = self.work.settings_of(window).told
-            if told.leaves_out(path, tuple(known.folders)):
-                return True
-        return False
-
-
-def is_in(path: str, roots: Sequence[str]) -> bool:
-    """Whether a path is one of some folders, or in it."""
-    return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in roots)
-
-
-def relative(path: str, root: str) -> str:
-    """A path below a folder, with slashes."""
-    return path[len(root.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
+    def excludes(self, path: str) -> bool:
+        """Whether no window may read an absolute path that has it in a folder. On any thread."""
+        windows = list(self.windows.items())
+        having = [(window, known) for window, known in windows if known.sees(path)] or windows
+        found = [self.work.settings_of(window).told.leaves_out(path, known.own) for window, known in having]
+        return bool(found) and all(found)

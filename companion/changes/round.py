@@ -1,30 +1,38 @@
 """A round of one folder: what agents have written since a baseline and nobody has reviewed yet.
 
-The baseline follows the person: what they save is merged into it, and so is what they keep. What remains between the
-baseline and the disk is to be reviewed. Everything here blocks and runs on the folder's own worker thread, one call at
-a time. What a call needs to survive the editor is in the store's `round.json` before the call returns.
+The baseline follows the person: what they save goes into it line by line, and so does what they keep. What remains
+between the baseline and the disk is to be reviewed. Everything here blocks and runs on the folder's own worker thread,
+one call at a time. What a call needs to survive the editor is in the store's `round.json` before the call returns.
 """
 
 from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from . import hunks, project, rules
-from .entries import REPOSITORY, Difference, Entry, TreeSnapshot
-from .files import WriteRefusedError
-from .hunks import Hunks
-from .own_index import own_attributes
-from .project import Head, Repository
-from .recent import RecentLooks, Sighting
-from .rows import ChangeRow, Rows, is_comparable, is_text
-from .state import RoundState, Save, read_state
-from .store import DamagedError, Store
+from ..snapshots import project, rules
+from ..snapshots.copies import GROWTH
+from ..snapshots.entries import Difference, Entry, TreeSnapshot
+from ..snapshots.files import WriteRefusedError, blob_id
+from ..snapshots.project import Head, Repository
+from ..snapshots.store import DamagedError, Store
+from .hunks import Hunks, Pieces, differences
+from .lines import Weave
+from .recent import CLOCK, RecentLooks, Sighting
+from .rows import ChangeRow, Rows, is_comparable, is_text, known_lines
+from .state import EMPTY, KnownLines, RoundState, Save, read_state
+
+FORMATTING = 5_000_000_000
+"""Nanoseconds after a save in which a formatter may write the file: nobody knows then whose a change of it is."""
+_BOTH_WHOLE = "-1~1"
+"""Whose a file is that both have changed and that can't be compared."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Seen:
     """What a look has found."""
 
@@ -34,12 +42,26 @@ class Seen:
     """What has moved `HEAD` or the index, such as "checkout"; empty if nothing has."""
     by_git: tuple[str, ...] = ()
     """Those of the changed paths that came with that, and that no agent has named."""
-    before: TreeSnapshot | None = None
+    before: TreeSnapshot = EMPTY
     """The look before."""
+    after: TreeSnapshot = EMPTY
+    """This look."""
+    base: TreeSnapshot = EMPTY
+    """The baseline before it."""
+    saves: int = 0
+    """How many of the person's saves came before it."""
+    began: float = 0.0
+    """When the round began."""
+    lines: Mapping[str, KnownLines] = field(default_factory=dict[str, "KnownLines"])
+    """Whose lines the files had before it."""
 
 
-class ConflictError(Exception):
-    """A save and what it is merged into have changed the same lines."""
+class Turn(NamedTuple):
+    """A turn that has just begun."""
+
+    agent: str
+    sent: int
+    """When its prompt was sent, in nanoseconds of Unix time."""
 
 
 class Round:
@@ -53,6 +75,16 @@ class Round:
         self._excludes = excludes
         self._rows = Rows(store.objects)
         self.recent = RecentLooks()
+        self.dropped = 0
+        """How many of the oldest checkpoints were dropped because the store had too much in it."""
+        self.saved_at: dict[str, int] = {}
+        """When the person has saved a file last, in nanoseconds of Unix time."""
+        self.named: Mapping[str, str] = {}
+        """The agents that have named the files they write."""
+        self._found: list[Seen] = []
+        """What the looks have found that was not taken yet."""
+        self._held: weakref.WeakSet[Seen] = weakref.WeakSet()
+        """What they have found that somebody still asks about, such as a question about git without an answer."""
         self._looked_at = 0
         """When the last look began, in nanoseconds of Unix time."""
 
@@ -65,10 +97,10 @@ class Round:
             raise DamagedError(f"the round can't be read: {error}") from error
         if found is None:
             return False
-        if not self.objects.has_tree(found.base.tree) or not self.objects.has_tree(found.now.tree):
-            raise DamagedError("a part of the baseline is missing")
+        if not self.objects.has_tree(found.now.tree):
+            raise DamagedError("a part of the last look is missing")
+        self.store.resume(found.base, found.modes)
         self.state = found
-        self.store.modes = found.modes
         return True
 
     @property
@@ -87,27 +119,13 @@ class Round:
         Returns the files that were written while it was made: what was changed in them before counts as unchanged.
         Raises TooLargeError, GitError.
         """
-        started = time.time_ns()
-        found = project.repository(self.root)
-        made = self._rules_now()
-        has_objects = found is not None and self.store.begin_with(found, own_attributes())
-        if has_objects:
-            self.store.drop_ignored(made)
-        objects = None if has_objects else found
-        look = self.store.look(made, objects=objects, may_be_large=may_be_large, since=started)
-        during = list(look.fresh)
-        nested = sorted(path for path, entry in look.snapshot.beside.items() if entry.mode == REPOSITORY)
-        nested += self.store.ignored_repositories()
-        if nested:
-            made += rules.without(nested)
-            look = self.store.look(made)
-        self.store.note_modes()
-        empty = self.store.empty_folders(made)
-        now = look.snapshot
-        head = project.head(self._in_repository()[0])
-        self.state = RoundState(self.root, time.time(), now, now, made, nested, empty, head)
+        began = self.store.begin(list(self._excludes()), may_be_large=may_be_large, since=time.time_ns())
+        now, head = began.snapshot, project.head(self._in_repository()[0])
+        self._found.clear()  # it belongs to the round before
+        self.state = RoundState(self.root, time.time(), now, now, began.rules, began.nested, began.empty, head)
         self.save()
-        return during
+        self.prune()
+        return began.fresh
 
     def _in_repository(self) -> tuple[Repository | None, str]:
         """The repository that the folder is in, or is, and the folder's path in its work tree, empty if it is that."""
@@ -115,48 +133,62 @@ class Round:
         inside = os.path.relpath(self.root, top or self.root).replace(os.sep, "/")
         return (project.repository(top) if top else None), "" if inside == "." else inside
 
-    def _rules_now(self) -> bytes:
-        top = project.top(self.root)
-        excludes = list(self._excludes())
-        if at_top := self._in_repository()[0]:
-            excludes.append(os.path.join(at_top.common, "info", "exclude"))
-        above = rules.ignore_list(self.root, (), top, excludes)
-        made = self.store.rules(lambda names: rules.ignore_list(self.root, names, top, excludes), above)
-        self.store.drop_ignored(made)
-        return made
+    def take(self) -> list[Seen]:
+        """What the looks since the last call have found, whoever has asked for them. Each is handed out once."""
+        found, self._found = self._found, []
+        return found
 
-    def look(self, at_work: Sequence[str], named: Mapping[str, str] | None = None) -> Seen:
-        """See what has changed since the last look. `named` has the agents that have named the files they write."""
-        before = self.state.now
+    def look(
+        self,
+        at_work: Sequence[str],
+        named: Mapping[str, str] | None = None,
+        own: Collection[str] = (),
+        turn: Turn | None = None,
+    ) -> Seen:
+        """See what has changed since the last look.
+
+        `named` has the agents that have named the files they write, None for those told last. What was written to the
+        `own` paths is nobody's change. The agent of a `turn` that has just begun was at work since its prompt was sent.
+        """
+        self.named = self.named if named is None else named
+        before, base, saves = self.state.now, self.state.base, len(self.state.saves)
+        known_before = dict(self.state.lines)
         if self.state.working != list(at_work):
             self.state.working = list(at_work)
             self.save()
         looked_at, self._looked_at = self._looked_at, time.time_ns()
-        loaded, self.recent.loaded = self.recent.loaded, {}
         looked = self.store.look(self.state.rules)
         self.state.now = looked.snapshot
+        if looked.corrected:
+            before = self.objects.with_entries(before, looked.corrected)
+            base = self.state.base = self.objects.with_entries(self.state.base, looked.corrected)
         head, self.state.head = self.state.head, project.head(self._in_repository()[0])
         if before == self.state.now:
-            return Seen((), "", (), before)
+            return Seen((), "", (), before, before, base, saves, self.state.began)
         changed: list[str] = []
         self.recent.forget_old()
         found = self.objects.differences(before, self.state.now, renames=False)
+        base = self.state.base
         for each in found:
-            agent = (named or {}).get(each.path)
-            if self.recent.settling.get(each.path, 0) > time.monotonic() and not agent:
-                self.follow(each.path, each.before, each.after)
-                continue
-            changed.append(each.path)
-            known = self.state.agents.setdefault(each.path, [])
-            at = looked.written.get(each.path, 0)
-            text, below = loaded.get(each.path), self.recent.below.get(each.path)
-            sighting = Sighting(each.before, each.after, list(known), text, below, at, bool(agent))
-            self.recent.add(each.path, sighting)
-            known += [name for name in ([agent] if agent else at_work) if name not in known]
+            if each.path not in own:
+                changed.append(each.path)
+            agent, at = self.named.get(each.path, ""), looked.written.get(each.path, 0)
+            known = self.state.agents.get(each.path, [])
+            lines = self.state.lines.get(each.path)
+            self.recent.add(each.path, Sighting(each.before, base, lines, tuple(known), at, agent))
+            began = [turn.agent] if turn and at >= turn.sent - CLOCK else []
+            who = [agent] if agent else list(dict.fromkeys([*at_work, *began]))
+            self.written(each.path, each.before, each.after, who, at, is_named=bool(agent))
         self._forget_modes(each.path for each in found if each.after is None)
         self.save()
-        moved_by, by_git = self._moved(head, [path for path in changed if path not in (named or {})], looked_at)
-        return Seen(tuple(changed), moved_by, tuple(by_git), before)
+        moved_by, by_git = self._moved(head, [path for path in changed if path not in self.named], looked_at)
+        state = self.state
+        seen = Seen(tuple(changed), moved_by, tuple(by_git), before, state.now, base, saves, state.began, known_before)
+        self._held.add(seen)
+        if changed:
+            self._found.append(seen)
+        self.prune()
+        return seen
 
     def _forget_modes(self, gone: Iterable[str]) -> None:
         """Forget the permissions of deleted files, unless an undo or a checkpoint can bring them back."""
@@ -205,31 +237,48 @@ class Round:
         """The folder at the checkpoint after which changes are new, with the person's saves since; None without one."""
         number = self.state.new_since
         point = next((each for each in self.state.checkpoints if each.number == number), None) if number else None
-        return self.with_saves(point.disk, point.saves, len(self.state.saves))[0] if point else None
+        return self.with_saves(point.disk, point.saves, len(self.state.saves)) if point else None
 
-    def new_changes(self, path: str, after: bytes, found: Hunks) -> Iterator[str]:
+    def new_changes(self, path: str, found: Hunks) -> Iterator[str]:
         """The keys of a file's changes that were made since the checkpoint after which changes are new."""
         before = self.new_since()
-        entry = self.objects.entry(before, path) if before else None
-        data = self.objects.read([entry.blob]).get(entry.blob, b"") if entry and is_text(entry) else b""
-        since = [each.change for each in hunks.hunks(data, after).found]
+        sides = [self.objects.entry(each, path) if each else None for each in (before, self.state.now)]
+        blobs = [entry.blob if entry and is_text(entry) else "" for entry in sides]
+        data = self.objects.read(filter(None, blobs))
+        is_known = sides[0] == sides[1] or all(blob in data for blob in blobs)  # else it has come, gone, or no text
+        since = differences(*(Pieces(data.get(blob, b"")).lines for blob in blobs))
         for each in found.found:
             start, end = each.change.new_start, each.change.new_end
-            if any(start <= one.new_end and one.new_start <= end for one in since):
+            if not is_known or any(start <= one.new_end and one.new_start <= end for one in since):
                 yield each.key
 
-    def with_saves(self, snapshot: TreeSnapshot, first: int, last: int) -> tuple[TreeSnapshot, set[str]]:
-        """A snapshot with some of the person's saves, and the files in which they conflict with it."""
+    def with_saves(self, snapshot: TreeSnapshot, first: int, last: int, *, is_all: bool = False) -> TreeSnapshot:
+        """A snapshot with some of the person's saves: with `is_all`, without what they changed of an agent's lines."""
         saves = self.state.saves[first:last]
         entries: dict[str, Entry | None] = dict.fromkeys(each.path for each in saves)
         entries |= self.objects.entries(snapshot, list(entries))
-        conflicts: set[str] = set()
         for each in saves:
-            try:
-                entries[each.path] = self.merged(entries[each.path], each.before, each.after)
-            except ConflictError:
-                conflicts.add(each.path)
-        return (self.objects.with_entries(snapshot, entries) if entries else snapshot), conflicts
+            entries[each.path] = self._with_save(entries[each.path], each, is_all=is_all)
+        return self.objects.with_entries(snapshot, entries) if entries else snapshot
+
+    def _with_save(self, ours: Entry | None, save: Save, *, is_all: bool) -> Entry | None:
+        """A file of a snapshot with what the person has changed in a save, and nothing else."""
+        before, after = save.before, save.after
+        if ours in (before, after) or before is None or after is None:
+            return after
+        if ours is None and is_all:  # an agent has created it
+            return None
+        weave = self.weave(ours, before) if is_text(after) else None
+        data = self.objects.read([after.blob]).get(after.blob) if weave else None
+        if weave is None or data is None:
+            return after
+        merged = weave.saved(data).undone(is_all=is_all)
+        made = merged.disk if merged else data
+        return self._entry(made, ours, before, after) if made or ours else None
+
+    def _entry(self, data: bytes, ours: Entry | None, before: Entry, after: Entry) -> Entry:
+        mode = ours.mode if ours and before.mode == after.mode else after.mode
+        return Entry(mode, self.objects.write(data))
 
     def rows_of(self, found: Sequence[Difference]) -> list[ChangeRow]:
         """The rows of other differences, such as those of a turn."""
@@ -238,11 +287,11 @@ class Round:
     def contents(self, path: str) -> tuple[bytes, bytes, Hunks] | None:
         """The baseline's and the last look's content of a file that waits, and its changes; None if nothing does."""
         found = self.find(path)
-        return self._rows.contents(found) if found else None
+        return self._rows.contents_of([found], self.state).get(path) if found else None
 
     def contents_of(self, found: Sequence[Difference]) -> dict[str, tuple[bytes, bytes, Hunks]]:
         """Both contents of some files and their changes, by path; those are left out that can't be compared."""
-        return self._rows.contents_of(found)
+        return self._rows.contents_of(found, self.state)
 
     def committed(self, path: str, *, in_index: bool) -> bytes | None:
         """A file as the person's own repository has it, in its index or in HEAD; None if it has none."""
@@ -256,39 +305,136 @@ class Round:
         """How a file differs from the baseline; None if it doesn't."""
         return next((each for each in self.waiting() if path in each.paths), None)
 
-    def follow(self, path: str, before: Entry | None, after: Entry | None) -> None:
-        """Note what the person has changed in a file, and merge it into the baseline."""
-        if before != after:
-            self.state.saves.append(Save(path, before, after))
-            self.merge_into_base(path, before, after)
+    def _change_rules(self, path: str, before: Entry | None, after: Entry | None) -> None:
+        """The person has saved a file with ignore rules: they hold at once."""
+        data = self.objects.read(entry.blob for entry in (before, after) if entry)
+        old, new = (data.get(entry.blob, b"") if entry else b"" for entry in (before, after))
+        made = rules.replaced(self.state.rules, path, old, new)
+        if made != self.state.rules:
+            changed = self.store.change_rules(self.state.rules, made)
+            self.state.rules = made
+            self.state.base = self.objects.with_entries(self.state.base, changed)
+            self.state.now = self.objects.with_entries(self.state.now, changed)
 
-    def merge_into_base(self, path: str, before: Entry | None, after: Entry | None) -> None:
-        """Merge what has changed in a file into the baseline."""
+    def prune(self) -> None:
+        """Free what nothing needs any more in the store, once that is worth the time.
+
+        Over the bound of the store the oldest checkpoints go; `dropped` says how many.
+        """
+        store, state = self.store.copies, self.state
+        pairs = [pair for each in state.undone for pairs in (each.disk, each.base) for pair in pairs.values()]
+        pairs += [(each.before, each.after) for each in state.saves]
+        entries = [entry for pair in pairs for entry in pair] + self.recent.entries()
+        blobs = {entry.blob for entry in entries if entry and not entry.why}
+        size = store.prune(self._alive(), blobs)
+        if size > GROWTH and state.checkpoints and size > store.bound(self.objects.blobs(state.base.tree).values()):
+            count = (len(state.checkpoints) + 1) // 2
+            state.checkpoints = state.checkpoints[count:]
+            self.dropped += count
+            self.save()
+            store.prune(self._alive(), blobs, grown=0)
+
+    def _alive(self) -> set[str]:
+        """The trees that something needs."""
+        points = [found for each in self.state.checkpoints for found in (each.disk, each.base, each.end) if found]
+        points += [found for each in self._held for found in (each.before, each.after, each.base)]
+        return {found.tree for found in (self.state.base, self.state.now, *points, *self.recent.trees())}
+
+    def weave_of(self, found: Difference) -> Weave | None:
+        """The lines of a file that waits; None if its contents aren't there to compare."""
+        if not is_comparable(found):
+            return None
+        return self.weave(found.before, found.after, known_lines(found, self.state).ops)
+
+    def weave(self, before: Entry | None, after: Entry | None, ops: str = "") -> Weave | None:
+        """The lines of a baseline and a file; None if the store lacks one of them."""
+        sides = [entry for entry in (before, after) if entry]
+        data = self.objects.read(entry.blob for entry in sides) if all(map(is_text, sides)) else {}
+        if any(entry.blob not in data for entry in sides):
+            return None
+        old, new = (data[entry.blob] if entry else None for entry in (before, after))
+        return Weave.of(old, new, ops)
+
+    def _lines(self, path: str, ours: Entry | None, disk: Entry | None) -> Weave | None:
+        """The lines of a file with a baseline and a content on the disk, by what is known of them."""
+        known = self.state.lines.get(path)
+        if known is None or known.before != (ours.blob if ours else ""):
+            return self.weave(ours, disk)
+        if known.after == (disk.blob if disk else ""):
+            return self.weave(ours, disk, known.ops)
+        weave = self.weave(ours, Entry("", known.after) if known.after else None, known.ops)
+        data = self.objects.read([disk.blob]).get(disk.blob) if disk and is_text(disk) else None
+        return weave.written(data) if weave and (data is not None or disk is None) else None
+
+    def written(
+        self,
+        path: str,
+        before: Entry | None,
+        after: Entry | None,
+        agents: Iterable[str],
+        at: int = 0,
+        *,
+        is_named: bool = False,
+    ) -> None:
+        """Somebody else than the person has written a file, at a time in nanoseconds of Unix time.
+
+        Nobody knows that, without an agent that names the file, if a formatter may have been at work after a save.
+        """
+        known = self.state.agents.setdefault(path, [])
+        known += [name for name in agents if name not in known]
+        is_doubtful = not is_named and after is not None and 0 < at <= self.saved_at.get(path, 0) + FORMATTING
+        if path not in self.state.lines and not is_doubtful:
+            return
         ours = self.objects.entry(self.state.base, path)
-        try:
-            merged = self.merged(ours, before, after)
-        except ConflictError:
-            self.state.mixed.add(path)
-        else:
-            self.state.base = self.objects.with_entries(self.state.base, {path: merged})
-            if before is None or after is None:
-                self._keep_modes([path])
+        weave = self._lines(path, ours, before)
+        data = self.objects.read([after.blob]).get(after.blob) if after and is_text(after) else None
+        if weave is None:
+            self.state.lines.pop(path, None)
+            return
+        self._note(path, path, weave.written(data, is_doubtful=is_doubtful), ours, after, before or after)
 
-    def merged(self, ours: Entry | None, before: Entry | None, after: Entry | None) -> Entry | None:
-        """`ours` with the change from `before` to `after`. Raises ConflictError."""
-        if ours == before:
-            return after
-        if after in (before, ours):
-            return ours
-        if ours is None or before is None or after is None or not all(is_text(each) for each in (ours, before, after)):
-            raise ConflictError
-        data = self.objects.read([ours.blob, before.blob, after.blob])
-        if len(data) < len({ours.blob, before.blob, after.blob}):
-            raise ConflictError
-        merged = self.objects.merge(data[ours.blob], data[before.blob], data[after.blob])
-        if merged is None:
-            raise ConflictError
-        return Entry(ours.mode if before.mode == after.mode else after.mode, self.objects.write(merged))
+    def _note(
+        self, path: str, at: str, weave: Weave, ours: Entry | None, after: Entry | None, before: Entry | None
+    ) -> None:
+        """A file has these lines by now, and its baseline, which is at a path of its own if it was renamed."""
+        base = ours
+        if ours is None or blob_id(weave.base) != ours.blob:
+            is_empty = not weave.base and (ours is None or path in self.state.created)
+            known = after or before or ours
+            base = None if is_empty or known is None else self._entry(weave.base, ours, before or known, known)
+        if base != ours:
+            if ours is None:
+                self.state.created.add(at)
+            self.state.base = self.objects.with_entries(self.state.base, {at: base})
+        if after is None or base == after:
+            self.state.lines.pop(path, None)
+        else:
+            self.state.lines[path] = KnownLines(base.blob if base else "", after.blob, weave.ops)
+
+    def follow(self, path: str, before: Entry | None, after: Entry | None, *, is_save: bool = True) -> None:
+        """The person has changed a file, or has accepted a change of it without a save: it is in the baseline."""
+        if before == after:
+            return
+        if is_save:
+            self.state.saves.append(Save(path, before, after))
+            if path.rpartition("/")[2] == rules.IGNORE:
+                self._change_rules(path, before, after)
+        at, ours = path, self.objects.entry(self.state.base, path)
+        if ours is None and before and (found := self.find(path)) and found.renamed_from:
+            at, ours = found.renamed_from, found.before
+        if ours == after:
+            return
+        if ours == before or before is None or after is None:
+            self.state.base = self.objects.with_entries(self.state.base, {path: after})
+            self.state.lines.pop(path, None)
+            self._keep_modes([path] if before is None or after is None else [])
+            return
+        weave = self._lines(path, ours, before)
+        data = self.objects.read([after.blob]).get(after.blob) if is_text(after) else None
+        if weave is None or data is None:
+            self.state.lines[path] = KnownLines(ours.blob if ours else "", after.blob, _BOTH_WHOLE)
+        else:
+            self._note(path, at, weave.saved(data, is_edited=is_save), ours, after, before)
 
     def keep_file(self, path: str, after: str = "") -> None:
         """Take a file over into the baseline; `after` is that of its row, if the person has seen one."""
@@ -298,19 +444,24 @@ class Round:
     def keep_change(self, path: str, key: str, lines: tuple[int, int] | None = None) -> None:
         """Take one change of a file over, or the part of it that some lines are."""
         found = self.wanted(path)
-        if found.before is None or found.after is None or found.renamed_from or not is_comparable(found):
+        weave = self.weave_of(found)
+        if weave is None or found.before is None or found.after is None or found.renamed_from:
             self.keep_file(path)
             return
-        data = self.objects.read([found.before.blob, found.after.blob])
-        content = hunks.kept(data[found.before.blob], data[found.after.blob], key, lines)
-        if content is None:
+        kept = weave.kept(key, lines)
+        if kept is None:
             raise WriteRefusedError(f"{path} has changed since")
-        is_all = content == data[found.after.blob]
-        mode = found.after.mode if is_all else found.before.mode
-        self._keep({path: Entry(mode, self.objects.write(content))}, [path] if is_all else [])
+        is_all = kept.base == weave.disk
+        entry = Entry((found.after if is_all else found.before).mode, self.objects.write(kept.base))
+        self.state.lines[path] = KnownLines(entry.blob, found.after.blob, kept.ops)
+        self._keep({path: entry}, [path] if is_all else [])
 
-    def keep_all(self) -> None:
-        """Take everything over."""
+    def keep_all(self, paths: Collection[str] | None = None) -> None:
+        """Take everything over, or all of these files."""
+        if paths is not None:
+            entries = self.objects.entries(self.state.now, list(paths))
+            self._keep({path: entries.get(path) for path in paths}, paths)
+            return
         found = self.waiting()
         self.state.base = self.state.now
         self._keep_modes(path for each in found for path in each.paths)
@@ -330,8 +481,10 @@ class Round:
         """Forget who changed files of which nothing waits any more."""
         waiting = {path for each in self.waiting() for path in each.paths}
         self.state.agents = {path: names for path, names in self.state.agents.items() if path in waiting}
-        self.state.mixed &= waiting
+        self.state.lines = {path: known for path, known in self.state.lines.items() if path in waiting}
+        self.state.created &= waiting
         self.save()
+        self.prune()
 
     def wanted(self, path: str, after: str = "") -> Difference:
         """How a file differs from the baseline. Raises WriteRefusedError if not, or not as its row said."""

@@ -16,10 +16,11 @@ from ..review.disk import Encodings
 from ..review.review import Review
 from . import places
 from .folder import Folder
+from .lines import Weave
 from .looking import Looks
-from .merging import merge
-from .port import ChangeViews, FileChanges, Listing, Work
+from .port import ChangeViews, FileChanges, Listing, SavedText, Work
 from .roots import Roots
+from .round import Turn
 from .starting import RoundStarts
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,17 @@ class Rounds:
         self._looks = Looks(self.roots)
         self._editor = editor
 
+    def opened(self, window: WindowId) -> None:
+        """A window has come, or its folders have changed: what waits there is taken up, whoever is at work."""
+        self.roots.window(window)
+        self.roots.background(self._open(window))
+
+    async def _open(self, window: WindowId) -> None:
+        if self.roots.window(window).at_work:
+            await self._begin(window, ())
+        else:
+            await self._starts.open(window)
+
     def clis(self, window: WindowId, names: tuple[str, ...]) -> None:
         """The CLIs that are connected to a window."""
         known = self.roots.window(window)
@@ -47,6 +59,7 @@ class Rounds:
         known.clis = names
         known.unasking.intersection_update(names)
         if is_new:
+            self.roots.publish(window)  # nobody knows yet what waits
             self.roots.background(self._begin(window, before))
         elif len(known.at_work) < len(before):
             self.roots.background(self._leave(window, before))
@@ -59,6 +72,10 @@ class Rounds:
         """Somebody is at work no longer: what they have written until now is theirs, and nothing later."""
         await self._looks.look(window, before)
         await self._looks.look(window)
+
+    def connected(self, window: WindowId) -> None:
+        """The agent of a chat is connected: it may write at once after a prompt, and the round begins before that."""
+        self.roots.background(self._begin(window, self.roots.window(window).at_work))
 
     def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
         """The agent of a chat has begun a turn, whose key is `turn`.
@@ -73,7 +90,7 @@ class Rounds:
     async def _begin_turn(
         self, window: WindowId, before: Sequence[str], agent: str, turn: str, words: str, sent: int
     ) -> None:
-        await self._looks.look(window, before)
+        await self._looks.look(window, before, Turn(agent, sent) if sent else None)
         await self._begin(window, before)
         self.roots.window(window).turn_files.clear()
         for folder in self.roots.opened(window):
@@ -124,9 +141,9 @@ class Rounds:
         for folder in self.roots.opened(window):
             async with folder.lock:
                 at_work = self.roots.at_work(folder)
-                await folder.call(folder.look, at_work, {})
+                await folder.call(folder.look, at_work)
                 if point := await folder.call(folder.checkpoints.begin_of, turn):
-                    outcome = await folder.restore(point.number, at_work)
+                    outcome = await folder.restore(window, point.number, at_work, self.roots.sees(folder, window))
                     written += [folder.full_path(path) for path in outcome.written]
                     alone = filter(None, [*outcome.left, outcome.unseen])
                     left += [f"{sentence[:1].upper()}{sentence[1:]}." for sentence in alone]
@@ -214,33 +231,23 @@ class Rounds:
             async with folder.lock:
                 await folder.call(folder.undo.told, lines)
 
-    def saved(self, path: str, since: int = 0, until: int = 0, encodings: Encodings | None = None) -> None:
-        """The person has saved a file: the editor has written it between two times, in nanoseconds of Unix time."""
-        self.roots.hear(path, lambda folder, name: self._saved(folder, name, since, until, encodings or Encodings()))
+    def saved(self, path: str, saved: SavedText | None = None, encodings: Encodings | None = None) -> None:
+        """The person has saved a file."""
+        self.roots.hear(path, lambda folder, name: self._saved(folder, name, saved, encodings or Encodings()))
 
-    async def _saved(self, folder: Folder, name: str, since: int, until: int, encodings: Encodings) -> None:
+    async def _saved(self, folder: Folder, name: str, saved: SavedText | None, encodings: Encodings) -> None:
         async with folder.lock:
-            below = await folder.call(folder.saves.saved, name, self.roots.at_work(folder), encodings, since, until)
+            lost = await folder.call(folder.saves.saved, name, self.roots.at_work(folder), encodings, saved)
             await folder.call(folder.refresh)
         self.roots.publish_all(folder)
-        if below and folder.windows:
-            await folder.tell_overwritten(min(folder.windows), name, below)
+        if lost and folder.windows:
+            await folder.tell_overwritten(min(folder.windows), name, lost)
 
-    def loaded(self, window: WindowId, path: str, text: str | None = None) -> None:
-        """The editor has loaded a file, again perhaps. `text` is what it shows, if that is told."""
-        if self.roots.opened(window):
-            self.roots.hear(path, lambda folder, name: folder.call(folder.saves.loaded, name, text))
-            self.roots.background(self._look_then(window))
-
-    async def _look_then(self, window: WindowId) -> None:
-        await self.roots.heard()
-        await self._looks.look(window)
-
-    async def merged(self, baseline: str, disk: str, mine: str) -> str | None:
-        """The baseline with the unsaved edits of a buffer, `mine`; None if they conflict with an agent's changes."""
+    async def merged(self, baseline: str, disk: str, mine: str) -> str:
+        """The baseline with the unsaved edits of a buffer, `mine`."""
         sides = (text.encode("utf-8", "surrogatepass") for text in (baseline, disk, mine))
-        found = await asyncio.to_thread(merge, *sides)
-        return None if found is None else found.decode("utf-8", "surrogatepass")
+        found = await asyncio.to_thread(_with_edits, *sides)
+        return found.decode("utf-8", "surrogatepass")
 
     async def compared(self, old: str, new: str) -> list[tuple[int, int, int, int]]:
         """The lines that differ between two texts, half-open, from 0."""
@@ -255,7 +262,7 @@ class Rounds:
     async def _reviewed(self, folder: Folder, name: str, before: str | None, text: str) -> None:
         encodings = await self._editor.encodings(folder.full_path(name))
         async with folder.lock:
-            await folder.call(folder.saves.reviewed, name, before, text, encodings)
+            await folder.call(folder.saves.reviewed, name, before, text, encodings, self.roots.at_work(folder))
             await folder.call(folder.refresh)
         self.roots.publish_all(folder)
 
@@ -268,3 +275,7 @@ class Rounds:
         """The text of a file in the person's own repository, for the editor's gutter."""
         folder = self.roots.folder(root)
         return await folder.committed(path, in_index=in_index) if folder else None
+
+
+def _with_edits(baseline: bytes, disk: bytes, mine: bytes) -> bytes:
+    return Weave.of(baseline, disk).saved(mine).base

@@ -6,15 +6,25 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from . import hunks
-from .entries import Difference, Entry
+from ..snapshots.entries import Difference, Entry
+from ..snapshots.objects import StoreObjects
 from .hunks import Hunks
-from .objects import StoreObjects
-from .state import RoundState
+from .lines import Weave
+from .state import KnownLines, RoundState
 
-_CACHED = 2_000
+_CACHED = 20_000
 _AT_ONCE = 100
-_NOTES = {"excluded": "changed, excluded", "repository": "a new repository", "large": "over 10 MB"}
+_NOTES = {
+    "excluded": "changed, excluded",
+    "repository": "a new repository",
+    "large": "over 10 MB",
+    "rules": "ignore rules of git, changed",
+    "unsaved": "its old text was not saved",
+}
+EDITED = "~"
+"""In what is known of lines: both have changed them."""
+DOUBTFUL = "?!"
+"""In what is known of lines: nobody knows who has changed them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +62,25 @@ class Rows:
 
     def __init__(self, objects: StoreObjects) -> None:
         self._objects = objects
-        self._counted: dict[tuple[str, str], Hunks] = {}
+        self._counted: dict[KnownLines, Hunks] = {}
 
     def of(self, found: Sequence[Difference], state: RoundState, new: Collection[str] = ()) -> list[ChangeRow]:
         """The rows of some differences, in their order. `new` are the paths that are marked as new."""
-        self._count(found)
+        self._count(found, state)
         return [self._row(each, state, is_new=any(path in new for path in each.paths)) for each in found]
 
     def _row(self, each: Difference, state: RoundState, *, is_new: bool) -> ChangeRow:
-        counted = self._counted.get(pair_of(each))
-        kind, note = _kind(each, counted)
+        known = known_lines(each, state)
+        counted = self._counted.get(known)
+        is_created = each.path in state.created and bool(each.before and each.after)
+        kind, note = ("created", "") if is_created and counted and counted.is_text else _kind(each, counted)
         agents = tuple(dict.fromkeys(name for path in each.paths for name in state.agents.get(path, [])))
-        if any(path in state.mixed for path in each.paths):
-            note = " · ".join(filter(None, (note, "with your edits")))
+        if any(sign in known.ops for sign in DOUBTFUL):
+            agents = (f"you or {' or '.join(agents) or 'another program'}",)
+        if is_created or EDITED in known.ops:
+            note = " · ".join(filter(None, (note, "with your edit")))
         inserted, deleted = (counted.inserted, counted.deleted) if counted else (0, 0)
-        by_hunk = kind == "modified" and counted is not None
+        by_hunk = (kind == "modified" or is_created) and counted is not None
         before, after = (f"{side.mode} {side.blob}" if side else "" for side in (each.before, each.after))
         changes = max(len(counted.found), 1) if by_hunk and counted else 1
         from_ = each.renamed_from
@@ -74,37 +88,34 @@ class Rows:
             state.root, each.path, kind, agents, inserted, deleted, changes, note, from_, before, after, is_new
         )
 
-    def _count(self, found: Sequence[Difference]) -> None:
+    def _count(self, found: Sequence[Difference], state: RoundState) -> None:
         """Compare the contents of files that were not compared before."""
         if len(self._counted) > _CACHED:
             self._counted.clear()
-        todo = [each for each in found if pair_of(each) not in self._counted and is_comparable(each)]
+        todo = [each for each in found if is_comparable(each) and known_lines(each, state) not in self._counted]
         for start in range(0, len(todo), _AT_ONCE):
-            part = todo[start : start + _AT_ONCE]
-            data = self._objects.read(blob for each in part for blob in pair_of(each) if blob)
-            for each in part:
-                before, after = (data.get(blob, b"") for blob in pair_of(each))
-                self._counted[pair_of(each)] = hunks.hunks(before, after)
+            part = [(each, known_lines(each, state)) for each in todo[start : start + _AT_ONCE]]
+            data = self._objects.read(blob for _, known in part for blob in known[:2] if blob)
+            for _, known in part:
+                weave = Weave.of(data.get(known.before), data.get(known.after), known.ops)
+                self._counted[known] = weave.hunks()
 
-    def contents(self, found: Difference) -> tuple[bytes, bytes, Hunks] | None:
-        """Both contents of a file and its changes; None if they are not there to compare."""
-        return self.contents_of([found]).get(found.path)
-
-    def contents_of(self, found: Sequence[Difference]) -> dict[str, tuple[bytes, bytes, Hunks]]:
-        """The same for several files, by path, with one process of git."""
-        comparable = [each for each in found if is_comparable(each)]
-        self._count(comparable)
-        data = self._objects.read(blob for each in comparable for blob in pair_of(each) if blob)
-        result: dict[str, tuple[bytes, bytes, Hunks]] = {}
-        for each in comparable:
-            before, after = (data.get(blob, b"") for blob in pair_of(each))
-            result[each.path] = before, after, self._counted[pair_of(each)]
-        return result
+    def contents_of(self, found: Sequence[Difference], state: RoundState) -> dict[str, tuple[bytes, bytes, Hunks]]:
+        """Both contents of files and their changes, by path; those that are not there to compare are left out."""
+        comparable = [(each.path, known_lines(each, state)) for each in found if is_comparable(each)]
+        self._count(found, state)
+        data = self._objects.read(blob for _, known in comparable for blob in known[:2] if blob)
+        return {
+            path: (data.get(known.before, b""), data.get(known.after, b""), self._counted[known])
+            for path, known in comparable
+        }
 
 
-def pair_of(each: Difference) -> tuple[str, str]:
-    """What identifies the contents of both sides; empty where there is none."""
-    return each.before.blob if each.before else "", each.after.blob if each.after else ""
+def known_lines(each: Difference, state: RoundState) -> KnownLines:
+    """Whose lines a file has: what is known of that, if it is of these very contents."""
+    before, after = each.before.blob if each.before else "", each.after.blob if each.after else ""
+    known = state.lines.get(each.path)
+    return known if known and known[:2] == (before, after) else KnownLines(before, after, "")
 
 
 def is_text(entry: Entry) -> bool:

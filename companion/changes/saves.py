@@ -1,23 +1,33 @@
-"""What the editor tells of the files of a round: what the person saves there, loads again, or has accepted.
+"""What the editor tells of the files of a round: what the person saves there, or has accepted.
 
+A save is what the person has changed in the text that their tab was loaded from, whatever was on the disk by then.
 Everything here blocks and runs on the folder's worker thread, as the round does.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..review.disk import Encodings, decoded, encode_like
 from ..review.source_text import SourceText
-from .entries import Entry, TreeSnapshot
-from .recent import Below, Sighting
-from .round import Round
+from ..snapshots.entries import FILE, Entry, TreeSnapshot
+from .lines import Weave
+from .port import SavedText
+from .recent import CLOCK, Sighting
+from .round import Round, Seen
 from .rows import is_text
 from .state import RoundState
 
-FORMATTING = 2.0
-"""Seconds after a save in which a change of the same file belongs to the save: a formatter has made it."""
+ANOTHER = "another program"
+
+
+class Overwritten(NamedTuple):
+    """What a save has overwritten in a file."""
+
+    agents: tuple[str, ...]
+    """Who had written it."""
+    data: bytes
 
 
 class Saves:
@@ -32,125 +42,127 @@ class Saves:
     def _state(self) -> RoundState:
         return self._round.state
 
-    def written_below(self, path: str, before: TreeSnapshot) -> Below | None:
-        """A file was written since a look while its buffer has unsaved edits. None if it is no text of an agent."""
+    def written_below(self, path: str, before: TreeSnapshot) -> tuple[tuple[str, ...], bytes | None] | None:
+        """Who has written a file since a look, and what it had then, None without a text; None if it is no text now."""
         entry, old = self._objects.entry(self._state.now, path), self._objects.entry(before, path)
         agents = self._state.agents.get(path)
-        if not agents or entry is None or old is None or not (is_text(entry) and is_text(old)):
+        # Without a recent look, the person has saved it since.
+        if not agents or entry is None or not is_text(entry) or not self._recent.of(path):
             return None
-        if not self._recent.has(path):  # the person has saved it since
-            return None
-        data = self._objects.read([old.blob, entry.blob])
-        first = self._recent.below.get(path)
-        self._recent.below[path] = Below(
-            tuple(agents), first.before if first else data.get(old.blob, b""), data.get(entry.blob, b"")
-        )
-        return self._recent.below[path]
-
-    def loaded(self, path: str, text: str | None = None) -> None:
-        """The editor has loaded a file: its buffer has what was written, which is `text` if that is told.
-
-        The next look sees it too, unless the person edits and saves the file before.
-        """
-        self._recent.below.pop(path, None)
-        if text is not None:
-            self._recent.loaded[path] = text
+        return tuple(agents), self._data(old) if old else None
 
     def saved(
-        self, path: str, at_work: Sequence[str], encodings: Encodings, since: int = 0, until: int = 0
-    ) -> Below | None:
-        """The person has saved a file.
-
-        `since` and `until` are when the editor began to write it and had written it, in nanoseconds of Unix time.
-        Returns what an agent had written there, if the save has overwritten it.
-        """
-        if since:
-            limit = max(since, until) + int(FORMATTING * 1e9)
-            seen = self._recent.take(path, since, limit, self._round.store.written_at(path))
-            if seen and seen.last:  # an agent has written it since: that is no part of the save
-                edited = self._edited(seen.first.before, seen.last.after, seen.first.loaded, encodings)
-                self._round.follow(path, edited, seen.last.after)
-                self._round.save()
-                return None
-            if seen:
-                self._take_back(path, seen.first)
-        before = self._objects.entry(self._state.now, path)
-        loaded = self._recent.loaded.get(path)
-        now = time.monotonic()
-        self._recent.settling = {name: end for name, end in self._recent.settling.items() if end > now and name != path}
-        known = list(self._state.agents.get(path, []))
-        self._round.look(at_work)
+        self, path: str, at_work: Sequence[str], encodings: Encodings, saved: SavedText | None = None
+    ) -> Overwritten | None:
+        """The person has saved a file. Returns what somebody had written there, if the save has overwritten it."""
+        saved = saved or SavedText()
+        known = len(self._recent.of(path))
+        self._round.look(at_work, own=[path])
+        now = self._objects.entry(self._state.now, path)
+        seen = [
+            each
+            for at, each in enumerate(self._recent.of(path))
+            if (each.written >= saved.since - CLOCK if saved.since and each.written else at >= known)
+        ]
+        last = seen[0].before if seen else now
+        if seen:
+            self._take_back(path, seen[0])
         self._recent.forget(path)
-        after = self._objects.entry(self._state.now, path)
-        edited = self._edited(before, after, loaded, encodings)
-        if edited != before:  # somebody has written it after the last look, and the person had that before them
-            known += [name for name in at_work if name not in known]
-        if known:
-            self._state.agents[path] = known
-        else:
+        found = None if saved.found is None else Entry((last or now or _NEW).mode, self._objects.write(saved.found))
+        loaded = self._entry_of(saved.loaded, [last, found, now], encodings) or found or last
+        found = found or (last if saved.is_lost else loaded)
+        later = [each for each in seen if saved.until and each.written > saved.until + CLOCK]
+        after = self._entry_of(saved.text, [now, loaded], encodings) or (later[0].before if later else now)
+        # First what somebody has written since the last look, then that it is gone from the tab's text.
+        if last != found:
+            self._round.written(path, last, found, at_work)
+        names = tuple(self._state.agents.get(path, ())) or (ANOTHER,)
+        lost = self._overwritten(names, loaded, found, after)
+        if lost is None and found:  # the person has taken it over into their text
+            loaded = found
+        elif found != loaded:
+            self._round.written(path, found, loaded, ())
+        self._round.follow(path, loaded, after)
+        self._round.saved_at[path] = max(saved.since, saved.until)
+        if after != now:
+            self._written_since(path, after, now, next((each.named for each in seen if each.named), ""), at_work)
+        if self._objects.entry(self._state.base, path) == now:
             self._state.agents.pop(path, None)
-        self._round.follow(path, edited, after)
-        self._recent.settling[path] = time.monotonic() + FORMATTING
+            self._state.lines.pop(path, None)
         self._round.save()
-        below = self._recent.below.pop(path, None)
-        if below is None or after is None or not is_text(after):
+        return lost
+
+    def _written_since(
+        self, path: str, after: Entry | None, now: Entry | None, agent: str, at_work: Sequence[str]
+    ) -> None:
+        """Somebody has written the file after a save, before its word has come."""
+        at = self._round.store.written_at(path)
+        lines, agents = self._state.lines.get(path), tuple(self._state.agents.get(path, ()))
+        self._recent.add(path, Sighting(after, self._state.base, lines, agents, at, agent))
+        self._round.written(path, after, now, [agent] if agent else at_work, at, is_named=bool(agent))
+
+    def _overwritten(
+        self, agents: tuple[str, ...], loaded: Entry | None, found: Entry | None, after: Entry | None
+    ) -> Overwritten | None:
+        """What was found on the disk, unless the save has it, too."""
+        before, theirs, mine = (None if entry is None else self._data(entry) for entry in (loaded, found, after))
+        if found in (None, loaded, after) or theirs is None or mine is None:
             return None
-        saved = self._objects.read([after.blob]).get(after.blob, b"")
-        return None if self._objects.merge(saved, below.before, below.after) == saved else below
+        both = Weave.of(theirs, before).saved(mine).undone()
+        return None if both and both.disk == mine else Overwritten(agents, theirs)
 
-    def _edited(
-        self, before: Entry | None, after: Entry | None, loaded: str | None, encodings: Encodings
-    ) -> Entry | None:
-        """What the person has edited: the text that the editor had `loaded` after the last look, which is `before`.
+    def _entry_of(self, text: str | None, like: Sequence[Entry | None], encodings: Encodings) -> Entry | None:
+        """A text of a view as a file: one of some files if it has this text, else a file like the first of them.
 
-        A save leaves the line endings and the encoding of the file as they are.
+        A save leaves the line endings and the encoding of a file as they are. None if the text isn't known.
         """
-        if loaded is None or before is None or after is None or self._text(before, encodings) == loaded:
-            return before
-        data = self._data(after)
-        if data is None:
-            return before
+        if text is None:
+            return None
+        files = [(entry, data) for entry in like if entry and (data := self._data(entry)) is not None]
+        for entry, data in files:
+            if SourceText(decoded(data, encodings)[0]).shown == text:
+                return entry
+        entry, data = files[-1] if files else (_NEW, b"")
         try:
-            edited = encode_like(SourceText(decoded(data, encodings)[0]).adapt(loaded), data, encodings)
+            made = encode_like(SourceText(decoded(data, encodings)[0]).adapt(text), data, encodings)
         except UnicodeEncodeError:
-            return before
-        return Entry(before.mode, self._objects.write(edited))
+            return None
+        return Entry(entry.mode, self._objects.write(made))
 
     def _take_back(self, path: str, found: Sighting) -> None:
-        """Have the next look find again what the looks since a sighting have found in a file."""
-        self._state.now = self._objects.with_entries(self._state.now, {path: found.before})
-        if found.loaded is not None:
-            self._recent.loaded[path] = found.loaded
-        if found.below:
-            self._recent.below[path] = found.below
-        else:
-            self._recent.below.pop(path, None)
+        """What is known of a file's lines is as it was before a look."""
+        base = self._objects.entry(found.base, path)
+        if base != self._objects.entry(self._state.base, path):
+            self._state.base = self._objects.with_entries(self._state.base, {path: base})
+        self._state.lines.pop(path, None)
+        self._state.agents.pop(path, None)
+        if found.lines:
+            self._state.lines[path] = found.lines
         if found.agents:
             self._state.agents[path] = list(found.agents)
-        else:
-            self._state.agents.pop(path, None)
 
-    def reviewed(self, path: str, before: str | None, text: str, encodings: Encodings) -> None:
+    def reviewed(
+        self, path: str, before: str | None, text: str, encodings: Encodings, at_work: Sequence[str] = ()
+    ) -> None:
         """The person has accepted a proposal: `text` in place of `before`, None for a new file.
 
         It counts as reviewed if the disk has that text. An agent may write another encoding than the editor has read.
         """
-        self._round.look(())
+        self._round.look(at_work)
         after, ours = self._objects.entry(self._state.now, path), self._objects.entry(self._state.base, path)
         shown = SourceText(text).shown
         if after is None or shown not in {self._text(after, each) for each in (encodings, Encodings())}:
             return
         old = None if before is None else SourceText(before).shown
         data = self._data(ours) if ours else None
-        if (None if data is None else SourceText(decoded(data, encodings)[0]).shown) == old:
-            self._state.base = self._objects.with_entries(self._state.base, {path: after})
-        elif before is not None:
+        seen = ours
+        if before is not None and (data is None or SourceText(decoded(data, encodings)[0]).shown != old):
             try:
                 seen = Entry(after.mode, self._objects.write(encode_like(before, data or b"", encodings)))
             except UnicodeEncodeError:
-                self._state.mixed.add(path)
-            else:
-                self._round.merge_into_base(path, seen, after)  # no save of the person's: an agent has made it
+                return
+        if before is not None or ours is None:
+            self._round.follow(path, seen, after, is_save=False)  # an agent has made it
         self._round.settle()
 
     def _data(self, entry: Entry) -> bytes | None:
@@ -162,11 +174,22 @@ class Saves:
         data = self._data(entry)
         return None if data is None else SourceText(decoded(data, encodings)[0]).shown
 
-    def belongs_to_the_person(self, paths: Iterable[str], before: TreeSnapshot) -> None:
-        """What has changed in these files since a snapshot is the person's, such as a checkout."""
-        listed = list(paths)
-        old, new = self._objects.entries(before, listed), self._objects.entries(self._state.now, listed)
-        for path in listed:
+    def belongs_to_the_person(self, seen: Seen) -> None:
+        """What a look has found git to have changed, such as by a checkout, is the person's.
+
+        What came after that look stays as it is: a file that was undone or written since, or a new round.
+        """
+        if seen.began != self._state.began:
+            return
+        paths = list(seen.by_git)
+        old, new, now = (self._objects.entries(each, paths) for each in (seen.before, seen.after, self._state.now))
+        for path in paths:
+            if now.get(path) == old.get(path):
+                continue
             self._round.follow(path, old.get(path), new.get(path))
-            self._state.agents.pop(path, None)
-        self._round.save()
+            if now.get(path) == new.get(path):
+                self._state.agents.pop(path, None)
+        self._round.settle()
+
+
+_NEW = Entry(FILE, "")

@@ -8,73 +8,169 @@ import os
 from collections.abc import Sequence
 
 from ..ids import WindowId
-from ..platforms.reasons import reason_of
+from ..snapshots.store import TooLargeError
 from . import places
 from .folder import Folder
-from .git import GitMissingError
-from .roots import Roots, is_in
-from .store import TooLargeError
+from .roots import Roots
+from .window import WindowChanges, is_in
 
 logger = logging.getLogger(__name__)
 
 
 class RoundStarts:
-    """Begins the rounds in the folders of a window. Runs on the companion thread."""
+    """Opens the folders of the windows, and begins the rounds in them. Runs on the companion thread."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
         self._large: dict[str, bool] = {}
         """Whether a large folder may be copied."""
+        self._one = asyncio.Lock()
+        """Roots come and go one at a time."""
 
     async def begin(self, window: WindowId, before: Sequence[str], *, anew: bool = False) -> bool:
         """Begin, or go on. `before` are those who were at work until now. Returns whether snapshots are wanted."""
-        known = self._roots.windows.get(window)
-        if known is None or self._roots.work.settings_of(window).review == "off":
+        found = self._roots.windows.get(window)
+        if found is None:
             return False
-        async with known.beginning:
-            folders = await asyncio.to_thread(_real, self._roots.work.folders_of(window))
-            for root in [root for root in known.folders if not is_in(root, folders)]:
-                self._roots.let_go(known.folders.pop(root), window)
-            for root in folders:
+        async with found.beginning, self._one:
+            known = await self._arrange(window)
+            if known is None:
+                return False
+            for root in [root for root in self._roots.outermost() if root in known.folders]:
                 await self._begin_root(window, root, before, anew=anew)
             if anew:
                 known.done.clear()
-            for folder in list(known.folders.values()):
-                self._roots.publish_all(folder)
-            self._roots.publish(window)
+        for folder in list(known.folders.values()):
+            self._roots.publish_all(folder)
+        self._roots.publish(window)
         return True
 
-    async def _begin_root(self, window: WindowId, root: str, before: Sequence[str], *, anew: bool) -> None:
-        if why := await asyncio.to_thread(places.refusal, root):
+    async def open(self, window: WindowId) -> None:
+        """Take up what waits in the folders of a window, without beginning a round where there is none."""
+        async with self._one:
+            if known := await self._arrange(window):
+                for root in [root for root in self._roots.outermost() if root in known.folders]:
+                    await self._open_root(window, root)
+
+    async def _open_root(self, window: WindowId, root: str) -> None:
+        folder = self._roots.join(root)
+        if not folder.has_round:
+            if not await asyncio.to_thread(places.has_round, root, self._roots.stores):
+                self._roots.let_go(folder)
+                return
+            try:
+                await self._open(window, folder)
+                if not folder.has_round or not await folder.call(folder.take_up):
+                    self._roots.let_go(folder)  # only what waits is taken up
+                    return
+            except OSError as error:
+                logger.warning("What waits in %s can't be taken up: %s", root, error)
+                return
+        for nested in folder.round.state.nested:
+            await self._open_root(window, os.path.join(root, *nested.split("/")))
+        self._roots.works_again(folder)
+
+    async def _arrange(self, window: WindowId) -> WindowChanges | None:
+        """Have the one root for each tree of folders; a root that comes or goes takes what waits along.
+
+        Returns what is known of the window; None if nothing is reviewed there.
+        """
+        known = self._roots.windows.get(window)
+        is_off = self._roots.work.settings_of(window).review == "off"
+        folders = [] if is_off else await asyncio.to_thread(_real, self._roots.work.folders_of(window))
+        if known is None or window not in self._roots.windows:
+            return None
+        refused = {path: why for path in folders if (why := await asyncio.to_thread(places.refusal, path))}
+        for why in refused.values():
             self._roots.say_once(why, window)
+        known.own = tuple(path for path in folders if path not in refused and self._large.get(path, True))
+        roots = self._roots.outermost()
+        await self._change_roots(roots)
+        return None if is_off else known
+
+    async def _change_roots(self, roots: Sequence[str]) -> None:
+        before = set(self._roots.folders)
+        for folder in list(self._roots.folders.values()):
+            outer = [root for root in roots if is_in(folder.root, [root])]
+            if folder.root in outer or (outer and folder.is_nested):
+                continue
+            for root in (*outer, *(root for root in roots if is_in(root, [folder.root]))):
+                await self._hand_over(folder, self._roots.join(root))
+            self._roots.let_go(folder)
+        for folder in list(self._roots.folders.values()):
+            for window in [window for window in folder.windows if not self._roots.has_part(folder, window)]:
+                folder.windows.discard(window)
+                self._roots.window(window).folders.pop(folder.root, None)
+                self._roots.publish(window)
+        for root in roots:
+            folder = self._roots.join(root)
+            for nested in folder.round.state.nested if folder.has_round else ():
+                self._roots.join(os.path.join(root, *nested.split("/"))).is_nested = True
+            if root not in before:
+                await self._find_left(folder)
+
+    async def _find_left(self, folder: Folder) -> None:
+        """What waited in another root of the tree when the editor ended waits in this one."""
+        for root in await asyncio.to_thread(places.related, folder.root, self._roots.stores):
+            source = Folder(root, self._roots.editor, self._roots, self._roots.stores)
+            try:
+                await source.call(source.open)
+                await self._hand_over(source, folder)
+            except OSError as error:
+                logger.warning("What waits in %s can't be taken along: %s", root, error)
+            finally:
+                source.close()
+
+    async def _hand_over(self, source: Folder, target: Folder) -> None:
+        """Have what waits in one root wait in another one, which is in it or has it."""
+        if not source.has_round or not target.windows:
             return
+        try:
+            async with source.lock:
+                moved = await source.call(source.handed_over, target.root)
+            if moved.files or await asyncio.to_thread(places.has_round, target.root, self._roots.stores):
+                await self._open(min(target.windows), target)
+                async with target.lock:
+                    await target.call(target.take_over, moved)
+            if is_in(source.root, [target.root]):
+                await source.call(source.forget)
+        except (OSError, TooLargeError) as error:
+            logger.warning("What waits in %s stays there: %s", source.root, error)
+
+    async def _begin_root(self, window: WindowId, root: str, before: Sequence[str], *, anew: bool) -> None:
         if window not in self._roots.windows:  # it was closed meanwhile
             return
-        folder = self._roots.join(window, root)
+        folder = self._roots.join(root)
         if folder.has_round and not anew and folder.waits:
             return
         name = os.path.basename(root) or root
         try:
-            if said := await folder.call(folder.open):
-                self._roots.editor.say(said, window)
+            await self._open(window, folder)
             during = await self._first_look(window, folder, before, anew=anew)
-        except GitMissingError as error:
-            self._roots.say_once(
-                f"What agents write can't be reviewed: {error}. Install it, or set “review” to “off”.", window
-            )
-            return
         except TooLargeError:
             return  # the person was asked
         except OSError as error:
             logger.warning("No snapshot of %s: %s", root, error)
-            self._roots.say_once(f"What agents write in {name} can't be reviewed: {reason_of(error)}.", window)
+            await folder.call(folder.failed, error)
+            self._roots.say_trouble(folder, window)
             return
+        self._roots.works_again(folder)
         if during:
             names = ", ".join(during[:3]) + (", …" if len(during) > 3 else "")
             why = f"Written while the first snapshot of {name} was made, and so not listed: {names}."
             self._roots.editor.say(why, window)
         for nested in folder.round.state.nested:
-            await self._begin_root(window, os.path.join(root, *nested.split("/")), before, anew=anew)
+            path = os.path.join(root, *nested.split("/"))
+            self._roots.join(path).is_nested = True
+            await self._begin_root(window, path, before, anew=anew)
+
+    async def _open(self, window: WindowId, folder: Folder) -> None:
+        """Take the folder's store, and finish what was interrupted there."""
+        said = await folder.call(folder.open)
+        async with folder.lock:
+            interrupted = await folder.go_on(self._roots.at_work(folder))
+        for sentence in filter(None, (said, interrupted)):
+            self._roots.editor.say(sentence, window)
 
     async def _first_look(self, window: WindowId, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
         may_be_large = self._large.get(folder.root, False)

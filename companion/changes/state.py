@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from ..platforms.files import write_private
-from .entries import Entry, TreeSnapshot
-from .modes import Modes
-from .objects import EMPTY_TREE
-from .project import Head
+from ..snapshots.entries import Entry, TreeSnapshot
+from ..snapshots.modes import Modes
+from ..snapshots.objects import EMPTY_TREE
+from ..snapshots.project import Head
 
 _FILE = "round.json"
 _VERSION = 1
 _MODES = ("modes", "usual_modes", "left_modes")
 EMPTY = TreeSnapshot(EMPTY_TREE, {})
+
+
+class KnownLines(NamedTuple):
+    """Whose lines a file has that waits: those of a weave, if its contents are still these."""
+
+    before: str
+    """The id of the baseline's content; empty without one."""
+    after: str
+    """The id of the file's content."""
+    ops: str
 
 
 @dataclass(slots=True)
@@ -33,6 +44,10 @@ class Operation:
     )
     notes: list[str] = field(default_factory=list[str])
     """A line for each change that was undone, for its agent; empty once that was told."""
+    lines: dict[str, KnownLines] = field(default_factory=dict[str, "KnownLines"])
+    """Whose lines they were before."""
+    created: list[str] = field(default_factory=list[str])
+    """Those that an agent had created, and that had lines of the person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +69,10 @@ class Checkpoint:
     end: TreeSnapshot | None = None
     """The folder when that turn ended."""
     end_saves: int = 0
+    lines: Mapping[str, KnownLines] = field(default_factory=dict[str, KnownLines])
+    """Whose lines the files had."""
+    created: Sequence[str] = ()
+    """Those that an agent had created, and that had lines of the person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +103,10 @@ class RoundState:
     head: Head = field(default_factory=Head)
     agents: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """By path: who was at work when it changed. Nobody, if the list is empty."""
-    mixed: set[str] = field(default_factory=set[str])
-    """Files in which the person's edits and an agent's meet."""
+    lines: dict[str, KnownLines] = field(default_factory=dict[str, KnownLines])
+    """By path: whose lines they are, where that is more than how the file differs from its baseline."""
+    created: set[str] = field(default_factory=set[str])
+    """Files that an agent has created, and whose baseline has nothing but what the person has added to them."""
     saves: list[Save] = field(default_factory=list[Save])
     checkpoints: list[Checkpoint] = field(default_factory=list[Checkpoint])
     undone: list[Operation] = field(default_factory=list[Operation])
@@ -113,7 +134,8 @@ class RoundState:
             "empty": self.empty,
             "head": asdict(self.head),
             "agents": self.agents,
-            "mixed": sorted(self.mixed),
+            "lines": self.lines,
+            "created": sorted(self.created),
             "saves": [[each.path, _entry_to(each.before), _entry_to(each.after)] for each in self.saves],
             "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
             "undone": [_operation_to(each) for each in self.undone],
@@ -150,7 +172,8 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
         list(plain["empty"]),
         Head(**plain["head"]),
         {path: list(names) for path, names in plain["agents"].items()},
-        set(plain["mixed"]),
+        _lines_from(plain.get("lines")),
+        set(plain.get("created", ())),
         [Save(path, _entry_from(before), _entry_from(after)) for path, before, after in plain["saves"]],
         [_checkpoint_from(each) for each in plain["checkpoints"]],
         [_operation_from(each) for each in plain["undone"]],
@@ -162,28 +185,42 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
 
 def _operation_to(operation: Operation) -> list[Any]:
     disk, base = _pairs_to(operation.disk), _pairs_to(operation.base)
-    return [disk, operation.agents, operation.at, base, operation.notes]
+    return [disk, operation.agents, operation.at, base, operation.notes, operation.lines, operation.created]
 
 
 def _operation_from(value: Any) -> Operation:
     disk, agents, at, base, *rest = value[1:] if isinstance(value[0], str) else value  # it had a name before
     notes = [str(note) for note in rest[0]] if rest else []
-    return Operation(_pairs_from(disk), dict(agents), at, _pairs_from(base), notes)
+    lines = _lines_from(rest[1]) if len(rest) > 1 else {}
+    created = [str(path) for path in rest[2]] if len(rest) > 2 else []
+    return Operation(_pairs_from(disk), dict(agents), at, _pairs_from(base), notes, lines, created)
+
+
+def _lines_from(value: Any) -> dict[str, KnownLines]:
+    """What of it can be read: without an entry, a file is compared with its baseline."""
+    found: Mapping[str, Any] = cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+    lines: dict[str, KnownLines] = {}
+    for path, known in found.items():
+        with contextlib.suppress(TypeError, ValueError):
+            before, after, ops = known
+            lines[path] = KnownLines(str(before), str(after), str(ops))
+    return lines
 
 
 def _checkpoint_to(point: Checkpoint) -> list[Any]:
     disk, base = _snapshot_to(point.disk), _snapshot_to(point.base)
     end = _snapshot_to(point.end) if point.end else None
     known = [point.number, point.at, point.agent, point.words, disk, base, point.saves]
-    return [*known, point.turn, end, point.end_saves]
+    return [*known, point.turn, end, point.end_saves, point.lines, list(point.created)]
 
 
 def _checkpoint_from(value: Any) -> Checkpoint:
-    number, at, agent, words, disk, base, saves, turn, end, end_saves = value
+    number, at, agent, words, disk, base, saves, turn, end, end_saves, *rest = value
     ended = _snapshot_from(end) if end else None
-    return Checkpoint(
-        number, at, agent, words, _snapshot_from(disk), _snapshot_from(base), saves, turn, ended, end_saves
-    )
+    lines = _lines_from(rest[0]) if rest else {}
+    created = [str(path) for path in rest[1]] if len(rest) > 1 else []
+    before = _snapshot_from(disk), _snapshot_from(base)
+    return Checkpoint(number, at, agent, words, *before, saves, turn, ended, end_saves, lines, created)
 
 
 def _entry_to(entry: Entry | None) -> list[str] | None:

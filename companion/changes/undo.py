@@ -9,22 +9,23 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ..review.disk import Stamp, stamp
-from . import files, hunks
-from .entries import LINK, Difference, Entry
-from .files import WriteRefusedError
-from .modes import on_disk
-from .notes import MAX_NOTES, limited, undone_notes
+from ..snapshots import files
+from ..snapshots.entries import LINK, Difference, Entry
+from ..snapshots.files import WriteRefusedError
+from ..snapshots.modes import on_disk
+from .notes import MAX_NOTES, done_notes, limited, quoted, undone_notes
 from .round import Round
-from .rows import is_comparable
-from .state import Operation, RoundState
+from .rows import DOUBTFUL, EDITED, is_text, known_lines
+from .state import KnownLines, Operation, RoundState
 
 OPERATIONS_KEPT = 200
 _WHY = {
+    "rules": "{path} is git's own: change it by hand",
     "excluded": "{path} is excluded by the setting “context_exclude”, so there is no copy of it",
     "unreadable": "{path} could not be read, so there is no copy of it",
     "repository": "{path} is a repository of its own; remove it by hand",
@@ -43,6 +44,14 @@ class Write:
     """The permissions, if they are known."""
     is_baseline: bool = False
     """Whether `expected` is what the baseline has."""
+    base: bytes | None = None
+    """What the baseline is to have then, if that is something else: what the person has added stays, reviewed."""
+    ops: str = ""
+    """Whose lines it has then, if a part of it still waits."""
+    drops_base: bool = False
+    """Whether the baseline is to have the file no longer."""
+    whole: str = ""
+    """The path of the renamed file that this is a part of: either all of its parts are written or none."""
 
 
 class UnseenError(OSError):
@@ -69,22 +78,28 @@ class RoundUndo:
     def _state(self) -> RoundState:
         return self._round.state
 
-    def plan(self, path: str, key: str = "", lines: tuple[int, int] | None = None) -> list[Write]:
-        """What to write to undo a file, or one change of it. Raises WriteRefusedError."""
-        found = self._round.wanted(path)
-        comparable = found.before and found.after and not found.renamed_from and is_comparable(found)
-        if key and comparable and found.before and found.after:
-            data = self._objects.read([found.before.blob, found.after.blob])
-            content = hunks.undone(data[found.before.blob], data[found.after.blob], key, lines)
-            if content is None:
-                raise WriteRefusedError(f"{path} has changed since")
-            if content == data[found.before.blob]:
-                full_mode = self._round.store.modes.of(path, found.before, found.before)
-                return [Write(path, found.before.mode, content, found.after, full_mode)]
-            return [Write(path, found.after.mode, content, found.after)]
-        return self._plan(found)
+    def plan(
+        self, path: str, key: str = "", lines: tuple[int, int] | None = None, *, is_all: bool = False
+    ) -> list[Write]:
+        """What to write to undo a file, or one change of it. Raises WriteRefusedError.
 
-    def plan_all(self) -> tuple[list[Write], list[str]]:
+        Lines that the person has changed, too, stay, unless `is_all`.
+        """
+        found = self._round.wanted(path)
+        weave = self._round.weave_of(found) if key and found.before and found.after else None
+        if weave is None or weave.is_whole or found.renamed_from or found.before is None or found.after is None:
+            return self._plan(found, is_all=is_all)
+        undone = weave.undone(key, lines, is_all=is_all)
+        if undone is None:
+            raise WriteRefusedError(f"{path} has changed since")
+        content, base = undone.disk, undone.base
+        known = None if base == weave.base else base
+        if content == weave.base:
+            full_mode = self._round.store.modes.of(path, found.before, found.before)
+            return [Write(path, found.before.mode, content, found.after, full_mode, base=known)]
+        return [Write(path, found.after.mode, content, found.after, base=known, ops=undone.ops)]
+
+    def plan_all(self, *, is_all: bool = False) -> tuple[list[Write], list[str]]:
         """What to write to undo everything, and a sentence on each file that can't be undone."""
         writes: list[Write] = []
         refused: list[str] = []
@@ -92,11 +107,37 @@ class RoundUndo:
         with self.reading((each.renamed_from or each.path, each.before) for each in found):
             for each in found:
                 try:
-                    writes += self._plan(each)
+                    writes += self._plan(each, is_all=is_all)
                 except WriteRefusedError as error:
                     refused.append(str(error))
         # What was created goes first: a folder may be in the place of a file.
         return sorted(writes, key=lambda write: write.data is not None), refused
+
+    def protected(
+        self,
+        path: str = "",
+        key: str = "",
+        lines: tuple[int, int] | None = None,
+        sees: Callable[[str], bool] = lambda _: True,
+    ) -> list[str]:
+        """What is the person's, too, or may be, in what an undo would take away: a line for each, with its file."""
+        told: list[str] = []
+        for found in self._round.waiting():
+            known = known_lines(found, self._state)
+            is_created = found.path in self._state.created and found.before is not None and not key
+            if path not in ("", *found.paths) or not all(map(sees, found.paths)):
+                continue
+            if not (is_created or set(known.ops) & {EDITED, *DOUBTFUL}):
+                continue
+            weave = self._round.weave_of(found)
+            if weave is None or weave.is_whole:
+                told.append(found.path)
+                continue
+            own = weave.protected(key, lines)
+            if is_created and found.after:
+                own = sorted({*own, *weave.settled()})
+            told += [f"{found.path}, line {number + 1}: {quoted([text])}" for number, text in own]
+        return told
 
     @contextlib.contextmanager
     def reading(self, targets: Iterable[tuple[str, Entry | None]]) -> Generator[None]:
@@ -110,24 +151,39 @@ class RoundUndo:
         finally:
             self._known, self._base = {}, {}
 
-    def _plan(self, found: Difference) -> list[Write]:
+    def _plan(self, found: Difference, *, is_all: bool) -> list[Write]:
         now = found.renamed_from or found.path
-        writes = [self.write_of(now, found.before, None if found.renamed_from else found.after)]
+        target, is_created = found.before, found.path in self._state.created
+        expected = None if found.renamed_from else found.after
+        known = known_lines(found, self._state)
+        if is_all and is_created and found.after:
+            return [replace(self.write_of(now, None, expected), drops_base=True)]
+        writes = [self.write_of(now, target, expected)]
+        if not is_all and found.after and set(known.ops) & {EDITED, *DOUBTFUL}:
+            weave = self._round.weave_of(found)
+            undone = weave.undone() if weave else None
+            if undone is None:
+                raise WriteRefusedError(f"{found.path} has your edit, and can't be compared")
+            made = undone.disk
+            if made or target:
+                mode = (target or found.after).mode
+                writes = [replace(writes[0], mode=mode, data=made, base=undone.base)]
         if found.renamed_from:
             writes.append(self.write_of(found.path, None, found.after))
+            writes = [replace(write, whole=found.path) for write in writes]
         return writes
 
     def write_of(self, path: str, target: Entry | None, expected: Entry | None) -> Write:
         """What to write so that a file is as in an entry. Raises WriteRefusedError if its content isn't there."""
         for entry in (target, expected):
-            if entry and entry.why in {"excluded", "unreadable", "repository"}:
+            if entry and entry.why in _WHY:
                 raise WriteRefusedError(_WHY[entry.why].format(path=path))
         if target is None:
             return Write(path, "", None, expected)
         data = self._known.get(target.blob)
-        data = self._objects.read([target.blob]).get(target.blob) if data is None else data
+        data = self._objects.found(target) if data is None else data
         if data is None:
-            raise WriteRefusedError(f"what {path} was before is lost: it is over 10 MB and not in git")
+            raise WriteRefusedError(self._objects.why_lost(path, target.blob))
         base = self._base[path] if path in self._base else self._objects.entry(self._state.base, path)
         full_mode = self._round.store.modes.of(path, target, base)
         return Write(path, target.mode, data, expected, full_mode, expected is not None and expected == base)
@@ -161,22 +217,6 @@ class RoundUndo:
         else:
             files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)
 
-    def write_all(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
-        """Write files that are not open in the editor, in this order.
-
-        Returns what was written, and a sentence for each that was not.
-        """
-        done: list[Write] = []
-        refused: list[str] = []
-        for write in writes:
-            try:
-                self.write(write)
-            except OSError as error:
-                refused.append(str(error))
-            else:
-                done.append(write)
-        return done, refused
-
     def is_written(self, write: Write) -> bool:
         """Whether the disk has the very bytes."""
         found = files.current(self._round.root, write.path)
@@ -196,13 +236,29 @@ class RoundUndo:
             with contextlib.suppress(WriteRefusedError):  # the text is there, and `finish` tells what isn't
                 files.set_mode(self._round.root, write.path, write.mode, write.full_mode)
 
-    def notes(self, path: str = "", key: str = "", lines: tuple[int, int] | None = None) -> dict[str, list[str]]:
-        """For each file that is going to be undone, or for one of them, the lines for the agents that changed it."""
+    def notes(
+        self, path: str = "", key: str = "", lines: tuple[int, int] | None = None, writes: Sequence[Write] = ()
+    ) -> dict[str, list[str]]:
+        """For each file that is going to be undone, or for one of them, the lines for the agents that changed it.
+
+        `writes` are what was written, of which some may leave lines of the person.
+        """
         found = [each for each in self._round.waiting() if path in ("", *each.paths)]
-        rows = [(each, row) for each, row in zip(found, self._round.rows_of(found), strict=True) if row.agents]
-        contents = self._round.contents_of([each for each, _ in rows[:MAX_NOTES]])
-        told = {row.path: undone_notes(row, contents.get(each.path), key, lines) for each, row in rows[:MAX_NOTES]}
-        return told | {row.path: undone_notes(row, None) for _, row in rows[MAX_NOTES:]}
+        rows = self._round.rows_of(found[:MAX_NOTES])
+        contents = self._round.contents_of(found[:MAX_NOTES])
+        told = {row.path: undone_notes(row, contents.get(row.path), key, lines) for row in rows if row.agents}
+        rest = [each.path for each in found[MAX_NOTES:] if self._state.agents.get(each.path)]
+        own = {write.path: write for write in writes if write.path in told and self._leaves_lines(write)}
+        data = self._objects.read(write.expected.blob for write in own.values() if write.expected)
+        for name, write in own.items():
+            if write.expected and write.data is not None:
+                told[name] = done_notes(name, data.get(write.expected.blob, b""), write.data)
+        return told | {path: [f"{path}: the file is as before"] for path in rest}
+
+    def _leaves_lines(self, write: Write) -> bool:
+        """Whether something of the person stays in a file that is undone."""
+        is_comparable = write.expected is not None and is_text(write.expected) and write.data is not None
+        return is_comparable and (write.base is not None or write.path in self._state.created)
 
     def finish(
         self,
@@ -217,19 +273,41 @@ class RoundUndo:
         failed = self._failed(writes)
         after = {write.path: Entry(write.mode, files.blob_id(write.data)) for write in writes if write.data is not None}
         disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
+        lines = {path: self._state.lines[path] for path in disk if path in self._state.lines}
         agents = {path: self._state.agents[path] for path in disk if path in self._state.agents}
         told = [line for path in disk if path not in failed for line in notes.get(path, ())]
-        operation = Operation(disk, agents, time.time(), notes=limited(told))
+        created = [path for path in disk if path in self._state.created]
+        operation = Operation(disk, agents, time.time(), notes=limited(told), lines=lines, created=created)
         self._state.undone = [*self._state.undone, operation][-OPERATIONS_KEPT:]
         try:
             self._round.save()  # whatever the look meets, it can be taken back
             self._look_at_own(disk, at_work)
             after = self._objects.entries(self._state.now, list(disk))
             operation.disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
+            self._set_base(operation, [write for write in writes if write.path not in failed])
+            now = self._objects.entries(self._state.base, list(disk))
+            for write in writes:
+                if write.path in failed:
+                    self._state.lines |= {path: known for path, known in lines.items() if path == write.path}
+                elif write.ops and write.path in now and write.path in after:
+                    known = KnownLines(now[write.path].blob, after[write.path].blob, write.ops)
+                    self._state.lines[write.path] = known
             self._round.save()
         except OSError as error:
             raise UnseenError(str(error), failed) from error
         return failed
+
+    def _set_base(self, operation: Operation, writes: Iterable[Write]) -> None:
+        """What was undone but for the person's lines is reviewed: the baseline has those, too."""
+        entries: dict[str, Entry | None] = {write.path: None for write in writes if write.drops_base}
+        for write in writes:
+            if write.base is not None:
+                entries[write.path] = Entry(write.mode, self._objects.write(write.base))
+        if entries:
+            before = self._objects.entries(self._state.base, list(entries))
+            operation.base = {path: (before.get(path), entry) for path, entry in entries.items()}
+            self._state.base = self._objects.with_entries(self._state.base, entries)
+            self._state.created.difference_update(entries)
 
     def _failed(self, writes: Iterable[Write]) -> list[str]:
         """The paths of the files that are not as they should be."""
@@ -246,8 +324,9 @@ class RoundUndo:
         """Look at what was written here, which is nobody's change."""
         known = {path: list(self._state.agents.get(path, [])) for path in paths}
         for path in known:
-            self._round.recent.settling.pop(path, None)
-        self._round.look(at_work)
+            self._round.saved_at.pop(path, None)
+            self._state.lines.pop(path, None)
+        self._round.look(at_work, own=known)
         agents = self._state.agents | known
         self._state.agents = {path: names for path, names in agents.items() if names or path not in known}
 
@@ -310,8 +389,10 @@ class RoundUndo:
             self._look_at_own(back, at_work)
             self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in back}
             entries = {path: before for path, (before, _) in operation.base.items() if path not in rest}
+            self._state.lines |= {path: known for path, known in operation.lines.items() if path not in rest}
             if entries:
                 self._state.base = self._objects.with_entries(self._state.base, entries)
+            self._state.created.update(path for path in operation.created if path not in rest)
             if rest:
                 operation.disk = rest
                 operation.base = {path: pair for path, pair in operation.base.items() if path in rest}

@@ -7,7 +7,9 @@ import os
 from collections.abc import Mapping
 
 from ..backends.backend import Backend, Block
+from ..background import answered
 from ..conversation.failures import StreamLostError, UnsendableError
+from ..platforms.files import FileRefusedError, MissingError, OversizeError, UnreadableError, read
 from . import prompt
 from .mentions import Mention, mentions
 from .prompt import ChatFolder, Draft
@@ -93,18 +95,15 @@ async def _picture(path: str) -> Block:
     if kind is None:
         raise UnsendableError(f"{name} is not a picture that can be sent.", "Take a PNG, JPEG, GIF or WebP file.")
     try:
-        content = await asyncio.to_thread(_read, path)
-    except OSError as error:
-        raise UnsendableError(f"{name} can't be read: {error.strerror or 'it is no file'}.") from None
-    if len(content) > MAX_PICTURE:
-        raise UnsendableError(f"{name} is larger than 8 MB.", "Take a smaller picture.")
-    return prompt.picture(content, kind)
+        content = await answered(path, lambda: read(path, MAX_PICTURE, follows_links=True))
+    except OversizeError:
+        raise UnsendableError(f"{name} is larger than 8 MB.", "Take a smaller picture.") from None
+    except (MissingError, UnreadableError) as error:
+        raise UnsendableError(f"{name} can't be read: {error.strerror}.") from None
+    except FileRefusedError as error:
+        raise UnsendableError(f"{name} {error.why}.") from None
+    return prompt.picture(content.data, kind)
 
 
 def _kind(path: str) -> str | None:
     return _PICTURES.get(os.path.splitext(path)[1].lower())
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read(MAX_PICTURE + 1)

@@ -20,6 +20,7 @@ from ..review.review import Request
 from ..review.reviews import Reviews
 from .connection import ChatConnection
 from .port import ChatScreen
+from .transcript.plain import flat
 
 
 class PermissionAnswers:
@@ -124,12 +125,13 @@ class Approvals:
         """How a permission was answered; empty if it was answered here."""
         if self.answers.has(asked.id):
             return ""
+        title = flat(asked.title, 100)
         if answered is None or answered.state == "open":
-            return f"“{asked.title}” is not asked any more."
+            return f"“{title}” is not asked any more."
         if answered.chosen is None:
-            return f"“{asked.title}” was cancelled."
+            return f"“{title}” was cancelled."
         verb = {"allow": "allowed", "reject": "rejected"}.get(answered.chosen.kind.partition("_")[0], "answered")
-        return f"Another client has {verb} “{asked.title}”."
+        return f"Another client has {verb} “{title}”."
 
 
 class _Approval:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..backends.backend import needed
 from ..backends.connector import Connector
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
-from ..conversation.snapshot import Snapshot
+from ..conversation.snapshot import Snapshot, Turn
 from ..ids import ChatId, WindowId
 from .connection import ChatConnection
 from .outbox import Outbox
@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 MANY = 50
 """Turns whose text takes long to make: about 0.2 ms each."""
+SLICE = 200
+"""Items, such as tool calls and messages, that are new in one frame."""
 FRAMES_PER_SECOND = 30
 """Snapshots that a screen gets at most."""
 
@@ -58,6 +60,8 @@ class Renderer:
         self._gone = gone
         self._showing: asyncio.Task[object] | None = None
         self._fetching: asyncio.Task[object] | None = None
+        self._is_shown_anew = False
+        """Whether all was shown at once, because a part of it could not be."""
         self._written: tuple[str, int] = "", 0
         """A turn that has ended, and how many files were found to be changed in it. The tools tell less than that."""
 
@@ -87,15 +91,20 @@ class Renderer:
         conversation.hide_earlier()
         transcript = Transcript()
         transcript.own_clients = self._connector.daemons.own_clients
+        known: dict[str, int] = {}
         async for snapshot in snapshots(conversation):
             try:
                 self._looked(snapshot)
             except Exception:
                 logger.exception("What a chat asks could not be looked after")
             transcript.shows_diffs = self._approvals.shows_diffs
-            if not await self._shown(transcript, snapshot, conversation):
-                asyncio.get_running_loop().call_soon(self._gone)
-                return
+            for part in slices(snapshot, known):
+                self._is_shown_anew = False
+                if not await self._shown(transcript, part, conversation):
+                    asyncio.get_running_loop().call_soon(self._gone)
+                    return
+                if self._is_shown_anew:
+                    break
 
     async def _fetch_earlier(self, conversation: Conversation) -> None:
         """Put the page before the first turn that is known into a conversation; say what goes wrong."""
@@ -129,7 +138,7 @@ class Renderer:
                     return True
                 has_failed = True
             transcript.reset()
-            snapshot = conversation.look_at_all()
+            snapshot, self._is_shown_anew = conversation.look_at_all(), True
 
     async def _render(self, transcript: Transcript, snapshot: Snapshot) -> Render:
         """The text of a snapshot; that of many turns is made on another thread, so that the loop isn't held up."""
@@ -142,6 +151,27 @@ class Renderer:
         else:
             render = transcript.update(*about)
         return replace(render, chosen=self._connection.chosen.as_plain(self._connection.session))
+
+
+def slices(snapshot: Snapshot, known: dict[str, int]) -> Iterator[Snapshot]:
+    """A snapshot as several, each with at most `SLICE` items more than the one before.
+
+    An agent may tell of thousands of tool calls between two frames. `known` has how many items of each turn were
+    shown, and is brought up to date.
+    """
+    for key in known.keys() - set(snapshot.order):
+        del known[key]
+    turns, left = list[Turn](), SLICE
+    for turn in snapshot.changed:
+        shown = known.get(turn.key, 0)
+        while len(turn.items) - shown > left:
+            shown += left
+            yield replace(snapshot, changed=(*turns, replace(turn, items=turn.items[:shown])))
+            turns, left = [], SLICE
+        left -= max(0, len(turn.items) - shown)
+        known[turn.key] = len(turn.items)
+        turns.append(turn)
+    yield replace(snapshot, changed=tuple(turns))
 
 
 async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_SECOND) -> AsyncGenerator[Snapshot]:

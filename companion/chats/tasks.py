@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import stat
 from collections.abc import Iterator, Sequence
 from typing import cast
 
 from ..backends.backend import needed
 from ..backends.wire import as_object
+from ..background import answered
 from ..conversation.failures import ChatError
 from ..conversation.task import Task
 from ..ids import ChatId
+from ..platforms.files import Content, FileRefusedError, IrregularError, entry
 from .chat import Chat
 from .registry import Registry
 from .transcript.plain import clean
@@ -43,7 +43,7 @@ class ChatTasks:
         if found is None:
             raise ChatError("The daemon doesn't know this task any more.")
         is_local = self._registry[chat_id].is_local
-        output = await asyncio.to_thread(_output, found) if is_local and found.output else None
+        output = await _output(found) if is_local and found.output else None
         return "\n".join(_page(found, output, is_local=is_local)) + "\n", found.is_running
 
     async def stop(self, chat_id: ChatId, task: Task) -> str:
@@ -82,21 +82,24 @@ def _page(task: Task, output: str | None, *, is_local: bool) -> Iterator[str]:
         yield from ("", "## Output", "", output or "Nothing yet.")
 
 
-def _output(task: Task) -> str:
+async def _output(task: Task) -> str:
     """The end of a task's output, as a text."""
     try:
-        if not stat.S_ISREG(os.stat(task.output).st_mode):
-            return "The output is not in a regular file."
-        with open(task.output, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_OUTPUT))
-            is_cut = file.tell() > 0
-            text = file.read(MOST_OUTPUT).decode("utf-8", "replace")
-    except OSError as error:
-        return f"The output can't be read: {error.strerror or 'it is no file'}."
-    if is_cut:
+        content = await answered(task.output, lambda: _end(task.output))
+    except IrregularError:
+        return "The output is not in a regular file."
+    except FileRefusedError as error:
+        return f"The output can't be read: {error.strerror}."
+    text = content.data.decode("utf-8", "replace")
+    if not content.is_whole:
         text = text.partition("\n")[2]
     lines = map(_said, text.splitlines()) if task.kind == "agent" else map(clean, text.splitlines())
     return "\n".join(line for line in lines if line is not None)
+
+
+def _end(path: str) -> Content:
+    with entry(path, follows_links=True) as at:
+        return at.read_end(MOST_OUTPUT)
 
 
 def _said(record: str) -> str | None:

@@ -19,6 +19,10 @@ _LATE = 10_000_000_000
 class TurnListener(Protocol):
     """Who wants to know of the turns."""
 
+    def connected(self, window: WindowId) -> None:
+        """The agent of a chat is connected, and may be sent a prompt."""
+        ...
+
     def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
         """A turn runs. `turn` is its key, `words` are the first ones of its prompt.
 
@@ -62,6 +66,7 @@ class TurnWatch:
         self._window = window
         self._listener = listener
         self._running = ""
+        self._is_connected = False
         self._ended = 0
         """When the last turn has ended, in nanoseconds."""
         self._named: set[str] = set()
@@ -69,6 +74,9 @@ class TurnWatch:
     def seen(self, snapshot: Snapshot, agent: str, sent: int) -> None:
         """Look at a snapshot. `agent` is what the agent calls itself, `sent` is when the last prompt was sent."""
         now = time.time_ns()
+        if not self._is_connected and snapshot.status.connection.state == "live":
+            self._is_connected = True
+            self._listener.connected(self._window)
         running = snapshot.status.running or ""
         if running != self._running and self._running:
             self._listener.turn_ended(self._window, self._id, self._running)

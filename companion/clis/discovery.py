@@ -19,7 +19,7 @@ from typing import Any, TypeGuard
 from ..platforms import files
 from ..platforms.reasons import reason_of
 from ..small_files import read_own
-from .families import CliFamily, DiscoveryFolder, DiscoveryName
+from .families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName
 
 IDE_NAME = "Sublime Text"
 IDE_INFO = {"name": "sublimetext", "displayName": IDE_NAME}
@@ -216,14 +216,17 @@ def _is_file(path: Path) -> bool:
 class EnvironmentVariables:
     """Our variables in this process's environment.
 
-    Terminals that are opened later inherit them (docs/protocols/sublime.md#terminus).
+    Terminals that are opened later inherit them (docs/protocols/sublime.md#terminus), and so does every other child,
+    of whatever package: a token is never among them.
     """
 
     def __init__(self) -> None:
         self._set: dict[str, str] = {}
 
     def set(self, values: dict[str, str]) -> None:
-        """Set variables and remove those that were set before."""
+        """Set variables, except those for tokens, and remove those that were set before."""
+        tokens = {family.token_variable for family in FAMILIES}
+        values = {name: value for name, value in values.items() if name not in tokens}
         if values == self._set:
             return
         self.remove(keep=values)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from ..visible import visible_name
 from .discovery import IDE_INFO, IDE_NAME
 from .families import FAMILIES, TERMINAL_VARIABLES, CliFamily
 
@@ -52,6 +53,7 @@ def steps(where: Elsewhere, port: int, tokens: Mapping[str, str], folders: Mappi
         tokens: for that place, by the name of the family.
         folders: each folder of the window, and what it is called there.
     """
+    folders = {visible_name(here): visible_name(name) for here, name in folders.items()}
     there = Instruction(_THERE[where.place], [*_lines_there(port, tokens, list(folders.values())), _check(where, port)])
     match where.place:
         case "ssh":

@@ -1,4 +1,4 @@
-"""The environment of a person's login shell, which has the PATH that they know from their terminal."""
+"""The environment of a person's login shell, with the PATH that they know from their terminal and then the editor's."""
 
 from __future__ import annotations
 
@@ -83,6 +83,8 @@ def _login(environment: dict[str, str]) -> dict[str, str]:
     login = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
     if not found or "PATH" not in login:
         return environment
+    folders = dict.fromkeys([*login["PATH"].split(os.pathsep), *environment.get("PATH", "").split(os.pathsep)])
+    login["PATH"] = os.pathsep.join(filter(None, folders))
     return {name: value for name, value in login.items() if name not in _NOT_THEIRS}
 
 

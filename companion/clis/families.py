@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..exclusion import is_encodable
+from . import screen
 
 
 def temporary_folder() -> Path:
@@ -129,6 +130,8 @@ class CliFamily:
     files: tuple[DiscoveryName, ...]
     launch: Launch
     habits: Habits
+    layouts: tuple[screen.Layout, ...]
+    """What it shows at the end of a terminal while it takes a prompt."""
     token_variable: str | None = None
     pid_variable: str | None = None
     """The variable with the editor's pid, for a CLI that can't find it among its parents."""
@@ -201,6 +204,7 @@ QWEN_CODE = CliFamily(
         needs_variables_until=(0, 12),
         yes_enables=True,
     ),
+    layouts=(screen.BOX_AND_CONTEXT, screen.RULES_AND_CONTEXT, screen.RULES_AND_MODE),
     # From 0.21.2 on; older ones find no folder in either form.
     reads_json_folders=True,
 )
@@ -233,6 +237,7 @@ GEMINI_CLI = CliFamily(
         needs_variables_until=None,
         yes_enables=False,
     ),
+    layouts=(screen.BOX_AND_CONTEXT, screen.BOX_AND_MODEL, screen.RULES_AND_MODEL, screen.RULES_AND_COLUMNS),
     keeps_edits=True,
 )
 

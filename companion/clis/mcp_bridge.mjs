@@ -205,7 +205,7 @@ async function serve(name) {
     const { id, method, params } = message ?? {};
     if (method === "notifications/cancelled") running.get(params?.requestId)?.abort();
     if (id === undefined || method === undefined) continue;
-    if (!methods[method]) {
+    if (typeof method !== "string" || !Object.hasOwn(methods, method)) {
       say({ id, error: { code: -32601, message: `Method not found: ${method}` } });
       continue;
     }

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from ..platforms import folders
 from ..platforms.files import make_private_folders, write_private
+from ..visible import visible
 
 SERVER = "sublime-text"
 """What the CLIs call the server."""
@@ -89,9 +90,15 @@ def configuration(client: McpClient, bridge: str, *, with_hook: bool = False) ->
         timeout = client.hook_seconds * client.hook_unit
         entry = {"matcher": client.hook_matcher, "hooks": [{"type": "command", "command": command, "timeout": timeout}]}
         found["hooks"] = {client.hook_event: [entry]}
-    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    return _json(found, indent=2) + "\n"
 
 
 def _toml(values: list[str]) -> str:
-    """An array of strings, which TOML writes as JSON does, but without halves of characters and without DEL."""
-    return json.dumps(values, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """An array of strings, which TOML writes as JSON does, but without halves of characters."""
+    return _json(values)
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    """A value as JSON, in which each character that acts or hides is escaped."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return text if visible(text) == text else json.dumps(value, indent=indent).replace("\x7f", "\\u007f")

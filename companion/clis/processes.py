@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeVar
 
 import psutil
 
-from ..platforms.processes import user_id
+from ..platforms.inputs import terminal_readers
+from ..platforms.processes import foreground, group_and_session, user_id
 from .families import FAMILIES, CliFamily
 
 T = TypeVar("T")
@@ -23,6 +24,8 @@ _WITH_VALUE = {"-r", "--require", "--import", "--loader", "--experimental-loader
 """Node's options that take the next word as their value."""
 _NO_EDITOR = {"serve", "mcp", "extensions", "extension", "channel", "hooks", "skills", "auth", "update", "sessions"}
 """Subcommands that don't connect to an editor."""
+_OF_THE_CONSOLE = {"conhost.exe", "openconsole.exe"}
+"""Programs of Windows that belong to a console and read nothing."""
 _NO_EDITOR_OPTIONS = {"--acp", "--experimental-acp", "--version", "-v", "--help", "-h", "--list-extensions", "-l"}
 
 
@@ -82,6 +85,61 @@ def running_clis(families: Sequence[CliFamily] = FAMILIES) -> list[RunningCli]:
     chains = [list(_chain(pid, parents)) for pid, parent in parents.items() if parent not in found]
     clis = [cli for chain in chains if (cli := _running([found[pid] for pid in chain]))]
     return sorted(clis, key=lambda cli: cli.started)
+
+
+def cli_in_front(
+    pid: int, descriptor: int | None, families: Sequence[CliFamily] = FAMILIES
+) -> tuple[CliFamily, int] | None:
+    """The CLI that reads what is typed into a pseudo-terminal, and the id of its process.
+
+    None if another program reads it, or could, or if that can't be known: a CLI that has ended, is suspended or runs in
+    the background, and one beyond a connection or a multiplexer. Every process that could read it has to be the CLI, an
+    ancestor such as `npx`, or the CLI once more, which has started itself again. What else it has started, such as a
+    server, must not have the terminal as its input: an editor of the person's has.
+
+    Args:
+        pid: the process that the terminal was opened with. It leads the terminal's session.
+        descriptor: our end of the terminal; None on Windows, where all programs of a console count.
+        families: the CLIs that are looked for.
+    """
+    readers = _of_console(pid) if sys.platform == "win32" else _of_foreground(pid, descriptor)
+    found: dict[int, CliFamily] = {}
+    ancestors: dict[int, set[int]] = {}
+    for process in readers:
+        with suppress(psutil.Error, OSError):
+            ancestors[process.pid] = {each.pid for each in process.parents()}
+            if process.status() not in {psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_TRACING_STOP} and (
+                program := started_as(process.cmdline(), families)
+            ):
+                found[process.pid] = program[0]
+    # A CLI that has started itself again counts once.
+    first = [each for each in found if not ancestors[each] & found.keys()]
+    if len(first) != 1 or len(ancestors) < len(readers):
+        return None
+    [cli] = first
+    others = ancestors.keys() - found.keys() - ancestors[cli]
+    if any(cli not in ancestors[each] for each in others):
+        return None
+    # Windows doesn't tell what reads a console.
+    are_its_own = sys.platform == "win32" or terminal_readers(sorted(others)) == set()
+    return (found[cli], cli) if are_its_own else None
+
+
+def _of_foreground(pid: int, descriptor: int | None) -> list[psutil.Process]:
+    """The processes in the foreground of the terminal that a process leads the session of."""
+    group = None if descriptor is None else foreground(descriptor)
+    pids = [each for each in psutil.pids() if group and group_and_session(each) == (group, pid)]
+    found = [process for each in pids if (process := _asked(lambda each=each: psutil.Process(each)))]
+    return [process for process in found if _asked(process.status) != psutil.STATUS_ZOMBIE]
+
+
+def _of_console(pid: int) -> list[psutil.Process]:
+    """A process and everything that it has started: without groups, all of these may read the console."""
+    first = _asked(lambda: psutil.Process(pid))
+    children = _asked(lambda: first.children(recursive=True)) if first else None
+    if first is None or children is None:
+        return []
+    return [first, *(each for each in children if (_asked(each.name) or "").lower() not in _OF_THE_CONSOLE)]
 
 
 def running_commands() -> Iterator[tuple[int, list[str]]]:

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from ..platforms import programs
+from ..visible import is_plain, visible_name
 from .families import TERMINAL_VARIABLES, Launch
 
 Shell = Literal["sh", "fish", "powershell"]
@@ -30,7 +31,6 @@ _POSIX = {"sh", "bash", "dash", "ksh", "zsh", "fish"}
 """Shells that understand `login_command`. The CLIs also know them when they look for the editor's process."""
 _POWERSHELL_QUOTES = re.compile("(['\u2018\u2019\u201a\u201b])")
 """PowerShell treats typographic single quotes like plain ones."""
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _ENDS_MENTION = re.compile(r"[,\s;!?()\[\]{}]|\.$")
 """Characters that end a path after an @ in a CLI's prompt unless escaped."""
 _ESCAPED = re.compile(r"""([ ()\[\]{};|*?$`'"#&<>!~,])""")
@@ -59,7 +59,7 @@ def environment_commands(variables: Mapping[str, str], shell: Shell) -> str:
 def usual_shell(environment: Mapping[str, str]) -> str:
     """The person's shell if it understands `login_command`, else another one. Not for Windows."""
     shell = environment.get("SHELL", "")
-    if os.path.basename(shell) in _POSIX and os.path.isabs(shell):
+    if os.path.basename(shell) in _POSIX and os.path.isabs(shell) and os.access(shell, os.X_OK):
         return shell
     return next((path for path in ("/bin/bash", "/bin/zsh") if os.path.exists(path)), "/bin/sh")
 
@@ -92,8 +92,8 @@ def login_command(
     """The arguments that run a CLI in a login shell, so that the PATH from the shell's start-up files is used.
 
     The shell stays the CLI's parent, since the CLI looks for the editor among its parents
-    (docs/protocols/qwen-ide.md#process-id). Without the `exit` the shell would be replaced by the CLI. If the program
-    is missing, one sentence says so.
+    (docs/protocols/qwen-ide.md#process-id). Without the `exit` the shell would be replaced by the CLI. A program that
+    is not on that PATH is looked for on the editor's, too; if it is missing there as well, one sentence says so.
     """
     kind: Shell = "fish" if os.path.basename(shell) == "fish" else "sh"
     words = words_of(command) or [launch.key]
@@ -102,6 +102,9 @@ def login_command(
     steps = [f"export {name}={value}" for name, value in TERMINAL_VARIABLES.items()]  # Terminus sets its own
     program = words[0]
     if not _needs_quotes(program):
+        if beside := programs.find(program, os.environ):
+            folder = quoted(os.path.dirname(beside), kind)
+            steps.append(f'type {program} >/dev/null 2>&1 || export PATH="$PATH":{folder}')
         complaint = quoted(f"echo {shlex.quote(not_found(launch, program))}; exit {NOT_FOUND}", kind)
         steps.append(f"type {program} >/dev/null 2>&1 || exec /bin/sh -c {complaint}")
     steps += [f"{line} {extra}".rstrip(), "exit"]
@@ -147,10 +150,17 @@ def _called(words: Sequence[str]) -> list[str]:
     return [programs.interpreter(os.environ), "/c", "call", *words]
 
 
+def on_the_path() -> str:
+    """Where a program is looked for, in words: “on …”."""
+    if sys.platform == "win32":
+        return "on the PATH"
+    return "on the PATH of your login shell or of Sublime Text"
+
+
 def not_found(launch: Launch, program: str) -> str:
     """The message if a CLI is missing."""
     return (
-        f"QwenCompanion: {program} was not found. Install it with: npm install -g {launch.npm_package} - "
+        f"QwenCompanion: {program} is not {on_the_path()}. Install it with: npm install -g {launch.npm_package} - "
         f"or name yours in the setting {launch.key}_command."
     )
 
@@ -162,15 +172,28 @@ def mention(
 
     The CLI puts the text of the file after an @ into the prompt. No CLI knows line numbers there: it would look for a
     file of that name (`atCommandProcessor` in Qwen Code 0.24.4 and Gemini CLI 0.61). So the lines follow in words. A
-    path that doesn't work after an @ is quoted, for the model to read. None for a path with control characters, which
-    would press keys in the terminal. Without a launch, the text suits every CLI.
+    path that doesn't work after an @ is quoted, for the model to read. None for a path with characters that act or hide
+    (`visible`). Without a launch, the text suits every CLI.
     """
-    if _CONTROLS.search(path):
+    if not is_plain(path):
         return None
     shown = below(path, folder)
     if windows:
         shown = shown.replace("\\", "/")
-    name = _mentioned(shown, launch, windows=windows) or f'"{shown}"'
+    return _with_lines(_mentioned(shown, launch, windows=windows) or _quoted_name(shown), lines)
+
+
+def named(path: str, folder: str, launch: Launch | None, lines: Sequence[Lines] = ()) -> str:
+    """The mention of a file, or the name of one that has no mention, for the model to read. It ends with a space."""
+    return mention(path, folder, launch, lines) or _with_lines(_quoted_name(os.path.basename(path)), lines)
+
+
+def _quoted_name(name: str) -> str:
+    """A name that is no mention, whatever is in it: a CLI takes no @ for one after a backslash."""
+    return f'"{visible_name(name)}"'.replace("@", "\\@")
+
+
+def _with_lines(name: str, lines: Sequence[Lines]) -> str:
     numbers = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in lines)
     if not numbers:
         return f"{name} "

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from ..visible import visible, visible_name
 from .comment import Comment
 
 MAX_QUOTED = 20
 """Lines of a comment that are quoted."""
 MAX_WIDTH = 2_000
 """Characters of a line that are quoted."""
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""All control characters but the tab and the line feed, and those that turn the direction of what follows."""
 _TICKS = re.compile(r"`+")
 _WHERE = {"file": "", "proposal": "in the proposed text", "original": "in the text before the change"}
 _CHANGED = "the lines have changed since"
@@ -30,29 +29,15 @@ def markdown(path: str, lines: Sequence[tuple[int, int]]) -> str:
     """A mention for a reader of Markdown, whoever that is."""
     ranges = ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in lines)
     is_one = len(lines) == 1 and lines[0][0] == lines[0][1]
-    return f"{path} {'line' if is_one else 'lines'} {ranges}"
+    return f"{visible_name(path)} {'line' if is_one else 'lines'} {ranges}"
 
 
-def visible(text: str) -> str:
-    """A text in which no control character does anything: each is shown by its number.
-
-    In a terminal such a character would be a key; one sequence would end the paste.
-    """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROLS.sub(lambda found: _escape(found[0]), text)
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
-def named(comment: Comment, shown: str) -> str:
-    """A comment for a prompt that its lines go with: where they are, and the words. `shown` is the path to show.
+def named(comment: Comment, path: str) -> str:
+    """A comment for a prompt that its lines go with: where they are, and the words. `path` is the one to show.
 
     It begins with no slash, which would make a command of it.
     """
-    text = visible(shown).replace("\n", " ")
+    text = visible_name(path)
     ticks = "`" * (1 + max((len(run) for run in _TICKS.findall(text)), default=0))
     blank = " " if len(ticks) > 1 else ""
     return f"{markdown(f'{ticks}{blank}{text}{blank}{ticks}', [_range(comment)])}{_about(comment)}:\n{words(comment)}"
@@ -77,7 +62,7 @@ def _short(line: str) -> str:
 
 
 def _one(comment: Comment, mention: Mention, most: int) -> str:
-    where = mention(comment.path, [_range(comment)]).rstrip() + _about(comment)
+    where = visible_name(mention(comment.path, [_range(comment)])).rstrip() + _about(comment)
     quoted = [visible(_short(line)) for line in comment.lines[:most]]
     if left_out := len(comment.lines) + comment.left_out - len(quoted):
         quoted.append(f"… {left_out} more line{'s' * (left_out != 1)}")

@@ -114,8 +114,6 @@ class Conversation:
         """Show only the last `least` turns if more than `most` are shown."""
         if len(self._state.turns) - self._state.hidden > most:
             self._state.hidden = len(self._state.turns) - least
-            for turn in islice(self._state.turns.values(), self._state.hidden):
-                turn.pack()
             self._state.mark_changed()
 
     def show_earlier(self) -> bool:

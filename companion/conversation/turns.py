@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import pickle
 import sys
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from . import events
-from .forms import Form, FormChoice, FormField
-from .packing import Packer
 from .snapshot import (
     Attachment,
     ChatNotice,
     Cost,
-    Diff,
     Item,
-    Location,
     Message,
     Permission,
-    PermissionOption,
-    Question,
     Speaker,
     Tool,
     Turn,
@@ -51,51 +43,6 @@ class _Said:
         return self.shown
 
 
-_Content = tuple["list[_Said | ChatNotice | str]", dict[str, Tool], Cost, float | None]
-"""The items of a turn, its tool calls, its cost and when it began."""
-_ALLOW = PermissionOption("proceed_once", "Allow", "allow_once")
-_EXAMPLE: _Content = (
-    [
-        *(
-            _Said(speaker, None, [speaker], shown=Message(speaker, speaker))
-            for speaker in ("user", "thought", "shell", "answer")
-        ),
-        "call_0",
-        ChatNotice(""),
-    ],
-    {
-        "call_0": Tool(
-            "call_0",
-            "run_shell_command",
-            "Shell",
-            "execute",
-            "completed",
-            diffs=(Diff("", "", ""),),
-            locations=(Location("", 1),),
-            input={"file_path": "", "command": "", "description": "", "content": ""},
-            permissions=(Permission("", "", "call_0", "", "edit", (_ALLOW,), state="selected", chosen=_ALLOW),),
-        ),
-    },
-    Cost(1.5, 1000, 1000),
-    1e9,
-)
-_PACKED = (
-    _Said, Attachment, ChatNotice, Cost, Diff, Form, FormChoice, FormField, Location, Message, Permission,
-    PermissionOption, Question, Tool,
-)  # fmt: skip
-_PACKER = Packer(_PACKED, _EXAMPLE)
-
-
-@dataclass(frozen=True, slots=True)
-class _Packed:
-    """What a turn has, packed, and what is asked about it again and again."""
-
-    content: bytes
-    """The bytes that `_PACKER` makes of a turn."""
-    asked: str
-    has_tools: bool
-
-
 @dataclass(slots=True)
 class TurnBuilder:
     """A prompt and what comes of it."""
@@ -116,28 +63,6 @@ class TurnBuilder:
     _items: list[_Said | ChatNotice | str] = field(default_factory=list["_Said | ChatNotice | str"])
     """A text is the id of a tool call."""
     _tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
-    _packed: _Packed | None = None
-    """The content, which is empty meanwhile."""
-
-    def pack(self) -> None:
-        """Keep the content in less memory, until it changes."""
-        if self._packed is None and self.state != "running":
-            with contextlib.suppress(pickle.PicklingError, RecursionError):
-                packed = _PACKER.pack(self._content)
-                self._packed = _Packed(packed, self.asked, bool(self._tools))
-                self._content = _EMPTY
-
-    def _unpack(self) -> None:
-        if self._packed:
-            self._content, self._packed = _unpacked(self._packed), None
-
-    @property
-    def _content(self) -> _Content:
-        return self._items, self._tools, self.cost, self.began
-
-    @_content.setter
-    def _content(self, content: _Content) -> None:
-        self._items, self._tools, self.cost, self.began = content
 
     @classmethod
     def of(cls, turn: Turn) -> TurnBuilder:
@@ -169,13 +94,12 @@ class TurnBuilder:
     def show(self) -> Turn:
         """The turn as it is now."""
         items: list[Item] = []
-        within, tools, cost, began = _unpacked(self._packed) if self._packed else self._content
-        for item in within:
+        for item in self._items:
             match item:
                 case _Said():
                     items.append(item.show())
                 case str():
-                    items.append(tools[item])
+                    items.append(self._tools[item])
                 case ChatNotice():
                     items.append(item)
         return Turn(
@@ -186,24 +110,21 @@ class TurnBuilder:
             self.stop_reason,
             self.error,
             self.cancelling,
-            cost,
-            began,
+            self.cost,
+            self.began,
             self.asks_model,
         )
 
     @property
     def asked(self) -> str:
         """The text that the turn began with; empty if there was no prompt."""
-        if self._packed:
-            return self._packed.asked
         first = self._items[0] if self._items else None
         return first.show().text if isinstance(first, _Said) and first.speaker == "user" and not first.aside else ""
 
     @property
     def asks_model(self) -> bool:
         """Whether its prompt is one for the model, which the agent counts; not a command that the agent does itself."""
-        has_tools = self._packed.has_tools if self._packed else bool(self._tools)
-        is_command = self.asked.startswith("/") and not has_tools
+        is_command = self.asked.startswith("/") and not self._tools
         return bool(self.asked) and (self.has_used_model or not is_command)
 
     def restore(self, seen: TurnBuilder) -> None:
@@ -213,7 +134,6 @@ class TurnBuilder:
 
     def account(self, at: float | None, chunk: events.MessageChunk | None) -> None:
         """Take note of when an event was sent, in seconds since 1970, and of what a call of the model has used."""
-        self._unpack()
         if chunk and chunk.record and not self.record:
             self.record = chunk.record
         if chunk and (usage := chunk.usage):
@@ -224,8 +144,6 @@ class TurnBuilder:
 
     def join(self, rest: TurnBuilder) -> None:
         """Add the rest of the turn, which was read before its beginning."""
-        self._unpack()
-        rest._unpack()
         self._items += [item for item in rest._items if not (isinstance(item, str) and item in self._tools)]
         self._tools |= rest._tools
         self.end(rest.state, rest.stop_reason, rest.error)
@@ -233,13 +151,11 @@ class TurnBuilder:
     @property
     def size(self) -> int:
         """How much was said and done, as a measure to compare with."""
-        self._unpack()
         said = (item.show() for item in self._items if isinstance(item, _Said))
         return sum(len(message.text) for message in said) + len(self._tools)
 
     def note(self, text: str, *, is_aside: bool = False) -> None:
         """Add a line of the chat's own."""
-        self._unpack()
         self._items.append(ChatNotice(text, is_aside))
 
     def say(self, speaker: Speaker, text: str, parent: str | None = None, aside: str = "", message: str = "") -> None:
@@ -260,7 +176,6 @@ class TurnBuilder:
 
     def tool(self, update: events.ToolCallUpdate) -> None:
         """Apply an update of a tool call."""
-        self._unpack()
         tool = self._tools.get(update.id)
         if tool is None:
             tool = Tool(update.id, "", "", "other", "pending")
@@ -269,7 +184,6 @@ class TurnBuilder:
 
     def ask(self, request: events.PermissionRequest) -> Permission:
         """Make a tool call wait for an answer."""
-        self._unpack()
         call = request.tool_call
         before = self._tools.get(call.id)
         if before and before.status in {"completed", "failed"}:
@@ -298,7 +212,6 @@ class TurnBuilder:
         self, permission: Permission, *, is_selected: bool, option: str | None = None, voter: str | None = None
     ) -> None:
         """A permission that was asked here is answered."""
-        self._unpack()
         state: Literal["selected", "cancelled"] = "selected" if is_selected else "cancelled"
         chosen = next((each for each in permission.options if each.id == option), None)
         answered = replace(permission, state=state, chosen=chosen, voter=voter)
@@ -311,7 +224,6 @@ class TurnBuilder:
         self.state, self.stop_reason, self.error, self.cancelling = state, sys.intern(stop_reason), error, False
 
     def _said(self, speaker: Speaker, parent: str | None, aside: str = "", message: str = "") -> _Said:
-        self._unpack()
         for item in reversed(self._items):
             if isinstance(item, _Said) and (item.speaker, item.parent, item.aside) == (speaker, parent, aside):
                 if message and item.message != message:
@@ -323,14 +235,6 @@ class TurnBuilder:
         said = _Said(speaker, parent, aside=aside, message=message)
         self._items.append(said)
         return said
-
-
-_EMPTY: _Content = ([], {}, Cost(), None)
-"""Of a turn that is packed. Every method that changes the content unpacks it first."""
-
-
-def _unpacked(packed: _Packed) -> _Content:
-    return _PACKER.unpack(packed.content)
 
 
 def _merged(tool: Tool, update: events.ToolCallUpdate) -> Tool:

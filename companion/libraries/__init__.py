@@ -1,8 +1,8 @@
 """The libraries that the package needs: whether they fit, how they are loaded and how they are repaired.
 
-It imports the standard library alone, since it runs before any library is there and names the one that is wrong. Start
-with `guard`, which compares the installed versions with `bounds`. `lazy` keeps the SDK from loading modules that a
-server never uses, and `repair` makes Package Control reinstall the libraries that are wrong.
+It imports the standard library alone, since it runs before any library is there and names the one that is wrong; only
+`sdk` imports the others, a copy of the MCP SDK that is ours alone. Start with `guard`, which compares the installed
+versions with `bounds`; `repair` makes Package Control reinstall the libraries that are wrong.
 """
 
 from __future__ import annotations

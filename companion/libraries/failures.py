@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import importlib.util
 import os
 import re
 import sys
+from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any, cast
 
 from .bounds import BOUNDS
-from .guard import LibraryError, Trouble, untried
+from .guard import COPY, SDK, LibraryError, Trouble, untried
 from .installed import canonical, installed
 
 OURS = (__package__ or "").partition(".")[0]
@@ -57,7 +57,8 @@ def _place(module: str) -> Place | None:
     """Return a module's folder and when the folder and the module's file were changed, or None if it is missing."""
     importlib.invalidate_caches()
     try:
-        spec = importlib.util.find_spec(module)
+        # Of the SDK we use what is installed, whatever another package has loaded under its name.
+        spec = PathFinder.find_spec(module) if module == SDK else importlib.util.find_spec(module)
         origin = spec.origin if spec and spec.origin else ""
         folder = os.path.dirname(origin)
         return (folder, os.stat(folder).st_mtime_ns, os.stat(origin).st_mtime_ns) if folder else None
@@ -75,13 +76,13 @@ def culprit(error: BaseException) -> str:
         ]
         return min(inside, key=len, default=error.filename).partition(os.sep)[0].removesuffix(".py")
     if isinstance(error, ImportError) and error.name:
-        return error.name.partition(".")[0]
+        return _library(error.name)
     trace = error.__traceback__
     namespace: dict[str, Any] = {}
     while trace:
         namespace = trace.tb_frame.f_globals
         trace = trace.tb_next
-    library = str(namespace.get("__name__", "")).partition(".")[0]
+    library = _library(namespace.get("__name__", ""))
     return _called(error, namespace) if library == OURS else library
 
 
@@ -92,16 +93,23 @@ def _called(error: BaseException, namespace: dict[str, Any]) -> str:
         modules = (value for value in namespace.values() if isinstance(value, ModuleType))
         used = namespace.get(name[0]) or next((module for module in modules if hasattr(module, name[0])), None)
     module = used.__name__ if isinstance(used, ModuleType) else getattr(used, "__module__", None)
-    library = str(module or "").partition(".")[0]
+    library = _library(module or "")
     return "" if library in (OURS, "builtins") else library
 
 
-def forget(names: set[str]) -> None:
-    """Remove modules of this package and of the libraries, so that they can be imported again.
+def _library(module: object) -> str:
+    """Return the top-level name of a module; that of the library for a module of our copy."""
+    top = str(module).partition(".")[0]
+    return SDK if top == COPY else top
 
-    Libraries with compiled modules stay: those can't be imported twice.
+
+def forget(names: set[str], error: BaseException) -> None:
+    """Remove modules of this package and of the library that made the start fail, so that they are imported again.
+
+    All others stay: another package may have imported them meanwhile. Libraries with compiled modules stay too, since
+    those can't be imported twice.
     """
-    wanted = {name for name in names if name.partition(".")[0] in {OURS, *LIBRARIES}}
+    wanted = {name for name in names if name.partition(".")[0] in {OURS, COPY, culprit(error)}}
     files = {name: getattr(sys.modules.get(name), "__file__", None) or "" for name in wanted}
     compiled = {name.partition(".")[0] for name, file in files.items() if file.endswith((".so", ".pyd"))}
     for name in wanted:

@@ -9,20 +9,28 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal
+from typing import Literal, TypeVar
 
+from .. import log
 from .bounds import BOUNDS, PAIR
 from .installed import Library, installed
 
 logger = logging.getLogger(__name__)
 
+SDK = "mcp"
+"""The library of which this package loads a copy of its own (`sdk`)."""
+COPY = log.SDK
+"""The name of that copy in `sys.modules`."""
 HOLDER = "_qwen_companion_libraries"
-"""The name in `sys.modules` under which the loaded versions are kept over a reload of this package."""
+"""The name in `sys.modules` of what is kept over a reload of this package."""
 REPAIR = "run “Qwen Companion: Repair Libraries”"
 UPDATE = "update QwenCompanion, or report it if there is no update"
+
+
+Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,7 @@ def check() -> Trouble | None:
 
 def remember(paths: Sequence[str] | None = None) -> None:
     """Record which versions are loaded now. Call it after libraries have been imported."""
-    versions = _remembered()
+    versions = kept("versions", dict[str, str])
     for name, ones in installed(BOUNDS, paths).items():
         if len(ones) == 1 and name not in versions and _modules(ones[0]):
             versions[name] = ones[0].version
@@ -136,7 +144,7 @@ def _pair(versions: Mapping[str, str], libraries: Mapping[str, Library]) -> list
 
 def _loaded(libraries: Mapping[str, Library]) -> list[Trouble]:
     """Return a problem if libraries were upgraded while loaded: modules imported later would have another version."""
-    remembered = _remembered()
+    remembered = kept("versions", dict[str, str])
     versions = {name: one.version for name, one in libraries.items()}
     other: dict[str, str] = {}
     for name, one in libraries.items():
@@ -155,7 +163,8 @@ def _loaded(libraries: Mapping[str, Library]) -> list[Trouble]:
 
 def _modules(library: Library) -> list[ModuleType]:
     """Return the library's top-level modules that are loaded."""
-    loaded: list[object] = [sys.modules.get(name) for name in library.modules()]
+    names = [COPY if name == SDK else name for name in library.modules()]
+    loaded: list[object] = [sys.modules.get(name) for name in names]
     return [module for module in loaded if isinstance(module, ModuleType)]
 
 
@@ -165,9 +174,10 @@ def _own_version(modules: list[ModuleType]) -> str | None:
     return next((version for version in versions if isinstance(version, str)), None)
 
 
-def _remembered() -> dict[str, str]:
+def kept(name: str, make: Callable[[], Kept]) -> Kept:
+    """Return a value that all instances of this package in the process share; the first one makes it."""
     holder = sys.modules.setdefault(HOLDER, ModuleType(HOLDER))
-    return holder.__dict__.setdefault("versions", {})
+    return vars(holder).setdefault(name, make())
 
 
 def _key(version: str) -> tuple[list[int], bool]:

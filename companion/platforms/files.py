@@ -1,8 +1,14 @@
-"""Replaces a file's content, in a folder that was looked at and is held by its descriptor.
+"""Opens the files of a person: what is below a folder of a window is read and written through here alone.
 
-A path is resolved when it is used. From then on no link is followed: a `FolderEntry` holds the folder itself, so
-what was checked is what is read and written, even if the path leads elsewhere by then. Windows has no descriptors of
-folders; there the path is resolved again just before each use. Nothing process-wide is changed. Every function blocks.
+A project decides what its paths lead to: a pipe has no end, a link leads to a device, a file without a size is endless,
+and a folder can be swapped for a link between a look and the open. So each part of a path is opened from the folder
+above it, and no link is followed; a caller that means to follow links resolves the path first, and then the same holds
+for what it has led to. Only regular files are opened, and no more is read than the caller says. Windows has no
+descriptors of folders: there each part is looked at just before and after the file is opened.
+
+A `FileRefusedError` is raised, whose text is a sentence about the path. Every function blocks, and a disk that hangs
+holds up the thread that asks: none of them is for the editor's thread or an event loop (`background.answered` leaves
+such a thread and says so). Nothing process-wide is changed.
 """
 
 from __future__ import annotations
@@ -10,12 +16,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
 from .processes import user_id
@@ -29,31 +37,156 @@ BUSY_LOOK = 0.05
 """Seconds between two tries."""
 _BUSY = {5, 32, 33}
 """ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION and ERROR_LOCK_VIOLATION of Windows."""
+_WITHOUT_SIZE = 1024 * 1024
+"""Bytes that are read of a file that has no size, before another program opens it."""
+_SHOWN = 300
+"""Characters of a path in a sentence."""
+_STEP = getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY)) | getattr(os, "O_DIRECTORY", 0)
+"""A folder is only passed through; reading it may be forbidden."""
+_NOT_FOLLOWED = getattr(os, "O_NOFOLLOW", 0)
+_AS_IT_IS = (
+    _NOT_FOLLOWED
+    | getattr(os, "O_NONBLOCK", 0)  # a pipe is not waited for
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IT_IS
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_HAS_DESCRIPTORS = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
 _NOT_REPLACED = {1, 50, 1175, 1176, 1177}
 """What ReplaceFileW says where a file system lacks it, and if it could not do it."""
 _ACL_AND_ATTRIBUTES = 1 << 0 | 1 << 2
 """COPYFILE_ACL and COPYFILE_XATTR of macOS' <copyfile.h>."""
 _NO_NEW_NAME = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV}
 """What a folder that can't be written to says, and a file that is the target of a mount."""
-_STEP = getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY)) | getattr(os, "O_DIRECTORY", 0)
-"""A folder is only passed through; reading it may be forbidden."""
-_AS_IT_IS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_IT_IS
-_HAS_DESCRIPTORS = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
+_DEVICE = re.compile(
+    r"(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[0-9\u00b9\u00b2\u00b3])\s*(\..*)?", re.IGNORECASE | re.DOTALL
+)
+"""Names that Windows takes for devices in any folder (its page “Naming Files, Paths, and Namespaces”)."""
+_NAME_SURROGATE = 0x2000_0000
+"""The bit of a reparse tag that says that a name stands for another one: links and junctions, not files in a cloud."""
+_REPLACED = "was replaced while it was opened"
+_CHUNK = 1024 * 1024
+MOST_KEPT = 64 * 1024 * 1024
+"""Bytes of a file that is written in place: its old content is kept in memory and on the disk until that is done."""
+_SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
+
+
+class FileRefusedError(OSError):
+    """A file is not opened. The text says why, and so do the words `why`, which follow the path.
+
+    `strerror` has the system's own words if it is the system that refuses.
+    """
+
+    def __init__(self, path: str, why: str, number: int = errno.EINVAL, words: str | None = None) -> None:
+        super().__init__(number, words or why, path)
+        self.path = path
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"{shown(self.path)} {self.why}"
+
+
+class MissingError(FileRefusedError, FileNotFoundError):
+    """There is no such file."""
+
+
+class UnreadableError(FileRefusedError):
+    """The system can't open or read it, such as a name that is too long."""
+
+
+class DeniedError(UnreadableError, PermissionError):
+    """The system doesn't let this user read or write it."""
+
+
+class LinkedError(FileRefusedError):
+    """The path is one of a link, or leads through one."""
+
+
+class IrregularError(FileRefusedError):
+    """It is a folder, a pipe, a socket or a device."""
+
+
+class OversizeError(FileRefusedError):
+    """It has more bytes than the caller takes."""
+
+
+class HangingError(FileRefusedError):
+    """Its disk has not answered in time. The thread that waits for it is left alone."""
 
 
 class _NotReplacedError(Exception):
     """A new file would not be the same as the old one to others: it has another owner, links or attributes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What was read of a file."""
+
+    data: bytes
+    found: os.stat_result
+    """What the system said of the file when it was opened."""
+    is_whole: bool = True
+    """False if there is more before it (`FolderEntry.read_end`)."""
+
+
 class FolderEntry:
     """A name in a folder. The folder stays the same one, whatever its path leads to later."""
 
     def __init__(self, path: str, folder: int | None) -> None:
+        """`folder` is the descriptor of the folder of `path`; None where the system has none."""
         self.path = path
         self._folder = folder
         self._name = os.path.basename(path)
+
+    def found(self) -> os.stat_result:
+        """What the system says of it; of a link, and not of what that leads to. Raises FileRefusedError."""
+        with _refusing(self.path):
+            return os.stat(self._at(self._name), dir_fd=self._folder, follow_symlinks=False)
+
+    def look(self, limit: int) -> os.stat_result:
+        """What the system says of a regular file of at most `limit` bytes, before anything else opens it.
+
+        A file without a size, as in /proc, is read to see whether it ends soon. Raises FileRefusedError.
+        """
+        found = self.found()
+        self.refuse(found, limit)
+        return found if found.st_size else self.read(min(limit, _WITHOUT_SIZE)).found
+
+    def read(self, limit: int) -> Content:
+        """The content of a regular file of at most `limit` bytes, however many the system says it has.
+
+        Raises:
+            FileRefusedError: there is none, or it can't be read.
+        """
+        with self._opened(limit) as (descriptor, found):
+            data = self._read(descriptor, limit + 1)
+        if len(data) > limit:
+            raise OversizeError(self.path, _too_large(limit), errno.EFBIG)
+        return Content(data, found)
+
+    def copy(self, target: BinaryIO, limit: int) -> os.stat_result:
+        """Copy a regular file of at most `limit` bytes, without all of it in memory. Raises as `read`, and OSError."""
+        with self._opened(limit) as (descriptor, found):
+            left = limit
+            while data := self._read(descriptor, min(left + 1, _CHUNK)):
+                left -= len(data)
+                if left < 0:
+                    raise OversizeError(self.path, _too_large(limit), errno.EFBIG)
+                target.write(data)
+        return found
+
+    def read_end(self, limit: int) -> Content:
+        """The last bytes of a regular file, at most `limit`, or its first ones if its size isn't known."""
+        with self._opened(None) as (descriptor, found):
+            at = os.lseek(descriptor, max(0, found.st_size - limit), os.SEEK_SET)
+            return Content(self._read(descriptor, limit), found, is_whole=not at)
+
+    def link(self) -> str:
+        """What a symbolic link says. Raises FileRefusedError."""
+        with _refusing(self.path):
+            return os.readlink(self._at(self._name), dir_fd=self._folder)
 
     def open(self, flags: int = os.O_RDONLY) -> int:
         """A descriptor of the file, as `os.open`; a link is refused and a pipe is not waited for. Raises OSError."""
@@ -70,36 +203,68 @@ class FolderEntry:
             OSError: it could not be written, and is what it was. If even that failed, the message says where its old
                 content is.
         """
-        found = self._found()
+        try:
+            found = self.found()
+        except FileNotFoundError:
+            found = None
         if found and not is_private:
-            self._refuse(found)
+            self._refuse_write(found)
         try:
             self._swap(content, None if is_private else found, 0o600 if is_private else 0o666)
         except (OSError, _NotReplacedError) as error:
             if found is None or not _may_be_written(error, found, is_private=is_private):
                 raise
-            self._write_in_place(content)
+            self._write_in_place(content, found)
+
+    @contextlib.contextmanager
+    def _opened(self, limit: int | None) -> Generator[tuple[int, os.stat_result]]:
+        """A descriptor of the regular file. To open a device may already do something, so it is looked at first."""
+        self.refuse(self.found(), limit)
+        with _refusing(self.path):
+            descriptor = self.open()
+        try:
+            found = os.fstat(descriptor)
+            if self._folder is None:
+                self.refuse(self.found(), limit)
+            self.refuse(found, limit)
+            yield descriptor, found
+        finally:
+            os.close(descriptor)
+
+    def _read(self, descriptor: int, most: int) -> bytes:
+        """At most so many bytes from where a file is."""
+        parts: list[bytes] = []
+        with _refusing(self.path):
+            while most and (data := os.read(descriptor, min(most, _CHUNK))):
+                parts.append(data)
+                most -= len(data)
+        return b"".join(parts)
+
+    def refuse(self, found: os.stat_result, limit: int | None) -> None:
+        """Raise what is wrong with something that is to be read, by what the system says of it."""
+        if _is_link(found):
+            raise LinkedError(self.path, "is a symbolic link", errno.ELOOP)
+        if stat.S_ISDIR(found.st_mode):
+            raise IrregularError(self.path, "is a folder", errno.EISDIR)
+        if not stat.S_ISREG(found.st_mode):
+            raise IrregularError(self.path, "is not a regular file")
+        if limit is not None and found.st_size > limit:
+            raise OversizeError(self.path, _too_large(limit), errno.EFBIG)
+
+    def _refuse_write(self, found: os.stat_result) -> None:
+        if not stat.S_ISREG(found.st_mode):
+            raise IrregularError(self.path, "is not a regular file")
+        may_write = os.access(self._at(self._name), os.W_OK, dir_fd=self._folder)
+        if not found.st_mode & _WRITABLE or not may_write:
+            raise FileRefusedError(self.path, "is read-only", errno.EACCES)
 
     def _at(self, name: str) -> str:
         if self._folder is not None:
             return name
         folder = os.path.dirname(self.path)
         if os.path.normcase(os.path.realpath(folder)) != os.path.normcase(folder):
-            raise OSError(errno.ELOOP, "its folder leads elsewhere now", self.path)
+            raise LinkedError(self.path, "is in a folder that leads elsewhere now", errno.ELOOP)
         return os.path.join(folder, name)
-
-    def _found(self) -> os.stat_result | None:
-        try:
-            return os.stat(self._at(self._name), dir_fd=self._folder, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
-
-    def _refuse(self, found: os.stat_result) -> None:
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "is not a regular file", self.path)
-        may_write = os.access(self._at(self._name), os.W_OK, dir_fd=self._folder)
-        if not found.st_mode & _WRITABLE or not may_write:
-            raise OSError(errno.EACCES, "is read-only", self.path)
 
     def _swap(self, content: bytes, like: os.stat_result | None, mode: int) -> None:
         temporary = self._at(f".{secrets.token_hex(8)}.tmp")
@@ -116,7 +281,7 @@ class FolderEntry:
         except BaseException:
             with contextlib.suppress(OSError):
                 # On Windows the old file may have gone: then this is the only content that is left.
-                if sys.platform != "win32" or like is None or self._found():
+                if sys.platform != "win32" or like is None or os.path.lexists(self._at(self._name)):
                     os.unlink(temporary, dir_fd=self._folder)
             raise
 
@@ -145,9 +310,16 @@ class FolderEntry:
             raise _NotReplacedError
         os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
 
-    def _write_in_place(self, content: bytes) -> None:
+    def _write_in_place(self, content: bytes, like: os.stat_result) -> None:
         with open(_patiently(lambda: self.open(os.O_RDWR)), "r+b") as file:
-            before = file.read()
+            found = os.fstat(file.fileno())
+            if self._folder is not None and not os.path.samestat(found, like):
+                raise LinkedError(self.path, _REPLACED, errno.ELOOP)
+            if found.st_size > MOST_KEPT:
+                raise OversizeError(self.path, _too_large(MOST_KEPT), errno.EFBIG)
+            before = file.read(found.st_size + 1)
+            if len(before) > found.st_size:
+                raise FileRefusedError(self.path, "grows while it is read", errno.EBUSY)
             kept = _kept(before, self._name)
             try:
                 _overwrite(file, content)
@@ -155,52 +327,144 @@ class FolderEntry:
                 try:
                     _overwrite(file, before)
                 except OSError:
-                    why = f"it could not be written ({reason_of(error)}); its old content is in {kept}"
-                    raise OSError(errno.EIO, why, self.path) from None
+                    why = f"could not be written ({reason_of(error)}); its old content is in {kept}"
+                    raise FileRefusedError(self.path, why, errno.EIO) from None
                 os.unlink(kept)
                 raise
             os.unlink(kept)
 
 
+class HeldFolder:
+    """A folder that is held by its descriptor, such as one of a window. No link below it is followed.
+
+    Paths below it are relative, with the system's separators. One that leads out of it is refused.
+    """
+
+    def __init__(self, path: str, descriptor: int | None) -> None:
+        """`path` has no links. `descriptor` is that of the folder; None where the system has none."""
+        self.path = path
+        self._descriptor = descriptor
+
+    @contextlib.contextmanager
+    def entry(self, path: str, *, makes_folders: bool = False) -> Generator[FolderEntry]:
+        """Hold the folder of a path. With `makes_folders`, missing ones are made. Raises FileRefusedError."""
+        full = os.path.join(self.path, path)
+        *folders, _ = names = _names(full, path)
+        with _descended(self.path, self._descriptor, folders, full, makes_folders=makes_folders) as descriptor:
+            yield FolderEntry(os.path.join(self.path, *names), descriptor)
+
+    def read(self, path: str, limit: int) -> Content:
+        """See `FolderEntry.read`."""
+        with self.entry(path) as entry:
+            return entry.read(limit)
+
+    def look(self, path: str, limit: int) -> os.stat_result:
+        """See `FolderEntry.look`."""
+        with self.entry(path) as entry:
+            return entry.look(limit)
+
+    def found(self, path: str) -> os.stat_result:
+        """See `FolderEntry.found`."""
+        with self.entry(path) as entry:
+            return entry.found()
+
+
+@contextlib.contextmanager
+def held(folder: str) -> Generator[HeldFolder]:
+    """Hold a folder. It may itself be reached through links: the person has opened it. Raises FileRefusedError."""
+    real = resolved(folder)
+    with _root(real) as (root, descriptor, names), _descended(root, descriptor, names, folder) as inner:
+        yield HeldFolder(real, inner)
+
+
 @contextlib.contextmanager
 def place(path: str, *, makes_folders: bool = False) -> Generator[FolderEntry]:
-    """Hold the folder of a path that has no links, as `os.path.realpath` gives it.
+    """Hold the folder of a path that has no links, as `resolved` gives it.
 
     Args:
         path: an absolute path.
         makes_folders: whether missing folders are made.
 
     Raises:
-        OSError: there is no such folder, or a part of the path is a link by now.
+        FileRefusedError: there is no such folder, or a part of the path is a link by now.
     """
-    if not _HAS_DESCRIPTORS:
-        if makes_folders:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-        yield FolderEntry(path, None)
+    with (
+        _root(path) as (root, descriptor, [*folders, _]),
+        _descended(root, descriptor, folders, path, makes_folders=makes_folders) as inner,
+    ):
+        yield FolderEntry(path, inner)
+
+
+def resolved(path: str) -> str:
+    """What a path leads to, without links; the file need not be there. Whoever calls this follows links.
+
+    Raises:
+        FileRefusedError: it can't be a path, its links are a loop, or it is that of a file and ends like a folder.
+    """
+    with _refusing(path):
+        with contextlib.suppress(FileNotFoundError):
+            _followed(path)
+        return os.path.realpath(path)
+
+
+@contextlib.contextmanager
+def entry(path: str, *, below: str = "", follows_links: bool = False) -> Generator[FolderEntry]:
+    """Hold the folder of a file.
+
+    Args:
+        path: an absolute path; with `below` it may be relative to that.
+        below: the folder that the file must be in. What leads there may have links; nothing below it may.
+        follows_links: whether links of the path are followed. With `below`, they must not lead out of it.
+
+    Raises:
+        FileRefusedError: there is no such folder, a link is not followed, or the path leads out of `below`.
+    """
+    if not below:
+        with place(resolved(path) if follows_links else path) as at:
+            yield at
         return
-    folder = os.open("/", _STEP)
-    try:
-        for name in os.path.dirname(path).split("/"):
-            if name:
-                inner = _entered(folder, name, makes_folders=makes_folders)
-                os.close(folder)
-                folder = inner
-        yield FolderEntry(path, folder)
-    finally:
-        os.close(folder)
+    with held(below) as folder:
+        if follows_links:
+            path, below = resolved(os.path.join(below, path)), folder.path
+        with folder.entry(_relative(path, below)) as at:
+            yield at
+
+
+def read(path: str, limit: int, *, below: str = "", follows_links: bool = False) -> Content:
+    """The content of a regular file of at most `limit` bytes. The other arguments and errors are those of `entry`."""
+    with entry(path, below=below, follows_links=follows_links) as at:
+        return at.read(limit)
+
+
+def look(path: str, limit: int, *, below: str = "", follows_links: bool = False) -> os.stat_result:
+    """What is known of a regular file of at most `limit` bytes, before another program opens it. See `read`."""
+    if follows_links and not below:
+        # That program resolves the path again, so nothing has to be held.
+        found = _followed(path)
+        FolderEntry(path, None).refuse(found, limit)
+        if found.st_size:
+            return found
+    with entry(path, below=below, follows_links=follows_links) as at:
+        return at.look(limit)
 
 
 def replace_file(path: str, content: bytes) -> None:
     """Write the file that a path leads to now, and make its folders if they are missing. See `FolderEntry.replace`."""
-    with place(os.path.realpath(path), makes_folders=True) as at:
+    with place(resolved(path), makes_folders=True) as at:
         at.replace(content)
 
 
 def write_private(path: str, content: bytes) -> None:
     """Write a file that only this user can read, in a folder that is there. See `FolderEntry.replace`."""
     folder, name = os.path.split(path)
-    with place(os.path.join(os.path.realpath(folder), name)) as at:
+    with place(os.path.join(resolved(folder), name)) as at:
         at.replace(content, is_private=True)
+
+
+def shown(path: str) -> str:
+    """A path as a sentence has it: short, and with the number of each character that would not be seen."""
+    path = path if len(path) <= _SHOWN else f"{path[: _SHOWN - 1]}…"
+    return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in path)
 
 
 def rename(source: str, target: str) -> None:
@@ -290,16 +554,166 @@ def real_folder(path: str) -> str:
     return real
 
 
-def _entered(folder: int, name: str, *, makes_folders: bool) -> int:
-    flags = _STEP | getattr(os, "O_NOFOLLOW", 0)
+def _followed(path: str) -> os.stat_result:
+    """What is at the end of a path and of its links."""
+    with _refusing(path):
+        tidy = path.rstrip("".join(_SEPARATORS))
+        if tidy != path and os.path.isfile(tidy):
+            # The system finds nothing there, and a program that tidies the path would write the file.
+            raise FileRefusedError(path, "ends like a folder, but is a file", errno.ENOTDIR)
+        try:
+            return os.stat(path)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise LinkedError(path, "is a loop of symbolic links", errno.ELOOP) from None
+            raise
+
+
+@contextlib.contextmanager
+def _root(path: str) -> Generator[tuple[str, int | None, list[str]]]:
+    """The root of the disk of an absolute path, held, and the names below it."""
+    if not os.path.isabs(path) or path.replace("/", "\\").startswith("\\\\.\\"):
+        raise FileRefusedError(path, "is not the path of a file")
+    drive, rest = os.path.splitdrive(path)
+    root, names = drive + os.sep, _names(path, rest, may_be_empty=True)
+    if not _HAS_DESCRIPTORS:
+        yield root, None, names
+        return
+    descriptor = os.open(root, _STEP)
     try:
-        return os.open(name, flags, dir_fd=folder)
-    except FileNotFoundError:
-        if not makes_folders:
+        yield root, descriptor, names
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _descended(
+    at: str, start: int | None, folders: Sequence[str], path: str, *, makes_folders: bool = False
+) -> Generator[int | None]:
+    """The descriptor of the folder that some names lead to; None where the system has none.
+
+    Args:
+        at: the path of the folder where it begins.
+        start: its descriptor, which stays open.
+        folders: the names.
+        path: the one to name in errors.
+        makes_folders: whether missing folders are made.
+    """
+    if start is None:
+        with _refusing(path):
+            for name in folders:
+                at = os.path.join(at, name)
+                if makes_folders and not os.path.lexists(at):
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(at)
+                # Who may pass through a folder may not always look at it.
+                with contextlib.suppress(PermissionError):
+                    _refuse_step(os.lstat(at), name, path)
+        yield None
+        return
+    descriptor = start
+    try:
+        with _refusing(path):
+            for name in folders:
+                inner = _entered(descriptor, name, path, makes_folders=makes_folders)
+                if descriptor != start:
+                    os.close(descriptor)
+                descriptor = inner
+        yield descriptor
+    finally:
+        if descriptor != start:
+            os.close(descriptor)
+
+
+def _entered(folder: int, name: str, path: str, *, makes_folders: bool) -> int:
+    try:
+        return _stepped(folder, name, path)
+    except FileNotFoundError as error:
+        if not makes_folders or error.errno != errno.ENOENT:
             raise
     with contextlib.suppress(FileExistsError):
         os.mkdir(name, dir_fd=folder)
-    return os.open(name, flags, dir_fd=folder)
+    return _stepped(folder, name, path)
+
+
+def _stepped(folder: int, name: str, path: str) -> int:
+    try:
+        return os.open(name, _STEP | _NOT_FOLLOWED, dir_fd=folder)
+    except OSError as error:
+        if error.errno in {errno.ENOTDIR, errno.ELOOP}:
+            _refuse_step(os.stat(name, dir_fd=folder, follow_symlinks=False), name, path)
+        raise
+
+
+def _refuse_step(found: os.stat_result, name: str, path: str) -> None:
+    if _is_link(found):
+        raise LinkedError(path, f"leads through the symbolic link “{shown(name)}”", errno.ELOOP)
+    if not stat.S_ISDIR(found.st_mode):
+        why = f"does not exist: “{shown(name)}” is not a folder"
+        raise MissingError(path, why, errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+
+
+def _is_link(found: os.stat_result) -> bool:
+    """Whether it is a link, or on Windows anything else whose name stands for another one, such as a junction."""
+    return stat.S_ISLNK(found.st_mode) or bool(getattr(found, "st_reparse_tag", 0) & _NAME_SURROGATE)
+
+
+def _names(full: str, path: str, *, may_be_empty: bool = False) -> list[str]:
+    """The names that a path consists of, below a folder. Raises FileRefusedError, with `full`, if it is no path."""
+    separated = path.replace(os.altsep, os.sep) if os.altsep else path
+    names = [name for name in separated.split(os.sep) if name not in {"", os.curdir}]
+    if os.pardir in names or not (names or may_be_empty):
+        raise FileRefusedError(full, "leads out of its folder")
+    if "\0" in path:
+        raise FileRefusedError(full, "can't be a path: it has a null character")
+    if path.endswith(_SEPARATORS) and names:
+        raise FileRefusedError(full, "ends like a folder")
+    if sys.platform == "win32" and (wrong := next(filter(is_special_on_windows, names), None)):
+        raise FileRefusedError(full, f"can't be a file: Windows takes “{shown(wrong)}” for something else")
+    return names
+
+
+def is_special_on_windows(name: str) -> bool:
+    """Whether Windows takes a name for a device, for a stream of a file, or for another name."""
+    return ":" in name or name.endswith((" ", ".")) or _DEVICE.fullmatch(name) is not None
+
+
+def _relative(path: str, folder: str) -> str:
+    """A path relative to a folder that it must be in."""
+    if not os.path.isabs(path):
+        return path
+    inside = os.path.join(os.path.normcase(folder), "")
+    if not os.path.normcase(path).startswith(inside):
+        raise FileRefusedError(path, f"is not in {shown(folder)}")
+    return path[len(inside) :]
+
+
+@contextlib.contextmanager
+def _refusing(path: str) -> Generator[None]:
+    """Say in a sentence what the system says of a path."""
+    try:
+        yield
+    except FileRefusedError:
+        raise
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise MissingError(path, "does not exist", error.errno or errno.ENOENT, error.strerror) from error
+    except PermissionError as error:
+        why = f"can't be opened: {reason_of(error)}"
+        raise DeniedError(path, why, error.errno or errno.EACCES, error.strerror) from error
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.EMLINK}:
+            raise LinkedError(path, "is a symbolic link", errno.ELOOP) from error
+        why = f"can't be opened: {reason_of(error)}"
+        raise UnreadableError(path, why, error.errno or errno.EIO, error.strerror) from error
+    except ValueError as error:  # a null character, or half of a surrogate pair
+        raise FileRefusedError(path, "can't be a path") from error
+
+
+def _too_large(limit: int) -> str:
+    for unit, words in ((1 << 20, "MB"), (1 << 10, "KB")):
+        if limit >= unit:
+            return f"is larger than {limit // unit} {words}"
+    return f"is larger than {limit} bytes"
 
 
 def _is_alike(old: int, new: int) -> bool:
@@ -350,18 +764,6 @@ def _may_be_written(error: Exception, found: os.stat_result, *, is_private: bool
     return isinstance(error, _NotReplacedError) or is_busy or getattr(error, "errno", None) in _NO_NEW_NAME
 
 
-def _patiently(action: Callable[[], T]) -> T:
-    """Do something with a file that another program may have open for a moment."""
-    end = time.monotonic() + BUSY_LIMIT
-    while True:
-        try:
-            return action()
-        except OSError as error:
-            if not is_busy(error) or time.monotonic() >= end:
-                raise
-        time.sleep(BUSY_LOOK)
-
-
 def _kept(content: bytes, name: str) -> str:
     """A copy of a content in the temporary folder."""
     descriptor, path = tempfile.mkstemp(prefix=f"{name[:40]}.", suffix=".old")
@@ -379,3 +781,15 @@ def _overwrite(file: BinaryIO, content: bytes) -> None:
     file.seek(0)
     if file.read() != content:
         raise OSError(errno.EIO, "it does not hold what was written")
+
+
+def _patiently(action: Callable[[], T]) -> T:
+    """Do something with a file that another program may have open for a moment."""
+    end = time.monotonic() + BUSY_LIMIT
+    while True:
+        try:
+            return action()
+        except OSError as error:
+            if not is_busy(error) or time.monotonic() >= end:
+                raise
+        time.sleep(BUSY_LOOK)

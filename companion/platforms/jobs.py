@@ -24,6 +24,10 @@ _SIZE = 144 if sys.maxsize > 1 << 32 else 112
 """Bytes of JOBOBJECT_EXTENDED_LIMIT_INFORMATION"""
 _AT_FLAGS = 16
 """Where its BasicLimitInformation.LimitFlags are, after two times of 8 bytes."""
+_PROCESS_MEMORY = 0x100
+"""JOB_OBJECT_LIMIT_PROCESS_MEMORY"""
+_AT_MEMORY = 112 if sys.maxsize > 1 << 32 else 96
+"""Where its ProcessMemoryLimit is, after its BasicLimitInformation and its IoInfo of 48 bytes."""
 
 
 class _Jobs:
@@ -47,8 +51,10 @@ class _Jobs:
 _JOBS = _Jobs()
 
 
-def bind(pid: int, process: int) -> None:
+def bind(pid: int, process: int, memory: int = 0) -> None:
     """Put a process that has just started into a job of its own. `process` is its handle. Does nothing elsewhere.
+
+    Each process in the job may have `memory` bytes, or any number of them if that is 0.
 
     Where that fails, the descendants are found by the numbers of their parents.
     """
@@ -59,7 +65,7 @@ def bind(pid: int, process: int) -> None:
     if not job:
         logger.debug("There is no job for the process %d", pid)
         return
-    if _limit(job, _KILL_ON_CLOSE) and kernel.AssignProcessToJobObject(job, process):
+    if _limit(job, _KILL_ON_CLOSE, memory) and kernel.AssignProcessToJobObject(job, process):
         _JOBS.add(pid, job)
     else:
         logger.debug("The process %d is in no job of ours", pid)
@@ -84,9 +90,10 @@ def _close(job: int) -> None:
         _kernel().CloseHandle(job)
 
 
-def _limit(job: int, flags: int) -> bool:
+def _limit(job: int, flags: int, memory: int = 0) -> bool:
     limits = bytearray(_SIZE)
-    struct.pack_into("<I", limits, _AT_FLAGS, flags)
+    struct.pack_into("<I", limits, _AT_FLAGS, flags | (_PROCESS_MEMORY if memory else 0))
+    struct.pack_into("<Q" if sys.maxsize > 1 << 32 else "<I", limits, _AT_MEMORY, memory)
     return bool(_kernel().SetInformationJobObject(job, _EXTENDED_LIMITS, bytes(limits), _SIZE))
 
 

@@ -1,7 +1,9 @@
 """Finds programs and starts them.
 
-A program is started by its absolute path and is never looked for in the current folder, so that opening a project runs
-nothing of it. On Windows no text reaches `cmd.exe` that it could read as code.
+A program is started by its absolute path. A name is never looked for in the current folder, nor below a folder of any
+window, whatever the PATH says, so that opening a project runs nothing of it; what is started gets a PATH without such
+folders. Only a path that the person has named themself may be in a project. On Windows no text reaches `cmd.exe` that
+it could read as code.
 """
 
 from __future__ import annotations
@@ -11,11 +13,13 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import jobs, shims
 from .files import is_network
+from .open_folders import OPEN_FOLDERS
 
 Words = Sequence[str]
 """A program and its arguments."""
@@ -30,6 +34,10 @@ _HARMLESS = re.compile(r"[\w .:\\/=@+,~#-]*")
 """Texts that mean nothing to `cmd.exe` and to a batch file, quoted or not."""
 _HARMLESS_PATH = re.compile(r'[^"%!\x00-\x1f]+')
 """The same for the path of the batch file itself, which is always quoted."""
+
+
+_PAGES = (("xdg-open",), ("gio", "open"), ("x-www-browser",), ("firefox",), ("chromium",), ("google-chrome",))
+"""What opens a page in the person's browser, where the system has no call for that."""
 
 
 class BatchFileError(OSError):
@@ -48,8 +56,9 @@ def find(name: str, environment: Mapping[str, str]) -> str | None:
     """The absolute path of a program; None if there is none.
 
     Args:
-        name: a name, which is looked for in the absolute folders of PATH, or an absolute path, which may begin with ~.
-            A relative path is none: it would depend on the current folder. On Windows it may have `%VARIABLES%`.
+        name: a name, which is looked for in the absolute folders of PATH that are in no window's folder, or an
+            absolute path, which may begin with ~ and be anywhere: the person has named it. A relative path is none: it
+            would depend on the current folder. On Windows it may have `%VARIABLES%`.
         environment: has PATH, and PATHEXT on Windows.
     """
     name = os.path.expanduser(name)
@@ -58,7 +67,8 @@ def find(name: str, environment: Mapping[str, str]) -> str | None:
     if os.path.dirname(name):
         return next(filter(_is_program, _spelled(name, environment)), None) if os.path.isabs(name) else None
     paths = (os.path.join(folder, name) for folder in _folders(environment) if name)
-    return next((spelled for path in paths for spelled in _spelled(path, environment) if _is_program(spelled)), None)
+    there = (spelled for path in paths for spelled in _spelled(path, environment) if _is_program(spelled))
+    return next((path for path in there if not OPEN_FOLDERS.holds(path)), None)
 
 
 def resolve(words: Words, environment: Mapping[str, str]) -> list[str] | None:
@@ -72,6 +82,13 @@ def resolve(words: Words, environment: Mapping[str, str]) -> list[str] | None:
     if found is None:
         return None
     shim = shims.resolve(found, lambda name: find(name, environment)) if is_batch_file(found) else None
+    # As `find` follows a link of POSIX: a shim may start what is in a project, as after `npm link`.
+    if (
+        shim
+        and not os.path.dirname(words[0])
+        and any(os.path.isabs(each) and OPEN_FOLDERS.holds(each) for each in shim)
+    ):
+        return None
     return [*(shim or [found]), *words[1:]]
 
 
@@ -81,13 +98,13 @@ def is_batch_file(program: str) -> bool:
 
 
 def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which what is started finds no program in its current folder either."""
+    """An environment in which what is started finds no program in its current folder or in a window's either."""
     safe = dict(environment)
     if sys.platform == "win32":
         # There, names that differ in case are one name, and the last value counts.
         safe = {name.upper(): value for name, value in environment.items()}
     if "PATH" in safe:
-        safe["PATH"] = os.pathsep.join(_folders(safe))
+        safe["PATH"] = os.pathsep.join(folder for folder in _folders(safe) if not OPEN_FOLDERS.holds(folder))
     return {**safe, **WITHOUT_CURRENT_FOLDER}
 
 
@@ -152,6 +169,29 @@ def run(words: Words, environment: Mapping[str, str], limit: float) -> subproces
             process.kill()
             raise
     return subprocess.CompletedProcess(list(words), process.returncode, output, errors)
+
+
+def open_page(address: str, environment: Mapping[str, str]) -> bool:
+    """Open a page in the person's browser; False if no program for that is found. It may take seconds.
+
+    The standard library's `webbrowser` takes the first program of such a name on the PATH, a project's own as well.
+    """
+    if sys.platform == "win32":
+        os.startfile(address)  # noqa: S606 - it is one of the web
+        return True
+    ways = [["/usr/bin/open"]] if sys.platform == "darwin" else [list(way) for way in _PAGES]
+    named = [way.split() for way in environment.get("BROWSER", "").split(os.pathsep) if way and "%" not in way]
+    for way in (*named, *ways):
+        if way and (words := resolve([*way, address], environment)):
+            null = subprocess.DEVNULL
+            try:
+                process = start(words, environment, stdin=null, stdout=null, stderr=null)
+            except OSError:
+                continue
+            # A browser that was not open yet goes on as this program.
+            threading.Thread(target=process.wait, name="qwen-companion-browser", daemon=True).start()
+            return True
+    return False
 
 
 def interpreter(environment: Mapping[str, str]) -> str:

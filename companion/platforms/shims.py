@@ -11,6 +11,8 @@ import os
 import re
 from collections.abc import Callable, Iterator
 
+from .files import read
+
 MAX_SIZE = 16 * 1024
 """Bytes. A larger batch file is none of npm's."""
 
@@ -46,11 +48,8 @@ def resolve(path: str, find: Callable[[str], str | None]) -> list[str] | None:
         find: where a program is that the shim takes from the PATH.
     """
     try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_SIZE + 1)
+        data = read(path, MAX_SIZE, follows_links=True).data
     except OSError:
-        return None
-    if len(data) > MAX_SIZE:
         return None
     lines = data.decode("utf-8", "replace").splitlines()
     folder = os.path.join(os.path.dirname(path), "")

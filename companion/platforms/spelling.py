@@ -23,7 +23,7 @@ def own_spelling(path: str) -> str:
     import fcntl  # noqa: PLC0415 - Windows has none
 
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK)  # never a pipe
         try:
             found = fcntl.fcntl(descriptor, F_GETPATH, bytes(_MAX_PATH))
         finally:

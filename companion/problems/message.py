@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
+from ..visible import blanked, visible_name
 from .diagnostic import Diagnostic
 
 MAX_LISTED = 50
 """Problems in one text."""
 MAX_MESSAGE = 1000
 """Characters of one problem's message."""
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
 
 Mention = Callable[[str, Sequence[tuple[int, int]]], str]
 """How the agent takes a path and ranges of its lines, from 1."""
@@ -22,7 +21,8 @@ def problems_text(diagnostics: Sequence[Diagnostic], mention: Mention, limit: in
     by_path: dict[str, list[Diagnostic]] = {}
     for each in diagnostics[:limit]:
         by_path.setdefault(each.path, []).append(each)
-    blocks = ["\n".join([mention(path, []).rstrip(), *map(line, found)]) for path, found in by_path.items()]
+    names = {path: visible_name(mention(path, [])).rstrip() for path in by_path}
+    blocks = ["\n".join([names[path], *map(line, found)]) for path, found in by_path.items()]
     if left := len(diagnostics) - limit:
         blocks += [f"… and {left} more"] if left > 0 else []
     return "\n\n".join(blocks)
@@ -30,9 +30,9 @@ def problems_text(diagnostics: Sequence[Diagnostic], mention: Mention, limit: in
 
 def line(diagnostic: Diagnostic) -> str:
     """One problem in one line: its place, how grave it is, what it says, and who says it."""
-    message = " ".join(_CONTROLS.sub(" ", diagnostic.message).split())
+    message = blanked(diagnostic.message)
     if len(message) > MAX_MESSAGE:
         message = f"{message[: MAX_MESSAGE - 1]}…"
-    who = " ".join(_CONTROLS.sub(" ", each) for each in (diagnostic.source, diagnostic.code) if each)
+    who = blanked(f"{diagnostic.source} {diagnostic.code}")
     place = f"{diagnostic.start.line}:{diagnostic.start.character}"
     return f"- {place} {diagnostic.severity}: {message}{f' ({who})' if who else ''}"

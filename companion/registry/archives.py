@@ -1,14 +1,15 @@
 """Looks at an archive and unpacks it into a new folder: zip, tar (also gzip, bzip2 and xz), or a program by itself.
 
 Everything is looked at before anything is written: names, kinds, links, sizes. What is written is counted as well,
-since an archive may say something else than it holds. All functions block.
+since an archive may say something else than it holds. What is looked at is what the library unpacks, which reads the
+archive through `_Bounded`. All functions block.
 """
 
 from __future__ import annotations
 
 import bz2
 import contextlib
-import gzip
+import itertools
 import lzma
 import os
 import stat
@@ -18,10 +19,10 @@ import tarfile
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 from ..platforms.files import make_link, make_private_folder
 from .failures import ArchiveError
@@ -35,17 +36,29 @@ _LONGEST_NAME = 1000
 _MOST_LINKS = 40
 """On the way to what one link means; also what Linux follows."""
 _PIECE = 1024 * 1024
-_BLOCK = 512
 _SMALL = 1024 * 1024
-"""Bytes of what a tar file says about a member."""
+"""Bytes of what a tar file says about a member, or of what is read of one at once."""
+_MOST_WORDS = 100
+"""Facts that a tar file tells of all its members: each gets a copy of them."""
+_LARGEST_LIST = 16 * 1024 * 1024
+"""Bytes of the list of a zip file."""
+_PACKED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+"""What `zipfile` unpacks in small pieces. Of the others it unpacks a whole piece at once, which may be a bomb."""
+_MOST_STREAMS = 10_000
+"""In one compressed file."""
+_INPUT = 64 * 1024
 _XZ_MEMORY = 256 * 1024**2
+_DEEPEST = 64
+"""Names in the path of a member, or in a link."""
+_MOST_LINKED = 5000
+"""Links in an archive."""
 _DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"}
 _RESERVED = _DEVICES | {name + number for name in ("com", "lpt") for number in "123456789¹²³"}
 """What Windows takes for a device, also with an extension, and with blanks before that."""
 _PROGRAMS = (b"\x7fELF", b"MZ", b"#!", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 """How programs of Linux, Windows and macOS, and scripts, begin."""
-_END_OF_ZIP = b"PK\x05\x06"
-_END_OF_ZIP_64 = b"PK\x06\x07"
+_END_OF_ZIP = struct.Struct("<4s6xH10x")
+"""Its mark, and how many files the archive has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +106,7 @@ def unpack(path: str, folder: str, program: str) -> None:
     except OSError as error:
         if error.errno is not None:
             raise
-        # gzip and bz2 say so that something is damaged.
+        # bz2 says so that something is damaged.
         raise ArchiveError(f"it is damaged ({error})") from None
     found = os.path.join(folder, *names)
     if not os.path.isfile(found) or not _is_inside(found, folder):
@@ -106,31 +119,62 @@ def _copy_program(path: str, folder: str, names: Sequence[str]) -> None:
     _write([member], folder, names)
 
 
+class _Bounded:
+    """An archive as a library reads it: never more of its headers than a limit, whatever it says about itself.
+
+    A second look at the headers would be a second reading, which a forged archive could lead to others.
+    """
+
+    def __init__(self, file: BinaryIO, most: int, why: str) -> None:
+        """`most` are bytes of headers until the next `renew`; `why` is told if more are wanted."""
+        self._file = file
+        self._most = self._left = most
+        self._why = why
+        self._size = file.seek(0, os.SEEK_END)
+        self.seek, self.tell, self.seekable, self.close = file.seek, file.tell, file.seekable, file.close
+        file.seek(0)
+
+    def renew(self) -> None:
+        """One member is listed: the next one may have as much."""
+        self._left = self._most
+
+    def listed(self) -> None:
+        """All members are listed: what is read from now on are their contents, which whoever writes them counts."""
+        self._left = sys.maxsize
+
+    def read(self, size: int | None = -1) -> bytes:
+        """As a file's, also in pieces: newer versions of `tarfile` ask so. Raises ArchiveError if it is too much."""
+        rest = max(0, self._size - self._file.tell())
+        wanted = rest if size is None or size < 0 else min(size, rest)
+        if wanted > self._left:
+            raise ArchiveError(self._why)
+        self._left -= wanted
+        return self._file.read(wanted)
+
+
 def _unpack_zip(path: str, folder: str, program: Sequence[str]) -> None:
-    _look_at_end(path)
-    with zipfile.ZipFile(path) as archive:
-        members = [_from_zip(archive, each) for each in archive.infolist()]
-        _write(members, folder, program)
-
-
-def _look_at_end(path: str) -> None:
-    """Refuse a zip file whose list of members would fill the memory."""
     with open(path, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - 65_535 - 22 - 20))
-        tail = file.read()
-    at = tail.rfind(_END_OF_ZIP)
-    if at < 0:
-        raise ArchiveError("it is damaged (it has no end)")
-    count, length = struct.unpack_from("<HI", tail, at + 10)
-    if tail[max(0, at - 20) : at].startswith(_END_OF_ZIP_64) or count > MOST_FILES or length > 64 * _SMALL:
-        raise ArchiveError(f"it has more than {MOST_FILES:,} files")
+        bounded: Any = _Bounded(file, _LARGEST_LIST, f"it has more than {MOST_FILES:,} files")
+        with zipfile.ZipFile(bounded) as archive:
+            found = archive.infolist()
+            file.seek(-_END_OF_ZIP.size - len(archive.comment), os.SEEK_END)
+            mark, count = _END_OF_ZIP.unpack(file.read(_END_OF_ZIP.size))
+            if mark != b"PK\x05\x06" or count != len(found):
+                raise ArchiveError("it is damaged (its end says another number of files)")
+            if sum(each.compress_size for each in found) > os.path.getsize(path):
+                raise ArchiveError("it is damaged (its files overlap)")
+            members = [_from_zip(archive, each) for each in found]
+            bounded.listed()
+            _write(members, folder, program)
 
 
 def _from_zip(archive: zipfile.ZipFile, found: zipfile.ZipInfo) -> _Member:
     mode = found.external_attr >> 16
-    kind: Literal["file", "folder", "link"] = "folder" if found.is_dir() else "file"
+    # `filename` is cut at a NUL, and another field may replace it; `orig_filename` is what stands there.
+    kind: Literal["file", "folder", "link"] = "folder" if found.orig_filename.endswith("/") else "file"
     target = ""
+    if found.compress_type not in _PACKED:
+        raise ArchiveError(f"{_quoted(found.filename)} is packed in a way that is not supported")
     if found.flag_bits & 1:
         raise ArchiveError("it is encrypted")
     if stat.S_ISLNK(mode):
@@ -140,7 +184,6 @@ def _from_zip(archive: zipfile.ZipFile, found: zipfile.ZipInfo) -> _Member:
         target = archive.read(found).decode("utf-8")
     elif stat.S_IFMT(mode) not in {0, stat.S_IFREG, stat.S_IFDIR}:
         raise ArchiveError(f"{_quoted(found.filename)} is no file")
-    # `filename` is cut at a NUL; `orig_filename` is what stands there.
     name = _name(found.orig_filename)
     return _Member(name, kind, found.file_size, bool(mode & 0o111), lambda: _opened(archive.open(found)), target)
 
@@ -152,55 +195,109 @@ def _unpack_tar(path: str, folder: str, program: Sequence[str], begin: bytes) ->
         if reader:
             with contextlib.closing(reader), open(plain, "xb") as file:
                 _copy(reader.read, file, MOST_BYTES)
-        _look_at_headers(plain)
-        with tarfile.open(plain, "r:") as archive:
-            members = [_from_tar(archive, each) for each in archive]
-            _write(members, folder, program)
+        with open(plain, "rb") as file:
+            bounded: Any = _Bounded(file, _SMALL, "it has too many headers for a file")
+            with tarfile.open(fileobj=bounded, mode="r:") as archive:
+                members = _listed(archive, bounded.renew)
+                bounded.listed()
+                _write(members, folder, program)
     finally:
         if reader:
             os.unlink(plain)
 
 
-def _decompressed(path: str, begin: bytes) -> BinaryIO | None:
+def _decompressed(path: str, begin: bytes) -> _Streams | None:
     """What a compressed file holds; None if it isn't compressed."""
-    if begin.startswith(b"\x1f\x8b"):
-        return _opened(gzip.open(path))
-    if begin.startswith(b"BZh"):
-        return _opened(bz2.open(path))
-    if begin.startswith(b"\xfd7zXZ"):
-        _look_at_memory(path)
-        return _opened(lzma.open(path))
-    return None
+    stream = next((stream for mark, stream in _STREAMS.items() if begin.startswith(mark)), None)
+    return _Streams(path, stream) if stream else None
 
 
-def _look_at_memory(path: str) -> None:
-    """Raise LZMAError if an xz file wants more memory than a sensible one."""
-    with open(path, "rb") as file:
-        lzma.LZMADecompressor(memlimit=_XZ_MEMORY).decompress(file.read(_PIECE), max_length=1)
+class _Gzip:
+    """A stream of a gzip file, with the methods that one of bz2 and lzma has."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
+
+    @property
+    def eof(self) -> bool:
+        """Whether the stream is over."""
+        return self._stream.eof
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether there is nothing left to decompress."""
+        return not self._stream.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        """What follows the stream."""
+        return self._stream.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        """At most so many bytes of the content."""
+        return self._stream.decompress(self._stream.unconsumed_tail or data, max_length)
 
 
-def _look_at_headers(path: str) -> None:
-    """Refuse a tar file whose own words would fill the memory, or that has too many members."""
-    size = os.path.getsize(path)
-    with open(path, "rb") as file:
-        for count in range(4 * MOST_FILES + 1):
-            block = file.read(_BLOCK)
-            if len(block) < _BLOCK or not block.strip(b"\0"):
+_Stream = _Gzip | bz2.BZ2Decompressor | lzma.LZMADecompressor
+_STREAMS: Mapping[bytes, Callable[[], _Stream]] = {
+    b"\x1f\x8b": _Gzip,
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _XZ_MEMORY),
+}
+"""By how the file begins: what decompresses one of its streams, with a sensible amount of memory."""
+
+
+class _Streams:
+    """The content of a compressed file, which may consist of several streams: a limited number of them."""
+
+    def __init__(self, path: str, stream: Callable[[], _Stream]) -> None:
+        self._file = open(path, "rb")  # noqa: SIM115 - `close` closes it
+        self._stream = stream
+        self._pieces = self._decompressed()
+
+    def read(self, _size: int) -> bytes:
+        """The next piece, of at most 1 MB; empty at the end."""
+        return next(self._pieces, b"")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _decompressed(self) -> Iterator[bytes]:
+        data = self._file.read(_INPUT)
+        for count in itertools.count():
+            # Zeros may stand between two streams.
+            while data and not (data := data.lstrip(b"\0")):
+                data = self._file.read(_INPUT)
+            if not data:
                 return
-            header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
-            if header.size < 0 or file.tell() + header.size > size:
-                raise ArchiveError("it is damaged (it ends too early)")
-            if header.type in {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}:
-                if header.size > _SMALL:
-                    raise ArchiveError("it has too many headers for a file")
-            elif header.type not in {*tarfile.REGULAR_TYPES, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE}:
-                raise ArchiveError(f"{_quoted(header.name)} is a device, a pipe or something else that is no file")
-            elif header.issparse():
-                raise ArchiveError(f"{_quoted(header.name)} has holes")
-            if header.type not in {tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE}:
-                file.seek(-(-header.size // _BLOCK) * _BLOCK, os.SEEK_CUR)
-            if count >= 4 * MOST_FILES:
-                raise ArchiveError(f"it has more than {MOST_FILES:,} files")
+            if count == _MOST_STREAMS:
+                raise ArchiveError("it consists of too many parts")
+            stream = self._stream()
+            while not stream.eof:
+                if piece := stream.decompress(data, _PIECE):
+                    yield piece
+                data = b""
+                if stream.needs_input and not stream.eof and not (data := self._file.read(_INPUT)):
+                    raise EOFError("it ends too early")
+            data = stream.unused_data or self._file.read(_INPUT)
+
+
+def _listed(archive: tarfile.TarFile, renew: Callable[[], object]) -> list[_Member]:
+    """The members of a tar file. What it says about them besides is forgotten at once: it may be much.
+
+    `renew` is called after each member.
+    """
+    members: list[_Member] = []
+    for found in archive:
+        if len(archive.pax_headers) > _MOST_WORDS:
+            raise ArchiveError("it has too many headers for all files")
+        if len(members) == MOST_FILES:
+            raise ArchiveError(f"it has more than {MOST_FILES:,} files")
+        found.pax_headers = {}
+        members.append(_from_tar(archive, found))
+        renew()
+    return members
 
 
 def _from_tar(archive: tarfile.TarFile, found: tarfile.TarInfo) -> _Member:
@@ -240,6 +337,8 @@ def _name(name: str) -> tuple[str, ...]:
     parts = tuple(part for part in name.split("/") if part not in {"", "."})
     if ".." in parts:
         raise ArchiveError(f"{_quoted(name)} leads out of its folder")
+    if len(parts) > _DEEPEST:
+        raise ArchiveError(f"{_quoted(name)} is in too many folders")
     if sys.platform == "win32":
         for part in parts:
             if (
@@ -294,13 +393,23 @@ def _looked_at(members: Sequence[_Member]) -> dict[tuple[str, ...], _Member]:
         total += source.size
         if total > MOST_BYTES:
             raise ArchiveError(f"it would unpack to more than {MOST_BYTES // 1024**3} GB")
-    for key, member in [*files.items(), *links.items(), *((folder, None) for folder in folders)]:
-        if any(key[:length] in files or key[:length] in links for length in range(1, len(key))) or (
-            member is None and (key in files or key in links)
-        ):
-            raise ArchiveError(f"{_quoted('/'.join(key))} is in a file or behind a link")
+    folders |= _above([*files, *links, *folders])
+    if len(links) > _MOST_LINKED:
+        raise ArchiveError(f"it has more than {_MOST_LINKED:,} links")
+    if wrong := next((key for key in folders if key in files or key in links), None):
+        raise ArchiveError(f"something in it is in a file or behind a link: {_quoted('/'.join(wrong))}")
     _follow(links)
     return files
+
+
+def _above(names: Iterable[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """All folders that these names are in. Raises ArchiveError if they are too many."""
+    folders: set[tuple[str, ...]] = set()
+    for name in names:
+        folders.update(name[:length] for length in range(1, len(name)))
+        if len(folders) > MOST_FILES:
+            raise ArchiveError(f"it has more than {MOST_FILES:,} folders")
+    return folders
 
 
 def _follow(links: dict[tuple[str, ...], _Member]) -> None:
@@ -339,7 +448,10 @@ def _steps(link: _Member) -> list[str]:
     target = link.target
     if not target or not target.isprintable() or "\\" in target or target.startswith("/") or target[1:2] == ":":
         raise ArchiveError(f"the link {_quoted('/'.join(link.name))} leads out of its folder")
-    return [part for part in target.split("/") if part not in {"", "."}]
+    steps = [part for part in target.split("/") if part not in {"", "."}]
+    if len(steps) > _DEEPEST:
+        raise ArchiveError(f"the link {_quoted('/'.join(link.name))} leads through too many folders")
+    return steps
 
 
 def _key(name: Sequence[str]) -> tuple[str, ...]:

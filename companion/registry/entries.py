@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
+from ..variables import decides, is_variable
 from ..web import is_safe
 from .failures import DamagedListError
 
@@ -25,17 +26,34 @@ MOST_WORDS = 100
 SHOWN = 300
 """Characters of a text that is only shown."""
 _LONGEST = 4000
+_LONGEST_NAME = 300
+"""Characters of a package with its version; npm allows 214 for the name."""
 _ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _VERSION = re.compile(r"[0-9](?:[0-9A-Za-z.+-]{0,62}[0-9A-Za-z])?")
 """The name of a folder, too: Windows makes one without the dots at its end."""
-_NPM = re.compile(r"((?:@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][A-Za-z0-9._~-]*)(?:(@)([0-9A-Za-z][0-9A-Za-z.+-]*))?")
-_PYTHON = re.compile(
-    r"([A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._,-]+\])?)(?:([=>~]=|@)([0-9A-Za-z][0-9A-Za-z.!+-]*))?"
-)
-"""A package, and what stands before its version."""
-_PINNED = re.compile(r"v?[0-9].*")
-"""A version; else it is a tag, such as "latest"."""
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_PACKAGES: Mapping[str, re.Pattern[str]] = {
+    "npx": re.compile(r"((?:@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][A-Za-z0-9._~-]*)(?:(@)([0-9A-Za-z][0-9A-Za-z.+-]*))?"),
+    "uvx": re.compile(
+        r"([A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._,-]+\])?)(?:([=>~]=|@)([0-9A-Za-z][0-9A-Za-z.!+-]*))?"
+    ),
+}
+"""A package, and what stands before its version, by the runner."""
+_PINNED: Mapping[str, re.Pattern[str]] = {
+    # semver.org, with the “v” that npm allows
+    "npx": re.compile(
+        r"v?(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){2}(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?",
+        re.ASCII,
+    ),
+    # packaging.python.org, “Version specifiers”
+    "uvx": re.compile(
+        r"v?(?:\d+!)?\d+(?:\.\d+)*(?:[-_.]?(?:a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d*)?"
+        r"(?:-\d+|[-_.]?(?:post|rev|r)[-_.]?\d*)?(?:[-_.]?dev[-_.]?\d*)?(?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?",
+        re.ASCII | re.IGNORECASE,
+    ),
+}
+"""A version, by the runner; else it is a tag, such as "latest", or a range."""
+_FILE = re.compile(r".*\.(?:tgz|tar|gz|bz2|xz|zip|whl|egg|py|pyw|git)", re.IGNORECASE)
+"""What a runner takes for a file of the folder that it is started in, also as a version: npm-package-arg, uv."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SYSTEM = re.compile(r"(?:darwin|linux|windows)-(?:aarch64|x86_64)")
 
@@ -154,15 +172,25 @@ def _entry(fields: Mapping[str, Any]) -> RegistryEntry:
 
 
 def _package(runner: Runner, fields: Mapping[str, Any], version: str) -> PackageSource | None:
-    name = fields.get("package")
-    pattern = _NPM if runner == "npx" else _PYTHON
-    if not isinstance(name, str) or not (found := pattern.fullmatch(name)):
-        return None
-    package, sign, wanted = found.groups(default="")
-    if sign not in {"@", "=="} or not _PINNED.fullmatch(wanted):
-        name = f"{package}{'==' if sign.endswith('=') else '@'}{version}"
-    command = _command(fields)
-    return command and PackageSource(runner, name, *command)
+    name, command = pinned(runner, fields.get("package"), version), _command(fields)
+    return PackageSource(runner, name, *command) if name and command else None
+
+
+def pinned(runner: Runner, package: object, version: str) -> str:
+    """A package with one version, as its runner takes it: the package's own if it says one, else `version`.
+
+    It is empty if that may mean anything but this version of a package of the index: a file, a folder, an address.
+    """
+    found = _PACKAGES[runner].fullmatch(package) if isinstance(package, str) and len(package) <= _LONGEST_NAME else None
+    if not found:
+        return ""
+    name, sign, wanted = found.groups(default="")
+    if any(map(_FILE.fullmatch, (name, wanted))):
+        return ""
+    if sign not in {"@", "=="} or not _PINNED[runner].fullmatch(wanted):
+        sign, wanted = "==" if sign.endswith("=") else "@", version
+    is_version = _PINNED[runner].fullmatch(wanted) and not _FILE.fullmatch(wanted)
+    return f"{name}{sign}{wanted}" if is_version else ""
 
 
 def _archive(fields: Mapping[str, Any]) -> ArchiveSource | None:
@@ -193,7 +221,10 @@ def _command(fields: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]
         return None
     words, variables = cast("list[object]", arguments), cast("dict[str, object]", environment)
     texts = [*words, *variables.values()]
-    if max(len(words), len(variables)) > MOST_WORDS or not all(map(_VARIABLE.fullmatch, variables)):
+    if max(len(words), len(variables)) > MOST_WORDS or not all(map(is_variable, variables)):
+        return None
+    if deciding := next(filter(decides, variables), None):
+        logger.info("A command of the registry is left out: %s decides %s", deciding, decides(deciding))
         return None
     if not all(isinstance(text, str) and text.isprintable() and len(text) <= _LONGEST for text in texts):
         return None

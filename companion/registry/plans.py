@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ..platforms import folders
 from ..platforms.files import make_private_folders
+from ..visible import at_most
 from .entries import ArchiveSource, PackageSource, RegistryEntry, Runner
 from .installed import restore
 
@@ -50,22 +51,17 @@ class InstallPlan:
     @property
     def words(self) -> str:
         """All that is done, as lines for the person."""
-        line = shlex.join(self.command)
-        variables = [f"{name}={shlex.quote(value)}" for name, value in self.source.environment.items()]
+        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in self.source.environment.items())
+        started = f"    {at_most(shlex.join(self.command))}"
+        if variables:
+            started += f"\n\nwith the variables\n\n    {at_most(variables)}"
         if isinstance(self.source, PackageSource):
-            lines = [
-                "Its command, which downloads it when it is first started:",
-                "",
-                f"    {' '.join([*variables, line])}",
-            ]
-        else:
-            checked = f"SHA-256 {self.source.sha256}" if self.source.sha256 else "the registry has no checksum of it"
-            lines = [
-                f"It is downloaded from\n\n    {self.source.url}\n    {checked}",
-                f"\nunpacked into\n\n    {self.folder}",
-                f"\nand its command is\n\n    {' '.join([*variables, line])}",
-            ]
-        return "\n".join(lines)
+            return f"Its command, which downloads it when it is first started:\n\n{started}"
+        checked = f"SHA-256 {self.source.sha256}" if self.source.sha256 else "the registry has no checksum of it"
+        return (
+            f"It is downloaded from\n\n    {at_most(self.source.url)}\n    {checked}\n\n"
+            f"unpacked into\n\n    {self.folder}\n\nand its command is\n\n{started}"
+        )
 
 
 def plan(entry: RegistryEntry, there: Collection[str] = ("npx", "uvx"), on: str = "") -> InstallPlan | None:

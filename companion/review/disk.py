@@ -5,17 +5,13 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
-import stat
 from dataclasses import dataclass, field
 
-from ..platforms.files import FolderEntry
+from ..platforms.files import FileRefusedError, FolderEntry, MissingError, UnreadableError, look, read
 from .source_text import SourceText
 
 READ_LIMIT = 64 * 1024 * 1024
 """Bytes. A larger file is not read."""
-_AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_TOO_LARGE = "is larger than 64 MB"
-_SEPARATORS = os.sep + (os.altsep or "")
 
 Stamp = tuple[int, int, int] | None
 """What changes when a file is written: its inode, its size and its time in nanoseconds. None: there is no file."""
@@ -49,20 +45,15 @@ def stamp(path: str) -> Stamp:
         return None
 
 
-class UnreadableError(OSError):
-    """What is at a path can't be shown in a diff. The text says what it is."""
-
-
 def refusal(path: str) -> str | None:
     """Why a diff of this path can't be shown, such as "is a folder"; None if it can."""
-    tidy = path.rstrip(_SEPARATORS)
-    if tidy != path and os.path.isfile(tidy):
-        return "ends like a folder, but is a file"  # the CLIs would write it, unseen: the system finds nothing there
     try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None  # there is no such file, or reading it will tell
-    return _refusal(found)
+        look(path, READ_LIMIT, follows_links=True)
+    except (MissingError, UnreadableError):
+        return None  # it is a new file, or reading it will tell
+    except FileRefusedError as error:
+        return error.why
+    return None
 
 
 def read_file(path: str, encodings: Encodings | None = None, at: FolderEntry | None = None) -> DiskFile:
@@ -74,33 +65,23 @@ def read_file(path: str, encodings: Encodings | None = None, at: FolderEntry | N
         at: its place, if the folder was looked at and must be that one.
 
     Raises:
-        OSError: it can't be read; UnreadableError if it must not be.
+        FileRefusedError: it can't be read.
     """
     try:
         data, found = read_bytes(path, at)
-    except (FileNotFoundError, NotADirectoryError):
+    except MissingError:
         return DiskFile()
     text, is_text = decoded(data, encodings or Encodings())
     return DiskFile(SourceText(text), exists=True, is_text=is_text, stamp=_stamp(found))
 
 
 def read_bytes(path: str, at: FolderEntry | None = None) -> tuple[bytes, os.stat_result]:
-    """The content of a regular file of at most 64 MB, and what the system says of it. Raises OSError."""
-    # A FIFO would make `open` wait for a writer, so it is not opened at all, or without waiting.
-    if at is None and (why := refusal(path)):
-        raise UnreadableError(f"{path} {why}")
-    descriptor = at.open() if at else os.open(path, os.O_RDONLY | _AT_ONCE)
-    try:
-        found = os.fstat(descriptor)
-        if why := _refusal(found):
-            raise UnreadableError(f"{path} {why}")
-        with open(descriptor, "rb", closefd=False) as file:
-            data = file.read(READ_LIMIT + 1)
-    finally:
-        os.close(descriptor)
-    if len(data) > READ_LIMIT:
-        raise UnreadableError(f"{path} {_TOO_LARGE}")
-    return data, found
+    """The content of a regular file of at most 64 MB, and what the system says of it. Raises FileRefusedError.
+
+    What a path leads to is what a person sees and a CLI writes, so links are followed.
+    """
+    content = at.read(READ_LIMIT) if at else read(path, READ_LIMIT, follows_links=True)
+    return content.data, content.found
 
 
 def holds(path: str, text: str, encodings: Encodings) -> bool:
@@ -152,14 +133,6 @@ def encode_like(text: str, before: bytes, encodings: Encodings | None = None) ->
                 before.decode(codec)
                 return text.encode(codec)
     return text.encode(codec_of(encodings.fallback) or "cp1252")
-
-
-def _refusal(found: os.stat_result) -> str | None:
-    if stat.S_ISDIR(found.st_mode):
-        return "is a folder"
-    if not stat.S_ISREG(found.st_mode):
-        return "is not a regular file"
-    return _TOO_LARGE if found.st_size > READ_LIMIT else None
 
 
 def _stamp(found: os.stat_result) -> Stamp:

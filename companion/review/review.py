@@ -82,6 +82,8 @@ class Review:
     """What differs besides the text, such as "LF → CRLF in 120 lines"."""
     keeps_endings: bool = False
     """That difference is reverted: what is accepted has the endings and the byte order mark of the file."""
+    unmarked: str = ""
+    """Why the changes can't be marked, in words; empty if they can, or if nobody has looked yet."""
     is_shown: bool = False
     """The file has been read, and the diff is on the screen or about to be."""
     orphaned: bool = False

@@ -37,8 +37,11 @@ class ReviewTexts:
 
     def compare(self, number: ReviewId, text: str, version: int) -> None:
         """The proposal has been edited: mark its changes again."""
-        if (review := self._find(number)) and self._is_comparable(review, text):
-            self._background(self._compare(review, text, version))
+        if review := self._find(number):
+            if self._is_comparable(review, text):
+                self._background(self._compare(review, text, version))
+            else:
+                self._editor.review_disk_changed(review)  # its header says why there are no marks
 
     def edit(self, number: ReviewId, target: Target, text: str, version: int) -> None:
         """Revert or restore changes of a proposal whose text is `text` at this version of its view.
@@ -102,12 +105,21 @@ class ReviewTexts:
         return review
 
     def _is_comparable(self, review: Review, text: str) -> bool:
+        """Whether a text can be compared with the file; the review notes why not."""
+        review.unmarked = self._why_not(review, text)
+        return not review.unmarked
+
+    def _why_not(self, review: Review, text: str) -> str:
         limits = self._settings_of(review.owner.window)
+        if not review.disk.is_text:
+            return "Not a text"
         # The limits apply to the file. Its proposal may be longer.
-        return review.disk.is_text and all(
-            len(side) <= times * limits.max_marked_characters and side.count("\n") <= times * limits.max_marked_lines
-            for side, times in ((review.original, 1), (text, 2))
-        )
+        for side, times in ((review.original, 1), (text, 2)):
+            if len(side) > times * limits.max_marked_characters:
+                return "Over “max_marked_characters”"
+            if side.count("\n") > times * limits.max_marked_lines:
+                return "Over “max_marked_lines”"
+        return ""
 
 
 def _edits_of(target: Target, review: Review, text: str) -> list[TextEdit]:

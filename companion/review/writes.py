@@ -44,7 +44,7 @@ class Writes:
     def expect(self, review: Review, content: str) -> None:
         """The CLI or the agent is about to write this.
 
-        The person hears whether a CLI has; if not, the text is kept in a tab. A model has the text, and decides.
+        If a CLI has not, the person hears of it, and the text is kept in a tab. A model has the text, and decides.
         """
         try:
             content.encode()
@@ -61,11 +61,7 @@ class Writes:
         is_of_cli = self.missing.pop(review, None) is not None
         if is_written:
             self._written(review, content)
-        if not is_of_cli:
-            return
-        if is_written:
-            self._editor.mention(f"{cli} has written {review.name}.", window)
-        else:
+        elif is_of_cli:
             why = f"{cli} has not written {review.name} as you accepted it. The text that you accepted is kept here."
             self._editor.keep_text(window, review.name, SourceText(content).shown, why)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ..exclusion import Told
 from ..ids import ViewId
+from ..platforms.open_folders import OPEN_FOLDERS
 from ..protocol import ContextUpdate, IdeContext, is_sendable
 from ..settings import Settings
 from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_context
@@ -151,6 +152,7 @@ class ContextSender:
         state = await self._editor.window_state(self._endpoint.window, question)
         if state is None:
             return None
+        OPEN_FOLDERS.set(self._endpoint.window, state.folders)
         self._shown.answered(question, state)
         told = self._settings().told  # after the editor's answer: a change that it has found is here before that
         known = await self._looks.listed(self._shown.files(), told, state.folders)

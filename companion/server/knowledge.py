@@ -18,6 +18,7 @@ from ..problems.diagnostic import SEVERITIES, Diagnostic
 from ..problems.quiet import LONGEST, settled
 from ..problems.shown import ShownProblems
 from ..settings import Settings
+from ..visits import is_elsewhere, why_unopened
 from .context import MAX_SELECTED, cut
 from .new_problems import Looked
 from .port import Selection, SymbolQuestion, ToolSource
@@ -193,9 +194,11 @@ class EditorKnowledge:
     async def show(self, arguments: OpenFileArguments) -> OpenFileAnswer:
         """The tool openFile."""
         path = _normal(arguments.path)
+        if is_elsewhere(path, self._folders()):
+            raise UntoldError(f"openFile: {shortened(path, 300)} is on another computer.")
         await self._check(self._settings().told, path)
-        if not await self._looks.one(path, os.path.isfile):
-            raise UntoldError(f"openFile: {shortened(path, 300)} is no file.")
+        if why := await self._looks.one(path, why_unopened):
+            raise UntoldError(f"openFile: {why}")
         is_shown = await self._source.show_place(self._window, path, arguments.line)
         return OpenFileAnswer(is_shown=is_shown)
 

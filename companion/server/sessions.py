@@ -8,10 +8,8 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
-from mcp.server.session import ServerSession
-from mcp.shared.exceptions import MCPError
-
 from ..ids import WindowId
+from ..libraries.sdk import MCPError, ServerSession
 from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable, moved
 from .path_maps import PathMaps
 

@@ -8,9 +8,6 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Any
 
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
-from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
@@ -25,6 +22,7 @@ from starlette.requests import Request
 from .. import __version__
 from ..exclusion import shortened
 from ..ids import WindowId
+from ..libraries.sdk import MCPError, Server, ServerRequestContext
 from ..protocol import (
     CloseDiffArguments,
     DiffAccepted,

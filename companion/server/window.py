@@ -87,7 +87,7 @@ class WindowServer:
             self.sessions,
             Tools(self.sessions, reviews, self.contexts.told, lambda: self.settings, knowledge, self.news),
         )
-        self._server = HttpServer(self._app, self._app.answer_at_once)
+        self._server = HttpServer(self._app)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when requests are answered, or with the reason why they can't be."""
         self._is_over = asyncio.Event()

@@ -119,6 +119,8 @@ class ShownWindow:
     chats: tuple[ShownChat, ...] = ()
     written: tuple[str, ...] = ()
     """The written changes that wait, a line for each file."""
+    ignored: tuple[str, ...] = ()
+    """The names of the package's own settings that the window's project has in vain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,10 @@ class Served:
     rivals: tuple[Rival, ...] = ()
     told: Told = field(default_factory=Told)
     """What a CLI learns by itself of the window's files."""
+    troubles: tuple[str, ...] = ()
+    """What is wrong with the review of what agents write, each with what to do about it."""
+    copying: tuple[str, ...] = ()
+    """What is still to be copied for an undo, a line for each folder."""
 
 
 @dataclass(frozen=True, slots=True)

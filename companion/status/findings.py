@@ -13,22 +13,26 @@ from pathlib import PurePath
 from typing import Literal
 
 from ..clis.families import FAMILIES
-from ..exclusion import is_encodable, printable
+from ..exclusion import is_encodable, printable, shortened
 from ..ids import WindowId
 from .facts import Cli, Facts, PublishedFolder, Served, ShownWindow
 
 CLOCK = 1.5
 """Seconds by which a process may seem older than it is: the system rounds the boot time to seconds."""
 
+MOST_IGNORED = 5
+"""Settings of a project that are named."""
 INSTALL = f"npm install -g {FAMILIES[0].launch.npm_package}"
 Kind = Literal[
     "above",
     "approval",
     "before",
+    "changes",
     "disk",
     "elsewhere",
     "folder refused",
     "hidden",
+    "ignored",
     "ide mode",
     "no cli",
     "no folder",
@@ -70,6 +74,7 @@ def verdicts(facts: Facts) -> list[Verdict]:
 def findings(facts: Facts) -> list[Finding]:
     """Everything that is wrong."""
     found = [Finding("setting", text) for text in facts.settings]
+    found += [_ignored(window) for window in facts.windows if window.ignored]
     found += _of_machine(facts)
     for window in facts.windows:
         found += _of_window(window, facts)
@@ -108,6 +113,8 @@ def _of_window(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
         text = f"{window.title} has no folder, so only a CLI that runs beside one of its files finds it."
         yield Finding("no folder", f"{text} Open one: Project → Add Folder to Project…")
     yield from _of_files(served)
+    for trouble in served.troubles:
+        yield Finding("changes", trouble)
     for rival in served.rivals:
         if rival.is_newer:
             text = f"{rival.editor} (port {rival.port}) has a newer lock file for {rival.folder}, which a CLI prefers."
@@ -240,6 +247,14 @@ def _approval(cli: Cli) -> Iterator[Finding]:
             f"“{cli.family.habits.approval_setting}”: “default” in {cli.settings_path} sets it for good."
         )
         yield Finding("approval", text)
+
+
+def _ignored(window: ShownWindow) -> Finding:
+    """A project that would make views of ours."""
+    named = ", ".join(f"“{shortened(name)}”" for name in window.ignored[:MOST_IGNORED])
+    more = f" and {len(window.ignored) - MOST_IGNORED} more" if len(window.ignored) > MOST_IGNORED else ""
+    text = f"{window.title}: its project sets {named}{more}, which no project can. It is ignored; remove it there."
+    return Finding("ignored", text)
 
 
 def approval_mode(cli: Cli) -> tuple[str, str]:

@@ -63,7 +63,8 @@ def _served(served: Served) -> list[tuple[str, str]]:
             ping = "its stream is gone"
         since, last = clock(session.since), clock(session.last_message)
         rows.append(("session", f"{session.cli} since {since}, last message {last}, round trip: {ping}"))
-    return rows + [("diff", path) for path in served.diffs]
+    rows += [("diff", path) for path in served.diffs]
+    return rows + [("still to copy", line) for line in served.copying]
 
 
 def _running(facts: Facts) -> list[str]:

@@ -117,11 +117,13 @@ def remote_programs() -> tuple[Remote, ...]:
 def look_at(running: RunningCli) -> Cli:
     """A running CLI with its version and its settings, both the user's and the project's."""
     user = _settings_folder(running) / "settings.json"
-    paths = [user] + ([Path(running.cwd, running.family.habits.folder, "settings.json")] if running.cwd else [])
+    looks = [(user, "")]
+    if running.cwd:
+        looks.append((Path(running.cwd, running.family.habits.folder, "settings.json"), running.cwd))
     ide_mode: bool | None = False
     approval: str | None = None
-    for path in paths:
-        values = read_settings(path)
+    for path, below in looks:
+        values = read_settings(path, below=below)
         if not values and path.exists() and path == user:
             ide_mode = None  # it can't be read, or is empty
         enabled = setting(values, "ide.enabled", setting(values, "ideMode"))

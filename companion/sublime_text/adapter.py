@@ -17,13 +17,12 @@ from ..server.path_maps import PathMaps
 from ..thread import CompanionThread
 from .bridge import UiBridge
 from .changes.checkpoints import CheckpointPicker
+from .changes.loaded import LoadedTexts
 from .changes.unsaved import UnsavedTexts
 from .changes.written import WrittenChanges
 from .chat.chats import ChatViews
 from .chat.consent import Consent
 from .chat.context import context_of
-from .check.run import EditorCheck
-from .check.scratch import ScratchWindow
 from .comments.opening import go_to
 from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
@@ -36,6 +35,7 @@ from .libraries.libraries import Libraries
 from .messenger import Messenger
 from .notices import NOTICES, OpenNotices
 from .notify import notify
+from .own_views import VIEWS
 from .parts import Parts
 from .problems.problems import EditorProblems
 from .settings import SettingsFile
@@ -71,9 +71,6 @@ class Adapter:
         self._bridge = UiBridge()
         self._blocking = Executor()
         self.focus = Focus()
-        self.scratch = ScratchWindow()
-        self.check: EditorCheck | None = None
-        """The check of the editor while it runs."""
         self.settings = SettingsFile(self._wrong_setting, self._configure)
         self.status_bar = StatusBar(
             self.settings.value("show_status"),
@@ -84,11 +81,13 @@ class Adapter:
         self.messenger = Messenger(self._bridge.post, self.notices, self.focus)
         self.libraries = Libraries(self.settings, self.messenger.say, self.messenger.solved)
         self._log = Log(print, debug=self.settings.value("debug"))
-        self.unsaved = UnsavedTexts(self.on_another_thread, encodings_of, self._loaded)
+        self.loaded = LoadedTexts(self.on_another_thread)
+        self.unsaved = UnsavedTexts(self.on_another_thread, encodings_of, self.loaded, self._loaded)
         self.written = WrittenChanges(
             self.focus,
             self._post,
             self.ask_later,
+            self.on_another_thread,
             self._list_changed,
             lambda: bool(self.settings.value("open_first_change")),
         )
@@ -112,7 +111,7 @@ class Adapter:
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
         parts = self._parts()
-        self.events = EditorEvents(self._post, parts, self.scratch)
+        self.events = EditorEvents(self._post, parts)
         self.port = EditorPort(self._bridge, self._post, self.ask_later, self.events.restored, parts)
         self.thread = CompanionThread(self.port, self.settings.read(), windows_to_serve)
 
@@ -122,7 +121,10 @@ class Adapter:
             lambda call: self._post(lambda companion: call(companion.reviews)),
             self.settings.of,
             self.written,
-            Commented(self._comments_of, lambda window, comment: go_to(window, self.comments.views, comment)),
+            Commented(
+                self._comments_of,
+                lambda window, comment: go_to(window, self.on_another_thread, self.comments.views, comment),
+            ),
             accepted=self._accepted,
             is_reload=lambda: self.thread.is_reload,
         )
@@ -163,6 +165,7 @@ class Adapter:
             diffs=self.diffs,
             written=self.written,
             unsaved=self.unsaved,
+            loaded=self.loaded,
             comments=self.comments,
             chats=self.chats,
             following=self.following,
@@ -187,6 +190,7 @@ class Adapter:
         self.events.start()
         self.chats.adopt_visible()
         self.comments.start()
+        self.on_another_thread(VIEWS.prune, lambda _: None)
         if self.settings.value("agents_use_editor"):
             script = sublime.load_binary_resource(SCRIPT)
             self.on_another_thread(lambda: renew(script), lambda _: None)

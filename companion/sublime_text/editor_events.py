@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 import time
+from typing import cast
 
 import sublime
 
 from ..ids import ViewId, WindowId
 from .calls import Post
 from .chat import vim
-from .check.scratch import ScratchWindow, close
+from .own_views import VIEWS
 from .parts import Parts
 from .window_state import to_serve
 from .windows import OWN_SAVES, encodings_of, is_chat, is_code
 
-FOCUSED_SETTING = "qwen_companion.focused_at"
-"""On a view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
-MAX_LOADED = 1_000_000
-"""Characters of a file of which the changes are told what was loaded: what the person saves is compared with that."""
+FOCUSED = "focused"
+"""Remembered of a window: from the paths of its files to when they last had the focus, in Unix milliseconds."""
+FOCUSED_KEPT = 50
+"""How many of them."""
 
 
 class EditorEvents:
     """Passes on what happens to views and windows. Lives on the UI thread."""
 
-    def __init__(self, post: Post, parts: Parts, scratch: ScratchWindow) -> None:
+    def __init__(self, post: Post, parts: Parts) -> None:
         self._post = post
         self._parts = parts
-        self._scratch = scratch
-        self._saving: dict[int, int] = {}
-        """When the editor began to save a view, in nanoseconds of Unix time."""
 
     def start(self) -> None:
         """Tell the companion when each file had the focus last, and clear what an earlier session has left."""
         for window in sublime.windows():
-            if self._scratch.is_scratch(window):  # an instance or an editor that ended during a check left it
-                close(window)
-                continue
+            VIEWS.restore(window)
             self.restored(window)
+            focused = _focused(window)
             for view in window.views():
-                at = view.settings().get(FOCUSED_SETTING)
+                self._parts.loaded.loaded(view)
+                at = focused.get(view.file_name() or "")
                 if isinstance(at, int):
                     self._tell_focus(window, view, at, is_active=False)
             if view := window.active_view():
@@ -48,8 +46,9 @@ class EditorEvents:
     def activated(self, view: sublime.View) -> None:
         """A view got the focus."""
         window = view.window()
-        if window is None or self._scratch.is_scratch(window):
+        if window is None:
             return
+        VIEWS.activated(window, view)
         self._parts.focus.activated(window, view)
         self._parts.settings.glance(window, view)
         self.set_keys(view)
@@ -61,14 +60,17 @@ class EditorEvents:
         self._parts.written.activated(window, view)
         identifier, number, now = WindowId(window.id()), ViewId(view.id()), _now()
         if is_code(view):
-            view.settings().set(FOCUSED_SETTING, now)
+            if path := view.file_name():
+                others = {name: at for name, at in _focused(window).items() if name != path}
+                latest = list(others.items())[1 - FOCUSED_KEPT :]
+                VIEWS.remember(window, FOCUSED, {**dict(latest), path: now})
             self._post(lambda companion: companion.focused(identifier, number, now), ("focused", number))
         else:
             self._post(lambda companion: companion.window_focused(identifier), "window_focused")
 
     def touched(self, view: sublime.View) -> None:
         """The selection or the file of a view has changed."""
-        if (window := view.window()) and is_code(view) and not self._scratch.is_scratch(window):
+        if (window := view.window()) and is_code(view):
             identifier, number = WindowId(window.id()), ViewId(view.id())
             self._post(lambda companion: companion.touched(identifier, number), ("touched", number))
 
@@ -77,38 +79,43 @@ class EditorEvents:
         self._parts.diffs.view_closed(view)
         self._parts.written.closed(view)
         self._parts.unsaved.closed(view)
+        self._parts.loaded.closed(view)
         self._parts.chats.closed(view)
         self._parts.comments.views.forget(view)
+        VIEWS.closed(view)
         number = view.id()
         self._post(lambda companion: companion.view_closed(ViewId(number)))
 
     def saving(self, view: sublime.View) -> None:
         """A view is about to be saved."""
-        self._saving[view.id()] = time.time_ns()
+        self._parts.loaded.saving(view)
 
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""
-        self._parts.unsaved.settled(view, _loaded_text(view))
-        name, since = view.file_name(), self._saving.pop(view.id(), 0)
+        if VIEWS.has_become_file(view):
+            self._parts.chats.became_file(view)
+            self._parts.diffs.became_file(view)
+            VIEWS.release(view)
+        self._parts.unsaved.settled(view)
+        name, saved = view.file_name(), self._parts.loaded.saved(view)
         if name and is_code(view) and not OWN_SAVES.is_own(name):
-            until, encodings = time.time_ns(), encodings_of(name)
-            self._post(lambda companion: companion.changes.saved(name, since, until, encodings))
+            encodings = encodings_of(name)
+            self._post(lambda companion: companion.changes.saved(name, saved, encodings))
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""
         if (window := view.window()) and is_code(view):
             identifier = WindowId(window.id())
-            text = _loaded_text(view)
             self._parts.written.loaded(view)
-            self._parts.unsaved.settled(view, text)
+            self._parts.unsaved.settled(view)
+            self._parts.loaded.loaded(view)
             self._parts.comments.loaded(view)
-            if name := view.file_name():
-                self._post(lambda companion: companion.changes.loaded(identifier, name, text), ("loaded", name))
+            if view.file_name():
+                self._post(lambda companion: companion.changes.look(identifier), ("loaded", identifier))
 
     def window_opened(self, window: sublime.Window) -> None:
         """A window was opened."""
-        if self._scratch.is_scratch(window):
-            return
+        VIEWS.opened(window)
         self.restored(window)
         opened = to_serve(window)
         self._parts.settings.look(window)
@@ -116,6 +123,7 @@ class EditorEvents:
 
     def restored(self, window: sublime.Window) -> None:
         """Clear the diffs that a window was restored with, after a restart or when its project was opened again."""
+        VIEWS.restore(window)
         if self._parts.diffs.awaited:  # nobody knows yet which diffs are still waited for
             return
         for name in self._parts.diffs.clear_leftovers(window):
@@ -127,11 +135,13 @@ class EditorEvents:
     def project_closed(self, window: sublime.Window) -> None:
         """The project of a window is about to close."""
         identifier = WindowId(window.id())
+        VIEWS.closing(window)
         self._parts.diffs.window_closing(window, elsewhere=False)
         self._post(lambda companion: companion.reviews.reject_window(identifier))
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close."""
+        VIEWS.closing(window)
         self._parts.diffs.window_closing(window, elsewhere=True)
         self._parts.written.window_closed(window)
         self._parts.focus.forget(window)
@@ -153,10 +163,10 @@ class EditorEvents:
             (vim.leave_on if self._parts.settings.value("chat_vim_keys") else vim.turn_off)(view)
 
 
+def _focused(window: sublime.Window) -> dict[str, object]:
+    found = VIEWS.remembered(window, FOCUSED)
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
+
+
 def _now() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _loaded_text(view: sublime.View) -> str | None:
-    """The text that a view has in common with its file; None if it is too large."""
-    return view.substr(sublime.Region(0, view.size())) if view.size() <= MAX_LOADED else None

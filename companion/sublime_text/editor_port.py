@@ -161,9 +161,9 @@ class EditorPort:
         """A turn is over, or a CLI has been quiet for a while, and this many files have changed in it."""
         self._bridge.post(lambda: self._turn_changed(window, agent, files))
 
-    def written_below(self, window: WindowId, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
-        """Agents have written a file of which a tab has unsaved text. `path` is absolute."""
-        self._bridge.post(lambda: self._parts.unsaved.written_below(path, agents, before, after))
+    def written_below(self, path: str, agents: Sequence[str], before: bytes | None) -> None:
+        """Agents have written a file that is open. `path` is absolute."""
+        self._bridge.post(lambda: self._parts.unsaved.written_below(path, agents, before))
 
     async def buffer(self, path: str) -> str | None:
         """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""

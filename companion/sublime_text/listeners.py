@@ -10,10 +10,7 @@ import sublime_plugin
 from . import package
 from .adapter import Adapter
 from .chat.vim import is_enter
-from .diff.listing import SETTING as LIST_SETTING
-from .editor_facts import EDITOR
-from .status.view import SETTING as STATUS_SETTING
-from .windows import DIFF_SETTING
+from .own_views import SIDES, VIEWS, Kind
 
 WAITING_CONTEXT = "qwen_companion.diff_waits"
 WRITTEN_CONTEXT = "qwen_companion.written_change"
@@ -21,17 +18,35 @@ WRITTEN_CONTEXT = "qwen_companion.written_change"
 Args = dict[str, Any] | None
 _SAVES = {"save", "save_as", "prompt_save_as", "save_all"}
 _CLOSES = {"close", "close_file"}
+_BRINGS = {
+    "focus_group",
+    "focus_neighboring_group",
+    "next_view",
+    "next_view_in_stack",
+    "prev_view",
+    "prev_view_in_stack",
+    "select_by_index",
+}
+"""The commands of keys that bring another tab to the front."""
 _NOT_SAVED = "A diff is not saved as a file. Accept it to have the file written."
 _SAVED_BY_HAND = {"async": True}
 """The arguments of `save` in the editor's own keys, menu and palette."""
 _TERMINUS_BUILD = "output.Terminus Build Results"
 """While this panel exists, the keymap of Terminus, which is loaded after ours, gives Shift+Escape to `show_panel`."""
 
-_ENTERS: dict[str, tuple[str, Args]] = {
-    LIST_SETTING: ("qwen_companion_open_listed_diff", {}),
-    STATUS_SETTING: ("qwen_companion_status_remedy", {"at_caret": True}),
+_ENTERS: dict[Kind, tuple[str, Args]] = {
+    "diff list": ("qwen_companion_open_listed_diff", {}),
+    "status": ("qwen_companion_status_remedy", {"at_caret": True}),
 }
-"""What our keymap has `Enter` do, by the setting of the view."""
+"""What our keymap has `Enter` do, by the kind of the view."""
+_KINDS: dict[str, tuple[Kind, ...]] = {
+    "qwen_companion.diff": SIDES,
+    "qwen_companion.diff_list": ("diff list",),
+    "qwen_companion.status": ("status",),
+    "qwen_companion.comment_input": ("comment input",),
+    "qwen_companion.question_input": ("question input",),
+}
+"""The contexts that hold in views of ours, and in which."""
 
 
 class QwenCompanionListener(sublime_plugin.EventListener):
@@ -133,6 +148,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         """A view was edited."""
         if adapter := package.adapter():
             adapter.written.edited(view)
+            adapter.unsaved.edited(view)
             adapter.diffs.edited(view)
             adapter.comments.edited(view)
             adapter.following.edited(view)
@@ -149,9 +165,13 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_text_command(self, view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
         """The same for a command that arrives as a text command; `Enter` in Vim's normal mode is ours in our pages."""
         if is_enter(command_name, args):
-            settings = view.settings()
-            return next((command for setting, command in _ENTERS.items() if settings.get(setting)), None)
+            return _ENTERS.get(own.kind) if (own := VIEWS.of(view)) else None
         return _instead(view, command_name, args)
+
+    def on_post_window_command(self, window: sublime.Window, command_name: str, args: Args) -> None:
+        """A key may have brought a diff to the front."""
+        if command_name in _BRINGS and (adapter := package.adapter()) and (view := window.active_view()):
+            adapter.diffs.brought(view)
 
     def on_post_text_command(self, view: sublime.View, command_name: str, args: Args) -> None:
         """A click into a view is the command `drag_select`."""
@@ -161,9 +181,9 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_query_context(
         self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
     ) -> bool | None:
-        """The contexts of our key bindings: the focus is in a diff; a diff or a change waits in the window."""
-        if key == DIFF_SETTING:
-            holds = view.settings().get(DIFF_SETTING) is not None
+        """The contexts of our key bindings: the focus is in a view of ours; a diff or a change waits."""
+        if kinds := _KINDS.get(key):
+            holds = VIEWS.is_ours(view, *kinds)
         elif key == WAITING_CONTEXT:
             adapter = package.adapter()
             holds = adapter is not None and _waits(adapter, view)
@@ -182,7 +202,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
 def _takes_shift_escape(window: sublime.Window, view: sublime.View, args: Args) -> bool:
     """Whether Terminus shows a panel for a Shift+Escape in a diff (docs/protocols/sublime.md#keys)."""
     adapter = package.adapter()
-    if view.settings().get(DIFF_SETTING) is None or adapter is None or adapter.focus.last(window) != view:
+    if adapter is None or not VIEWS.is_ours(view, *SIDES) or adapter.focus.last(window) != view:
         return False
     panel = "output.exec" if window.active_panel() == _TERMINUS_BUILD else _TERMINUS_BUILD
     return args == {"panel": panel} and window.find_output_panel(_TERMINUS_BUILD.removeprefix("output.")) is not None
@@ -195,11 +215,14 @@ def _waits(adapter: Adapter, view: sublime.View) -> bool:
 
 
 def _instead(view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
-    """The command to run instead in a diff: its views are never written to a file, and are closed one by one."""
-    if view.settings().get(DIFF_SETTING) is None:
+    """The command to run instead in a diff: its views are never written to a file, and are closed one by one.
+
+    The editor's own command may close all selected tabs (sublimehq/sublime_text#4643).
+    """
+    if not VIEWS.is_ours(view, *SIDES):
         return None
     if command_name in _CLOSES:
-        return None if EDITOR.holds("close_closes_one") else ("qwen_companion_close_diff_view", {})
+        return "qwen_companion_close_diff_view", {}
     if command_name not in _SAVES:
         return None
     if command_name == "save" and args == _SAVED_BY_HAND:

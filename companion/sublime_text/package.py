@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .adapter import Adapter
+from .own_views import VIEWS
 
 if TYPE_CHECKING:
     import sublime
@@ -23,12 +24,14 @@ def unload() -> None:
     """Sublime unloads the package: it is disabled, upgraded or reloaded."""
     if adapter := _take():
         adapter.unload()
+        VIEWS.close()
 
 
 def leave() -> None:
     """The editor quits. Its API is gone by now; plugin_unloaded is not called."""
     if adapter := _take():
         adapter.stop()
+        VIEWS.leave()
 
 
 def adapter() -> Adapter | None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import sublime
 
 from .buffers import write_all
+from .own_views import VIEWS, Kind, OwnView
 
 
 class Page:
-    """A scratch, read-only tab. A window has one for each `setting`, which marks its view."""
+    """A scratch, read-only tab. A window has one of each kind."""
 
-    def __init__(self, window: sublime.Window, setting: str, title: str) -> None:
-        found = [view for view in window.views() if view.settings().get(setting)]
+    def __init__(self, window: sublime.Window, kind: Kind, title: str) -> None:
+        found = VIEWS.within(window, kind)
+        self._kind: Kind = kind
         self._view = found[0] if found else window.new_file()
+        self.record: OwnView = VIEWS.take(self._view, kind)
+        """What is known about its view."""
         self._view.set_name(title)
         self._view.set_scratch(True)
-        self._view.settings().update({setting: True, "word_wrap": True, "wrap_width": 0, "line_numbers": False})
+        self._view.settings().update({"word_wrap": True, "wrap_width": 0, "line_numbers": False})
         window.focus_view(self._view)
 
     @property
@@ -23,10 +27,15 @@ class Page:
         """Its view."""
         return self._view
 
+    @property
+    def is_open(self) -> bool:
+        """Whether its tab is there: neither closed, nor saved as a file of the person's."""
+        return self._view.is_valid() and VIEWS.is_ours(self._view, self._kind)
+
     def show(self, text: str) -> None:
         """Replace the text. The caret stays on its line, and the view where it is scrolled to."""
         view = self._view
-        if not view.is_valid():
+        if not self.is_open:
             return
         position = view.viewport_position()
         rows = [view.rowcol(region.b)[0] for region in view.sel()] or [0]

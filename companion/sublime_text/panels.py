@@ -1,4 +1,4 @@
-"""Quick panels, and messages in the status bar."""
+"""Quick panels, messages in the status bar, and the clipboard."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 
 import sublime
 
+from ..exclusion import shortened
+from ..visible import ShownText
 from .minihtml import safe
 from .notices import NOTICES
 
 NO_ANSWER = "The companion doesn't answer. “Qwen Companion: Show Log” may say why."
+LONGEST = 500
+"""Characters of each text of a panel: the editor looks through all of them at each key."""
 STARTING = "QwenCompanion is starting. Your command runs as soon as it has started."
 
 PanelItem = tuple[str, str, Callable[[], object]]
@@ -31,7 +35,11 @@ def choose(
     The panel closes when it loses the focus, unless it `stays`. `left` is called if nothing is picked.
     """
     items = [
-        sublime.QuickPanelItem(caption, safe(details), annotations[at] if at < len(annotations) else "")
+        sublime.QuickPanelItem(
+            shortened(caption, LONGEST),
+            safe(shortened(details, LONGEST)),
+            shortened(annotations[at], LONGEST) if at < len(annotations) else "",
+        )
         for at, (caption, details, _) in enumerate(choices)
     ]
 
@@ -49,7 +57,9 @@ def choose(
             sublime.set_timeout(left)
 
     flags = sublime.QuickPanelFlags.KEEP_OPEN_ON_FOCUS_LOST if stays else sublime.QuickPanelFlags.NONE
-    window.show_quick_panel(items, chosen, flags=flags, selected_index=selected, placeholder=placeholder)
+    window.show_quick_panel(
+        items, chosen, flags=flags, selected_index=selected, placeholder=shortened(placeholder, LONGEST)
+    )
 
 
 def changed_file(name: str, path: str, inserted: int, deleted: int) -> sublime.QuickPanelItem:
@@ -61,3 +71,13 @@ def changed_file(name: str, path: str, inserted: int, deleted: int) -> sublime.Q
 def say(window: sublime.Window, message: str) -> None:
     """Show one sentence in the status bar for a few seconds."""
     NOTICES.add(message, window)
+
+
+def to_clipboard(text: ShownText) -> None:
+    """Put a text into the clipboard, from where the person may paste it into a terminal."""
+    sublime.set_clipboard(text.text)
+
+
+def lines_to_clipboard(view: sublime.View, lines: Sequence[sublime.Region]) -> None:
+    """Put what the person copies or cuts in a view into the clipboard, as the editor's own command does: exactly."""
+    sublime.set_clipboard("".join(map(view.substr, lines)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .changes.loaded import LoadedTexts
 from .changes.unsaved import UnsavedTexts
 from .changes.written import WrittenChanges
 from .chat.chats import ChatViews
@@ -32,6 +33,7 @@ class Parts:
     diffs: Diffs
     written: WrittenChanges
     unsaved: UnsavedTexts
+    loaded: LoadedTexts
     comments: CommentPanel
     chats: ChatViews
     following: Following

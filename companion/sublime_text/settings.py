@@ -10,7 +10,7 @@ import sublime
 from ..agents import InstalledAgent, read_installed
 from ..exclusion import Told
 from ..ids import WindowId
-from ..settings import FILE, PROJECT_KEY, DaemonSettings, Problem, Settings, Values, overridden, read
+from ..settings import FILE, PROJECT_KEY, DaemonSettings, Problem, Settings, Values, held, overridden, read
 from .chat.consent import FILE as AGENTS_FILE
 
 _KEY = "qwen_companion"
@@ -33,7 +33,7 @@ class SettingsFile:
         self._agents = sublime.load_settings(AGENTS_FILE)
         self.installed = self._read_installed()
         """The agents that were installed from the registry, by its ids."""
-        self._values = self._read()
+        self._values = self._read(None)
         self._windows: dict[WindowId, tuple[object, Values]] = {}
         self._glanced: dict[int, object] = {}
         """What `glance` found in each window."""
@@ -109,7 +109,9 @@ class SettingsFile:
         self._file.clear_on_change(_KEY)
         self._agents.clear_on_change(_KEY)
 
-    def _read(self) -> Values:
+    def _read(self, before: Values | None) -> Values:
+        if _has_syntax_error():
+            return held(before)
         return read(self._file.get, tuple(each.agent for each in self.installed.values()))
 
     def _read_installed(self) -> dict[str, InstalledAgent]:
@@ -122,7 +124,7 @@ class SettingsFile:
             self._changed()
 
     def _changed(self) -> None:
-        self._values = self._read()
+        self._values = self._read(self._values)
         self._windows.clear()
         self._tell()
         self._call()
@@ -147,6 +149,16 @@ class SettingsFile:
             if not is_new:
                 self._call()
         return known[1]
+
+
+def _has_syntax_error() -> bool:
+    """Whether the person's file can't be parsed. The editor says so in the console, and takes the defaults."""
+    try:
+        return not isinstance(sublime.decode_value(sublime.load_resource(f"Packages/User/{FILE}")), dict)
+    except FileNotFoundError:
+        return False
+    except ValueError:
+        return True
 
 
 def _in_project(window: sublime.Window) -> object:

@@ -8,32 +8,31 @@ import sublime
 
 from ..ids import ViewId, WindowId
 from ..server.port import ContextRequest, OpenFile, Selection, ServedWindow, WindowState
-from .check.scratch import CHECK_SETTING
+from .own_views import VIEWS
 from .windows import find_window, is_code
 
-PORT_SETTING = "qwen_companion.port"
-"""On a window: the port that it was served on, kept over reloads and restarts."""
+PORT = "port"
+"""Remembered of a window: the port that it was served on."""
 FILES_WANTED = 20
 """With fewer files of views that had the focus, those of other tabs are added; some may not be on disk."""
 
 
 def windows_to_serve() -> list[ServedWindow]:
-    """All windows but that of the editor's check, the one in front first."""
+    """All windows, the one in front first."""
     front = sublime.active_window()
-    windows = [window for window in sublime.windows() if not window.settings().get(CHECK_SETTING)]
-    return [to_serve(window) for window in sorted(windows, key=lambda window: window != front)]
+    return [to_serve(window) for window in sorted(sublime.windows(), key=lambda window: window != front)]
 
 
 def to_serve(window: sublime.Window) -> ServedWindow:
     """A window with its folders and the port that it had."""
-    port = window.settings().get(PORT_SETTING)
+    port = VIEWS.remembered(window, PORT)
     return ServedWindow(WindowId(window.id()), tuple(window.folders()), port if isinstance(port, int) else 0)
 
 
 def remember_port(identifier: int, port: int) -> None:
     """Keep the port that a window is served on."""
     if window := find_window(identifier):
-        window.settings().set(PORT_SETTING, port)
+        VIEWS.remember(window, PORT, port)
 
 
 def window_state(found: sublime.Window, question: ContextRequest) -> WindowState:

@@ -11,20 +11,13 @@ import sublime
 
 from ..exclusion import Told
 from ..platforms.real_paths import RealPaths
+from ..platforms.spelling import path_key
 from ..review.disk import Encodings
-from .editor_facts import EDITOR
+from .own_views import SIDES, VIEWS
 
 if TYPE_CHECKING:
     from sublime_types import WindowLayout
 
-DIFF_SETTING = "qwen_companion.diff"
-"""On the views of a diff: "original" or "proposal"."""
-CHAT_SETTING = "qwen_companion.chat"
-"""On the view of a chat."""
-CHAT_AGENT_SETTING = "qwen_companion.chat_agent"
-"""On a chat's view: the name of its agent in the settings; none for Qwen Code's daemon."""
-CHAT_FOLDER_SETTING = "qwen_companion.chat_folder"
-"""On a chat's view, and on a window: the folder of its chat."""
 CODES_KEPT = 20
 """How many of the person's tabs that had the focus are remembered; when one closes, the editor focuses another."""
 SINGLE: WindowLayout = {"cols": [0.0, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1]]}
@@ -43,21 +36,24 @@ def find_window(identifier: int) -> sublime.Window | None:
     return window if window.is_valid() else None
 
 
+def is_folder_of(window: sublime.Window, folder: str) -> bool:
+    """Whether a folder is one of a window's, in whichever spelling."""
+    return bool(folder) and path_key(folder) in map(path_key, window.folders())
+
+
 def is_terminal(view: sublime.View) -> bool:
-    """Whether a view is a Terminus terminal."""
-    return bool(view.settings().get("terminus_view"))
+    """Whether a view is a Terminus terminal. A file never is: a project gives its settings to each of its window."""
+    return view.file_name() is None and bool(view.settings().get("terminus_view"))
 
 
 def is_chat(view: sublime.View) -> bool:
     """Whether a view is a chat's."""
-    return bool(view.settings().get(CHAT_SETTING))
+    return VIEWS.is_ours(view, "chat")
 
 
 def is_code(view: sublime.View) -> bool:
     """Whether a view is a tab of the person's own: not a panel, an input, a terminal, a diff or a chat."""
-    if view.element() is not None or is_terminal(view) or is_chat(view):
-        return False
-    return not view.settings().get(DIFF_SETTING)
+    return view.element() is None and not is_terminal(view) and not VIEWS.is_ours(view, "chat", *SIDES)
 
 
 def is_visible(view: sublime.View) -> bool:
@@ -170,9 +166,7 @@ class FocusBefore:
 
     @property
     def _is_hidden_panel(self) -> bool:
-        if self._panel is None or EDITOR.fails("active_panel"):
-            return False
-        return self._window.active_panel() != self._panel
+        return self._panel is not None and self._window.active_panel() != self._panel
 
 
 class GroupContents:
@@ -189,8 +183,7 @@ class GroupContents:
         sheets = [sheet for sheet in self.sheets if self._is_here(sheet)]
         if sheets:
             show_in_group(self.window, self.group, sheets)
-        may_focus = is_in_front(self.window) or EDITOR.holds("focus_stays_in_window")
-        if may_focus and self.active and self._is_here(self.active):
+        if is_in_front(self.window) and self.active and self._is_here(self.active):
             focus_sheet(self.window, self.active)
 
     def shows(self, view: sublime.View | None) -> bool:
@@ -203,9 +196,7 @@ class GroupContents:
 
 def show_in_group(window: sublime.Window, group: int, sheets: list[sublime.Sheet]) -> None:
     """Show some sheets of a group side by side. The other groups keep theirs. The focus may move."""
-    if EDITOR.holds("select_leaves_other_groups"):
-        window.select_sheets(sheets)
-        return
+    # Nobody has written down whether the groups that are not named keep several tabs, and whether several can be named.
     others = [
         sheet
         for other in range(window.num_groups())
@@ -213,21 +204,20 @@ def show_in_group(window: sublime.Window, group: int, sheets: list[sublime.Sheet
         for sheet in window.selected_sheets_in_group(other)
     ]
     window.select_sheets(others + sheets)
-    is_sure = not others or EDITOR.holds("select_keeps_groups")
-    if not is_sure and set(_ids(window.selected_sheets_in_group(group))) != set(_ids(sheets)):
+    if others and set(_ids(window.selected_sheets_in_group(group))) != set(_ids(sheets)):
         window.select_sheets(sheets)
 
 
 def focus_sheet(window: sublime.Window, sheet: sublime.Sheet) -> None:
     """Focus a tab. Those that are selected beside it stay so."""
-    before = [] if EDITOR.holds("focus_keeps_selection") else window.selected_sheets()
+    before = window.selected_sheets()
     window.focus_sheet(sheet)
     _select_again(window, sheet.id(), before)
 
 
 def focus_view(window: sublime.Window, view: sublime.View) -> None:
     """Focus a view. The tabs that are selected beside it stay so."""
-    before = [] if EDITOR.holds("focus_keeps_selection") else window.selected_sheets()
+    before = window.selected_sheets()
     window.focus_view(view)
     _select_again(window, view.sheet_id(), before)
 
@@ -268,11 +258,10 @@ class Focus:
         (sublimehq/sublime_text#3349).
         """
         self._due.pop(window.id(), None)
-        if not is_in_front(window) and not EDITOR.holds("focus_stays_in_window"):
+        if not is_in_front(window):
             self._due[window.id()] = view
             return
-        is_sure = not is_in_panel(view) or EDITOR.holds("panel_gets_focus")
-        if not is_sure and self._last.get(window.id()) != view and (panel := window.active_panel()):
+        if is_in_panel(view) and self._last.get(window.id()) != view and (panel := window.active_panel()):
             self._awaited[window.id()] = view
             sublime.set_timeout(lambda: self._look_again(window, view, panel), PANEL_DELAY)
         focus_view(window, view)
@@ -305,7 +294,7 @@ class Focus:
     def last_code(self, window: sublime.Window) -> sublime.View | None:
         """The tab of the person's own that had the focus last."""
         codes = reversed(self._codes.get(window.id(), []))
-        # A tab of ours gets its settings only after its activation.
+        # A tab of ours becomes ours only after its activation.
         return next((view for view in codes if _still_in(window, view) and is_code(view)), None)
 
     def forget(self, window: sublime.Window) -> None:

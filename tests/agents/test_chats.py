@@ -66,7 +66,8 @@ class InEditor:
         entry = {"command": list(agent.command), "environment": dict(agent.environment), "letter": "M"}
         write_settings(place.home, agents={"Mine": entry}, debug=True)
         person = place.home.home / ".config" / "sublime-text" / "Packages" / "User"
-        allowed = {"allowed": {"Mine": list(agent.command)}, "last": "Mine"}
+        folders = {"Mine": [str(folder_of(place.home))]}
+        allowed = {"allowed": {"Mine": list(agent.command)}, "allowed_folders": folders, "last": "Mine"}
         (person / "QwenCompanion Agents.sublime-settings").write_text(json.dumps(allowed), encoding="utf-8")
         self.editor = Editor(place.home, [folder_of(place.home)])
 

@@ -21,11 +21,11 @@ from .daemon import Daemons, Proxy
 from .demo import plain
 from .editor import Editor, Told
 from .model import Script
+from .own import kind_of, value
 from .qwen import Home
 
 T = TypeVar("T")
 
-CHAT, SESSION = "qwen_companion.chat", "qwen_companion.chat_session"
 MARK = "\n❯\u00a0"
 
 
@@ -74,7 +74,7 @@ class Chatting:
     @property
     def view(self) -> Told:
         """The chat's view."""
-        views = [view for view in self.state["views"] if view["settings"].get(CHAT)]
+        views = [view for view in self.state["views"] if kind_of(self.editor.home, view) == "chat"]
         [view] = [view for view in views if self.tab in {None, view["id"]}]
         return view
 
@@ -96,12 +96,12 @@ class Chatting:
     @property
     def session(self) -> str:
         """The id of the session that is shown; empty until there is something in it."""
-        return str(self.view["settings"].get(SESSION) or "")
+        return str(value(self.editor.home, self.view, "session") or "")
 
     @property
     def diffs(self) -> list[Told]:
         """The proposals that are open in this window."""
-        return [view for view in self.state["views"] if view["settings"].get("qwen_companion.diff") == "proposal"]
+        return [view for view in self.state["views"] if kind_of(self.editor.home, view) == "proposal"]
 
     def folded(self) -> list[str]:
         """The texts that are folded."""
@@ -221,7 +221,7 @@ def opened(editor: Editor, window: int) -> Chatting:
     """Open the chat of a window."""
     chatting = Chatting(editor, window)
     chatting.command("chat")
-    editor.wait("chat", lambda: any(view["settings"].get(CHAT) for view in chatting.state["views"]))
+    editor.wait("chat", lambda: any(kind_of(editor.home, view) == "chat" for view in chatting.state["views"]))
     return chatting
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .lines import LineProcess, LinesError
+from .own import kind_of, value
 from .qwen import PROJECT, Home
 
 SETTLED = 1.1
@@ -76,7 +77,7 @@ class Editor(LineProcess):
 
     def sides(self, side: str, *, text: bool = False) -> list[Told]:
         """The views on one side of all open diffs: "original" (left) or "proposal" (right)."""
-        return [view for view in self.views(text=text) if view["settings"].get("qwen_companion.diff") == side]
+        return [view for view in self.views(text=text) if kind_of(self.home, view) == side]
 
     def wait_diff(self, path: Path | str) -> Told:
         """Wait for a diff of the file, and return the proposal's view with its text."""
@@ -86,7 +87,7 @@ class Editor(LineProcess):
                 (
                     view
                     for view in self.sides("proposal", text=True)
-                    if view["settings"].get("qwen_companion.file_path") == str(path)
+                    if value(self.home, view, "file_path") == str(path)
                 ),
                 None,
             )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from .chatting import CHAT, Chatting, opened, write_settings
+from .chatting import Chatting, opened, write_settings
 from .clis import NEWEST_QWEN
 from .daemon import Daemons
 from .editor import Editor
 from .gemini import settings as gemini_settings
+from .own import kind_of
 from .test_acp import Agents
 
 NAMES = {"qwen": "Qwen Code", "gemini": "Gemini CLI"}
@@ -41,9 +42,10 @@ class Pair:
         }  # fmt: skip
         write_settings(self.home, agents=commands, debug=True)
         allowed = {name: each["command"] for name, each in commands.items()}
+        folders = {name: [str(self.home.workspace)] for name in commands}
         consent = self.home.home / ".config" / "sublime-text" / "Packages" / "User"
         (consent / "QwenCompanion Agents.sublime-settings").write_text(
-            json.dumps({"allowed": allowed, "last": NAMES["qwen"]}), encoding="utf-8"
+            json.dumps({"allowed": allowed, "allowed_folders": folders, "last": NAMES["qwen"]}), encoding="utf-8"
         )
         self.editor = Editor(self.home, [self.home.workspace])
         window = self.editor.state()["windows"][0]["id"]
@@ -59,7 +61,7 @@ class Pair:
         self.wait_live(self.two, self.gemini)
 
     def tabs(self) -> list[int]:
-        return [view["id"] for view in self.editor.views() if view["settings"].get(CHAT)]
+        return [view["id"] for view in self.editor.views() if kind_of(self.editor.home, view) == "chat"]
 
     def wait_live(self, chat: Chatting, agent: Agents) -> None:
         chat.wait_text(f"{NAMES[agent.name]} ", "on this computer")

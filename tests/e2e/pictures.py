@@ -407,7 +407,12 @@ def allowed(home: Home, command: list[str]) -> dict[str, object]:
     """What the setting `agents` has for an agent that the person has allowed to run."""
     consent = home.home / ".config" / "sublime-text" / "Packages" / "User" / "QwenCompanion Agents.sublime-settings"
     consent.parent.mkdir(parents=True, exist_ok=True)
-    consent.write_text(json.dumps({"allowed": {"Example": command}, "last": "Example"}), encoding="utf-8")
+    consent.write_text(
+        json.dumps(
+            {"allowed": {"Example": command}, "allowed_folders": {"Example": [str(home.workspace)]}, "last": "Example"}
+        ),
+        encoding="utf-8",
+    )
     return {"Example": {"command": command}}
 
 

@@ -164,11 +164,17 @@ class Terminal:
         except psutil.NoSuchProcess:
             return False
 
-    def text(self) -> str:
-        """The screen's lines that are not empty."""
+    def lines(self) -> list[str]:
+        """The screen's lines without the blanks at their ends, down to the last one that is not empty."""
         with self._lock:
             lines = [line.rstrip() for line in self._screen.display]
-        return "\n".join(line for line in lines if line)
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines
+
+    def text(self) -> str:
+        """The screen's lines that are not empty."""
+        return "\n".join(filter(None, self.lines()))
 
     def quiet_for(self) -> float:
         """Seconds since the last output."""

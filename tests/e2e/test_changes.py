@@ -13,6 +13,7 @@ import pytest
 
 from .gemini import Gemini
 from .model import Call, Model, Script
+from .own import value
 from .qwen import Home, Qwen
 from .session import CliSession
 
@@ -40,8 +41,8 @@ class Reviewed:
         """What waits, by the file's name."""
         self.editor.do("command", name="qwen_companion_diff_list")
         panels = [panel for window in self.editor.state()["windows"] for panel in window["panels"].values()]
-        found = [panel["settings"].get("qwen_companion.review_list") for panel in panels]
-        rows = json.loads(next((each for each in found if each), "[]"))
+        found = [value(self.editor.home, panel, "rows") for panel in panels]
+        rows = next((each for each in found if each), [])
         return {row["path"].rpartition("/")[2]: row for row in rows if row["state"] in {"waits", "viewed"}}
 
     def wait_listed(self, **kinds: str) -> dict[str, dict[str, Any]]:

@@ -365,7 +365,7 @@ def test_a_new_conversation_survives_a_reload(room: Room, chat: Chatting):
     before = room.model.speech("In the first.")
     chat.ask(before, until="In the first.")
     chat.wait_idle()
-    first = chat.session
+    first = chat.editor.wait("session", lambda: chat.session)
     chat.command("chat_new")
     chat.editor.wait("new conversation", lambda: "In the first." not in chat.text and not chat.session)
     room.editor.do("reload_package")
@@ -373,7 +373,7 @@ def test_a_new_conversation_survives_a_reload(room: Room, chat: Chatting):
     after = room.model.speech("In the second.")
     chat.ask(after)
     assert "In the first." not in chat.wait_text("In the second.")
-    assert chat.session not in {"", first}
+    assert chat.editor.wait("session", lambda: chat.session) != first
 
 
 def test_the_token_is_in_no_view_no_log_and_no_list_of_processes(room: Room, chat: Chatting):

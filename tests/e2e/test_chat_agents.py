@@ -45,7 +45,8 @@ class Room:
         settings = {"Mine": {"command": agent.command, "environment": environment, "letter": letter}}
         write_settings(self.home, agents=settings, debug=True, agents_use_editor=agent.uses_editor)
         consent = self.home.home / ".config" / "sublime-text" / "Packages" / "User"
-        allowed = {"allowed": {"Mine": agent.command}, "last": "Mine"}
+        folders = {"Mine": [str(self.home.workspace)]}
+        allowed = {"allowed": {"Mine": agent.command}, "allowed_folders": folders, "last": "Mine"}
         (consent / "QwenCompanion Agents.sublime-settings").write_text(json.dumps(allowed), encoding="utf-8")
         self.editor = Editor(self.home, [self.home.workspace])
 

@@ -8,6 +8,7 @@ import psutil
 
 from .chatting import Chatting, Room
 from .model import Call
+from .own import kind_of
 
 SECONDS = f"1{os.getpid()}"
 """No other run of these tests waits that long."""
@@ -29,7 +30,7 @@ def test_a_command_in_the_background_is_listed_followed_and_stopped(room: Room, 
     chat.choose("Follow")
 
     def page() -> str:
-        views = [view for view in chat.state["views"] if view["settings"].get("qwen_companion.task")]
+        views = [view for view in chat.state["views"] if kind_of(chat.editor.home, view) == "task"]
         return str(views[0]["text"]) if views else ""
 
     chat.editor.wait("output", lambda: "hello from behind" in page().partition("## Output")[2])

@@ -42,6 +42,7 @@ def test_a_permission_is_answered_where_it_is_asked_while_the_other_one_waits(ro
     of_b = room.editor.wait_diff(b)
     room.editor.do("focus", view=room.one.view["id"])
     room.editor.set_text(of_b, "y = 3  # mine\n")
+    room.editor.do("focus", view=of_b["id"])
     room.editor.accept(of_b)
     room.two.wait_text(second.done)
     assert (a.read_text(), b.read_text()) == ("x = 1\n", "y = 3  # mine\n")

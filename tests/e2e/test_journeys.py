@@ -221,8 +221,8 @@ def test_a_file_outside_of_the_folder_is_known_and_its_change_is_reviewed(desk: 
     editor.accept(proposal)
     cli.wait_done(script)
     assert outside.read_text(encoding="utf-8") == GREET_BETTER
-    written = "QwenCompanion: Qwen Code has written notes.py."
-    editor.wait("message", lambda: said(editor) == [written])
+    accepted = "QwenCompanion: Accepted notes.py · no other proposal waits"
+    editor.wait("message", lambda: said(editor) == [accepted])
     assert desk.report(editor).of(cli) == []
 
 

@@ -8,20 +8,21 @@ from pathlib import Path
 import pytest
 
 from .editor import Editor
+from .own import kind_of
 from .qwen import PROJECT, Home
 
 # Python runs a module with this name when it starts.
 HIDES_MCP = """\
-import sys
+from importlib.machinery import PathFinder
+
+find = PathFinder.find_spec
 
 
-class Hides:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "mcp":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+def find_spec(name, path=None, target=None):
+    return None if name.partition(".")[0] == "mcp" else find(name, path, target)
 
 
-sys.meta_path.insert(0, Hides())
+PathFinder.find_spec = find_spec
 """
 
 
@@ -56,7 +57,7 @@ def test_a_library_that_fails_is_reported_in_one_sentence_and_the_package_is_loa
         editor.wait(
             "status report",
             lambda: any(
-                view["settings"].get("qwen_companion.status") and sentence.partition(": ")[2] in view["text"]
+                kind_of(editor.home, view) == "status" and sentence.partition(": ")[2] in view["text"]
                 for view in editor.views(text=True)
             ),
         )

@@ -241,15 +241,19 @@ def test_a_new_editor_takes_over_after_a_crash(own_session: Session) -> None:
     path = session.file("crashed.py")
     session.propose(path, GREET_BETTER)
     session.editor.crash()
-    (left,) = session.editor.lock_files()
+    [left] = [file.read_bytes() for file in session.editor.lock_files()]
     # The editor no longer answers. The question stays in the terminal, where the person can answer it.
     session.cli.wait_question()
     session.cli.terminal.press(ESCAPE)
     session.cli.wait_idle()
     session.restart()
-    session.editor.wait(
-        "cleared leftovers", lambda: left not in session.editor.lock_files() and session.editor.lock_files()
-    )
+
+    def cleared() -> bool:
+        """Whether there is a file, and none is the crashed editor's. The new one may have the same name: its port."""
+        found = [file.read_bytes() for file in session.editor.lock_files()]
+        return bool(found) and left not in found
+
+    session.editor.wait("cleared leftovers", cleared)
     session.cli.reconnect()
     script, proposal = session.propose(path, GREET_BETTER)
     session.accept(proposal, script)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from companion.comments.message import visible
+from companion.visible import visible
 
 from . import gemini, qwen
 from .clis import NOT_IN_A_CONTAINER, pinned
@@ -108,6 +108,11 @@ class TerminusEditor:
         self.model.close()
 
 
+def shown(terminal: Terminal) -> dict[str, Any]:
+    """What the stand-in for Terminus is told of a terminal that the test has opened."""
+    return {"text": "\n".join(terminal.lines()), "pid": terminal.pid}
+
+
 @pytest.fixture
 def terminus(programs: None) -> Iterator[TerminusEditor]:
     with Home.make() as home, contextlib.closing(TerminusEditor(home)) as terminus:
@@ -122,10 +127,11 @@ def test_the_cli_of_the_run_command_connects_asks_and_reads_what_is_sent(terminu
         view = terminus.editor.open_file(terminus.home.workspace / "my notes.txt")
         start = NOTES.index("note 4")
         terminus.editor.do("select", view=view, regions=[[start, NOTES.index("note 6")]])
+        cli.wait_idle()
+        terminus.editor.do("command", name="terminus_show_screen", args=shown(cli.terminal))
         terminus.editor.do("command", name="qwen_companion_send", view=view)
         sent = terminus.told("send")
         assert (sent["string"], sent["tag"]) == (r"@my\ notes.txt lines 4-5 ", key)
-        cli.wait_idle()
         cli.terminal.press(PASTE.format(sent["string"]))
         cli.terminal.wait_text(sent["string"].strip())
         script = terminus.model.script()
@@ -154,7 +160,7 @@ def test_comments_arrive_in_the_prompt_as_one_text_that_the_person_sends(terminu
             view = terminus.editor.open_file(terminus.home.workspace / name)
             terminus.editor.do("select", view=view, regions=[[start, start]])
             terminus.editor.do("command", name="qwen_companion_comment", args={"text": words[at]}, view=view)
-        terminus.editor.do("command", name="terminus_show_screen", args={"text": cli.terminal.text()})
+        terminus.editor.do("command", name="terminus_show_screen", args=shown(cli.terminal))
         terminus.editor.do("command", name="qwen_companion_send_comments")
         sent = terminus.told("send")
         assert (sent["bracketed"], sent["tag"]) == (True, key)
@@ -183,14 +189,14 @@ def test_a_rejection_takes_its_comments_into_the_prompt_that_follows(terminus: T
         cli.ask_to_write(path, GREET_BETTER)
         proposal = terminus.editor.wait_diff(path)["id"]
         cli.wait_question()
-        terminus.editor.do("command", name="terminus_show_screen", args={"text": cli.terminal.text()})
+        terminus.editor.do("command", name="terminus_show_screen", args=shown(cli.terminal))
         script = terminus.model.script()
         words = f"not like this {script.tag}"
         terminus.editor.do("command", name="qwen_companion_comment", args={"text": words}, view=proposal)
         terminus.editor.do("command", name="qwen_companion_reject_with_comments", view=proposal)
         cli.wait_idle()
         assert "send" not in (terminus.home.home / "terminus.jsonl").read_text(encoding="utf-8")
-        terminus.editor.do("command", name="terminus_show_screen", args={"text": cli.terminal.text()})
+        terminus.editor.do("command", name="terminus_show_screen", args=shown(cli.terminal))
         sent = terminus.told("send")
         assert words in sent["string"]
         cli.terminal.press(PASTE.format(sent["string"]))

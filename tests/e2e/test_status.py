@@ -21,6 +21,7 @@ from .clis import NEWEST_QWEN, pinned
 from .editor import Editor
 from .gemini import Gemini
 from .model import Model
+from .own import kind_of
 from .qwen import Home, Qwen, pinned_command
 from .session import GREET, GREET_BETTER
 
@@ -96,7 +97,7 @@ class Desk:
         editor.do("command", name="qwen_companion_status")
 
         def whole() -> str | None:
-            found = [view for view in editor.views(text=True) if view["settings"].get("qwen_companion.status")]
+            found = [view for view in editor.views(text=True) if kind_of(editor.home, view) == "status"]
             return next((view["text"] for view in found if "\nLibraries\n" in view["text"]), None)
 
         text = editor.wait("whole report", whole)

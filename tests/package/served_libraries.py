@@ -17,11 +17,6 @@ from unittest.mock import create_autospec
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from companion.clis.environment import LoginEnvironment
-from companion.libraries import lazy
-
-lazy.put_off()  # as `companion.thread` does before it imports the rest
-
 from companion.backends.connector import Connector
 from companion.backends.daemon.address import Address
 from companion.backends.daemon.process import launch
@@ -29,10 +24,12 @@ from companion.backends.daemons import Daemons
 from companion.chats.chosen import Chosen
 from companion.chats.connection import ChatConnection
 from companion.clis.discovery import EnvironmentVariables
+from companion.clis.environment import LoginEnvironment
 from companion.companion import Companion
 from companion.editor import Editor
 from companion.exclusion import Told
 from companion.ids import WindowId
+from companion.libraries.guard import COPY, SDK
 from companion.server.endpoint import Endpoint
 from companion.server.port import ServedWindow, WindowState
 from companion.settings import DaemonSettings, Settings
@@ -86,7 +83,8 @@ async def chat() -> None:
 def loaded() -> list[str]:
     """The distributions of which a module is loaded."""
     owners = packages_distributions()
-    return sorted({owner for module in list(sys.modules) for owner in owners.get(module.partition(".")[0], ())})
+    tops = {SDK if name.partition(".")[0] == COPY else name.partition(".")[0] for name in list(sys.modules)}
+    return sorted({owner for top in tops for owner in owners.get(top, ())})
 
 
 async def main() -> None:

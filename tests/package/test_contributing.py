@@ -28,6 +28,7 @@ THIRD_CLI = CliFamily(
         needs_variables_until=None,
         yes_enables=True,
     ),
+    layouts=(),
 )
 
 FAMILIES = (QWEN_CODE, GEMINI_CLI, THIRD_CLI)

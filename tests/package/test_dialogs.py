@@ -14,6 +14,7 @@ DEEPEST = 20
 SAFE = {"flat", "spelled", "len", "counted"}
 """They make one line without hidden characters, or a number."""
 KNOWN = {
+    "chat.clicks:next((ask.hidden for ask in chat.asks if ask.permission.id == permission.id), 0)": "a number",
     "chat.clicks:host": "a host is one that a browser reads in the same way, or there is no dialog",
     "chat.forms:form.host": "as above",
     "chat.opening:_where(adapter.settings.daemon())": "the person's own settings, from which an address was read",
@@ -81,6 +82,8 @@ def _parts_of_call(call: ast.Call) -> list[ast.expr] | None:
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if name in SAFE or (name == "map" and getattr(call.args[0], "id", "") in SAFE):
         return []
+    if name == "at_most":
+        return call.args[:1]
     given = [*call.args, *(word.value for word in call.keywords)]
     if name == "format" and isinstance(call.func, ast.Attribute):
         return [call.func.value, *given]

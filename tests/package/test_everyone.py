@@ -49,6 +49,7 @@ COMMANDS = {
     "leave_out": "qwen_companion_chat_leave_out",
     "show_earlier": "qwen_companion_chat_earlier",
     "insert": "qwen_companion_chat_links",
+    "whole": "qwen_companion_chat_links",
 }
 """The command that does what a link does, by the beginning of its target."""
 BY_KEY = {"open": "qwen_companion_chat_follow", "suggestion": "qwen_companion_chat_suggestion"}

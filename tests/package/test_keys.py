@@ -36,7 +36,13 @@ def test_no_key_is_taken_outside_of_a_diff_and_a_chat(keymap: str) -> None:
     bindings = jsonc.loads(keymap)
     assert bindings
     for binding in bindings:
-        assert any(each["key"].removeprefix("setting.").startswith(OWN) for each in binding["context"]), binding
+        assert any(each["key"].startswith(OWN) for each in binding["context"]), binding
+
+
+def test_no_key_depends_on_a_setting_that_a_project_could_have(root: Path) -> None:
+    """The editor itself compares a context such as `setting.x` with the settings of a view, which a project has too."""
+    for file in sorted(root.glob("*.sublime-*")):
+        assert f"setting.{OWN}" not in file.read_text(encoding="utf-8"), file.name
 
 
 def test_the_commands_of_the_suggested_keys_are_in_the_palette(root: Path, keymap: str) -> None:

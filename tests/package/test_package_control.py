@@ -17,6 +17,7 @@ from companion import __version__
 from companion.settings import REPOSITORY
 
 from ..e2e.mcp_client import McpClient, connect
+from ..e2e.own import kind_of, value
 from ..unit.fake_daemon import TOKEN, FakeDaemon
 from .building import built, copied
 from .control import NAME, Editor, Make, Sublime, address
@@ -41,8 +42,9 @@ def accept_a_diff(editor: Editor, client: McpClient, name: str) -> None:
     client.call("openDiff", filePath=str(path), newContent=AFTER)
 
     def proposal() -> int | None:
-        views = [view for view in editor.views() if view["settings"].get("qwen_companion.diff") == "proposal"]
-        return next((one["id"] for one in views if one["settings"]["qwen_companion.file_path"] == str(path)), None)
+        home = editor.sublime.home
+        views = [view for view in editor.views() if kind_of(home, view) == "proposal"]
+        return next((one["id"] for one in views if value(home, one, "file_path") == str(path)), None)
 
     editor.do("command", name="qwen_companion_accept_diff", view=editor.wait("proposal", proposal))
     accepted = client.wait_for("ide/diffAccepted", lambda told: told["filePath"] == str(path))
@@ -102,7 +104,7 @@ def chat(editor: Editor) -> None:
 
             def enabled() -> bool:
                 editor.do("command", name="qwen_companion_chat")
-                return any(view["settings"].get("qwen_companion.chat") for view in editor.views())
+                return any(kind_of(editor.sublime.home, view) == "chat" for view in editor.views())
 
             await asyncio.to_thread(editor.wait, "chat", enabled)
             (await daemon.streams.get()).say(1, "Hello from the daemon")

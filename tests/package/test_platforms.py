@@ -64,15 +64,12 @@ KEYWORDS = {
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("backends/acp/child.py", "os.dup"): "pipes are handed over to the next instance, which Windows does not do",
     ("backends/acp/child.py", "subprocess.Popen"): "it is what platforms.programs.start makes",
-    ("changes/files.py", "os.chmod"): "on Windows there are no programs among files, and nothing has to be kept",
-    ("changes/files.py", "os.symlink"): "where links can't be made, the undo is refused in a sentence",
+    ("snapshots/files.py", "os.chmod"): "on Windows there are no programs among files, and nothing has to be kept",
+    ("snapshots/files.py", "os.symlink"): "where links can't be made, the undo is refused in a sentence",
     ("changes/places.py", "os.chmod"): "git's objects are read-only, and Windows removes no such file",
-    ("changes/places.py", "run(creationflags=)"): "git by its absolute path, with an environment of its own",
-    ("changes/places.py", "subprocess.run"): "the same",
-    ("changes/project.py", "os.link"): "where links can't be made, the object is copied",
+    ("snapshots/git.py", "resource"): "Linux limits the memory of git by it, and Windows by a job",
+    ("snapshots/copies.py", "os.chmod"): "a file of our own store, which Windows does not remove while it is read-only",
     ("server/http/connections.py", ".dup"): "sockets are handed over to the next instance",
-    ("sublime_text/check/system.py", ".dup"): "that is what the probe tries",
-    ("sublime_text/check/run.py", "tempfile.mkdtemp"): "the process that has made it removes it",
 }
 """By file and call: why it stands there."""
 
@@ -81,10 +78,15 @@ PROCESS_WIDE = {
     "os.setpgid", "os.setpriority", "locale.setlocale", "signal.signal", "signal.set_wakeup_fd", "signal.siginterrupt",
     "signal.pthread_sigmask", "signal.alarm", "signal.setitimer", "socket.setdefaulttimeout", "time.tzset",
     "resource.setrlimit", "asyncio.set_event_loop_policy", "contextlib.chdir", "sys.setrecursionlimit",
-    "sys.setswitchinterval", "threading.stack_size", "faulthandler.enable",
+    "sys.setswitchinterval", "threading.stack_size", "faulthandler.enable", "gc.collect", "gc.disable", "gc.enable",
+    "gc.freeze", "gc.set_debug", "gc.set_threshold", "gc.unfreeze", "logging.addLevelName", "logging.basicConfig",
+    "logging.captureWarnings", "logging.config.dictConfig", "logging.disable", "logging.setLoggerClass",
+    "logging.setLogRecordFactory", "warnings.filterwarnings", "warnings.simplefilter", "warnings.resetwarnings",
+    "sys.setprofile", "sys.settrace", "threading.setprofile", "threading.settrace", "random.seed",
+    "truststore.inject_into_ssl", "decimal.setcontext", "typing._cleanups",
 }  # fmt: skip
 PERMITTED = {
-    ("libraries/loading.py", "sys.setswitchinterval"): "for the second of an import, which would stutter; given back",
+    ("garbage.py", "gc.set_threshold"): "for the second of an import or a comparison; given back (test_garbage.py)",
 }
 WRITES = {"clear", "pop", "popitem", "setdefault", "update", "__setitem__", "__delitem__"}
 OWNER = "EnvironmentVariables"

@@ -17,8 +17,6 @@ from companion.protocol import ContextUpdate, Cursor, File, IdeContext, Workspac
 from companion.server.context import MAX_FILES, MAX_SELECTED, FocusOrder, Listed, ide_context
 from companion.server.port import OpenFile, Selection
 
-MAX_WORDS = 900
-
 
 @pytest.fixture(scope="module")
 def told(root: Path) -> str:
@@ -67,20 +65,6 @@ def test_every_field_of_the_message_is_in_the_sample_or_in_the_table(told: str) 
 def test_the_limits_are_those_of_the_code(told: str) -> None:
     assert f"at most {MAX_FILES}, and when" in told
     assert f"at most {MAX_SELECTED:,} characters" in told
-
-
-def test_the_readme_is_short_and_has_one_picture(root: Path) -> None:
-    text = (root / "README.md").read_text(encoding="utf-8")
-    assert len(text.split()) <= MAX_WORDS
-    assert len(re.findall(r"!\[", text)) == 1
-    before = text.partition("![")[0]
-    assert "stand-in" in before
-    steps = re.findall(r"^(\d)\. ", text.partition("\n## Use\n")[2].partition("\n## ")[0], re.MULTILINE)
-    assert steps == ["1", "2", "3", "4"]
-    assert (
-        len(re.findall("^- ", text.partition("## What leaves your machine")[2].partition("\n## ")[0], re.MULTILINE))
-        == 4
-    )
 
 
 def test_the_readme_names_the_globs_that_are_excluded_at_first(root: Path) -> None:

@@ -17,6 +17,7 @@ import sublime
 from unittesting import DeferrableTestCase  # pyright: ignore[reportMissingImports] - the package UnitTesting has it
 
 from .cli import Cli, discovery_file
+from .own import tabs
 from .screen import Screen
 
 Steps = Iterator[Any]
@@ -24,7 +25,7 @@ Steps = Iterator[Any]
 
 def diff_views(window: sublime.Window, side: str) -> list[sublime.View]:
     """The views of the diffs in a window, on one side."""
-    return [view for view in window.views() if view.settings().get("qwen_companion.diff") == side]
+    return tabs(window, side)
 
 
 def text_of(view: sublime.View) -> str:
@@ -141,6 +142,12 @@ class CompanionCase(DeferrableTestCase):
         self.proposal = fresh("proposal")[-1]
         self.original = fresh("original")[-1] if fresh("original") else self.proposal
 
+    def go_to_each(self, count: int) -> None:
+        """Go to so many diffs of the window, one after the other, and back to the file."""
+        for _ in range(count):
+            self.window.run_command("qwen_companion_go_to_diff")
+        self.window.focus_view(self.view)
+
     def turned(self, times: int = 50) -> Steps:
         """Let the UI thread turn so often. What it had begun to do in steps, each on a later turn, is done then."""
         left = times
@@ -159,12 +166,6 @@ class CompanionCase(DeferrableTestCase):
         patcher = patch.object(loaded(module), name, value)
         patcher.start()
         self.addCleanup(patcher.stop)
-
-    def know(self, **answers: bool) -> None:
-        """Have these answers of Check Editor and no others until the test is over."""
-        facts = loaded("sublime_text.editor_facts").EDITOR
-        self.addCleanup(facts.keep, {})
-        facts.keep(answers)
 
     def set_setting(self, name: str, value: Any) -> None:
         """Have another setting of the package until the test is over."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator
+import sys
+from collections.abc import Generator, Sequence
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import TestCase
 from unittest.mock import patch
@@ -15,7 +17,19 @@ from .companion_case import CompanionCase, Steps, loaded
 
 ON_WINDOWS = os.name == "nt"
 SETTINGS = "Terminus.sublime-settings"
-EMPTY_PROMPT = "> Type your message or @path/to/file\n"
+RULE = "─" * 60
+
+
+def prompt_with(text: str, sign: str = ">") -> str:
+    """What Qwen Code 0.24.4 shows with a text in its prompt, as in tests/unit/clis/screens."""
+    return f"{RULE}\n{sign} {text}\n{RULE}\n  ➜ project · scripted\n  ⏸ Ask permissions (shift + tab to cycle)\n"
+
+
+EMPTY_PROMPT = prompt_with("  Type your message or @path/to/file")
+GEMINI_PROMPT = (
+    f"╭{RULE}╮\n│ >   Type your message or @path/to/file   │\n╰{RULE}╯\n /p   no sandbox   gemini-2.5-flash /model\n"
+)
+"""What Gemini CLI 0.25 shows."""
 
 
 class Terminus:
@@ -29,12 +43,25 @@ class Terminus:
         self.views: list[sublime.View] = []
         self.is_there = True
         """Whether the package is installed."""
+        self.front: dict[int, str | None] = {}
+        """By the id of a view: the key of the CLI in front, or None for another program; else what was run."""
+        self.takes_pastes = True
+        """Whether the program has turned bracketed paste on."""
+        self.chosen: sublime.View | None = None
+        """The terminal that Terminus types into without a tag; None for the one with the focus."""
+        self._hosts: dict[int, SimpleNamespace] = {}
         self._run = sublime.Window.run_command
         play = lambda window, command, args=None: self._played(window, command, args)  # noqa: E731
         resources = sublime.find_resources
         own = f"Packages/Terminus/{SETTINGS}"
         found = lambda pattern: [own] * self.is_there if pattern == SETTINGS else resources(pattern)  # noqa: E731
+        terminal: Any = ModuleType("terminal")
+        commands: Any = ModuleType("commands")
+        terminal.Terminal = SimpleNamespace(from_id=self._hosted)
+        commands.TerminusFindTerminalMixin = lambda: SimpleNamespace(find_terminal=self._find)
         for patcher in (
+            patch.dict(sys.modules, {"Terminus.terminus.terminal": terminal, "Terminus.terminus.commands": commands}),
+            patch.object(loaded("clis.processes"), "cli_in_front", self._in_front),
             patch.object(sublime.Window, "run_command", play),
             patch.object(sublime, "find_resources", found),
         ):
@@ -67,6 +94,30 @@ class Terminus:
             self.sent.append(args or {})
         else:
             self._run(window, command, args)
+
+    def _hosted(self, number: int) -> SimpleNamespace | None:
+        """Terminus's own object for a view, whose process has the view's number here."""
+        if all(view.id() != number for view in self.views):
+            return None
+        process = SimpleNamespace(pid=number, fd=number)
+        one = SimpleNamespace(process=process, bracketed_paste_mode_enabled=lambda: self.takes_pastes)
+        return self._hosts.setdefault(number, one)
+
+    def _find(self, window: sublime.Window, tag: str | None = None) -> SimpleNamespace | None:
+        tagged = [view for view in self.views if self._setting(view, "terminus_view.args").get("tag") == tag]
+        found = tagged[-1] if tag and tagged else self.chosen or window.active_view()
+        return self._hosted(found.id()) if found else None
+
+    @staticmethod
+    def _setting(view: sublime.View, name: str) -> dict[str, Any]:
+        found: Any = view.settings().get(name)
+        return found or {}
+
+    def _in_front(self, pid: int, _descriptor: int | None, families: Sequence[Any]) -> tuple[Any, int] | None:
+        view = next(view for view in self.views if view.id() == pid)
+        key = self._setting(view, "qwen_companion.terminal").get("cli", "qwen")
+        family = next((each for each in families if each.launch.key == self.front.get(pid, key)), None)
+        return (family, pid) if family else None
 
     def _open(self, window: sublime.Window, args: dict[str, Any]) -> None:
         panel = args.get("panel_name")

@@ -9,6 +9,7 @@ import sublime
 
 from .chat_case import ChatCase
 from .companion_case import Steps, loaded
+from .own import views
 from .terminal_case import EMPTY_PROMPT, TerminalCase
 
 
@@ -47,7 +48,8 @@ class TestActionsInATerminal(TerminalCase):
 
     def test_ask_sends_the_question_with_the_selection_and_remembers_it(self) -> Steps:
         asked: list[tuple[Any, ...]] = []
-        show = lambda *args: asked.append(args) or self.view  # noqa: E731
+        panel = self.window.create_output_panel("question", unlisted=True)
+        show = lambda *args: asked.append(args) or panel  # noqa: E731
         with patch.object(sublime.Window, "show_input_panel", show):
             self.action(name="Ask…")
             _, caption, before, done, _, _ = asked.pop()
@@ -61,8 +63,7 @@ class TestActionsInATerminal(TerminalCase):
             left()
             self.action(name="Ask")
             self.assertEqual(asked.pop()[2], "half a")
-        panel = self.window.create_output_panel("question", unlisted=True)
-        panel.settings().set("qwen_companion.question_input", {"sent": ["why?"]})
+        views().take(panel, "question input", lasts=False, recall={"sent": ["why?"]})
         panel.run_command("qwen_companion_ask_history", {"by": -1})
         self.assertEqual(panel.substr(sublime.Region(0, panel.size())), "why?")
         panel.run_command("qwen_companion_ask_history", {"by": 1})

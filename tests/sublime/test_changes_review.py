@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -13,6 +12,7 @@ from unittest.mock import patch
 import sublime
 
 from .companion_case import CompanionCase, Steps, loaded, text_of
+from .own import kind_of, value
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 PANEL = "QwenCompanion Diffs"
@@ -50,7 +50,7 @@ class ChangesCase(CompanionCase):
     def baselines(self, window: sublime.Window | None = None) -> list[sublime.View]:
         """The other texts that are shown beside files."""
         views = (window or self.window).views()
-        return [view for view in views if view.settings().get("qwen_companion.baseline")]
+        return [view for view in views if kind_of(view) == "baseline"]
 
     def waits(self, **expected: tuple[str, int]) -> Steps:
         """Wait until exactly this is listed, by the names without their ending."""
@@ -218,10 +218,7 @@ class TestWritten(ChangesCase):
         panel = self.window.find_output_panel(PANEL)
         assert panel
         yield lambda: "code.txt" in text_of(panel) and "proposed.py" in text_of(panel)
-        rows = {
-            row["path"].rpartition("/")[2]: row
-            for row in json.loads(str(panel.settings()["qwen_companion.review_list"]))
-        }
+        rows = {row["path"].rpartition("/")[2]: row for row in value(panel, "rows")}
         self.assertEqual(rows["proposed.py"]["kind"], "proposal")
         code = rows["code.txt"]
         shown = {name: code[name] for name in ("kind", "agent", "inserted", "deleted", "changes", "state")}
@@ -355,10 +352,12 @@ class TestWritten(ChangesCase):
         marked.refer_to = lambda text: (referred.append(text), before(text))
         self.put_caret(self.code, 10)
         self.code.run_command("insert", {"characters": "mine "})
-        yield lambda: referred[-1:] == [LINES.replace("line 10\n", "mine line 10\n")]
+        theirs = LINES.replace("line 10\n", "mine line 10\n")
+        yield lambda: referred[-1:] == [theirs]
         self.put_caret(self.code, 3)
         self.code.run_command("insert", {"characters": "both "})
-        yield lambda: referred[-1:] == [LINES]
+        yield lambda: len(referred) > 1
+        self.assertEqual(referred, [theirs, theirs])
 
     def test_the_first_change_opens_by_itself_only_if_that_is_wanted_and_nothing_is_typed(self) -> Steps:
         """Otherwise the focus stays."""

@@ -121,6 +121,33 @@ class TestPicking(AgentCase):
         self.assertIn("docs: https://other.example/mcp with Authorization", self.asked[1])
         self.assertNotIn("Bearer", self.asked[1])
 
+    def test_a_question_is_short_and_says_what_it_does_not_show(self) -> Steps:
+        command = ["own-agent", "x" * 390_000]
+        variables = {"KEY": "the-secret", "NODE_OPTIONS": "--require evil", "npm_config_prefix": "/x", "Path": "/y"}
+        servers = {f"s{at}": {"command": ["server", "y" * 20_000]} for at in range(50)}
+        self.set_setting("agents", {"Own": {"command": command, "environment": variables}})
+        self.set_setting("agents_mcp_servers", servers)
+        consent = sublime.load_settings(CONSENT)
+        self.addCleanup(consent.set, "allowed_servers", consent.get("allowed_servers"))
+        yield from self.panel()
+        self.assertLess(len(str(next(item for item in self.items if item.trigger == "Own").details)), 1000)
+        self.screen.pick("Own")
+        yield self.opened
+        [asked] = self.asked
+        self.assertLess(len(asked), 10_000)
+        self.assertIn("own-agent xxx", asked)
+        self.assertIn("… (388,010 more characters are not shown)", asked)
+        self.assertIn("… and 40 more, which are not shown", asked)
+        self.assertLess(asked.index("own-agent"), asked.index("It gets the variables NODE_OPTIONS "))
+        self.assertLess(asked.index("Path (decides"), asked.index("KEY"))
+        for named in (
+            "NODE_OPTIONS (decides which code is loaded)",
+            "npm_config_prefix (decides which programs run)",
+            "Path (decides which programs run)",
+        ):
+            self.assertIn(named, asked)
+        self.assertNotIn("the-secret", asked)
+
     def test_a_missing_program_gives_its_install_command(self) -> Steps:
         yield from self.panel()
         self.screen.pick("Gemini CLI")
@@ -156,6 +183,8 @@ class TestAnotherCommand(AgentCase):
         self.another = {"Own": {"command": ["another"]}}
         self.other = self.folder / "other"
         self.other.mkdir()
+        self.window.set_project_data({"folders": [{"path": str(self.folder)}, {"path": str(self.other)}]})
+        yield lambda: len(self.window.folders()) == 2
 
     def test_it_is_started_only_after_a_yes(self) -> Steps:
         for act in (self.adapter.chats.reconnect, lambda chat: self.adapter.chats.move(chat, str(self.other))):
@@ -174,10 +203,10 @@ class TestAnotherCommand(AgentCase):
         [(number, agent)] = self.chats.of("reconnect")
         self.assertEqual((number, agent.command), (self.chat.id, ("another",)))
         self.assertEqual(self.chats.of("open")[-1][2], str(self.folder))
-        asked = len(self.asked)
-        self.adapter.chats.move(self.chat, str(self.other))
-        yield lambda: self.chats.of("open")[-1][2] == str(self.other)
-        self.assertEqual(len(self.asked), asked)
+        for folder in (self.other, self.folder):
+            self.adapter.chats.move(self.chat, str(folder))
+            yield lambda folder=folder: self.chats.of("open")[-1][2] == str(folder)
+            self.assertIn(f"in {self.other}", self.asked[-1], "each folder is asked about once")
 
     def test_one_that_is_gone_from_the_settings_connects_as_it_was(self) -> Steps:
         self.set_setting("agents", {})

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from unittest.mock import patch
+
+import sublime
 
 from .chat_case import AnswersCase, ChatCase, Steps, loaded
 
@@ -214,6 +217,26 @@ class TestAttention(AnswersCase):
             self.are_letters()
         yield from self.on_companion(lambda _: None)
         self.assertEqual((self.chats.of("vote"), self.screen.panels), ([], []))
+
+    def test_what_is_not_shown_is_not_allowed_without_a_word_and_all_of_it_is_a_click_away(self) -> Steps:
+        self.ask(*ALL, input={"command": "x" * 300_000})
+        asked: list[str] = []
+        for answer in (False, True):
+            dialog = lambda text, *_, answer=answer: asked.append(text) or answer  # noqa: E731
+            unseen = patch.object(self.chat.attention, "unseen", lambda _: None)
+            with unseen, patch.object(sublime, "ok_cancel_dialog", dialog):
+                self.adapter.chats.clicks.answer(self.chat, "allow_once")
+            yield from self.settled()
+            self.assertEqual(len(self.chats.of("vote")), answer)
+        self.assertIn("280,000 more characters of this question are not shown", asked[0])
+        ask = self.chat.render.asks[0]
+        self.assertIn("Show All", loaded("sublime_text.chat.html").ask(ask, is_first=True))
+        self.adapter.chats.clicks.do(self.chat, f"whole:{ask.permission.id}")
+        found = lambda: [view for view in self.window.views() if view.name().endswith("Question")]  # noqa: E731
+        yield lambda: any(view.size() > 300_000 for view in found())
+        [view] = found()
+        self.assertTrue(view.is_read_only())
+        view.close()
 
     def test_a_key_rejects_what_was_not_read_to_its_end(self) -> Steps:
         self.ask(*ALL, input=LONG)

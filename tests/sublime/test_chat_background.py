@@ -6,9 +6,9 @@ from typing import Any
 
 from .chat_case import ChatCase, Steps, loaded
 from .companion_case import text_of
+from .own import tabs
 
 BAR = "qwen_companion.chat_bar"
-TASK = "qwen_companion.task"
 
 
 class TestBackground(ChatCase):
@@ -116,4 +116,4 @@ class TestBackground(ChatCase):
 
     def page(self) -> Any:
         """The tab of a task."""
-        return next((view for view in self.window.views() if view.settings().get(TASK)), None)
+        return next(iter(tabs(self.window, "task")), None)

@@ -6,6 +6,7 @@ from typing import Any
 
 from .chat_case import ChatCase, Steps, loaded
 from .companion_case import text_of
+from .own import tabs
 
 BAR = "qwen_companion.chat_bar"
 
@@ -30,8 +31,7 @@ class TestChanges(ChatCase):
         return [(item.trigger, item.annotation) for item in self.screen.panels[-1][0]]
 
     def page(self) -> Any:
-        setting = "qwen_companion.changes_of_turn"
-        return next((view for view in self.window.views() if view.settings().get(setting)), None)
+        return next(iter(tabs(self.window, "changes of a turn")), None)
 
     def test_the_list_has_every_file_with_its_lines(self) -> Steps:
         yield from self.list_changes(self.turn("a", "one.py", "two.py", is_untold=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import webbrowser
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -52,6 +51,24 @@ class TestHangingDisk(ChatCase):
         yield from self.enter_at(self.chat.render.links[0].start + 1)
         yield from self.looked()
         yield lambda: (self.window.active_view() or self.view).file_name() == str(self.slow / "app.py")
+
+    def test_what_would_hang_the_editor_or_fill_its_memory_is_not_opened(self) -> Steps:
+        """A pipe has no end until somebody writes it, and a file of 600 MB takes as much memory."""
+        if sublime.platform() == "windows":
+            self.skipTest("Windows has no pipes in folders")
+        self.answers.set()
+        os.mkfifo(self.slow / "pipe.py")
+        with (self.slow / "large.py").open("wb") as large:
+            large.truncate(600 << 20)
+        (self.slow / "zero.py").symlink_to("/dev/zero")
+        opened: list[str] = []
+        window_type = type(self.window)
+        with patch.object(window_type, "open_file", lambda _, path, *more: opened.append(path)):
+            for name, why in (("pipe", "is no file"), ("large", "is larger than 64 MB"), ("zero", "is no file")):
+                path = str(self.slow / f"{name}.py")
+                loaded("sublime_text.places").open_place(self.window, self.adapter.on_another_thread, path, 1)
+                yield lambda path=path, why=why: self.screen.said(path) and self.screen.said(why)
+        self.assertEqual(opened, [])
 
     def test_a_picture_whose_path_is_in_the_clipboard_is_attached_once_it_is_found(self) -> Steps:
         sublime.set_clipboard(str(self.picture))
@@ -113,7 +130,7 @@ class TestOtherThreads(ChatCase):
         yield from self.settled()
         with (
             patch.object(sublime, "ok_cancel_dialog", lambda *_: True),
-            patch.object(webbrowser, "open", self.noted(opened.append)),
+            patch.object(loaded("platforms.programs"), "open_page", self.noted(lambda page, _: opened.append(page))),
         ):
             self.press("enter")
             yield lambda: opened

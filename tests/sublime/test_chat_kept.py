@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from .chat_case import MARK, ChatCase, Steps
 from .companion_case import text_of
+from .own import views
 
 
 class TestClosing(ChatCase):
@@ -58,14 +59,6 @@ class TestClosing(ChatCase):
         yield from self.close_and_open()
         self.assertEqual(self.prompt, "mine")
 
-    def test_what_an_earlier_version_has_kept_is_there_too(self) -> Steps:
-        """It knew neither the agent nor the session of a prompt."""
-        yield from self.close()
-        kept = {"text": "mine", "attached": None, "recall": None}
-        self.window.settings().set("qwen_companion.chat_kept", [kept])
-        yield from self.open_again()
-        self.assertEqual(self.prompt, "mine")
-
     def test_what_was_not_sent_is_shown_whole_once_its_tab_has_closed(self) -> Steps:
         prompts, before = self.prompts, set(self.window.views())
         draft = prompts.Draft("mine", (prompts.Excerpt("u", "x:1", "x = 1"), prompts.Excerpt("v", "y:1", "y", True)))
@@ -85,7 +78,7 @@ class TestClosing(ChatCase):
         self.adapter.chats.close_all()
         other = self.window.new_file()
         recall = {"sent": ["theirs"], "edits": {}, "current": ""}
-        other.settings().update({"qwen_companion.chat": True, "qwen_companion.chat_recall": recall})
+        views().take(other, "chat", folder=str(self.folder), recall=recall)
         other.run_command("insert", {"characters": "since"})
         yield from self.close_and_open()
         self.assertEqual((self.view, self.prompt), (other, "draft\nsent\nsince"))

@@ -12,6 +12,7 @@ import sublime
 
 from .chat_case import MARK, ChatCase, Steps, loaded
 from .companion_case import text_of
+from .own import kind_of, tabs, views
 
 
 class ClosedCase(ChatCase):
@@ -107,7 +108,7 @@ class TestOpening(ClosedCase):
         self.window.set_project_data({"folders": [{"path": str(self.folder)}, {"path": str(self.folder.parent)}]})
         yield lambda: len(self.window.folders()) == 2
         view = self.window.new_file()
-        view.settings().update({"qwen_companion.chat": True, "qwen_companion.chat_folder": str(self.folder.parent)})
+        views().take(view, "chat", folder=str(self.folder.parent))
         self.window.focus_view(self.view)
         if not self.is_open():
             self.window.run_command("qwen_companion_chat")
@@ -138,7 +139,7 @@ class TestOpening(ClosedCase):
 class TestView(ChatCase):
     def test_the_view(self) -> None:
         settings = self.view.settings()
-        self.assertTrue(settings.get("qwen_companion.chat"))
+        self.assertEqual(kind_of(self.view), "chat")
         self.assertTrue(self.view.is_scratch())
         self.assertTrue(settings.get("word_wrap"))
         self.assertFalse(settings.get("line_numbers"))
@@ -161,7 +162,7 @@ class TestView(ChatCase):
         self.window.focus_view(self.code)
         self.window.run_command("qwen_companion_chat")
         yield lambda: self.window.active_view() == self.view
-        self.assertEqual(len([v for v in self.window.views() if v.settings().get("qwen_companion.chat")]), 1)
+        self.assertEqual(len(tabs(self.window, "chat")), 1)
 
     def test_it_is_no_code_to_the_clis(self) -> None:
         self.assertFalse(loaded("sublime_text.windows").is_code(self.view))
@@ -217,7 +218,7 @@ class TestView(ChatCase):
         modules = [loaded(f"sublime_text.chat.{name}") for name in ("commands", "history", "pickers", "text_commands")]
         known = {each.removesuffix("Command") for module in modules for each in module.__dict__}
         for binding in bindings:
-            own = [each["key"].removeprefix("setting.") for each in binding["context"]]
+            own = [each["key"] for each in binding["context"]]
             keys = [key for key in own if key.startswith("qwen_companion.")]
             self.assertTrue(keys, binding)
             for key in keys:
@@ -232,14 +233,11 @@ class TestReload(ChatCase):
     """A reload, or a restart as far as it can be had here: the views are there, the package comes anew."""
 
     def reload(self, says_farewell: bool = True) -> Steps:
-        settings = self.view.settings()
-        before = settings.to_dict()
         self.adapter.chats.close_all()
         self.chats.calls.clear()
         if not says_farewell:
-            for name in settings.to_dict():
-                settings.erase(name)
-            settings.update(before)
+            views().leave()
+            views().restore(self.window)
         yield 1
 
     def back(self) -> None:

@@ -9,6 +9,7 @@ import sublime
 
 from .chat_case import ChatCase, Recorder, Steps, loaded
 from .companion_case import CompanionCase, text_of
+from .own import tabs
 
 
 class TestSwitching(ChatCase):
@@ -91,7 +92,7 @@ class TestStop(ChatCase):
 
 class TestDaemonPage(ChatCase):
     def page(self) -> sublime.View:
-        [page] = [view for view in self.window.views() if view.settings().get("qwen_companion.daemon")]
+        [page] = tabs(self.window, "daemon")
         return page
 
     def test_it_tells_where_all_of_it_runs(self) -> Steps:

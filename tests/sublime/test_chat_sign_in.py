@@ -10,8 +10,9 @@ import sublime
 
 from .chat_case import ChatCase, Steps, loaded
 from .companion_case import text_of
+from .own import tabs
 
-SETTING = "qwen_companion.sign_in"
+BUTTONS = "qwen_companion.sign_in"
 
 
 class TestSignIn(ChatCase):
@@ -25,7 +26,7 @@ class TestSignIn(ChatCase):
         self.chats.answers |= dict.fromkeys(("sign_in.begin", "sign_in.progress"), self.begun)
 
     def page(self) -> Any:
-        return next((view for view in self.window.views() if view.settings().get(SETTING)), None)
+        return next(iter(tabs(self.window, "sign-in")), None)
 
     def begin(self) -> Steps:
         self.window.run_command("qwen_companion_chat_sign_in")
@@ -40,7 +41,7 @@ class TestSignIn(ChatCase):
         yield lambda: len(self.chats.of("sign_in.progress")) > 1
         self.chats.answers["sign_in.progress"] = replace(self.begun, state="authorized", code="")
         yield lambda: "You are signed in." in text_of(self.page())
-        self.assertEqual(self.screen.phantoms(self.page(), SETTING), [])
+        self.assertEqual(self.screen.phantoms(self.page(), BUTTONS), [])
         self.assertEqual(self.chats.of("sign_in.cancel"), [])
 
     def test_the_code_is_copied_and_the_page_opened(self) -> Steps:
@@ -100,4 +101,4 @@ class TestSignIn(ChatCase):
         yield from self.begin()
         self.assertIn("1. Open the page of the provider\n", text_of(self.page()))
         self.assertIn("waits for you until ", text_of(self.page()))
-        self.assertNotIn("Open the page", self.screen.phantoms(self.page(), SETTING)[0])
+        self.assertNotIn("Open the page", self.screen.phantoms(self.page(), BUTTONS)[0])

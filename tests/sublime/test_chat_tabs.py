@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Generator
 from typing import Any
+
+import sublime
 
 from .chat_case import Steps, loaded, text_of
 from .test_chat_agents import OWN, AgentCase
@@ -295,6 +298,23 @@ class TestClosing(TabsCase):
 
 
 class TestMoving(TabsCase):
+    def another_window(self) -> Generator[Any, Any, sublime.Window]:
+        """One with the same folder, in which the chat may go on."""
+        there = yield from super().another_window()
+        there.set_project_data({"folders": [{"path": str(self.folder)}]})
+        yield lambda: there.folders() == [str(self.folder)]
+        return there
+
+    def test_a_tab_that_comes_into_a_window_without_its_folder_starts_nothing_there(self) -> Steps:
+        self.show_second()
+        there = yield from super().another_window()
+        begun = len(self.chats.of("open"))
+        self.adapter.chats.activated(there, self.second.view)
+        yield lambda: self.screen.said("is no folder of this window")
+        self.assertEqual((self.adapter.chats.within(there), len(self.chats.of("open"))), ([], begun))
+        self.adapter.chats.activated(self.window, self.second.view)
+        yield lambda: len(self.chats.of("open")) == begun + 1
+
     def show_second(self, **status: Any) -> None:
         """Show the second chat, in whose session a mode was chosen. What follows is about it."""
         self.about(self.second)

@@ -20,7 +20,7 @@ class TestWays(ChatCase):
         self.terminus = Terminus(self)
         self.ways = loaded("sublime_text.chat.auth_methods")
         self.set_limit("sublime_text.chat.auth_methods", "LOOK", 10)
-        self.chat.view.settings().set(loaded("sublime_text.windows").CHAT_AGENT_SETTING, "Own")
+        self.chat.record.keep(agent="Own")
         way = loaded("backends.parts").Way
         self.chats.answers["sign_in.methods"] = (
             way("g", "Google", "Opens a page", "agent"),
@@ -65,6 +65,34 @@ class TestWays(ChatCase):
         terminals = loaded("sublime_text.terminal.terminals")
         self.assertEqual((terminals.running(self.window), terminals.others(self.window)), ([], []))
         self.assertTrue(self.screen.said("connects again when that has ended"))
+
+    def test_variables_that_the_agent_names_are_shown_first(self) -> Steps:
+        way = loaded("backends.parts").Way
+        given = {"A": "x" * 5000}
+        self.chats.answers["sign_in.methods"] = (
+            way("t", "In a terminal", "", "terminal", TERMINAL, {"A_KEY": "secret", **given}, given),
+        )
+        asked: list[str] = []
+        for answer in (False, True):
+            with patch.object(
+                sublime, "ok_cancel_dialog", lambda text, *_, answer=answer: asked.append(text) or answer
+            ):
+                yield from self.ask_for_ways()
+                self.screen.pick("In a terminal")
+                yield from self.settled()
+            self.assertEqual(len(self.terminus.opened), answer)
+        self.assertEqual(asked[0], asked[1])
+        self.assertIn("own --acp 'log in'\n\nwith the variables\n\n    A=xxx", asked[0])
+        self.assertIn("(3,002 more characters are not shown)", asked[0])
+        self.assertNotIn("secret", asked[0])
+
+    def test_variables_that_decide_what_runs_are_refused(self) -> Steps:
+        way = loaded("backends.parts").Way
+        self.chats.answers["sign_in.methods"] = (way("t", "In a terminal", "It sets 'LD_PRELOAD'.", "refused"),)
+        yield from self.ask_for_ways()
+        self.screen.pick("In a terminal")
+        yield lambda: self.screen.said("This way to sign in is refused. It sets 'LD_PRELOAD'.")
+        self.assertEqual(self.terminus.opened, [])
 
     def log_in(self) -> Steps:
         """Begin a login, and wait until it is in its terminal."""

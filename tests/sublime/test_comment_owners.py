@@ -10,6 +10,7 @@ from unittest.mock import patch
 import sublime
 
 from .companion_case import CompanionCase, Steps, loaded
+from .own import views
 
 NFC, NFD = "/p/Caf\u00e9", "/p/Cafe\u0301"
 
@@ -52,12 +53,9 @@ class TestOwners(CompanionCase):
                 self.assertEqual(sorted(each.words for each in again.comments), ["one", "two"])
                 self.assertEqual(len(again.comments.of_root(NFC)), 2)
             self.assertEqual(said, [])
-            window: Any = SimpleNamespace(
-                folders=lambda: [NFC],
-                views=list[sublime.View],
-                settings=lambda: {"qwen_companion.comments_elsewhere": [NFD]},
-            )
-            self.assertEqual(again.roots(window), [NFC])
+            window: Any = SimpleNamespace(folders=lambda: [NFC], views=list[sublime.View])
+            with patch.object(views(), "remembered", lambda *_: [NFD]):
+                self.assertEqual(again.roots(window), [NFC])
             self.assertEqual(again.root(window, f"{NFD}/a.py"), NFC)
             first.comments.delete([each.id for each in first.comments])
             yield lambda: not first._due

@@ -12,6 +12,7 @@ import sublime
 
 from .chat_case import ChatCase
 from .companion_case import CompanionCase, Steps, loaded, text_of
+from .own import value
 from .terminal_case import EMPTY_PROMPT, Terminus
 from .test_review_reload import ReloadCase
 
@@ -114,7 +115,7 @@ class TestComments(CompanionCase):
         self.window.run_command("qwen_companion_diff_list")
         panel = loaded("sublime_text.package").adapter().diffs.lists._of(self.window)
         yield lambda: panel.view is not None and "app.py:1" in text_of(panel.view)
-        rows: Any = sublime.decode_value(panel.view.settings().get("qwen_companion.review_list"))
+        rows: Any = value(panel.view, "rows")
         [row] = rows
         self.assertEqual(
             (row["path"], row["kind"], row["state"], row["note"]),
@@ -192,9 +193,7 @@ class TestComments(CompanionCase):
     def test_a_prompt_in_the_text_above_a_question_is_no_empty_prompt(self) -> Steps:
         terminus = Terminus(self)
         self.comment()
-        above = (
-            "│ >   Type your message or @path/to/file │\n╰──╯\nApply this change?\n│ ● 1. Yes, allow once │\n  2. No\n"
-        )
+        above = f"{EMPTY_PROMPT}Apply this change?\n│ ● 1. Yes, allow once │\n  2. No\n"
         yield from terminus.run_cli(self.window, shows=above)
         sublime.set_clipboard("")
         self.window.run_command("qwen_companion_send_comments")
@@ -257,23 +256,6 @@ class TestComments(CompanionCase):
         self.window.focus_view(self.view)
         self.view.run_command("qwen_companion_go_to_comment")
         yield lambda: (self.window.active_view() or self.view).file_name() == str(elsewhere / "b.py")
-
-    def test_a_cli_s_empty_prompt_is_told_from_what_looks_like_one(self) -> None:
-        is_empty = loaded("sublime_text.prompts.screen").is_empty_prompt
-        prompt = "> Type your message or @path/to/file"
-        for lines, expected in (
-            ([prompt], True),
-            (["hi", "╭───╮", f"│ {prompt} │", "╰───╯", "~/p (main*)  no sandbox  (100% context left)"], True),
-            (["* Type your message or @path/to/file"], True),
-            (["! Type your message or @path/to/file"], False),
-            (["it says: Type your message or @path/to/file"], False),
-            ([prompt, "Apply this change?", "● 1. Yes", "  2. No"], False),
-            ([prompt, "Remove it? [y/N]"], False),
-            ([prompt, *["a line"] * 11], False),
-            (["> a question that I have begun"], False),
-            ([], False),
-        ):
-            self.assertEqual(is_empty(lines), expected, lines)
 
     def test_sending_takes_a_checkpoint_in_the_windows_of_the_files(self) -> Steps:
         taken: list[tuple[int, str, str]] = []

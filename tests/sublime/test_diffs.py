@@ -7,6 +7,7 @@ import json
 import sublime
 
 from .companion_case import CompanionCase, Steps, diff_views, text_of
+from .own import value
 
 PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
 
@@ -20,7 +21,7 @@ class TestDiffs(CompanionCase):
         self.assertFalse(self.proposal.is_read_only())
         shown = self.window.selected_sheets_in_group(self.window.get_view_index(self.proposal)[0])
         self.assertEqual([sheet.view() for sheet in shown], [self.view, self.original, self.proposal])
-        self.assertEqual(self.proposal.settings().get("qwen_companion.file_path"), str(self.file))
+        self.assertEqual(value(self.proposal, "file_path"), str(self.file))
 
     def test_the_first_undo_does_not_empty_the_proposal(self) -> Steps:
         yield from self.open_diff(PROPOSAL)
@@ -38,9 +39,17 @@ class TestDiffs(CompanionCase):
     def test_accepting_sends_what_was_edited(self) -> Steps:
         yield from self.open_diff(PROPOSAL)
         self.proposal.run_command("append", {"characters": "greet('you')\n"})
-        self.window.run_command("qwen_companion_accept_diff")
+        self.proposal.run_command("qwen_companion_accept_diff")
         yield lambda: self.cli.outcomes
         self.assertEqual(self.cli.outcomes[0][1]["content"], PROPOSAL + "greet('you')\n")
+
+    def test_accepting_from_another_view_goes_to_the_diff_first(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        self.window.run_command("qwen_companion_accept_diff")
+        yield lambda: self.screen.said("Look at the diff of app.py")
+        self.assertEqual((self.cli.outcomes, self.window.active_view()), ([], self.proposal))
+        self.window.run_command("qwen_companion_accept_diff")
+        yield lambda: self.cli.outcomes
 
     def test_an_unedited_proposal_comes_back_byte_for_byte(self) -> Steps:
         for content in ("a\r\nb\r\n", "a\r\nb\nc\rd", "\ufeffa\n", "a\tb", "\t\n\n", "😀\u2028é\x0c\n", "no end", "\n"):
@@ -93,6 +102,7 @@ class TestDiffs(CompanionCase):
         first = self.proposal
         yield from self.open_diff("other\n", cli=other)
         self.assertFalse(sublime_is_enabled(self.view))
+        self.window.focus_view(first)
         first.run_command("qwen_companion_accept_diff")
         yield lambda: self.cli.outcomes and diff_views(self.window, "proposal") == [self.proposal]
         yield 200
@@ -132,7 +142,7 @@ class TestDiffs(CompanionCase):
         yield from self.open_diff("x = 1\n", path)
         self.assertEqual(diff_views(self.window, "original"), [])
         yield lambda: self.proposal.get_regions("qwen_companion.changes") == [sublime.Region(0, 6)]
-        self.assertFalse(self.proposal.settings().get("qwen_companion.inline"))
+        self.assertFalse(value(self.proposal, "inline"))
         self.proposal.run_command("qwen_companion_toggle_diff_layout")
         [original] = diff_views(self.window, "original")
         self.assertEqual(text_of(original), "")

@@ -35,8 +35,8 @@ def pages() -> list[str]:
     kinds = ("allow_once", "allow_always", "reject_once", "reject_always")
     options = tuple(values.PermissionOption(kind, f"Name of {kind}", kind) for kind in kinds)
     permission = values.Permission("p", "turn", "tool", "Run it?", "execute", options)
-    asks = SimpleNamespace(permission=permission)
-    asked = SimpleNamespace(permission=replace(permission, questions=("Which?",)))
+    asks = SimpleNamespace(permission=permission, hidden=0)
+    asked = SimpleNamespace(permission=replace(permission, questions=("Which?",)), hidden=5)
     status = values.Status(values.ConnectionStatus("live"), model="m", queue=(values.Queued("q", "later"),))
     where = values.Locality("this computer")
     bars = [

@@ -95,7 +95,6 @@ class TestPanel(CompanionCase):
         self.window.run_command("show_panel", {"panel": "output.companion_focus"})
         self.window.focus_view(self.view)
         yield lambda: self.focused() == self.view
-        self.know()
         focus = loaded("sublime_text.package").adapter().focus
         with patch.object(sublime.Window, "focus_view", lambda *_: None):
             focus.give(self.window, panel)
@@ -103,3 +102,84 @@ class TestPanel(CompanionCase):
             self.window.run_command("hide_panel")
             yield lambda: self.window.id() not in focus._awaited
         self.assertIsNone(self.window.active_panel())
+
+
+class TestSelection(CompanionCase):
+    """What other tabs and groups show, whatever the editor does with them."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.windows = loaded("sublime_text.windows")
+
+    def replaced(self, name: str, call: Any) -> Any:
+        """Replace a method of a window until the test is over. The result is the method itself."""
+        original = getattr(sublime.Window, name)
+        self.enterContext(patch.object(sublime.Window, name, call))
+        return original
+
+    def test_tabs_that_lose_their_place_beside_the_focused_one_are_selected_again(self) -> Steps:
+        yield from self.open_view("other.py")
+        both = [self.view, self.opened]
+
+        def alone(window: sublime.Window, target: Any) -> None:
+            before(window, target)
+            window.select_sheets([self.view.sheet()])  # pyright: ignore[reportArgumentType]
+
+        for name, focus, target in (
+            ("focus_view", self.windows.focus_view, self.view),
+            ("focus_sheet", self.windows.focus_sheet, self.view.sheet()),
+        ):
+            before = self.replaced(name, alone)
+            self.select(both)
+            focus(self.window, target)
+            self.assertEqual(self.selected(), both, name)
+
+    def test_the_other_groups_keep_their_selected_tabs(self) -> Steps:
+        yield from self.split()
+        others = [self.view, self.beside]
+        self.select([*others, self.right[0]])
+
+        def only_named(window: sublime.Window, sheets: list[sublime.Sheet]) -> None:
+            original(window, sheets)
+            if not any(sheet.group() == 0 for sheet in sheets):
+                original(window, [*sheets, self.view.sheet()])  # pyright: ignore[reportArgumentType]
+
+        original = self.replaced("select_sheets", only_named)
+        self.windows.show_in_group(self.window, 1, self.window.sheets_in_group(1))
+        self.assertEqual((self.selected(0), self.selected(1)), (others, self.right))
+
+    def test_tabs_are_selected_alone_where_several_groups_at_once_do_not_work(self) -> Steps:
+        yield from self.split()
+        asked: list[int] = []
+
+        def first_group(window: sublime.Window, sheets: list[sublime.Sheet]) -> None:
+            asked.append(len(sheets))
+            original(window, [sheet for sheet in sheets if sheet.group() == sheets[0].group()])
+
+        original = self.replaced("select_sheets", first_group)
+        original(self.window, [self.window.sheets_in_group(1)[0]])
+        self.windows.show_in_group(self.window, 1, [self.right[1].sheet()])
+        self.assertEqual(len(asked), 2)
+        self.assertEqual(self.selected(1), [self.right[1]])
+
+    def split(self) -> Steps:
+        """Two groups of two tabs: self.view and self.beside, self.right."""
+        yield from self.open_view("beside.py")
+        self.beside = self.opened
+        self.window.set_layout({"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]})
+        self.right: list[sublime.View] = []
+        for index in range(2):
+            yield from self.open_view(f"right{index}.py")
+            self.window.set_view_index(self.opened, 1, index)
+            self.right.append(self.opened)
+
+
+class TestClosing(CompanionCase):
+    """sublimehq/sublime_text#4643: `close` closes all selected tabs."""
+
+    def test_a_side_of_a_diff_is_closed_by_a_command_of_ours(self) -> Steps:
+        yield from self.open_diff(BETTER)
+        self.window.focus_view(self.original)
+        listener = loaded("sublime_text.listeners").QwenCompanionListener()
+        told = listener.on_window_command(self.window, "close", None)
+        self.assertEqual(told, ("qwen_companion_close_diff_view", {}))

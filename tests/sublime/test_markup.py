@@ -11,6 +11,7 @@ import sublime
 
 from .chat_case import ChatCase
 from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
+from .own import kind_of
 
 PLACES = {
     "diff.header:Header.show": "test_the_headers_of_a_diff",
@@ -34,8 +35,6 @@ PLACES = {
     "chat.sign_in:_SignIn._show": "",
     "status.live:LiveReport._links": "test_the_remedies_of_the_status_report",
     "chat.scroll:ScrollWatch._mark": "",
-    "check.screen:filler_height": "",
-    "check.texts:phantom_moves_at_insertion": "",
 }
 """Each place that gives the editor minihtml, and the test here that feeds it. It is "" where no text is shown but our
 own. tests/package/test_markup.py checks that no place is missing."""
@@ -145,9 +144,10 @@ class TestDiffs(Checks):
 
     def test_the_question_about_unsaved_text(self) -> Steps:
         self.view.run_command("insert", {"characters": "mine"})
-        loaded("sublime_text.package").adapter().unsaved.written_below(str(self.file), [HOSTILE], b"", b"")
+        self.file.write_text("agent\n")
+        loaded("sublime_text.package").adapter().unsaved.written_below(str(self.file), [HOSTILE], None)
+        yield lambda: self.screen.phantoms(self.view, "qwen_companion.unsaved")
         self.is_harmless(f"{HOSTILE} has written", "Merge")
-        yield 1
 
     def test_the_marks_of_a_diff(self) -> Steps:
         self.file.write_text(f"a\n{HOSTILE}1\nb\n{HOSTILE}2\nc\n")
@@ -165,7 +165,7 @@ class TestDiffs(Checks):
         panel = self.window.find_output_panel("QwenCompanion Diffs")
         assert panel
         self.assertIn(self.name, text_of(panel))
-        self.is_harmless("Accept the rest")
+        self.is_harmless("Accept what you have seen")
 
     def test_the_list_of_rejected_texts(self) -> Steps:
         for text in (f"{HOSTILE}\nmore\n", "other\n"):
@@ -205,7 +205,7 @@ class TestDiffs(Checks):
             yield {"condition": lambda: any("subl:exit" in one for one in self.minihtml.shown), "timeout": 60_000}
         self.is_harmless(HOSTILE)
         for view in self.window.views():
-            if view.settings().get("qwen_companion.status"):
+            if kind_of(view) == "status":
                 view.close()
 
 

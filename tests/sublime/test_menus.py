@@ -12,7 +12,7 @@ from unittest.mock import patch
 import sublime
 
 from .companion_case import Steps, loaded
-from .terminal_case import TerminalCase
+from .terminal_case import EMPTY_PROMPT, TerminalCase
 
 MENUS = ["Main", "Context", "Side Bar", "Tab Context"]
 
@@ -51,14 +51,14 @@ class TestMenus(TerminalCase):
 
     def test_the_side_bar_sends_several_files_and_folders(self) -> Steps:
         (self.folder / "lib").mkdir()
-        yield from self.run_cli()
+        yield from self.run_cli(shows=EMPTY_PROMPT)
         self.run_command("send", paths=[str(self.file), str(self.folder / "lib")])
         self.run_command("send", files=[str(self.file)], dirs=[str(self.folder / "lib")])
         yield lambda: self.texts() == ["@app.py @lib "] * 2
 
     def test_a_tab_that_is_not_the_active_one_is_sent(self) -> Steps:
         yield from self.open_view("other.py")
-        yield from self.run_cli()
+        yield from self.run_cli(shows=EMPTY_PROMPT)
         group, index = self.window.get_view_index(self.view)
         self.run_command("send", group=group, index=index)
         yield lambda: self.texts() == ["@app.py "]
@@ -90,7 +90,7 @@ class TestMenus(TerminalCase):
 
     def test_the_editor_does_not_wait_for_the_disk_of_what_a_menu_was_opened_on(self) -> Steps:
         """It may be a drive that hangs."""
-        yield from self.run_cli()
+        yield from self.run_cli(shows=EMPTY_PROMPT)
         there = self.folder / "on a drive"
         there.mkdir()
         on_the_ui_thread: list[str] = []
@@ -111,7 +111,7 @@ class TestMenus(TerminalCase):
 
     def test_a_file_is_sent_without_a_companion(self) -> Steps:
         """The libraries may be missing: nobody but the terminal is needed."""
-        yield from self.run_cli()
+        yield from self.run_cli(shows=EMPTY_PROMPT)
         with patch.object(loaded("sublime_text.package").adapter().thread, "post", lambda *_: None):
             self.run_command("send", paths=[str(self.file)])
             yield self.texts

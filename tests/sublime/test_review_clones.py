@@ -7,6 +7,7 @@ from unittest.mock import patch
 import sublime
 
 from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
+from .own import views
 
 FILE = 'def greet(name):\n    print("hi")\n'
 PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
@@ -44,8 +45,7 @@ class TestClones(CompanionCase):
         self.window.run_command("qwen_companion_go_to_diff")
         stale = self.window.new_file()
         stale.set_scratch(True)
-        stale.settings().set("qwen_companion.diff", "proposal")
-        stale.settings().set("qwen_companion.review", 4_000)
+        views().take(stale, "proposal", review=4_000)
         self.window.focus_view(stale)
         for command, args in (
             ("save", BY_HAND),

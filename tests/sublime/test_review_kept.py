@@ -10,6 +10,7 @@ from unittest.mock import patch
 import sublime
 
 from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
+from .own import value
 
 FILE = 'def greet(name):\n    print("hi")\n'
 PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
@@ -132,7 +133,7 @@ class TestKept(CompanionCase):
         yield lambda: not diff_views(self.window, "original")
         yield 100
         self.assertEqual((self.cli.outcomes, self.proposal.is_valid()), ([], True))
-        yield lambda: self.proposal.settings().get("qwen_companion.inline")
+        yield lambda: value(self.proposal, "inline")
         self.proposal.run_command("qwen_companion_toggle_diff_layout")
         yield lambda: diff_views(self.window, "original")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import sublime
 
@@ -136,15 +135,15 @@ class TestList(CompanionCase):
         yield lambda: self.window.active_view() == self.proposal
 
     def test_the_rest_is_accepted_or_rejected_at_once(self) -> Steps:
-        """By a link or a command, after the question for those that were not viewed."""
+        """By a link or a command. What was not viewed is not accepted."""
         yield from self.open_three()
         yield from self.show_list()
         self.proposals[0].run_command("qwen_companion_reject_diff")
         yield lambda: len(self.rows()) == 3 and self.rows()[-1][2] == "rejected"
-        asked: list[str] = []
-        with patch.object(sublime, "ok_cancel_dialog", lambda text, *_: not asked.append(text)):
-            self.screen.click(self.panel, "accept_all")
-        self.assertEqual(asked, ["Accept 2 diffs, 1 not viewed?\n\nc.py"])
+        self.screen.click(self.panel, "accept_all")
+        yield lambda: self.screen.said("Accepted b.py · 1 waits: c.py")
+        yield lambda: [row[2] for row in self.rows()] == ["viewed", "rejected", "accepted"]
+        self.screen.click(self.panel, "accept_all")
         yield lambda: [row[2] for row in self.rows()] == ["rejected", "accepted", "accepted"]
         self.assertEqual(self.screen.phantoms(self.panel, "qwen_companion.diff_list"), [])
         yield from self.open_three()

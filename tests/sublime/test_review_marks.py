@@ -183,7 +183,7 @@ class TestInline(ChangesCase):
 
     def test_after_an_edit_every_hunk_is_shown_again(self) -> Steps:
         """The editor may show some hunks only, and none with `mini_diff: false` (sublimehq/sublime_text#4747)."""
-        self.know(inline_diff_shown=True)
+        self.set_limit("sublime_text.diff.inline", "LOOK", 60_000)
         self.set_setting("diff_layout", "inline")
         yield from self._open_inline()
         self.assertIs(self.proposal.settings().get("mini_diff"), True)

@@ -25,6 +25,7 @@ class TestSeveral(CompanionCase):
         yield from self.open_diff("b = 2\n", self.folder / "b.py")
         self.proposal.run_command("append", {"characters": "# mine\n"})
         yield from self.open_diff("c = 3\n", self.folder / "c.py", other)
+        self.go_to_each(3)
         self.window.run_command("qwen_companion_accept_all")
         yield from self.closed()
         yield lambda: len(self.cli.outcomes) == 2 and len(other.outcomes) == 1
@@ -41,6 +42,7 @@ class TestSeveral(CompanionCase):
         self.edit(self.proposal, "")
         emptied = self.proposal
         yield from self.open_diff(PROPOSAL)
+        self.go_to_each(2)
         self.window.run_command("qwen_companion_accept_all")
         yield lambda: self.cli.outcomes and not self.proposal.is_valid()
         self.file.write_text(PROPOSAL)
@@ -178,7 +180,7 @@ class TestAfterwards(CompanionCase):
         yield from self.open_diff(PROPOSAL)
         self.assertEqual(self.screen.messages, [])
         yield from self.accepted()
-        yield lambda: self.screen.said("Qwen Code has written app.py")
+        yield lambda: self.screen.said("Accepted app.py · no other proposal waits")
         yield from self.open_diff("x = 1\n")
         self.proposal.run_command("qwen_companion_reject_diff")
         yield lambda: self.screen.said("Rejected the change of app.py")

@@ -259,7 +259,7 @@ class TestReload(ReloadCase):
         def older(diff: Any) -> dict[str, Any]:
             left = leave(diff)
             if diff.proposal == odd:
-                del left["is_entered"]
+                del left["is_exact"]
             return left
 
         with patch.object(view, "leave", older):
@@ -326,6 +326,7 @@ class TestStorm(ReloadCase):
             self.assertEqual(text_of(view), f"mine {number}\n" if number % 2 else f"x = {number}\n")
         self.assertEqual(self.cli.outcomes, [])
         for number, view in enumerate(proposals.values()):
+            self.window.focus_view(view)
             view.run_command("qwen_companion_reject_diff" if number in (3, 4) else "qwen_companion_accept_diff")
             yield lambda view=view: not view.is_valid()
         yield from self.answered(10)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import sublime
 
 from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
+from .own import value, views
 
 PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
 
@@ -19,13 +22,11 @@ class TestRestart(CompanionCase):
         other.set_scratch(True)
         theirs = self.window.new_file()
         theirs.set_scratch(True)
-        theirs.settings().set("qwen_companion.diff", "of another package")
         yield from self.open_remembered(PROPOSAL)
         self.end()
         self.begin()
         yield from self.closed()
         self.assertEqual(self.window.views(), [self.view, other, theirs])
-        self.assertEqual(theirs.settings().get("qwen_companion.diff"), "of another package")
         self.assertFalse(self.screen.said("from before"))
 
     def test_an_empty_proposal_is_closed_too(self) -> Steps:
@@ -75,7 +76,7 @@ class TestRestart(CompanionCase):
         """Nothing that a person edited is lost: when in doubt, it was edited."""
         yield from self.open_remembered(PROPOSAL)
         self.end()
-        self.proposal.settings().erase("qwen_companion.shown")
+        self.forget(self.proposal)
         self.begin()
         yield from self.closed()
         self.assertEqual(text_of(self.proposal), PROPOSAL)
@@ -85,8 +86,7 @@ class TestRestart(CompanionCase):
         yield from self.open_remembered(PROPOSAL)
         stale = self.window.new_file()
         stale.set_scratch(True)
-        for name in ("qwen_companion.diff", "qwen_companion.shown"):
-            stale.settings().set(name, self.proposal.settings().get(name))
+        views().take(stale, "proposal", **{name: value(self.proposal, name) for name in ("review", "shown")})
         stale.run_command("append", {"characters": PROPOSAL})
         loaded("sublime_text.listeners").QwenCompanionListener().on_load_project(self.window)
         yield lambda: not stale.is_valid()
@@ -102,8 +102,13 @@ class TestRestart(CompanionCase):
     def open_remembered(self, content: str, path: object = None) -> Steps:
         """Open a diff, and wait until its views hold all that is needed after a restart."""
         yield from self.open_diff(content, path)  # type: ignore[arg-type]
-        shown = lambda view: view.settings().get("qwen_companion.shown")  # noqa: E731
+        shown = lambda view: value(view, "shown")  # noqa: E731
         yield lambda: shown(self.original) and shown(self.proposal)
+
+    def forget(self, view: sublime.View) -> None:
+        """Lose the record of a view."""
+        marker = str(view.settings().get("qwen_companion.view"))
+        Path(sublime.cache_path(), "QwenCompanion", "views", f"{marker}.json").unlink()
 
     def end(self) -> None:
         """The editor ends: the package leaves, and its tabs stay for the next start."""

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import sublime
 
 from .changes_case import CHANGES, FILE, ChangesCase
-from .companion_case import Steps, loaded
+from .companion_case import Steps, loaded, text_of
 
 
 class Side:
@@ -179,6 +179,43 @@ class TestCaret(ChangesCase):
             yield lambda idle=idle: seen._idle != idle
         self.assertEqual(self.proposal.viewport_position()[1], 0.0)
         self.assertEqual(self.original.viewport_position()[1], 0.0)
+
+
+class TestFillers(ChangesCase):
+    """Sides whose fillers are as high as their lines scroll by height, all others by content."""
+
+    def marks(self) -> tuple[Any, Any]:
+        """What draws the marks of the original and of the proposal."""
+        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        return diff._original_marks, diff._proposal_marks
+
+    def test_by_content_where_no_filler_can_be_measured(self) -> Steps:
+        self.file.write_text(FILE.rstrip("\n"))  # a filler below the last row can't be
+        yield lambda: text_of(self.view) == FILE.rstrip("\n")
+        yield from self.open_changes(FILE.rstrip("\n") + "\nnew" * 60)
+        self.proposal.set_viewport_position((0.0, 130 * self.proposal.line_height()), animate=False)
+        last = self.original.text_to_layout(self.original.size())[1]
+        yield lambda: abs(self.original.viewport_position()[1] - last) < 2 * self.proposal.line_height()
+
+    def test_a_side_without_fillers_needs_none_to_be_measured(self) -> Steps:
+        yield from self.open_changes(FILE.replace("line 60 is here\n", "line 60 is here\nnew\nnew\n"))
+        original, proposal = self.marks()
+        self.assertTrue(proposal.are_fillers_exact)
+        if original.are_fillers_exact:
+            top = 100 * self.proposal.line_height()
+            self.proposal.set_viewport_position((0.0, top), animate=False)
+            yield lambda: abs(self.original.viewport_position()[1] - top) < 1
+
+    def test_a_filler_of_another_height_is_seen(self) -> Steps:
+        layout = sublime.View.text_to_layout
+
+        def higher(view: sublime.View, point: int) -> tuple[float, float]:
+            x, y = layout(view, point)
+            return x, 2 * y
+
+        with patch.object(sublime.View, "text_to_layout", higher):
+            yield from self.open_changes()
+            self.assertEqual([each.are_fillers_exact for each in self.marks()], [False, False])
 
 
 class TestGutter(ChangesCase):

@@ -11,6 +11,7 @@ import sublime
 from .companion_case import CompanionCase, Steps, loaded, text_of
 
 NOT_MARKED = "changes are not marked"
+NOT_A_TEXT = "Not a text"
 CHANGES = "qwen_companion.changes"
 
 
@@ -191,13 +192,13 @@ class TestKinds(CompanionCase):
         """Over a setting's size."""
         self.set_setting("max_marked_characters", 100)
         yield 200
-        yield from self._assert_not_marked(b"x = 1\n" * 20, "x = 2\n")
+        yield from self._assert_not_marked(b"x = 1\n" * 20, "x = 2\n", "Over “max_marked_characters”")
 
     def test_a_text_of_too_many_lines_is_shown_without_marks(self) -> Steps:
         """A proposal may have twice as many lines as its file."""
         self.set_setting("max_marked_lines", 100)
         yield 200
-        yield from self._assert_not_marked(b"x = 1\n", "x = 2\n" * 201)
+        yield from self._assert_not_marked(b"x = 1\n", "x = 2\n" * 201, "Over “max_marked_lines”")
 
     def test_windows_1252_is_shown_right_on_the_left(self) -> Steps:
         """A file in another encoding."""
@@ -239,15 +240,15 @@ class TestKinds(CompanionCase):
         [region] = self.original.get_regions(CHANGES)
         self.assertEqual((region.begin(), region.end()), (head, len(original) - head))
 
-    def _assert_not_marked(self, original: bytes, proposal: str) -> Steps:
+    def _assert_not_marked(self, original: bytes, proposal: str, why: str = NOT_A_TEXT) -> Steps:
         path = self.folder / "data.txt"
         path.write_bytes(original)
         yield from self.open_diff(proposal, path)
-        yield lambda: NOT_MARKED in self.screen.header(self.proposal)
+        yield lambda: f"{why}: {NOT_MARKED}" in self.screen.header(self.proposal)
         self.proposal.run_command("append", {"characters": "more\n"})
         yield 400
         self.assertEqual([*self.proposal.get_regions(CHANGES), *self.original.get_regions(CHANGES)], [])
-        self.assertIn(NOT_MARKED, self.screen.header(self.proposal))
+        self.assertIn(f"{why}: {NOT_MARKED}", self.screen.header(self.proposal))
         yield from self.accepted()
         self.assertEqual(self.content, proposal + "more\n")
 

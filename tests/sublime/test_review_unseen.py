@@ -136,30 +136,78 @@ class TestUnseen(CompanionCase):
         self.assertEqual((self.window.active_view(), self.cli.outcomes), (self.proposal, []))
         self.assertTrue(first.is_valid())
 
-    def test_accepting_all_names_the_diffs_that_were_not_viewed_and_asks_once(self) -> Steps:
-        """“Accept 3 diffs, 2 not viewed?”."""
+    def test_proposals_that_only_flashed_by_are_not_accepted_together(self) -> Steps:
+        """Six arrive at once while the person types: each covers the one before."""
+        yield from self.open_six()
+        self.window.run_command("qwen_companion_diff_list")
+        panel = self.window.find_output_panel("QwenCompanion Diffs")
+        assert panel
+        self.window.focus_view(self.view)
+        self.now += 60
+        self.window.run_command("qwen_companion_accept_all")
+        yield 100
+        self.assertEqual(self.cli.outcomes, [])
+        self.assertEqual(len(diff_views(self.window, "proposal")), 6)
+        self.assertEqual(text_of(panel).count("not viewed"), 6)
+        self.assertEqual(
+            self.screen.messages[-1],
+            "QwenCompanion: Nothing accepted. Go to each first (F8): a.py, b.py, c.py, 3 more",
+        )
+
+    def test_accepting_all_accepts_what_was_seen_and_names_the_rest(self) -> Steps:
+        """Two of six were gone to."""
+        yield from self.open_six()
+        shown = set(diff_views(self.window, "proposal"))
+        for _ in range(2):
+            self.window.run_command("qwen_companion_go_to_diff")
+        self.window.run_command("qwen_companion_accept_all")
+        yield lambda: len(self.cli.outcomes) == 2
+        yield lambda: len(shown & set(diff_views(self.window, "proposal"))) == 4
+        yield lambda: self.screen.said("Accepted", "4 wait")
+        self.assertTrue(all(len(message) <= 80 for message in self.screen.messages), self.screen.messages)
+
+    def test_a_terminal_that_keeps_the_focus_leaves_a_diff_unseen(self) -> Steps:
+        """The editor may tell of a tab that had the focus for a moment after the panel has it again."""
+        panel = yield from self.open_terminal_panel()
+        yield from self.open_diff(PROPOSAL)
+        listener = loaded("sublime_text.listeners").QwenCompanionListener()
+        self.window.focus_view(self.proposal)
+        self.window.focus_view(panel)
+        listener.on_activated(self.proposal)
+        listener.on_activated(panel)
+        self.now += 60
+        self.window.run_command("qwen_companion_accept_all")
+        yield lambda: self.screen.said("Nothing accepted", "app.py")
+        self.assertEqual(self.cli.outcomes, [])
+
+    def test_a_diff_that_had_the_focus_for_a_second_is_seen(self) -> Steps:
+        """A click on its tab, of which the editor tells no more than that."""
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
-        for name in ("b.py", "c.py"):
-            yield from self.open_diff("x = 1\n", self.folder / name)
-        asked: list[str] = []
-        for answer in (False, True):
-            with patch.object(sublime, "ok_cancel_dialog", lambda text, *_, a=answer: (asked.append(text), a)[1]):
-                self.window.run_command("qwen_companion_accept_all")
-                yield 100
-            if not answer:
-                self.assertEqual(len(diff_views(self.window, "proposal")), 3)
-        yield lambda: not diff_views(self.window, "proposal")
-        self.assertEqual(asked, ["Accept 3 diffs, 2 not viewed?\n\nb.py\nc.py"] * 2)
-        yield lambda: len(self.cli.outcomes) == 3
+        self.now += 0.5
+        self.window.run_command("qwen_companion_accept_all")
+        yield lambda: self.screen.said("Nothing accepted", "app.py")
+        self.now += 0.6
+        self.window.run_command("qwen_companion_accept_all")
+        yield from self.written()
 
-    def test_accepting_all_that_were_viewed_asks_nothing(self) -> Steps:
-        """Only those that were not viewed."""
-        yield from self.open_diff(PROPOSAL)
-        with patch.object(sublime, "ok_cancel_dialog") as ask:
-            self.window.run_command("qwen_companion_accept_all")
-            yield from self.written()
-        ask.assert_not_called()
+    def test_a_diff_that_a_key_has_brought_takes_a_key_at_once(self) -> Steps:
+        """The second of waiting is for what appears by itself."""
+        for number, name in enumerate(("a.py", "b.py")):
+            yield from self.open_diff("x = 1\n", self.folder / name)
+            at = self.window.get_view_index(self.proposal)[1]
+            args = {"index": at} if number else {}
+            self.window.run_command("select_by_index" if number else "qwen_companion_go_to_diff", args)
+            self.window.run_command("save", BY_HAND)
+            yield lambda: not self.proposal.is_valid()
+            yield lambda number=number: len(self.cli.outcomes) == number + 1
+            self.window.focus_view(self.view)
+
+    def open_six(self) -> Steps:
+        """Six proposals of one turn, with the focus in a file all the time."""
+        for name in "abcdef":
+            yield from self.open_diff("x = 1\n", self.folder / f"{name}.py")
+        self.assertEqual(self.focused(), self.view)
 
     def test_the_key_of_go_to_diff_works_only_while_a_diff_waits(self) -> Steps:
         """Each binding has a context of our own."""

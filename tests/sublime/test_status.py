@@ -11,6 +11,7 @@ import sublime
 
 from .cli import discovery_file
 from .companion_case import CompanionCase, Steps, loaded, text_of
+from .own import kind_of, tabs, value
 
 KEY = "zz_qwen_companion"
 BETTER = 'def greet(name):\n    print(f"hi {name}")\n'
@@ -152,7 +153,7 @@ class TestReport(CompanionCase):
     def report(self) -> Steps:
         """Open the report and wait for all of it: self.view and self.text."""
         self.window.run_command("qwen_companion_status")
-        [self.view] = [view for view in self.window.views() if view.settings().get("qwen_companion.status")]
+        [self.view] = tabs(self.window, "status")
         self.assertIn("Asking the companion", text_of(self.view))
         yield {"condition": lambda: "Libraries" in text_of(self.view), "timeout": 60_000}
         self.text = text_of(self.view)
@@ -184,7 +185,7 @@ class TestReport(CompanionCase):
     def test_a_report_view_may_be_closed_at_once(self) -> Steps:
         self.window.run_command("qwen_companion_status")
         for view in self.window.views():
-            if view.settings().get("qwen_companion.status"):
+            if kind_of(view) == "status":
                 view.close()
         yield 500
 
@@ -217,9 +218,9 @@ class TestReport(CompanionCase):
         self.assertIn("The library “mcp” is missing.", text)
 
     def test_a_terminal_with_an_old_port_is_reported(self) -> Steps:
-        yield from self.open_view("terminal.txt")
+        terminal = self.window.new_file()
         arguments = {"env": {"QWEN_CODE_IDE_SERVER_PORT": "1"}, "cmd": ["bash"]}
-        self.opened.settings().update({"terminus_view": True, "terminus_view.args": arguments})
+        terminal.settings().update({"terminus_view": True, "terminus_view.args": arguments})
         yield from self.report()
         self.assertIn("has the port 1 of an earlier session. Close it, open a new one", self.text)
 
@@ -243,7 +244,7 @@ class TestLiveReport(CompanionCase):
 
     def open(self) -> Steps:
         self.window.run_command("qwen_companion_status")
-        [self.report] = [view for view in self.window.views() if view.settings().get("qwen_companion.status")]
+        [self.report] = tabs(self.window, "status")
         yield {"condition": lambda: "Libraries" in text_of(self.report), "timeout": 60_000}
 
     def wait_for(self, part: str) -> Steps:
@@ -387,11 +388,29 @@ class TestSettings(CompanionCase):
         self.window.run_command("qwen_companion_copy_report")
         yield {"condition": lambda: said in sublime.get_clipboard(), "timeout": 60_000}
 
+    def test_a_file_with_a_syntax_error_takes_nothing_back_that_was_excluded(self) -> Steps:
+        file = Path(sublime.packages_path(), "User", "QwenCompanion.sublime-settings")
+        before = file.read_bytes() if file.exists() else None
+        try:
+            file.write_text('{"context": "off", "context_exclude": ["*.py"]}', encoding="utf-8")
+            yield lambda: not self.cli.context.get("openFiles")
+            file.write_text('{"context": "off" "context_exclude": ["*.py"]}', encoding="utf-8")
+            said = "it has a syntax error; what it said before holds until it is mended."
+            yield lambda: self.screen.said("QwenCompanion.sublime-settings", said)
+            self.window.focus_view(self.window.open_file(str(self.file)))
+            yield 500
+            self.assertFalse(self.cli.context.get("openFiles"))
+            file.write_text('{"context": "all", "context_exclude": []}', encoding="utf-8")
+            yield lambda: self.cli.context.get("openFiles")
+        finally:
+            file.unlink() if before is None else file.write_bytes(before)
+        yield 500
+
     def test_a_project_has_its_own_layout(self) -> Steps:
         self.set_in_project({"diff_layout": "inline"})
         call = self.cli.call("openDiff", filePath=str(self.file), newContent=BETTER)
         yield from self.done(call)
-        yield lambda: any(view.settings().get("qwen_companion.inline") for view in self.window.views())
+        yield lambda: any(value(view, "inline") for view in self.window.views())
 
     def test_a_project_without_diffs_leaves_other_windows_theirs(self) -> Steps:
         self.set_in_project({"show_diffs": False})

@@ -129,7 +129,10 @@ class TestRun(TerminalCase):
 
     def test_a_missing_program_is_reported_in_one_sentence(self) -> Steps:
         self.set_setting("qwen_command", ["no-such-qwen"])
-        sentence = "no-such-qwen was not found. Install it with: npm install -g @qwen-code/qwen-code"
+        sentence = (
+            "no-such-qwen is not on the PATH of your login shell or of Sublime Text. "
+            "Install it with: npm install -g @qwen-code/qwen-code"
+        )
         if ON_WINDOWS:
             self.window.run_command("qwen_companion_run", {"cli": "qwen"})
             yield lambda: self.screen.said(sentence)

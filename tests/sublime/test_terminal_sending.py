@@ -12,7 +12,7 @@ import sublime
 
 from .cli import discovery_file
 from .companion_case import CompanionCase, Steps, loaded
-from .terminal_case import ON_WINDOWS, TerminalCase
+from .terminal_case import EMPTY_PROMPT, GEMINI_PROMPT, ON_WINDOWS, TerminalCase, prompt_with
 
 
 class TestSend(TerminalCase):
@@ -21,7 +21,7 @@ class TestSend(TerminalCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         yield from self.open_view("src/some file.py" if not ON_WINDOWS else "src/some-file.py", "".join("line\n" * 9))
-        yield from self.run_cli()
+        yield from self.run_cli(shows=EMPTY_PROMPT)
 
     def open_view(self, name: str, text: str = "x\n") -> Steps:
         (self.folder / name).parent.mkdir(exist_ok=True)
@@ -42,45 +42,56 @@ class TestSend(TerminalCase):
     def name(self) -> str:
         return "@src/some-file.py" if ON_WINDOWS else r"@src/some\ file.py"
 
-    def test_a_file_is_named_as_seen_from_the_clis_folder(self) -> None:
+    def test_a_file_is_named_as_seen_from_the_clis_folder(self) -> Steps:
         self.send("file")
+        yield lambda: len(self.texts()) == 1
         self.assertEqual(self.terminus.sent, [{"string": f"{self.name} ", "bracketed": True, "tag": "qwen"}])
 
-    def test_the_line_of_the_caret_is_sent(self) -> None:
+    def test_a_second_file_is_sent_behind_the_first(self) -> Steps:
+        self.send("file")
+        yield lambda: len(self.texts()) == 1
+        self.terminal.run_command("select_all")
+        self.terminal.run_command("right_delete")
+        self.terminal.run_command("append", {"characters": prompt_with(self.texts()[0])})
+        sublime.set_clipboard("")
+        self.send("file", self.view)
+        yield lambda: len(self.texts()) == 2
+        self.assertEqual(self.texts(), [f"{self.name} ", "@app.py "])
+        self.assertEqual(sublime.get_clipboard(), "")
+
+    def test_the_line_of_the_caret_is_sent(self) -> Steps:
         self.select_in_file((5, 5))
         self.send("line")
         self.select_in_file((5, 5), (21, 21))
         self.send("line")
+        yield lambda: len(self.texts()) == 2
         self.assertEqual(self.texts(), [f"{self.name} line 2 ", f"{self.name} lines 2, 5 "])
 
-    def test_the_selected_lines_are_sent(self) -> None:
+    def test_the_selected_lines_are_sent(self) -> Steps:
         self.select_in_file((7, 12))
         self.send("selection")
+        yield lambda: len(self.texts()) == 1
         self.assertEqual(self.texts(), [f"{self.name} lines 2-3 "])
 
-    def test_a_selection_up_to_the_start_of_a_line_does_not_include_it(self) -> None:
+    def test_a_selection_up_to_the_start_of_a_line_does_not_include_it(self) -> Steps:
         self.select_in_file((5, 15))
         self.send("selection")
+        yield lambda: len(self.texts()) == 1
         self.assertEqual(self.texts(), [f"{self.name} lines 2-3 "])
 
-    def test_several_selections_are_sent_as_ranges_of_lines(self) -> None:
+    def test_several_selections_are_sent_as_ranges_of_lines(self) -> Steps:
         self.select_in_file((1, 3), (10, 14), (16, 19), (35, 38))
         self.send("selection")
+        yield lambda: len(self.texts()) == 1
         self.assertEqual(self.texts(), [f"{self.name} lines 1, 3-4, 8 "])
 
-    def test_what_is_selected_is_sent_or_else_the_file(self) -> None:
+    def test_what_is_selected_is_sent_or_else_the_file(self) -> Steps:
         self.select_in_file((7, 12))
         self.send("")
         self.select_in_file((7, 7))
         self.send("")
+        yield lambda: len(self.texts()) == 2
         self.assertEqual(self.texts(), [f"{self.name} lines 2-3 ", f"{self.name} "])
-
-    def test_the_former_names_do_the_same(self) -> None:
-        self.select_in_file((7, 12))
-        for name in ("file", "line", "selection"):
-            self.window.focus_view(self.opened)
-            self.window.run_command(f"qwen_companion_send_{name}")
-        self.assertEqual(self.texts(), [f"{self.name} ", f"{self.name} line 3 ", f"{self.name} lines 2-3 "])
 
     def test_without_a_selection_nothing_is_sent(self) -> None:
         self.send("selection")
@@ -103,9 +114,10 @@ class TestSend(TerminalCase):
         self.send("file")
         yield lambda: self.focused() == self.terminal
 
-    def test_in_a_terminal_the_last_file_is_sent(self) -> None:
+    def test_in_a_terminal_the_last_file_is_sent(self) -> Steps:
         self.window.focus_view(self.terminal)
         self.send("file", self.terminal)
+        yield lambda: len(self.texts()) == 1
         self.assertEqual(self.texts(), [f"{self.name} "])
 
     def test_a_tab_without_a_file_cannot_be_sent(self) -> None:
@@ -116,9 +128,10 @@ class TestSend(TerminalCase):
         self.assertEqual(self.texts(), [])
         self.assertTrue(self.screen.said("no file yet", "Save it first"))
 
-    def test_a_message_says_that_unsaved_changes_are_not_sent(self) -> None:
+    def test_a_message_says_that_unsaved_changes_are_not_sent(self) -> Steps:
         self.edit(self.opened, "changed")
         self.send("file")
+        yield lambda: len(self.texts()) == 1
         self.assertEqual(self.texts(), [f"{self.name} "])
         self.assertTrue(self.screen.said("unsaved changes", "as it is on the disk"))
         self.assertTrue(self.opened.is_dirty(), "saving is the person's")
@@ -131,16 +144,35 @@ class TestSend(TerminalCase):
 
     def test_the_cli_that_had_the_focus_last_gets_it(self) -> Steps:
         first = self.terminal
-        yield from self.run_cli("gemini")
+        yield from self.run_cli("gemini", shows=GEMINI_PROMPT)
         self.window.focus_view(self.opened)
         self.send("file")
+        yield self.texts
         self.window.focus_view(first)
         self.window.focus_view(self.opened)
         self.send("file")
+        yield lambda: len(self.texts()) == 2
         self.assertEqual([args["tag"] for args in self.terminus.sent], ["gemini", "qwen"])
 
+    def test_a_project_neither_hides_a_terminal_nor_makes_one(self) -> Steps:
+        terminals = loaded("sublime_text.terminal.terminals")
+        tags = [each.tag for each in terminals.running(self.window)]
+        own = [each.view for each in terminals.others(self.window)]
+        for posed in ("a text", ["run"], {"run": "x", "cli": "qwen", "split": True}, {"once": "x"}, True):
+            data = {**(self.window.project_data() or {}), "settings": {"qwen_companion.terminal": posed}}
+            self.window.set_project_data(data)
+            yield 0
+            self.assertEqual([each.tag for each in terminals.running(self.window)], tags, posed)
+            self.assertEqual([each.view for each in terminals.others(self.window)], own, posed)
+            self.assertFalse(terminals.is_running_once("x"))
+            terminals.activated(self.opened)
+            self.assertFalse(self.opened.settings().has("qwen_companion.terminal_focused_at"))
+        self.send("file")
+        yield self.texts
+        self.assertEqual(self.texts(), [f"{self.name} "])
+
     def test_if_no_cli_ever_had_the_focus_the_person_picks_one(self) -> Steps:
-        yield from self.run_cli("gemini")
+        yield from self.run_cli("gemini", shows=GEMINI_PROMPT)
         for view in self.terminus.views:
             view.settings().erase("qwen_companion.terminal_focused_at")
         self.send("file")
@@ -168,6 +200,7 @@ class TestSendToNobody(TerminalCase):
 
     def test_a_terminal_of_the_persons_own_may_get_it(self) -> Steps:
         own = self.terminus.open(self.window, "Login Shell")
+        own.run_command("append", {"characters": EMPTY_PROMPT})
         self.window.focus_view(self.view)
         self.window.run_command("qwen_companion_send", {"what": "file"})
         self.assertEqual(self.captions()[0], "Send to Login Shell")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
+
+import sublime
 
 from .companion_case import CompanionCase, Steps, loaded, text_of
 
@@ -28,20 +33,24 @@ class TestUnsavedText(CompanionCase):
     def agent_writes(self, after: str) -> Steps:
         """An agent writes the file, which is noticed."""
         self.file.write_bytes(after.encode())
-        self.noticed(after)
-        yield lambda: self.screen.phantoms(self.view, PHANTOM)
+        self.noticed()
+        yield from self.looked_into()
+        self.assertTrue(self.screen.phantoms(self.view, PHANTOM))
 
-    def noticed(self, after: str) -> None:
-        """A look has found what an agent has written."""
-        self.adapter.port.written_below(
-            self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode()
-        )
+    def noticed(self) -> None:
+        """The word of a look comes that has found the file to be written by an agent."""
+        self.adapter.port.written_below(str(self.file), ["Claude Agent"], BEFORE.encode())
 
-    def nothing_is_asked(self) -> Steps:
-        """What was posted before has come, and the tab isn't asked about."""
+    def looked_into(self) -> Steps:
+        """What was told before has come, and was compared with what is on the disk."""
         come: list[bool] = []
         self.adapter._bridge.post(lambda: come.append(True))
         yield lambda: come
+        yield lambda: not any(told.reading for told in self.adapter.unsaved._told.values())
+
+    def nothing_is_asked(self) -> Steps:
+        """What was told before has come, and the tab isn't asked about."""
+        yield from self.looked_into()
         self.assertEqual(self.screen.phantoms(self.view, PHANTOM), [])
 
     def test_both_are_merged_and_nothing_is_saved(self) -> Steps:
@@ -71,16 +80,88 @@ class TestUnsavedText(CompanionCase):
                 yield from self.agent_writes(after)
                 self.screen.click(self.view, href)
                 yield lambda: not self.screen.phantoms(self.view, PHANTOM)
-                self.noticed(after)
+                self.noticed()
                 yield from self.nothing_is_asked()
 
     def test_a_late_look_does_not_ask_about_what_the_tab_had_loaded_before_it_was_edited(self) -> Steps:
+        """Nor does one that has found an older text than that."""
         after = BEFORE.replace("line 6\n", "line six\n")
         self.file.write_text(after)
         yield lambda: text_of(self.view) == after
         self.type("mine\n")
-        self.noticed(after)
+        self.noticed()
         yield from self.nothing_is_asked()
+
+    def test_the_answer_is_about_what_is_on_the_disk_whatever_a_look_has_found(self) -> Steps:
+        """The agent has written it again since the look, and the next look tells of that."""
+        self.type("mine\n")
+        for text in ("line 6 and more\n", "line six\n"):
+            self.file.write_text(BEFORE.replace("line 6\n", text))
+        self.noticed()
+        yield from self.looked_into()
+        self.assertTrue(self.screen.phantoms(self.view, PHANTOM))
+        self.screen.click(self.view, "keep")
+        yield lambda: not self.screen.phantoms(self.view, PHANTOM)
+        self.noticed()
+        yield from self.nothing_is_asked()
+
+    def test_a_tab_that_is_edited_before_the_editor_has_loaded_it_again_is_asked_about(self) -> Steps:
+        """It had no unsaved text yet when it was told of the look."""
+        self.file.write_text(BEFORE.replace("line 6\n", "line six\n"))
+        self.adapter.unsaved.written_below(str(self.file), ["Claude Agent"], BEFORE.encode())
+        self.type("mine\n")
+        yield lambda: self.screen.phantoms(self.view, PHANTOM)
+
+    def test_a_tab_is_asked_about_by_the_next_edit_if_it_was_clean_when_the_file_was_read(self) -> Steps:
+        with patch.object(self.adapter.unsaved, "_elsewhere", lambda call, done: done(call())):
+            self.file.write_text(BEFORE.replace("line 6\n", "line six\n"))
+            self.adapter.unsaved.written_below(str(self.file), ["Claude Agent"], BEFORE.encode())
+            self.assertEqual(self.screen.phantoms(self.view, PHANTOM), [])
+            self.type("mine\n")
+        yield lambda: self.screen.phantoms(self.view, PHANTOM)
+
+    def test_a_tab_that_is_typed_in_at_the_end_of_a_save_is_asked_about_no_more(self) -> Steps:
+        """As by a formatter, which runs after the save: the tab has unsaved text when we hear of it."""
+        self.type("mine\n")
+        yield from self.agent_writes(BEFORE.replace("line 6\n", "line six\n"))
+        real = self.adapter.events.saved
+
+        def saved(view: sublime.View) -> None:
+            self.type("typed\n")
+            real(view)
+
+        with patch.object(self.adapter.events, "saved", saved):
+            self.view.run_command("save")
+            yield lambda: self.view.is_dirty() and text_of(self.view).startswith("typed")
+        yield lambda: not self.screen.phantoms(self.view, PHANTOM)
+        yield from self.is_loaded_from(f"mine\n{BEFORE}")
+        self.noticed()
+        yield from self.nothing_is_asked()
+
+    def test_a_reading_that_a_save_or_a_load_overtakes_is_done_again(self) -> Steps:
+        """What it has read is neither asked about nor taken for what is there now."""
+        for command in ("save", "revert"):
+            with self.subTest(command):
+                self.file.write_text(BEFORE)
+                self.view.run_command("revert")
+                yield lambda: text_of(self.view) == BEFORE
+                self.type("mine\n")
+                self.file.write_text(BEFORE.replace("line 6\n", "line six\n"))
+                once = iter([command])
+
+                def overtake(left: Iterator[str] = once) -> None:
+                    for each in left:
+                        self.view.run_command(each)
+                        self.type("more\n")
+
+                with self.between(overtake):
+                    self.noticed()
+                    yield lambda: text_of(self.view).startswith("more")
+                    yield from self.nothing_is_asked()
+        self.file.write_text("agent\n")
+        self.noticed()
+        yield from self.looked_into()
+        self.assertTrue(self.screen.phantoms(self.view, PHANTOM))
 
     def test_what_an_agent_writes_after_the_decision_is_asked_about(self) -> Steps:
         after = BEFORE.replace("line 6\n", "line six\n")
@@ -143,58 +224,108 @@ class TestUnsavedText(CompanionCase):
                 yield lambda data=after: self.file.read_bytes() == data
                 yield lambda: not self.screen.phantoms(self.view, PHANTOM)
 
-    def between(self, act: Callable[[], object]) -> None:
-        """Do something each time after the file was read, before the text comes into the tab."""
+    @contextlib.contextmanager
+    def between(self, act: Callable[[], object]) -> Iterator[None]:
+        """Do something each time after the file was read, before what was read comes to the tab."""
         real = self.adapter.unsaved._elsewhere
 
         def elsewhere(call: Callable[[], Any], done: Callable[[Any], object]) -> None:
             real(call, lambda found: (act(), done(found)))
 
-        self.adapter.unsaved._elsewhere = elsewhere
-        self.addCleanup(setattr, self.adapter.unsaved, "_elsewhere", real)
+        with patch.object(self.adapter.unsaved, "_elsewhere", elsewhere):
+            yield
 
     def test_what_the_agent_writes_meanwhile_is_taken_too(self) -> Steps:
         self.type("mine\n")
         yield from self.agent_writes("older\n")
         newer = iter(["newer text\n"])
-        self.between(lambda: [self.file.write_text(text) for text in newer])
-        self.screen.click(self.view, "take")
-        yield lambda: text_of(self.view) == "newer text\n" and not self.view.is_dirty()
+        with self.between(lambda: [self.file.write_text(text) for text in newer]):
+            self.screen.click(self.view, "take")
+            yield lambda: text_of(self.view) == "newer text\n" and not self.view.is_dirty()
         self.assertEqual(self.file.read_text(), "newer text\n")
 
     def test_a_file_that_is_written_again_and_again_is_not_overwritten(self) -> Steps:
         self.type("mine\n")
         yield from self.agent_writes("older\n")
         count = iter(range(1, 1000))
-        self.between(lambda: self.file.write_text("x" * next(count)))
-        self.screen.click(self.view, "take")
-        yield lambda: self.screen.said("has changed meanwhile")
+        with self.between(lambda: self.file.write_text("x" * next(count))):
+            self.screen.click(self.view, "take")
+            yield lambda: self.screen.said("has changed meanwhile")
         self.assertEqual(text_of(self.view), f"mine\n{BEFORE}")
         self.assertEqual(self.file.read_text(), "x" * (next(count) - 1))
 
-    def test_the_round_hears_that_the_tab_has_the_agents_text(self) -> Steps:
+    def test_a_tab_that_takes_the_agents_text_is_loaded_from_it(self) -> Steps:
         """A later save has then overwritten nothing."""
-        posted = self.posted()
         self.type("mine\n")
-        yield from self.agent_writes(BEFORE.replace("line 6\n", "line six\n"))
+        after = BEFORE.replace("line 6\n", "line six\n")
+        yield from self.agent_writes(after)
         self.screen.click(self.view, "take")
-        yield lambda: ("loaded", str(self.file)) in posted
+        yield from self.is_loaded_from(after)
 
-    def test_the_round_hears_of_a_tab_that_is_reverted(self) -> Steps:
-        posted = self.posted()
+    def test_a_tab_that_is_reverted_is_loaded_from_the_agents_text(self) -> Steps:
         self.type("mine\n")
-        yield from self.agent_writes(BEFORE.replace("line 6\n", "line six\n"))
+        after = BEFORE.replace("line 6\n", "line six\n")
+        yield from self.agent_writes(after)
         self.view.run_command("revert")
-        yield lambda: ("loaded", str(self.file)) in posted
+        yield from self.is_loaded_from(after)
         yield lambda: not self.screen.phantoms(self.view, PHANTOM)
 
-    def posted(self) -> list[object]:
-        """The keys of what is posted to the companion thread from now on."""
-        real, keys = self.adapter.thread.post, list[object]()
-        patcher = patch.object(self.adapter.thread, "post", lambda call, key=None: (keys.append(key), real(call, key)))
-        patcher.start()
-        self.addCleanup(patcher.stop)
-        return keys
+    def test_what_is_merged_is_an_edit_of_the_agents_text(self) -> Steps:
+        """Saved, the person's part of it is theirs, and the agent's is not."""
+        self.type("mine\n")
+        after = BEFORE.replace("line 6\n", "line six\n")
+        yield from self.agent_writes(after)
+        self.screen.click(self.view, "merge")
+        yield from self.is_loaded_from(after)
+
+    def test_a_save_knows_what_it_replaces(self) -> Steps:
+        """Nobody has looked since the agent has written the file."""
+        known = self.adapter.loaded
+        yield from self.is_loaded_from(BEFORE)
+        self.type("mine\n")
+        self.file.write_text("agent\n")
+        with patch.object(self.adapter.thread, "post") as posted:
+            self.view.run_command("save")
+            yield lambda: posted.called
+        companion = Mock()
+        for call in posted.call_args_list:
+            call.args[0](companion)
+        [(_, saved, _)] = [call.args for call in companion.changes.saved.call_args_list]
+        self.assertEqual((saved.loaded, saved.text), (BEFORE, f"mine\n{BEFORE}"))
+        self.assertEqual((saved.found, saved.is_lost), (b"agent\n", False))
+        self.assertEqual(known._known[self.view.buffer_id()].text, f"mine\n{BEFORE}")
+
+    def test_what_was_not_saved_is_a_save_of_the_person_before_an_agent_writes_over_it(self) -> Steps:
+        """The agent has read it, and what it writes has it, too."""
+        yield from self.is_loaded_from(BEFORE)
+        self.type("mine\n")
+        mine = f"mine\n{BEFORE}"
+        with patch.object(self.adapter.thread, "post") as posted:
+            loaded("sublime_text.chat.files").replace(str(self.file), f"{mine}agent\n", keeps_unsaved=False)
+            yield lambda: posted.called
+        companion = Mock()
+        for call in posted.call_args_list:
+            call.args[0](companion)
+        [(_, saved, _)] = [call.args for call in companion.changes.saved.call_args_list]
+        self.assertEqual((saved.loaded, saved.text), (BEFORE, mine))
+        self.assertEqual(self.file.read_text(), f"{mine}agent\n")
+        self.assertFalse(self.view.is_dirty())
+
+    def test_a_save_waits_for_no_disk_that_hangs(self) -> Steps:
+        yield from self.is_loaded_from(BEFORE)
+        self.type("mine\n")
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+        with patch.object(loaded("sublime_text.changes.loaded"), "stamp", lambda _: go_on.wait(30) and None):
+            began = time.monotonic()
+            self.adapter.loaded.saving(self.view)
+            self.assertLess(time.monotonic() - began, 1)
+        self.assertTrue(self.adapter.loaded.saved(self.view).is_lost)
+
+    def is_loaded_from(self, text: str) -> Steps:
+        """The tab is known to be loaded from a text, which the file has."""
+        known = self.adapter.loaded._known
+        yield lambda: (found := known.get(self.view.buffer_id())) and found.text == text and found.stamp
 
     def test_ones_own_text_is_kept_and_it_is_said_once(self) -> Steps:
         self.type("mine\n")
@@ -210,8 +341,5 @@ class TestUnsavedText(CompanionCase):
     def test_nothing_is_asked_of_a_tab_without_unsaved_text(self) -> Steps:
         after = BEFORE.replace("line 6\n", "line six\n")
         self.file.write_text(after)
-        self.adapter.port.written_below(
-            self.window.id(), str(self.file), ["Claude Agent"], BEFORE.encode(), after.encode()
-        )
-        yield 100
-        self.assertEqual(self.screen.phantoms(self.view, PHANTOM), [])
+        self.noticed()
+        yield from self.nothing_is_asked()

@@ -29,19 +29,17 @@ shown = threading.Event()
 held = ""
 
 
-class Finder(PathFinder):
-    """Finds modules on the path, except hidden ones. A held module is found only after `show`, or after 180 s."""
+_find = PathFinder.find_spec
 
-    @classmethod
-    def find_spec(
-        cls, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname.partition(".")[0] in hidden:
-            return None
-        if fullname == held:
-            tell(event="held")
-            shown.wait(180)
-        return super().find_spec(fullname, path, target)
+
+def find_spec(fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    """Find modules on the path, except hidden ones. A held module is found only after `show`, or after 180 s."""
+    if fullname.partition(".")[0] in hidden:
+        return None
+    if fullname == held:
+        tell(event="held")
+        shown.wait(180)
+    return _find(fullname, path, target)
 
 
 def tell(**event: object) -> None:
@@ -66,6 +64,9 @@ class QuietEditor:
     def show_status(self, window: WindowId, status: object) -> None:
         """Nothing is on a screen here."""
 
+    def show_changes(self, window: WindowId, listing: object) -> None:
+        """Nothing is on a screen here."""
+
     def say(self, message: str, window: WindowId | None = None) -> None:
         tell(event="say", message=message)
 
@@ -85,7 +86,7 @@ def main() -> None:
     arguments = parser.parse_args()
     hidden.update(arguments.hide)
     held = arguments.hold
-    sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
+    setattr(PathFinder, "find_spec", find_spec)  # noqa: B010 - pyright takes it for a method
     from companion import thread  # noqa: PLC0415
     from companion.server.port import ServedWindow  # noqa: PLC0415
     from companion.settings import Settings  # noqa: PLC0415

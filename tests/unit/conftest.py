@@ -22,6 +22,7 @@ import pytest
 from companion import companion as companion_module
 from companion.companion import Companion
 from companion.ids import ViewId, WindowId
+from companion.platforms.open_folders import OPEN_FOLDERS
 from companion.server import context_sender
 from companion.settings import Settings
 from companion.thread import CompanionThread
@@ -48,6 +49,12 @@ def nothing_is_frozen() -> Iterator[None]:
     """Keep the companion from freezing the objects of all tests. Hypothesis, for one, looks for its referrers."""
     with patch("gc.freeze"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_window_is_open() -> None:
+    """What the windows of another test have open is not open in this one."""
+    OPEN_FOLDERS._by_window.clear()
 
 
 @pytest.fixture(scope="session")

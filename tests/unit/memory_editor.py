@@ -76,7 +76,7 @@ class MemoryEditor:
     """The reviews whose answer was refused."""
     orphaned: list[int] = field(default_factory=list)
     kept: list[tuple[int, str, str, str]] = field(default_factory=list)
-    below: list[tuple[str, tuple[str, ...], bytes, bytes]] = field(default_factory=list)
+    below: list[tuple[str, tuple[str, ...], bytes | None]] = field(default_factory=list)
     """The files with unsaved text that agents have written: path, agents, before and after."""
     said: list[tuple[str, int | None]] = field(default_factory=list)
     settled: list[str] = field(default_factory=list)
@@ -203,8 +203,8 @@ class MemoryEditor:
     async def elicit(self, window: int, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
         return None, {}
 
-    def written_below(self, window: int, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
-        self.below.append((path, tuple(agents), before, after))
+    def written_below(self, path: str, agents: Sequence[str], before: bytes | None) -> None:
+        self.below.append((path, tuple(agents), before))
 
     async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
         return self.allows_outside

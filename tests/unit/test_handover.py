@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,20 +166,6 @@ def test_what_nobody_takes_is_given_up_after_a_while(monkeypatch: pytest.MonkeyP
     handover.leave({WindowId(1): Inheritance(listener)}, handover.NO_CHORES)
     until(lambda: listener.fileno() == -1)
     assert handover.take() == {}
-
-
-def test_the_collector_looks_at_everything_again_only_when_the_package_is_gone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A reload keeps what is frozen."""
-    thawed: list[bool] = []
-    chores = replace(handover.NO_CHORES, end=lambda: thawed.append(True))
-    handover.leave({WindowId(1): Inheritance(listen())}, chores)
-    handover.give_up(handover.take(), handover.NO_CHORES)
-    monkeypatch.setattr(handover, "LIMIT", 0.01)
-    assert not thawed
-    handover.leave({WindowId(1): Inheritance(listen())}, chores)
-    until(lambda: thawed)
 
 
 def test_what_was_left_before_is_given_up_for_what_is_left_now() -> None:

@@ -18,7 +18,7 @@ from companion.protocol import OpenDiffArguments
 from .conftest import Running, until
 
 OURS = logging.getLogger("companion.review.reviews")
-SDK = logging.getLogger("mcp.server")
+SDK = logging.getLogger(f"{log.SDK}.server")
 
 
 @pytest.fixture
@@ -46,25 +46,31 @@ def test_debug_messages_are_shown_with_a_prefix_if_wanted(debugging: Log, lines:
     assert [line.partition("] ")[2] for line in lines[2:]] == ["error: Something"]
 
 
-def test_only_warnings_of_the_libraries_are_shown(debugging: Log, lines: list[str]):
+def test_only_warnings_of_our_copy_of_the_sdk_are_shown(debugging: Log, lines: list[str]):
     SDK.info("A session")
     SDK.warning("Trouble")
-    logging.getLogger("uvicorn.error").info("Started")
     assert [line.partition(" [")[2] for line in lines] == ["mcp.server] warning: Trouble"]
 
 
+def test_what_other_packages_do_with_the_libraries_is_not_shown(debugging: Log, lines: list[str], stormy: object):
+    for name in ("mcp.server", "uvicorn.error", "httpx2"):
+        logging.getLogger(name).error("Theirs")
+    assert lines == []
+
+
 def test_the_loggers_are_left_as_they_were(lines: list[str]):
-    loggers = [logging.getLogger(), *map(logging.getLogger, ("companion", *log.LIBRARIES))]
+    others = [logging.getLogger(), *map(logging.getLogger, ("mcp", "mcp.server", "uvicorn", "uvicorn.error"))]
+    ours = [logging.getLogger("companion"), logging.getLogger(log.SDK)]
 
-    def states() -> list[tuple[int, bool, list[logging.Handler]]]:
-        return [(logger.level, logger.propagate, list(logger.handlers)) for logger in loggers]
+    def states(loggers: list[logging.Logger]) -> list[tuple[int, bool, list[logging.Handler], list[object]]]:
+        return [(each.level, each.propagate, list(each.handlers), list(each.filters)) for each in loggers]
 
-    before = states()
+    before, before_of_ours = states(others), states(ours)
     made = Log(lines.append, debug=True)
-    assert states()[0] == before[0]  # the root is everybody's
-    assert states()[1:] != before[1:]
+    assert states(others) == before
+    assert states(ours) != before_of_ours
     made.close()
-    assert states() == before
+    assert states(others + ours) == before + before_of_ours
     OURS.info("Nobody listens")
     assert lines == []
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from companion.agents import PRESETS
-from companion.settings import FILE, PROJECT_KEY, TABLE, DaemonSettings, Setting, Settings, overridden, read
+from companion.server.path_maps import PathMaps
+from companion.settings import FILE, PROJECT_KEY, TABLE, DaemonSettings, Setting, Settings, held, overridden, read
 from headless import jsonc
 
 DEFAULTS = read(lambda _: None)
@@ -129,10 +130,18 @@ def test_a_setting_allows_its_values_and_refuses_others(
 
 
 def test_a_project_has_its_own_values():
-    values = overridden(DEFAULTS, {"show_diffs": False, "max_marked_lines": 7}, "a.sublime-project")
+    values = overridden(DEFAULTS, {"show_diffs": False}, "a.sublime-project")
     assert values.problems == ()
-    assert values.settings == Settings(show_diffs=False, max_marked_lines=7)
+    assert values.settings == Settings(show_diffs=False)
     assert values.by_name["debug"] is False
+
+
+@pytest.mark.parametrize("name", ["max_marked_characters", "max_marked_lines"])
+@pytest.mark.parametrize("value", [0, 1, 10**9])
+def test_a_project_neither_switches_the_marks_of_a_diff_off_nor_makes_them_slow(name: str, value: int):
+    values = overridden(DEFAULTS, {name: value}, "a.sublime-project")
+    assert values.by_name == DEFAULTS.by_name
+    assert [str(one) for one in values.problems] == [f"a.sublime-project: “{name}” can't be set for a project."]
 
 
 def test_the_chats_settings_are_read():
@@ -253,3 +262,44 @@ def test_a_project_makes_the_review_stricter_and_never_looser(user: str, project
     found = overridden(base, {"review": project}, "x.sublime-project")
     assert found.settings.review == used
     assert bool(found.problems) == (used != project)
+
+
+def test_a_project_with_thousands_of_wrong_settings_is_told_in_a_few_sentences():
+    project = {f"wrong{number}" * 100: 1 for number in range(20_000)}
+    found = overridden(read({}.get), project, "a.sublime-project").problems
+    assert len(found) == 21
+    assert found[-1].why == "19,980 more problems are not listed."
+    assert max(len(str(problem)) for problem in found) < 200
+
+
+def test_no_project_takes_away_what_the_person_has_said_of_a_folder():
+    own = {"/here/a": "/there/a", "/here/b": "/there/b"}
+    base = read({"path_maps": own}.get)
+    for project in ({f"/x/{number}": "/y" for number in range(1001)}, {"/here/a": "/evil", "/here/": "relative"}):
+        assert overridden(base, {"path_maps": project}, "a.sublime-project").settings.path_maps == tuple(own.items())
+    more = {"/home/me/secret": "/there/a", "/here/c": "/there/c"}
+    found = overridden(base, {"path_maps": more}, "a.sublime-project").settings.path_maps
+    assert found == (*own.items(), *more.items())
+    assert PathMaps(found).here("/there/a/x") == "/here/a/x"
+
+
+def test_a_project_has_a_limit_of_folders_that_are_called_otherwise():
+    project = {"path_maps": {f"/here/{number}": f"/there/{number}" for number in range(1001)}}
+    values = overridden(read({}.get), project, "a.sublime-project")
+    assert values.settings.path_maps == ()
+    assert [problem.why for problem in values.problems] == [
+        "“path_maps” has 1,001 folders: use at most 1,000. None of them is used."
+    ]
+
+
+def test_while_a_file_can_not_be_read_what_it_said_before_holds():
+    before = read({"context": "files", "context_exclude": ["*.key"], "show_diffs": False}.get)
+    during = held(before)
+    assert during.settings == before.settings
+    assert [problem.file for problem in during.problems] == [FILE]
+
+
+def test_if_a_file_can_not_be_read_at_the_start_agents_are_told_nothing():
+    during = held(None)
+    assert during.settings.context == "off"
+    assert "nothing" in str(during.problems[0])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from fnmatch import translate
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from companion import exclusion
 from companion.exclusion import DEFAULT_EXCLUDE, LEVELS, Told, read_globs, stricter
 from companion.settings import FILE, Settings, overridden, read
 
@@ -344,3 +346,68 @@ def test_folders_are_compared_as_the_disk_does(tmp_path: Path):
 def test_a_path_alone_is_excluded_as_the_file_is(glob: str, path: str):
     told = Told(exclude=(glob,))
     assert told.leaves_out(path, ("/p",)) == told.is_excluded(path, ("/p",))
+
+
+# Limits
+
+
+def numbered(count: int) -> list[str]:
+    return [f"/folder{number}/*a*b{number}" for number in range(count)]
+
+
+def test_globs_are_compiled_once_and_not_for_each_path(monkeypatch: pytest.MonkeyPatch):
+    compiled: list[str] = []
+
+    def counted(name: str) -> str:
+        compiled.append(name)
+        return translate(name)
+
+    monkeypatch.setattr(exclusion, "translate", counted)
+    told = Told(exclude=(*numbered(1000), *(f"{glob}.project" for glob in numbered(1000))))
+    for number in range(20):
+        assert not told.is_excluded(f"/w/{number}", ["/w"])
+        assert not told.leaves_out(f"/w/{number}", ["/w"])
+    assert len(compiled) == 4000, "two names in each of 2,000 globs"
+
+
+@pytest.mark.parametrize(
+    ("globs", "why"),
+    [
+        (numbered(1001), "1,001 globs: use at most 1,000"),
+        ([""] * 20_000, "20,000 globs: use at most 1,000"),
+        (["!a"] * 20_000, "20,000 globs: use at most 1,000"),
+        (["[" * 501], "a glob of 501 characters: use at most 500"),
+        ("[!" * 500_000, "a glob of 1,000,000 characters: use at most 500"),
+        (["*a" * 250] * 101, "globs of 50,500 characters: use at most 50,000"),
+    ],
+)
+def test_more_globs_than_can_be_used_exclude_everything_and_that_is_told_once(globs: object, why: str):
+    base = read({"context_exclude": ["*.mine"]}.get)
+    values = overridden(base, {"context_exclude": globs}, "a.sublime-project")
+    assert [str(problem) for problem in values.problems] == [
+        f"a.sublime-project: “context_exclude” has {why}. Until then, everything is excluded."
+    ]
+    for path in ("/", "/a", "a", r"C:\a\b", "/w/a/b.py"):
+        assert values.settings.told.is_excluded(path, ["/w"])
+    assert values.settings.told.leaves_out("/w/a", ["/w"])
+    own = read({"context_exclude": globs}.get)
+    assert len(own.problems) == 1
+    assert own.settings.told.is_excluded("/a")
+
+
+def test_each_source_may_have_as_many_globs_as_can_be_used():
+    base = read({"context_exclude": numbered(1000)}.get)
+    values = overridden(base, {"context_exclude": [f"{glob}.project" for glob in numbered(1000)]}, "a.sublime-project")
+    assert len(values.settings.context_exclude) == 2000
+    assert values.problems == base.problems == ()
+    assert not values.settings.told.is_excluded("/w/a")
+
+
+def test_a_leading_slash_means_each_folder_of_the_window_whoever_asks():
+    told = Told(exclude=("/secret.txt",), folders=("/w/one", "/w/two"))
+    assert told.is_excluded("/w/two/secret.txt", ["/w/one"])
+    assert told.is_excluded("/w/one/secret.txt")
+    assert told.leaves_out("/w/two/secret.txt")
+    assert told.refusal(["/w/two/secret.txt"]) is not None
+    assert not told.is_excluded("/w/three/secret.txt")
+    assert told.is_excluded("/w/three/secret.txt", ["/w/three"])

@@ -17,6 +17,7 @@ import pytest
 from companion import companion as companion_module
 from companion.clis.discovery import IDE_INFO
 from companion.ids import ViewId, WindowId
+from companion.platforms import programs
 from companion.server.port import Selection
 from companion.settings import Settings
 
@@ -106,6 +107,30 @@ def test_a_window_that_closes_rejects_its_diffs_and_ends_its_sessions_cleanly(
     until(lambda: is_refused(second.port))
     running.accept(path)
     assert first_stream.take("ide/diffAccepted")["filePath"] == path
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the programs are shell scripts")
+def test_no_program_is_taken_from_a_folder_of_any_window(running: Running, project: Path, tmp_path: Path):
+    """Whatever thread asks: of a window that was there, of one that is opened, and of a folder that is added."""
+    folders = [project, tmp_path / "second", tmp_path / "added"]
+    for folder in folders:
+        program = folder / "node_modules" / ".bin" / "qwen"
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+
+    def found() -> list[bool]:
+        paths = [str(folder / "node_modules" / ".bin") for folder in folders]
+        return [programs.find("qwen", {"PATH": path}) is not None for path in paths]
+
+    assert found() == [False, True, True]
+    running.open_window(WindowId(2), (str(folders[1]),))
+    assert found() == [False, False, True]
+    running.editor.windows[2] = tuple(map(str, folders[1:]))
+    running.touch(WindowId(2))
+    until(lambda: found() == [False, False, False])
+    running.close_window(WindowId(2))
+    assert found() == [False, True, True]
 
 
 def test_a_window_that_closes_at_once_is_no_error(running: Running):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...agents import AgentCommand
+from ...variables import decides, is_variable
 from ..parts import Way
+from ..wire import MOST_SHORT
 from . import extensions
 from .peer import Peer
 from .requests import Requests
@@ -67,9 +69,15 @@ def _way(command: AgentCommand, method: AuthMethod) -> Way:
     if line is None and method.type == "terminal":
         line = (*command.command, *method.args)
     if line:
-        # A method names arguments, never another program.
-        given = {name: value for name, value in method.env.items() if isinstance(value, str)}
-        return Way(method.id, name, method.description, "terminal", line, {**command.environment, **given})
+        # A method names arguments, never another program, and no variable may make another one of it.
+        given = {each: value for each, value in method.env.items() if isinstance(value, str)}
+        if refused := next((each for each in given if decides(each) or not is_variable(each)), None):
+            why = f"It sets {refused[:64]!r}, which decides {decides(refused) or 'what nobody knows'}."
+            return Way(method.id, name, why, "refused")
+        if sum(map(len, (*line, *given, *given.values()))) > MOST_SHORT:
+            return Way(method.id, name, "Its command is too long to be shown.", "refused")
+        environment = {**command.environment, **given}
+        return Way(method.id, name, method.description, "terminal", line, environment, given)
     if method.type == "env_var":
         variables = tuple(
             f"{each.name}{f' ({each.label})' if each.label else ''}{', if you like' if each.optional else ''}"

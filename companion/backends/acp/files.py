@@ -10,15 +10,18 @@ looked at when the tool call is over: some agents write by themselves, before or
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from ...background import answered
 from ...exclusion import Told
 from ...ids import WindowId
-from ...platforms.files import FolderEntry, place
+from ...platforms.files import FolderEntry, HangingError, MissingError, place, resolved
 from ...review.disk import DiskFile, Encodings, encode_like, read_bytes, read_file
 from ...review.source_text import BOM, SourceText
 from ..port import AgentFiles
@@ -116,14 +119,19 @@ class Files:
         """
         path = await self._allowed(params, writes=False)
         named, folders = [path, str(params.get("path"))], [self._workplace.folder]
-        if why := await asyncio.to_thread(self._told().refusal, named, folders):
+        try:
+            why = await answered(path, partial(self._told().refusal, named, folders))
+        except OSError as error:
+            why = _why(error, path)
+        if why:
             raise RequestError(INTERNAL_ERROR, why)
         text = await self._editor.buffer(path)
         if text is not None:
             self._read[os.path.normcase(path)] = text
         else:
+            encodings = await self._editor.encodings(path)
             try:
-                found = await asyncio.to_thread(_from_disk, path, await self._editor.encodings(path))
+                found = await answered(path, partial(_from_disk, path, encodings))
             except OSError as error:
                 raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
             if not found.exists:
@@ -155,9 +163,10 @@ class Files:
         if not _is_name(path) or not os.path.isabs(path):
             return []
         found: list[str] = []
-        real = await asyncio.to_thread(os.path.realpath, path)
         try:
-            on_disk = await asyncio.to_thread(_from_disk, real, await self._editor.encodings(real))
+            real = await answered(path, partial(resolved, path))
+            encodings = await self._editor.encodings(real)
+            on_disk = await answered(real, partial(_from_disk, real, encodings))
             if on_disk.exists and on_disk.is_text:
                 found.append(on_disk.source.source)
         except OSError:
@@ -168,7 +177,7 @@ class Files:
 
     async def allowed(self, edited: Edited) -> None:
         """The person has allowed a proposal as they have made it, which is to stand in the file afterwards."""
-        real = await asyncio.to_thread(os.path.realpath, edited.path)
+        [real] = (await _reals([edited.path])).values()
         self._edited[os.path.normcase(real)] = edited
 
     async def settle(self, paths: Collection[str]) -> list[Edited]:
@@ -179,7 +188,7 @@ class Files:
         """
         if not self._edited:
             return []
-        named = await asyncio.to_thread(lambda: {os.path.normcase(os.path.realpath(path)) for path in paths})
+        named = set(map(os.path.normcase, (await _reals(paths)).values()))
         lost: list[Edited] = []
         for key in named & self._edited.keys():
             async with self._writing:
@@ -212,7 +221,8 @@ class Files:
         if not any(_is_same(text, edited.proposed) for text in found):
             return False
         try:
-            await self._write(await asyncio.to_thread(os.path.realpath, edited.path), edited.content, {})
+            real = await answered(edited.path, partial(resolved, edited.path))
+            await self._write(real, edited.content, {})
         except (OSError, RequestError):
             return False
         return any(_is_same(text, edited.content) for text in await self.texts(edited.path))
@@ -233,8 +243,11 @@ class Files:
         path = params.get("path")
         if not isinstance(path, str) or not os.path.isabs(path) or not _is_name(path):
             raise RequestError(INVALID_PARAMS, "the path of a file must be absolute")
-        real = await asyncio.to_thread(os.path.realpath, path)
-        folder = await asyncio.to_thread(os.path.realpath, self._workplace.folder)
+        try:
+            real = await answered(path, partial(resolved, path))
+            folder = await answered(self._workplace.folder, partial(os.path.realpath, self._workplace.folder))
+        except OSError as error:
+            raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
         if _is_below(real, folder):
             return real
         async with self._asking:
@@ -262,11 +275,25 @@ class Files:
             raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
 
 
+async def _reals(paths: Collection[str]) -> dict[str, str]:
+    """What paths lead to. One that can't be told, or on a disk that hangs, is itself."""
+    found = {path: path for path in paths}
+
+    def look() -> None:
+        for path in paths:
+            with contextlib.suppress(OSError):
+                found[path] = resolved(path)
+
+    with contextlib.suppress(HangingError):
+        await answered(next(iter(paths), ""), look)
+    return dict(found)
+
+
 def _from_disk(path: str, encodings: Encodings) -> DiskFile:
     try:
         with place(path) as at:
             return read_file(path, encodings, at)
-    except (FileNotFoundError, NotADirectoryError):
+    except MissingError:
         return DiskFile()
 
 

@@ -6,8 +6,10 @@ import asyncio
 import os
 import re
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 
+from ...background import answered
+from ...platforms.files import HangingError
 from .workplace import Workplace
 
 MAX_LOOKED_AT = 200_000
@@ -25,7 +27,10 @@ class AgentFolder:
 
     async def is_file(self, path: str) -> bool:
         """Whether the chat's folder has a file; `path` is relative to it or absolute."""
-        return await asyncio.to_thread(os.path.isfile, os.path.join(self._workplace.folder, path))
+        try:
+            return await answered(path, partial(os.path.isfile, os.path.join(self._workplace.folder, path)))
+        except HangingError:
+            return False
 
     async def glob(self, pattern: str, limit: int) -> list[str]:
         """The files and folders that match a pattern, relative to the chat's folder."""

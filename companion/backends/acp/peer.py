@@ -13,9 +13,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-from ..wire import as_object
+from ..wire import as_object, bounded
 from .errors import (
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     REQUEST_CANCELLED,
     AgentError,
@@ -178,8 +179,17 @@ class Peer:
         if not isinstance(message, dict):
             self._on_junk("a message that is not an object")
             return
+        message, is_cut = bounded(cast("object", message))
+        fields = cast("dict[str, Any]", message)
         try:
-            self._take(cast("dict[str, Any]", message))
+            if is_cut and "method" in fields and "id" in fields:
+                # Nobody allows a part of something.
+                self._on_junk("a request with more parts than can be shown, which was refused")
+                self._refuse(fields["id"], INVALID_PARAMS, "it has too many parts")
+                return
+            if is_cut:
+                self._on_junk("parts of a message that has more than can be shown")
+            self._take(fields)
         except Exception:
             logger.exception("A message of %s could not be taken in", self.agent)
             self._on_junk("a message that could not be taken in")

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 
 from ...conversation.snapshot import Choices, SessionOption
 from ..choices import OfferedModels, OfferedModes, OptionValue, choices_of
-from ..wire import Name, Object, Text, Wire, as_list, as_object, read, several, texts
+from ..wire import Name, Object, ShortText, Text, Wire, as_list, as_object, read, several, texts
 
 M = TypeVar("M", bound=Wire)
 
@@ -100,7 +100,7 @@ class AuthMethod(Wire):
 
     id: str
     name: Name = ""
-    description: Text = ""
+    description: ShortText = ""
     type: Text = ""
     """terminal for a login in a terminal, env_var for variables; empty for the agent's own."""
     args: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
@@ -109,7 +109,7 @@ class AuthMethod(Wire):
     """Variables that it gets then."""
     vars: Annotated[tuple[_Variable, ...], _list(_Variable)] = ()
     """The variables that the person has to set."""
-    link: Text = ""
+    link: ShortText = ""
     """A page that gives what the variables need."""
     meta: Object = Field(default_factory=dict, alias="_meta")
 

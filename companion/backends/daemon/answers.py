@@ -11,7 +11,6 @@ from pydantic import BeforeValidator, Field, ValidationError
 from ...conversation.events import Envelope
 from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Choices, ContextWindow, Queued
-from ...pauses import with_pauses
 from ..choices import OfferedModels, OfferedModes, OptionValue, choices_of
 from ..wire import Object, Text, Wire, as_list, objects, texts
 from .decoder import decode
@@ -141,7 +140,7 @@ def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: 
         settled, has_more = settled[1:], True
     before, page = split([*settled, *journal])
     return Replay(
-        tuple(decode(text) for _, text in with_pauses(page)),
+        tuple(decode(text) for _, text in page),
         EventCursor(loaded.event_epoch, loaded.last_event_id),
         loaded.has_active_prompt,
         queue,

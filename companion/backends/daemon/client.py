@@ -19,7 +19,7 @@ from ...conversation.failures import AlreadyAnsweredError, MissingFeatureError, 
 from ...conversation.forms import Values
 from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Locality
-from ...libraries.loading import loading
+from ...garbage import no_collection
 from ..backend import Block
 from ..sessions import AgentSession
 from . import answers, sign_in, tasks
@@ -63,7 +63,7 @@ async def load() -> None:
 
     def load() -> None:
         is_there = f"{__package__}.transport" in sys.modules
-        with contextlib.nullcontext() if is_there else loading():
+        with contextlib.nullcontext() if is_there else no_collection():
             importlib.import_module(".transport", __package__)
 
     await asyncio.to_thread(load)

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator
 from ...conversation import events
 from ...conversation.events import Envelope
 from ..updates import decode_permission, decode_update, ignored
-from ..wire import MOST, Count, Text, Wire, as_object, read, texts
+from ..wire import MOST, Count, Text, Wire, as_object, bounded, read, texts
 
 logger = logging.getLogger(__name__)
 
@@ -186,10 +186,16 @@ def decode(data: str | Mapping[str, Any]) -> Envelope:
         found = _ID.search(data, 0, _HEAD) if isinstance(data, str) else None
         return Envelope(events.Unsupported("an event that can't be read"), int(found[1]) if found else None)
     envelope = cast("Mapping[str, Any]", fields)
-    about = as_object(envelope.get("data"))
+    data_of_event, is_cut = bounded(envelope.get("data"))
+    about = as_object(data_of_event)
     number, client = envelope.get("id"), envelope.get("originatorClientId")
     prompt: object = envelope.get("promptId")
-    event = _safe_event(envelope.get("type"), about)
+    # Nobody allows a part of something.
+    event = (
+        events.Unsupported("an event with more parts than can be shown")
+        if is_cut
+        else _safe_event(envelope.get("type"), about)
+    )
     if not isinstance(prompt, str):
         # A history from disk has it on the prompt itself; that of 0.21.2 has only the prompt's record id.
         if isinstance(event, events.UserMessageChunk):

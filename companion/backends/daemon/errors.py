@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from http import HTTPStatus
 
+from ...clis.shell import on_the_path
 from ...conversation.failures import ChatError, MissingFeatureError
 
 
@@ -148,7 +149,7 @@ class NoQwenError(DaemonError):
     remedy = "Install it (npm install -g @qwen-code/qwen-code), or set “qwen_command” to its path."
 
     def __init__(self, program: str) -> None:
-        super().__init__(f"“{program}” is not on the PATH of Sublime Text.")
+        super().__init__(f"“{program}” is not {on_the_path()}.")
 
 
 class QwenTooOldError(DaemonError):
@@ -163,10 +164,10 @@ class QwenTooOldError(DaemonError):
 class NoNodeError(DaemonError):
     """There is no Node.js to run Qwen Code."""
 
-    remedy = "Install Node.js 22 or later, or add its folder to that PATH."
+    remedy = "Install Node.js 22 or later, or add its folder to a PATH."
 
     def __init__(self) -> None:
-        super().__init__("Qwen Code needs Node.js, which is not on the PATH of Sublime Text.")
+        super().__init__(f"Qwen Code needs Node.js, which is not {on_the_path()}.")
 
 
 class NodeTooOldError(DaemonError):

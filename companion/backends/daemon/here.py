@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import psutil
 
 from ...conversation.failures import ChatError
+from ...platforms.files import entry
 from .address import Address
 from .client import Client
 
@@ -55,7 +56,7 @@ def _is_ours(process: psutil.Process) -> bool:
 async def _sees_ours(client: Client, folder: str) -> bool:
     path = os.path.join(folder, f".qwen-companion-{secrets.token_hex(16)}")
     try:
-        await asyncio.to_thread(_touch, path)
+        await asyncio.to_thread(_touch, folder, os.path.basename(path))
         try:
             return await client.files.is_file(os.path.basename(path))
         finally:
@@ -64,6 +65,6 @@ async def _sees_ours(client: Client, folder: str) -> bool:
         return False
 
 
-def _touch(path: str) -> None:
-    with open(path, "xb"):
-        pass
+def _touch(folder: str, name: str) -> None:
+    with entry(name, below=folder) as at:
+        os.close(at.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL))

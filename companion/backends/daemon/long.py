@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable
 from typing import Any, cast
 
-from ...pauses import Pauses
-
 Keep = Callable[[str, object, str], object]
 """What to keep of an item of a list, from the list's name, the item, and its JSON text."""
 
@@ -18,8 +16,6 @@ _DECODER = json.JSONDecoder()
 
 def loads(text: str, keep: Keep = lambda _name, item, _text: item) -> object:
     """What a JSON text says. The values of an object are read one by one, and so are the items of its lists.
-
-    Must not run on a thread that others wait for: it makes pauses.
 
     Raises:
         ValueError: it isn't JSON.
@@ -32,14 +28,13 @@ def loads(text: str, keep: Keep = lambda _name, item, _text: item) -> object:
     at = _skip(text, at + 1)
     if text[at : at + 1] == "}":
         return _ended(found, text, at + 1)
-    pauses = Pauses()
     while True:
         name, at = _DECODER.raw_decode(text, at)
         if not isinstance(name, str):
             raise ValueError("A name is missing.")  # noqa: TRY004 - the text is wrong, not an argument's type
         at = _skip(text, _after(":", text, at))
         if text[at : at + 1] == "[":
-            found[name], at = _list(text, at, lambda item, own, name=name: keep(name, item, own), pauses)
+            found[name], at = _list(text, at, lambda item, own, name=name: keep(name, item, own))
         else:
             found[name], at = _DECODER.raw_decode(text, at)
         at = _skip(text, at)
@@ -48,7 +43,7 @@ def loads(text: str, keep: Keep = lambda _name, item, _text: item) -> object:
         at = _skip(text, _after(",", text, at))
 
 
-def _list(text: str, at: int, keep: Callable[[object, str], object], pauses: Pauses) -> tuple[list[object], int]:
+def _list(text: str, at: int, keep: Callable[[object, str], object]) -> tuple[list[object], int]:
     found: list[object] = []
     at = _skip(text, at + 1)
     if text[at : at + 1] == "]":
@@ -56,7 +51,6 @@ def _list(text: str, at: int, keep: Callable[[object, str], object], pauses: Pau
     while True:
         item, end = cast("tuple[object, int]", _DECODER.raw_decode(text, at))
         found.append(keep(item, text[at:end]))
-        pauses.look()
         at = _skip(text, end)
         if text[at : at + 1] == "]":
             return found, at + 1

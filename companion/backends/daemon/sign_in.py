@@ -8,7 +8,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from ..parts import SigningIn
-from ..wire import Number, Text, Wire, texts
+from ..wire import Number, ShortText, Wire, texts
 from . import answers
 from .routes import Routes
 
@@ -22,15 +22,15 @@ USUAL_INTERVAL = 5.0
 
 class _Flow(Wire):
     id: str = Field(alias="deviceFlowId")
-    provider: Text = Field(default="", alias="providerId")
-    status: Text = ""
-    user_code: Text = ""
-    verification_uri: Text = ""
-    verification_uri_complete: Text = ""
+    provider: ShortText = Field(default="", alias="providerId")
+    status: ShortText = ""
+    user_code: ShortText = ""
+    verification_uri: ShortText = ""
+    verification_uri_complete: ShortText = ""
     expires_at: Number = 0.0
     interval_ms: Number = 0.0
-    hint: Text = ""
-    error_kind: Text = ""
+    hint: ShortText = ""
+    error_kind: ShortText = ""
 
 
 class DaemonSignIn:

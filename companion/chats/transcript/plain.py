@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...visible import visible_name
+
 GAP = "\u00a0"
 """Follows the sign at the beginning of the chat's own lines: a no-break space, which no line of a message has there."""
 YOU = f"❯{GAP}You\n"
@@ -49,8 +51,8 @@ def flat(text: str, most: int | None = None) -> str:
 
 
 def spelled(text: str) -> str:
-    """A whole text on one line, with the characters that an editor wouldn't show spelled out."""
-    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], _joined(text)).replace("\t", " ")
+    """A whole text on one line, with each character that acts or hides as its number."""
+    return visible_name(_joined(text).replace("\t", " "))
 
 
 def _joined(text: str) -> str:

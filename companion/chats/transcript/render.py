@@ -93,6 +93,8 @@ class Ask:
     """Where what it asks begins."""
     at: int
     """Where that ends, and where the buttons are."""
+    hidden: int = 0
+    """Characters of it that are not shown; the person is told before they allow it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ _MOST_LINES = 60
 """Of one text among a tool call's details."""
 _LONGEST = 500
 """Characters of a line among them."""
+MOST_ASKED = 20_000
+"""Characters of what a question shows, and of a command among the details of a call: an editor takes 0.2 s for 1 MB."""
 _SHORT = 100
 """Characters of a line that stands for something longer."""
 _SHOWN_ELSEWHERE = frozenset({
@@ -50,6 +52,24 @@ class Context:
     """What the agent calls itself."""
     shows_diffs: bool = True
     """Whether what would be changed opens as a diff."""
+
+
+class _Room:
+    """How much more of a question is shown, and how much of it is not."""
+
+    def __init__(self, most: float = MOST_ASKED) -> None:
+        self.hidden = 0
+        self._left = most
+
+    def take(self, text: str) -> str:
+        """As much of a text as there is room for."""
+        if len(text) <= self._left:
+            self._left -= len(text)
+            return text
+        shown = text[: int(self._left)]
+        self.hidden += len(text) - len(shown)
+        self._left = 0
+        return shown
 
 
 # Tool calls
@@ -126,12 +146,14 @@ def _details(tool: Tool, context: Context, *, has_command: bool = True) -> Itera
     """A call's details as lines; its command only with `has_command`."""
     command = command_of(tool.input) if tool.kind == "execute" else ""
     if command and has_command:
-        yield from whole(f"$ {command}")
+        yield from whole(f"$ {command[:MOST_ASKED]}")
+        if (more := len(command) - MOST_ASKED) > 0:
+            yield f"… {more:,} more characters"
     shown = _SHOWN_ELSEWHERE if command or tool.diffs or tool.locations else frozenset({"questions"})
     shown -= frozenset() if command else {"command"}
     for name, value in tool.input.items():
         if name == "plan" and isinstance(value, str):
-            yield from islice(checklist(value), _MOST_LINES)
+            yield from islice(checklist(value[:MOST_ASKED]), _MOST_LINES)
         elif name not in shown and not is_nothing(value):
             yield from _cut(f"{flat(name)}: {as_text(value)}")
     said = _said(tool)
@@ -157,10 +179,14 @@ def _said(tool: Tool) -> str:
 
 
 def _cut(text: str) -> Iterable[str]:
-    lines = clean(text).split("\n")
+    # What is behind so many characters is only counted.
+    most = 4 * _MOST_LINES * _LONGEST
+    lines = clean(text[:most]).split("\n")
     yield from (line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…" for line in lines[:_MOST_LINES])
-    if len(lines) > _MOST_LINES:
-        yield f"… {len(lines) - _MOST_LINES} more lines"
+    if (count := len(lines) + text.count("\n", most)) > _MOST_LINES:
+        yield f"… {count - _MOST_LINES} more lines"
+    elif len(text) > most:
+        yield "…"
 
 
 @lru_cache(maxsize=16)  # a call is shown again with each of its updates
@@ -186,20 +212,33 @@ def _changed(before: str, after: str) -> tuple[Tally, list[str]]:
 
 
 def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
-    """What is asked, and what would be done, indented. The buttons come below."""
-    start = writer.length
-    writer.write(f"?{GAP}{flat(context.agent)} asks: {_asked(permission, context)}")
-    for line in _proposal(permission, context):
+    """What is asked, and what would be done, indented. The buttons come below.
+
+    Of what is very long a part is shown, and how much is left out: `whole_question` has all of it.
+    """
+    start, room = writer.length, _Room()
+    writer.write(f"?{GAP}{flat(context.agent)} asks: {_asked(permission, context, room)}")
+    for line in _proposal(permission, context, room):
         writer.write(f"\n{INDENT}{line}")
-    writer.marks.asks.append(Ask(permission, start, writer.length))
+    if room.hidden:
+        writer.write(
+            f"\n{INDENT}⚠{GAP}{room.hidden:,} more characters of this are not shown here. “Show All” has them."
+        )
+    writer.marks.asks.append(Ask(permission, start, writer.length, room.hidden))
 
 
-def _asked(permission: Permission, context: Context) -> str:
+def whole_question(permission: Permission, context: Context) -> str:
+    """All that a question asks, however long that is. It may take seconds."""
+    room = _Room(float("inf"))
+    return "\n".join([_asked(permission, context, room), *_proposal(permission, context, room), ""])
+
+
+def _asked(permission: Permission, context: Context, room: _Room) -> str:
     """What is asked, on one line; with the number of changed lines if the line names the file."""
-    title = spelled(permission.title or permission.kind)
     if permission.kind == "execute" and not permission.diffs and command_of(permission.input).strip():
         # The command itself is below, in full.
         return "Run this command?"
+    title = spelled(room.take(permission.title or permission.kind))
     if _names_the_file(permission, context):
         inserted, deleted, _ = _diff(permission.diffs[0])
         verb = "" if " " in title else "Edit "
@@ -209,48 +248,55 @@ def _asked(permission: Permission, context: Context) -> str:
 
 def _names_the_file(permission: Permission, context: Context) -> bool:
     """Whether the title ends with the path of the only file that would be changed."""
-    if len(permission.diffs) != 1:
+    if len(permission.diffs) != 1 or len(permission.title) > MOST_ASKED:
         return False
     name = relative(permission.diffs[0].path, context.folder)
     return f" {spelled(permission.title)}".endswith(f" {name}")
 
 
-def _proposal(permission: Permission, context: Context) -> Iterable[str]:
-    """What would be done, in full: a person must be able to read what they allow."""
+def _proposal(permission: Permission, context: Context, room: _Room) -> Iterable[str]:
+    """What would be done: a person must be able to read what they allow."""
     for question in permission.questions:
-        yield spelled(question.text)
+        yield spelled(room.take(question.text))
         for label, description in question.answers:
-            yield f"· {spelled(label)}" + (f" — {spelled(description)}" if description else "")
+            yield _item(label, description, room)
     if permission.form:
-        yield from _form(permission.form)
+        yield from _form(permission.form, room)
         return
     if permission.is_choice:
-        yield from (f"{at}. {spelled(option.name)}" for at, option in enumerate(permission.options, 1))
+        yield from (f"{at}. {spelled(room.take(option.name))}" for at, option in enumerate(permission.options, 1))
     if (command := command_of(permission.input)).strip():
-        yield from whole(f"$ {command}")
+        yield from whole(f"$ {room.take(command)}")
     for name, value in left_over(permission):
         if name == "plan" and isinstance(value, str):
-            yield from checklist(value)
+            yield from checklist(room.take(value))
         else:
-            yield from whole(f"{spelled(name)}: {as_text(value)}")
+            yield from whole(f"{spelled(room.take(name))}: {room.take(as_text(value))}")
     if text := text_beside(permission):
-        yield from whole(text)
-    yield from _proposed_changes(permission, context)
+        yield from whole(room.take(text))
+    yield from _proposed_changes(permission, context, room)
 
 
-def _form(form: Form) -> Iterable[str]:
-    """What a form asks, in full."""
+def _item(name: str, description: str, room: _Room) -> str:
+    """One of the answers to a question."""
+    more = f" — {spelled(room.take(description))}" if description else ""
+    return f"· {spelled(room.take(name))}{more}"
+
+
+def _form(form: Form, room: _Room) -> Iterable[str]:
+    """What a form asks."""
     if form.page:
         yield f"It asks you to go to {flat(form.host)}:"
-        yield from whole(form.page)
+        yield from whole(room.take(form.page))
     for field in form.fields:
-        yield spelled(f"{field.title}{' (required)' if field.is_required else ''}")
+        yield spelled(f"{room.take(field.title)}{' (required)' if field.is_required else ''}")
         if field.description:
-            yield from whole(field.description)
+            yield from whole(room.take(field.description))
         for choice in field.choices:
-            yield f"· {spelled(choice.name)}" + (f" — {spelled(choice.description)}" if choice.description else "")
+            yield _item(choice.name, choice.description, room)
     if form.unknown:
-        yield f"It can only be declined: {flat(', '.join(form.unknown))} is of a kind that this version doesn't know."
+        unknown = flat(room.take(", ".join(form.unknown)))
+        yield f"It can only be declined: {unknown} is of a kind that this version doesn't know."
 
 
 def checklist(plan: str) -> Iterable[str]:
@@ -263,15 +309,17 @@ def checklist(plan: str) -> Iterable[str]:
             yield from whole(line.strip().lstrip("#").lstrip())
 
 
-def _proposed_changes(permission: Permission, context: Context) -> Iterable[str]:
+def _proposed_changes(permission: Permission, context: Context, room: _Room) -> Iterable[str]:
     diffs, is_named = permission.diffs, _names_the_file(permission, context)
     for diff in diffs:
         inserted, deleted, _ = _diff(diff)
         if not is_named:
-            yield f"{spelled(relative(diff.path, context.folder))} +{inserted} −{deleted}"
+            yield f"{spelled(room.take(relative(diff.path, context.folder)))} +{inserted} −{deleted}"
         if not context.shows_diffs:
-            for line in _changed(presentable(diff.old), presentable(diff.new))[1]:
-                yield from whole(line)
+            changed = "\n".join(_changed(presentable(diff.old), presentable(diff.new))[1])
+            if shown := room.take(changed):
+                for line in shown.split("\n"):
+                    yield from whole(line)
     if diffs and context.shows_diffs:
         yield "The diff is open in another tab." if len(diffs) == 1 else "The diffs are open in other tabs."
 

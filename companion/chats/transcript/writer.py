@@ -26,7 +26,7 @@ class TranscriptMarks:
                 self.folds += [Fold(each.key, each.start + by, each.end + by) for each in other.folds]
                 self.links += [Link(each.start + by, each.end + by, each.path, each.line) for each in other.links]
                 self.codes += [replace(each, start=each.start + by, end=each.end + by) for each in other.codes]
-                self.asks += [Ask(each.permission, each.start + by, each.at + by) for each in other.asks]
+                self.asks += [replace(each, start=each.start + by, at=each.at + by) for each in other.asks]
                 self.said += [Said(each.start + by, each.end + by) for each in other.said]
                 self.running += [Running(each.terminals, each.at + by) for each in other.running]
             else:

@@ -7,10 +7,9 @@ import contextlib
 import functools
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from pydantic_core import to_json
@@ -20,12 +19,13 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from ...clis.families import FAMILIES
+from ...libraries.sdk import StreamableHTTPSessionManager
 from ...protocol import outcome
 from .. import sessions as sessions_module
 from ..endpoint import Endpoint
 from ..sessions import CliSessions, InFlight, Session, Stream
 from ..tools import AFTER, TOOLS, Tools
-from . import calls, inside, quick
+from . import calls, inside
 from .access import MODEL, Access, not_found, unsupported
 from .bodies import MAX_BODY, Bodies, counted_body
 from .connections import CLOSE, Connection
@@ -33,11 +33,10 @@ from .resumed import DEFAULT_VERSION, ResumedSessions
 
 logger = logging.getLogger(__name__)
 
-ABOUT_TOOLS = b'"tools/'
 TOO_MUCH = "Too many large requests are being read at the same time. Send it once more."
 FAST = True
 """Whether the requests that CLIs make all the time are answered without the SDK; otherwise the SDK gives the same
-answers, two to four times as slowly (docs/decisions/0010-fast-path.md)."""
+answers, up to four times as slowly (docs/decisions/0010-fast-path.md)."""
 METHODS = ("GET", "POST", "DELETE")
 FINAL_CHUNK_LIMIT = 0.5
 """Seconds allowed for sending the final chunk of a stream that another one replaces."""
@@ -82,36 +81,6 @@ class App:
                 with contextlib.nullcontext() if scope["method"] == "GET" else self._requests:
                     scope, send = await self._resumed.translate(named, scope, self._last(send))
                     await self._serve(named, scope, counted_body(receive, is_read), send)
-
-    def answer_at_once(self, headers: Mapping[str, str], body: bytes) -> quick.Answer | quick.Answering | None:
-        """The answer to a POST about the tools of a session, or what gives it; None if `__call__` has to."""
-        identifier = headers.get("mcp-session-id", "")
-        session = self._sessions.find(self._resumed.inward(identifier))
-        if not FAST or session is None or self._sessions.is_left or ABOUT_TOOLS not in body:
-            return None
-        version = headers.get("mcp-protocol-version", DEFAULT_VERSION)
-        if self._access.authenticate(headers) != session.cli or version not in HANDSHAKE_PROTOCOL_VERSIONS:
-            return None
-        if not calls.is_plain(headers, MAX_BODY) or (call := calls.call_in(body)) is None:
-            return None
-        if call.name and session.is_agent:  # it may go before the person answers, which only `__call__` notices
-            return None
-        session.last_message = time.time()
-        if call.name:
-            return functools.partial(self._call, session, identifier, call)
-        with session.requests:
-            return calls.result_of(identifier, call.identifier, self._listing(session))
-
-    async def _call(
-        self, session: Session, identifier: str, call: calls.Call, respond: Callable[[quick.Answer], None]
-    ) -> None:
-        after: list[Callable[[], None]] = []
-        with self._requests:
-            result = await self._tools.call(session, call.name, call.arguments, after.append)
-            headers, body = calls.result_of(identifier, call.identifier, to_json(result))
-            respond(([*headers, CLOSE] if self._sessions.is_left else headers, body))
-            for begin in after:
-                begin()
 
     def _listing(self, session: Session) -> bytes:
         offered = self._tools.listing(session)

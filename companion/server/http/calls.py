@@ -17,7 +17,6 @@ from starlette.types import Message, Receive, Send
 
 from ..agent_tools import failed
 from ..tools import NAMES
-from .quick import Answer
 
 JSON = "application/json"
 
@@ -97,20 +96,14 @@ async def read(receive: Receive, limit: int) -> tuple[bytes | None, Receive]:
             return b"".join(one["body"] for one in messages), again
 
 
-def result_of(session: str, identifier: int | str, result: bytes) -> Answer:
-    """The headers and the body that answer a request with a result, which is JSON."""
+async def answer(send: Send, session: str, identifier: int | str, result: bytes) -> None:
+    """Send the result of a request, which is JSON."""
     body = b'{"jsonrpc":"2.0","id":' + pydantic_core.to_json(identifier) + b',"result":' + result + b"}"
     headers = [
         (b"content-type", b"application/json"),
         (b"mcp-session-id", session.encode()),
         (b"content-length", b"%d" % len(body)),
     ]
-    return headers, body
-
-
-async def answer(send: Send, session: str, identifier: int | str, result: bytes) -> None:
-    """Send the result of a request, which is JSON."""
-    headers, body = result_of(session, identifier, result)
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 

@@ -13,7 +13,7 @@ import logging
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from email.utils import formatdate
 from typing import cast
 
@@ -25,7 +25,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from ...handover import OpenConnection
-from . import quick
 from .acceptor import Acceptor, Closable
 
 logger = logging.getLogger(__name__)
@@ -40,7 +39,6 @@ END = 0.2
 """Seconds that a request has to end when its connection has been cut off."""
 
 
-AtOnce = Callable[[Mapping[str, str], bytes], quick.Answer | quick.Answering | None]
 CLOSE = (b"connection", b"close")
 """The header of the last answer of a connection."""
 
@@ -131,14 +129,11 @@ class _Flow(FlowControl):
             super().resume_reading()
 
 
-class _Cycle:
-    """A request that is being answered without h11. It has what uvicorn wants to know of one."""
+class _Config(uvicorn.Config):
+    """uvicorn's settings. They leave its loggers, which other packages may use, as they are."""
 
-    def __init__(self) -> None:
-        self.disconnected = False
-        self.keep_alive = True
-        self.response_complete = False
-        self.message_event = asyncio.Event()
+    def configure_logging(self) -> None:
+        """Do nothing: a connection has our logger."""
 
 
 class Connection(H11Protocol):
@@ -148,16 +143,14 @@ class Connection(H11Protocol):
         self,
         config: uvicorn.Config,
         state: ServerState,
-        at_once: AtOnce,
         opened: Callable[[], object],
         lost: Callable[[], object],
     ) -> None:
         super().__init__(config, state, {})
-        self._at_once = at_once
+        self.logger = logger
+        self.access_log = False
         self._opened = opened
         self._lost = lost
-        self._held = b""
-        """What has come while a request is answered without h11."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Put what gathers the writes of a turn between uvicorn and the socket."""
@@ -168,13 +161,9 @@ class Connection(H11Protocol):
         self._opened()
 
     def data_received(self, data: bytes) -> None:
-        """Answer what has come, or keep it while another request is being answered."""
+        """Answer what has come."""
         self.server_state.default_headers = [(b"date", _date(int(time.time())))]
-        if isinstance(self.cycle, _Cycle) and not self.cycle.response_complete:
-            self._held += data
-            self.flow.pause_reading()
-        elif not self._answer_at_once(data):
-            super().data_received(data)
+        super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of everything that belongs to the connection."""
@@ -182,43 +171,6 @@ class Connection(H11Protocol):
         # uvicorn leaves the timer of a connection that was reset, which would keep all of it for KEEP_ALIVE seconds.
         self._unset_keepalive_if_required()
         self._lost()
-
-    def _answer_at_once(self, data: bytes) -> bool:
-        """Answer a request without h11, and return whether that was possible."""
-        if not self.is_idle or self.conn.trailing_data[0]:
-            return False
-        if (request := quick.read(data)) is None or (answer := self._at_once(*request)) is None:
-            return False
-        self._unset_keepalive_if_required()
-        self.cycle = cast("RequestResponseCycle", cycle := _Cycle())
-        if callable(answer):
-            task = self.loop.create_task(self._answer(cycle, answer))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
-        else:
-            self._answered(cycle, answer)
-        return True
-
-    async def _answer(self, cycle: _Cycle, answering: quick.Answering) -> None:
-        try:
-            await answering(functools.partial(self._answered, cycle))
-        except Exception:
-            logger.exception("Unexpected")
-            self.transport.close()
-
-    def _answered(self, cycle: _Cycle, answer: quick.Answer) -> None:
-        cycle.response_complete = True
-        if cycle.disconnected:
-            return
-        headers, body = answer
-        lines = [b"%b: %b\r\n" % header for header in (*self.server_state.default_headers, *headers)]
-        self._gathered.write_now(b"".join((b"HTTP/1.1 200 OK\r\n", *lines, b"\r\n", body)))
-        if CLOSE in headers or not cycle.keep_alive:
-            self.shutdown()
-        self.on_response_complete()
-        held, self._held = self._held, b""
-        if held and self.is_open:
-            self.data_received(held)
 
     @property
     def is_open(self) -> bool:
@@ -276,10 +228,8 @@ class Connection(H11Protocol):
 class HttpServer:
     """Answers HTTP requests on one listening socket."""
 
-    def __init__(self, app: ASGIApp, at_once: AtOnce) -> None:
-        """`at_once` answers a POST from its headers and its body, or leaves it to `app`."""
-        self._at_once = at_once
-        self._config = uvicorn.Config(
+    def __init__(self, app: ASGIApp) -> None:
+        self._config = _Config(
             app,
             interface="asgi3",
             http="h11",
@@ -384,7 +334,7 @@ class HttpServer:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _protocol(self) -> Connection:
-        connection = Connection(self._config, self._state, self._at_once, self._opened, self._lost.set)
+        connection = Connection(self._config, self._state, self._opened, self._lost.set)
         self._ages[connection] = None
         return connection
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...actions import Action
-from ...comments.message import visible
 from ...ids import WindowId
+from ...visible import ShownText
 from ..chat.opening import have_chat
-from ..panels import PanelItem, choose, say
+from ..panels import PanelItem, choose, say, to_clipboard
 from ..prompts.delivery import paste
 from ..prompts.recipients import Recipient, meant, recipients
 from ..terminal import terminals
@@ -136,11 +136,11 @@ class _Sending:
             self._send(recipient.target)
 
     def _paste(self, target: Terminal) -> None:
-        text = visible(self._action.filled(self._values.in_terminal(target)))
+        text = ShownText(self._action.filled(self._values.in_terminal(target)))
 
         def done(why: str) -> None:
             if why:
-                sublime.set_clipboard(text)
+                to_clipboard(text)
                 say(self._window, f"{why} {IN_CLIPBOARD}")
 
         paste(target, self._window, text, done)

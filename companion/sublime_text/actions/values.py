@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import sublime
 
 from ...chats import mentions
-from ...clis.shell import below, mention
+from ...clis.shell import below, named
 from ...comments.comment import Comment
 from ...comments.message import MAX_QUOTED, message
 from ...problems.message import problems_text
@@ -42,7 +41,7 @@ class PromptValues:
         launch, path = (target.family.launch if target.family else None), self._view.file_name()
 
         def shown(path: str, lines: Sequence[tuple[int, int]]) -> str:
-            return mention(path, target.folder, launch, lines) or PurePath(path).name
+            return named(path, target.folder, launch, lines)
 
         file = shown(path, []).strip() if path else self._name
         problems = problems_text(self._problems, shown)

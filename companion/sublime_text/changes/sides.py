@@ -12,10 +12,10 @@ import sublime
 
 from ..buffers import write_all
 from ..diff.scroll import ScrollTogether
+from ..own_views import VIEWS
 from ..windows import focus_view, is_visible, show_in_group
 
-SETTING = "qwen_companion.baseline"
-"""On the left view: the path of the file that it belongs to."""
+REGIONS = "qwen_companion.baseline"
 
 Lines = tuple[int, int, int, int]
 """A change: its lines on the left and on the right, half-open, from 0."""
@@ -40,7 +40,7 @@ class Sides:
         self.left = window.new_file(syntax=str(view.settings().get("syntax") or ""))
         self.left.set_scratch(True)
         self.left.set_name(title)
-        self.left.settings().set(SETTING, view.file_name() or "")
+        VIEWS.take(self.left, "baseline")
         self.show(text, changes)
         window.set_view_index(self.left, group, index + 1)
         if self.right != view:
@@ -64,7 +64,7 @@ class Sides:
                 if each[at] < each[at + 1]
             ]
             flags = sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.NO_UNDO
-            view.add_regions(SETTING, regions, f"markup.{name}", flags=flags)
+            view.add_regions(REGIONS, regions, f"markup.{name}", flags=flags)
 
     def has(self, view: sublime.View) -> bool:
         """Whether a view is one of the two, or the one that was cloned."""
@@ -73,7 +73,7 @@ class Sides:
     def close(self) -> None:
         """Close both, and show the person's own view again."""
         self._scroll.close()
-        self.right.erase_regions(SETTING)
+        self.right.erase_regions(REGIONS)
         carets = [(region.a, region.b) for region in self.right.sel()] if self.right.is_valid() else []
         for view in (self.left, self.right):
             if view.is_valid() and view != self.view:

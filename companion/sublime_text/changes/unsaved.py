@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import sublime
 
@@ -23,6 +24,7 @@ from ..notices import NOTICES
 from ..panels import PanelItem, choose, say
 from ..style import COLOURS
 from ..windows import OWN_SAVES, views_of_file
+from .loaded import LoadedTexts
 
 PHANTOM = "qwen_companion.unsaved"
 MERGED = "Both texts are merged in the tab. It is not saved yet: look at it first."
@@ -41,36 +43,8 @@ _LINKS = """<a class="accept" href="merge">Merge</a>
 <a class="reject" href="take">Take Theirs</a>"""
 
 
-@dataclass(slots=True)
-class _Written:
-    """A file that was written below a tab."""
-
-    view: sublime.View
-    path: str
-    agent: str
-    before: bytes
-    """What was on the disk when both were the same, or at least before the first write."""
-    merged: bytes | None
-    """What was on the disk when both were merged last; None if they weren't."""
-    after: bytes
-    """What the agent has written last, as far as it was noticed."""
-    phantom: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What the disk had when a tab was loaded, saved or decided about: a late look tells nothing new of that."""
-
-    digest: bytes
-    """Of the text."""
-    before: bytes | None = None
-    """As in `_Written`, if the tab was decided about."""
-    merged: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Theirs:
-    """What an agent has written."""
+class _Theirs(NamedTuple):
+    """What is on the disk."""
 
     stamp: Stamp
     """The file just before it was read."""
@@ -81,61 +55,130 @@ class _Theirs:
     """That of each line; empty if there is none or they differ."""
 
 
+@dataclass(slots=True)
+class _Told:
+    """A look has found that an agent has written a tab's file: what the disk has now is still to be compared."""
+
+    view: sublime.View
+    path: str
+    agent: str
+    before: str | None
+    """What the file had before the first such look, if it had a text."""
+    reading: object = None
+    """Identifies the reading whose result is waited for; None if a clean tab waits to be loaded again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bases:
+    """What a tab's text may be an edit of."""
+
+    before: str | None
+    """What the tab and the disk had in common last; None if that isn't known."""
+    merged: str | None = None
+    """What was on the disk when both were merged last; None if they weren't."""
+
+
+@dataclass(slots=True)
+class _Written:
+    """A tab that is asked about."""
+
+    view: sublime.View
+    path: str
+    agent: str
+    bases: _Bases
+    digest: bytes
+    """Of the text on the disk that is asked about."""
+    phantom: int = 0
+
+
 class UnsavedTexts:
     """The tabs that are asked about. Used on the UI thread only.
 
-    `elsewhere` reads files and merges. `encodings` tells how the editor decodes a file. `loaded` hears of a view that
-    has what is on the disk now.
+    A look only says that there is something to see: whether and what to ask is what the disk has when it is read
+    because of that, beside what the tab was loaded from, and what the person has decided about. A reading that a save,
+    a load, a decision or a later look overtakes is done again.
+
+    `elsewhere` reads files and merges. `encodings` tells how the editor decodes a file. `loaded` knows what tabs were
+    loaded from, and `reload` hears of a view that has what is on the disk now.
     """
 
     def __init__(
-        self, elsewhere: OffThread, encodings: Callable[[str], Encodings], loaded: Callable[[sublime.View], object]
+        self,
+        elsewhere: OffThread,
+        encodings: Callable[[str], Encodings],
+        loaded: LoadedTexts,
+        reload: Callable[[sublime.View], object],
     ) -> None:
         self._elsewhere = elsewhere
         self._encodings = encodings
         self._loaded = loaded
+        self._reload = reload
+        self._told: dict[int, _Told] = {}
         self._written: dict[int, _Written] = {}
-        self._known: dict[int, _Known] = {}
+        self._decided: dict[int, tuple[bytes, _Bases]] = {}
+        """The digest of the text on the disk that the person has kept theirs above, or has merged."""
 
-    def written_below(self, path: str, agents: Sequence[str], before: bytes, after: bytes) -> None:
-        """An agent has written a file. A tab with unsaved text of it says so, once until it is decided.
-
-        `before` and `after` are the file's content. Several looks may tell of one write, the last of them late.
-        """
-        agent = " and ".join(agents) or "An agent"
+    def written_below(self, path: str, agents: Sequence[str], before: bytes | None) -> None:
+        """An agent has written a file, which had this content before. A tab with unsaved text of it says so, once."""
+        shown = None if before is None else SourceText(decoded(before, self._encodings(path))[0]).shown
         for view in views_of_file(path):
-            if not view.is_dirty():
-                continue
-            if written := self._written.get(view.id()):
-                written.agent, written.after = agent, after
-                continue
-            known = self._known.get(view.id())
-            if known and known.digest == self._digest_of(path, after):
-                continue
-            base, merged = (known.before, known.merged) if known else (None, None)
-            written = _Written(view, path, agent, before if base is None else base, merged, after)
-            self._written[view.id()] = written
+            known = self._told.get(view.id())
+            self._look(_Told(view, path, " and ".join(agents) or "An agent", known.before if known else shown))
+
+    def edited(self, view: sublime.View) -> None:
+        """A view was edited: now it may have unsaved text."""
+        if (told := self._told.get(view.id())) and not told.reading:
+            self._look(told)
+
+    def _look(self, told: _Told) -> None:
+        """Read what the disk has now."""
+        self._told[told.view.id()] = told
+        reading = told.reading = object()
+        encodings = self._encodings(told.path)
+
+        def compare(theirs: _Theirs | None) -> None:
+            if told.reading is reading and self._told.get(told.view.id()) is told:
+                self._compare(told, theirs)
+
+        self._elsewhere(lambda: _theirs(told.path, encodings), compare)
+
+    def _compare(self, told: _Told, theirs: _Theirs | None) -> None:
+        view, mine, told.reading = told.view, _text(told.view), None
+        if theirs and theirs.text != mine and not view.is_dirty():
+            return  # the editor is about to load it, or the person types before that
+        del self._told[view.id()]
+        if theirs is None:
+            return
+        digest, (decided, bases) = _digest(theirs.text), self._decided.get(view.id(), (None, None))
+        if theirs.text == mine or digest == decided or self._loaded.is_from(view, theirs.text, theirs.stamp):
+            self._end(view)
+        elif written := self._written.get(view.id()):
+            written.agent, written.digest = told.agent, digest
+        else:
+            loaded = self._loaded.text(view)
+            bases = bases or _Bases(told.before if loaded is None else loaded)
+            written = self._written[view.id()] = _Written(view, told.path, told.agent, bases, digest)
             self._draw(written)
             if window := view.window():
                 NOTICES.add(_words(written), window)
 
-    def settled(self, view: sublime.View, text: str | None) -> None:
-        """A file was saved or loaded again: there is nothing to decide any more. `text` is the view's, if known."""
-        if view.is_dirty():
-            return
+    def settled(self, view: sublime.View) -> None:
+        """A file was saved or loaded again: there is nothing to decide any more, unless somebody writes it since."""
+        written = self._written.get(view.id())
+        self._decided.pop(view.id(), None)
         self._end(view)
-        if text is None:
-            self._known.pop(view.id(), None)
-        else:
-            self._known[view.id()] = _Known(_digest(text))
+        if written and view.is_dirty():  # it was edited again at once
+            self._look(_Told(view, written.path, written.agent, None))
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
+        self._told.pop(view.id(), None)
         self._written.pop(view.id(), None)
-        self._known.pop(view.id(), None)
+        self._decided.pop(view.id(), None)
 
     def close_all(self) -> None:
         """The package is unloaded."""
+        self._told.clear()
         for written in list(self._written.values()):
             self._end(written.view)
 
@@ -157,9 +200,8 @@ class UnsavedTexts:
         if written is None:
             return
         if what == "keep":
+            self._decided[view.id()] = written.digest, written.bases
             self._end(view)
-            digest = self._digest_of(written.path, written.after)
-            self._known[view.id()] = _Known(digest, written.before, written.merged)
             return
         mine, encodings = _text(view), self._encodings(written.path)
         if what == "merge":
@@ -177,12 +219,10 @@ class UnsavedTexts:
         merged, theirs = found
         if merged != mine:
             buffers.edit(view, [buffers.smallest_edit(mine, merged)])
+        self._loaded.based(view, theirs.text)
+        self._decided[view.id()] = _digest(theirs.text), _Bases(written.bases.before, theirs.text)
         self._end(view)
-        self._known[view.id()] = _Known(_digest(theirs.text), written.before, theirs.data)
         self._say(view, MERGED)
-
-    def _digest_of(self, path: str, data: bytes) -> bytes:
-        return _digest(SourceText(decoded(data, self._encodings(path))[0]).shown)
 
     def _take_theirs(self, written: _Written, mine: str, encodings: Encodings, readings: int) -> None:
         """Read the file, and take its text unless it is written again meanwhile: then read it once more."""
@@ -213,7 +253,7 @@ class UnsavedTexts:
         saved = stamp(written.path)
         self._end(view)
         self._say(view, TAKEN)
-        self._elsewhere(lambda: _write_exactly(written.path, theirs.data, saved), lambda _: self._loaded(view))
+        self._elsewhere(lambda: _write_exactly(written.path, theirs.data, saved), lambda _: self._reload(view))
 
     def _is_other(self, written: _Written, mine: str) -> bool:
         """Whether the tab has another text by now, which is said."""
@@ -223,8 +263,11 @@ class UnsavedTexts:
         return is_other
 
     def _end(self, view: sublime.View) -> None:
+        """Nothing is asked about a view any more. What was read before this says nothing about it."""
         if written := self._written.pop(view.id(), None):
             view.erase_phantom_by_id(written.phantom)
+        if told := self._told.get(view.id()):
+            self._look(told)
 
     def _draw(self, written: _Written) -> None:
         view = written.view
@@ -281,7 +324,7 @@ def _write_exactly(path: str, data: bytes, saved: Stamp) -> None:
 
     `saved` is the file as the editor has left it: what somebody has written since stays.
     """
-    from ...changes import files  # noqa: PLC0415 - git's module would stall the UI thread
+    from ...snapshots import files  # noqa: PLC0415 - git's module would stall the UI thread
 
     folder, name = os.path.split(os.path.realpath(path))
     with contextlib.suppress(OSError):
@@ -296,22 +339,18 @@ def _digest(text: str) -> bytes:
 
 def _merged(written: _Written, mine: str, encodings: Encodings) -> tuple[str, _Theirs] | None:
     """The text of a tab and what is on the disk now, merged, and the latter; None if they conflict. Blocks."""
-    from ...changes.merging import merge  # noqa: PLC0415 - git's module would stall the UI thread
+    from ...snapshots.merging import merge  # noqa: PLC0415 - git's module would stall the UI thread
 
-    def merge_texts(base: bytes, theirs: str) -> str | None:
-        before, is_text = decoded(base, encodings)
-        texts = (mine, SourceText(before).shown, theirs)
-        merged = merge(*(text.encode("utf-8", "surrogatepass") for text in texts)) if is_text else None
+    def merge_texts(base: str | None, theirs: str) -> str | None:
+        texts = None if base is None else [text.encode("utf-8", "surrogatepass") for text in (mine, base, theirs)]
+        merged = merge(*texts) if texts else None
         return None if merged is None else merged.decode("utf-8", "surrogatepass")
 
-    theirs, base = _theirs(written.path, encodings), written.before
+    theirs, base, merged = _theirs(written.path, encodings), written.bases.before, written.bases.merged
     if theirs is None:
         return None
     # The person may have undone the last merge: then it is no base for this one.
-    if (
-        written.merged is not None
-        and merge_texts(base, SourceText(decoded(written.merged, encodings)[0]).shown) == mine
-    ):
-        base = written.merged
-    merged = merge_texts(base, theirs.text)
-    return None if merged is None else (merged, theirs)
+    if merged is not None and merge_texts(base, merged) == mine:
+        base = merged
+    text = merge_texts(base, theirs.text)
+    return None if text is None else (text, theirs)

@@ -13,8 +13,9 @@ from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
 from ...chats.transcript.plain import flat
 from ...ids import WindowId
-from ..calls import AskLater
+from ..calls import AskLater, OffThread
 from ..notices import NOTICES
+from ..places import if_openable
 from ..windows import Focus, is_code, is_in_front
 from .listings import WrittenListings, counted
 from .onward import Decision, Onward, behind
@@ -50,6 +51,7 @@ class WrittenChanges:
         focus: Focus,
         tell: Callable[[Callable[[Companion], object]], None],
         ask: AskLater,
+        off_thread: OffThread,
         changed: Callable[[sublime.Window], object],
         opens_first: Callable[[], bool],
     ) -> None:
@@ -57,6 +59,7 @@ class WrittenChanges:
         self._focus = focus
         self._tell = tell
         self._ask = ask
+        self._off_thread = off_thread
         self._changed = changed
         self._opens_first = opens_first
         self._typed_at = -IDLE
@@ -248,7 +251,11 @@ class WrittenChanges:
         done = self.listings.done_of(window, onward.path)
         if done is None or not window.is_valid():
             return
-        rest = f"{counted(listing)} still wait{'s' * (listing.changes == 1)} (F8)" if listing.rows else NOTHING_ELSE
+        rest = (
+            f"{counted(listing)} still wait{'s' * (listing.changes == 1)} (F8)"
+            if listing.rows
+            else listing.unsure.rstrip(".") or NOTHING_ELSE
+        )
         said = f"{done.path} is reviewed. {rest}."
         if listing.rows and is_in_front(window) and onward.stays(self._focus.last(window)):
             self._open_at(window, listing.rows, behind(listing.rows, done), 1, said)
@@ -287,7 +294,7 @@ class WrittenChanges:
         """Keep or undo everything; *undo* asks first."""
         listing, number = self.listings.of(window), WindowId(window.id())
         if not listing.rows:
-            window.status_message(f"QwenCompanion: {NOTHING}")
+            window.status_message(f"QwenCompanion: {self.listings.of(window).unsure or NOTHING}")
             return
         if what == "keep":
             self._tell(lambda companion: companion.decisions.keep_all(number))
@@ -301,7 +308,7 @@ class WrittenChanges:
         """Go to the next change from a view: in its file, then in the next file."""
         rows = self.listings.of(window).rows
         if not rows:
-            window.status_message(f"QwenCompanion: {NOTHING}")
+            window.status_message(f"QwenCompanion: {self.listings.of(window).unsure or NOTHING}")
             return
         row = self.listings.row_in(view) if view else None
         marked = self._views.get(view.id()) if view and row else None
@@ -349,6 +356,12 @@ class WrittenChanges:
             self._focus.give(window, view)
             marked.go_to_end(step)
             return
+        if view is None:
+            if_openable(window, self._off_thread, row.full_path, lambda: self._open_file(window, row, step))
+        else:
+            self._open_file(window, row, step)
+
+    def _open_file(self, window: sublime.Window, row: ChangeRow, step: int) -> None:
         self._going[row.full_path] = step
         opened = window.open_file(row.full_path)
         self._asked.pop(opened.id(), None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 import sublime
 
 from ...agents import DAEMON_AGENT
-from ..panels import PanelItem, choose, say
+from ...visible import shown_line
+from ..panels import PanelItem, choose, say, to_clipboard
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
@@ -38,19 +40,8 @@ def offer(
     there = [agent for agent in agents if agent.name in is_there]
     missing = [agent for agent in agents if agent.name not in is_there]
 
-    def pick(agent: AgentCommand) -> None:
-        if adapter.consent.ask(agent):
-            adapter.consent.picked(agent.name)
-            picked(agent.name)
-
-    def daemon() -> None:
-        adapter.consent.picked("")
-        picked("")
-
-    choices: list[PanelItem] = [
-        (agent.name, shlex.join(agent.command), lambda agent=agent: pick(agent)) for agent in there
-    ]
-    choices.append((DAEMON, DAEMON_DETAILS, daemon))
+    choices: list[PanelItem] = [(agent.name, shlex.join(agent.command), partial(picked, agent.name)) for agent in there]
+    choices.append((DAEMON, DAEMON_DETAILS, partial(picked, "")))
     names = [*(agent.name for agent in there), ""]
     choices += [(agent.name, _how(agent), lambda agent=agent: _install(window, agent)) for agent in missing]
     choices.append((INSTALL, INSTALL_DETAILS, lambda: window.run_command("qwen_companion_install_agent")))
@@ -64,7 +55,7 @@ def _how(agent: AgentCommand) -> str:
 
 def _install(window: sublime.Window, agent: AgentCommand) -> None:
     if agent.install:
-        sublime.set_clipboard(agent.install)
+        to_clipboard(shown_line(agent.install))
         say(window, f"{agent.name} is not found. The command that installs it is in the clipboard: {agent.install}")
     else:
         say(window, f"{agent.name} is not found: there is no program “{agent.command[0]}”.")

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ...chats.transcript.plain import flat, spelled
+from ...visible import at_most, shown_line
 from .. import package
 from ..other_packages import is_installed
-from ..panels import PanelItem, choose, say
+from ..panels import PanelItem, choose, say, to_clipboard
 from ..terminal import terminals
 from ..terminal.terminus import TERMINUS
 from .commands import ask
@@ -43,7 +45,7 @@ def _choose(adapter: Adapter, chat: ChatView, ways: Sequence[Way]) -> None:
 
 def _details(way: Way) -> str:
     if way.kind == "terminal":
-        how = f"in a terminal: {shlex.join(way.command)}"
+        how = f"in a terminal: {at_most(spelled(shlex.join(way.command)))}"
     elif way.kind == "variables":
         how = f"set {' and '.join(way.variables)}"
     else:
@@ -56,8 +58,11 @@ def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
         where = f"in the start-up file of your shell, or in “environment” of {chat.agent_key} in the setting “agents”"
         page = f" The value is from {way.page}." if way.page else ""
         say(chat.window, f"Set {' and '.join(way.variables)} {where}. Then click Reconnect in the chat.{page}")
+    elif way.kind == "refused":
+        say(chat.window, f"This way to sign in is refused. {way.description} Run the agent in a terminal instead.")
     elif way.kind == "terminal":
-        _in_terminal(adapter, chat, way)
+        if _is_allowed(chat, way):
+            _in_terminal(adapter, chat, way)
     else:
         say(chat.window, f"{chat.agent} signs you in. It may open a page in your browser.")
         ask(
@@ -66,6 +71,18 @@ def _begin(adapter: Adapter, chat: ChatView, way: Way) -> None:
             lambda chats: chats.sign_in.authenticate(chat.id, way.id),
             lambda _: say(chat.window, f"{chat.agent} says that it is done. The chat asks it again."),
         )
+
+
+def _is_allowed(chat: ChatView, way: Way) -> bool:
+    """Whether the person lets the login have the variables that the agent names; yes if it names none."""
+    if not way.given:
+        return True
+    given = " ".join(f"{name}={shlex.quote(value)}" for name, value in way.given.items())
+    question = (
+        f"Sign in to {flat(chat.agent, 80)} in a terminal?\n\n    {at_most(spelled(shlex.join(way.command)))}\n\n"
+        f"with the variables\n\n    {at_most(spelled(given))}"
+    )
+    return sublime.ok_cancel_dialog(question, "Sign In", "Qwen Companion")
 
 
 def _in_terminal(adapter: Adapter, chat: ChatView, way: Way) -> None:
@@ -81,7 +98,7 @@ def _in_terminal(adapter: Adapter, chat: ChatView, way: Way) -> None:
         _Login(adapter, chat, name).look()
     else:
         line = shlex.join(way.command)
-        sublime.set_clipboard(line)
+        to_clipboard(shown_line(line))
         say(chat.window, f"Run this in a terminal, then click Reconnect in the chat. It is in the clipboard: {line}")
 
 

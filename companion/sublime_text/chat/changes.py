@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..adapter import Adapter
     from .view import ChatView
 
-CHANGES_SETTING = "qwen_companion.changes_of_turn"
-"""On the view with the diffs of a turn: the turn's key."""
 MORE = "The daemon knows of changes of more files since this prompt."
 BY_TOOLS = "As the agent's tools have told it: the files were not looked at here."
 
@@ -70,8 +68,8 @@ def _list_turns(chat: ChatView, found: Sequence[TurnChanges]) -> None:
 
 def _show(chat: ChatView, turn: TurnChanges, file: ChangedFile | None) -> None:
     """Show the diffs of a turn in a tab, at one of the files."""
-    page = Page(chat.window, CHANGES_SETTING, "Qwen Companion: Changes of a Turn")
-    page.view.settings().set(CHANGES_SETTING, turn.turn)
+    page = Page(chat.window, "changes of a turn", "Qwen Companion: Changes of a Turn")
+    page.record.keep(turn=turn.turn)
     if syntax := next(iter(sublime.find_syntax_by_scope("source.diff")), None):
         page.view.assign_syntax(syntax)
     about = f"{BY_TOOLS}\n\n" if turn.by_tools else ""

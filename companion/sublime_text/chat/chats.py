@@ -13,14 +13,15 @@ from ...ids import WindowId
 from ...status.facts import ShownChat
 from ..answers import expect
 from ..calls import OffThread
+from ..own_views import VIEWS
 from ..panels import NO_ANSWER, STARTING, say
-from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, Focus, is_chat, is_visible
+from ..windows import Focus, is_chat, is_folder_of, is_visible
 from .clicks import Clicks, Tell
 from .consent import Consent
 from .context import ContextOffers
-from .prompt import CHOSEN_SETTING, SESSION_SETTING, give_back, keep, kept_session
+from .prompt import give_back, keep, kept_session
 from .sending import PromptSender
-from .view import USED_SETTING, ChatView, agent_of, chat_id_of, folder_of, used_at
+from .view import ChatView, agent_of, chat_id_of, folder_of, used_at
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
 
+FOLDER = "chat folder"
+"""Remembered of a window: the folder of its latest chat."""
 NOT_LOOKED_AT = "connects when its tab is shown"
+NOT_HERE = "{folder} is no folder of this window. Add it, and the chat goes on."
 MOVES_LATER = (
     "{agent} goes on working for the window that the chat came from. The chat moves here once the turn is over."
 )
@@ -79,7 +83,7 @@ class ChatViews:
     def show(self, chat_id: ChatId, render: Render) -> bool:
         """Update a chat. Returns False if it is gone."""
         chat = self._chats.get(chat_id)
-        if chat is None or not chat.view.is_valid():
+        if chat is None or not chat.view.is_valid() or not is_chat(chat.view):
             return False
         known = {ask.permission.id for ask in chat.asks}
         chat.show(render, is_seen=self.is_seen(chat))
@@ -98,7 +102,7 @@ class ChatViews:
     def take_back(self, chat_id: ChatId, draft: Draft) -> ChatView | None:
         """Put a draft back into the prompt of its chat. Returns None if that is gone."""
         chat = self._chats.get(chat_id)
-        if chat is None or not chat.view.is_valid():
+        if chat is None or not chat.view.is_valid() or not is_chat(chat.view):
             return None
         chat.take_back(draft)
         return chat
@@ -124,7 +128,7 @@ class ChatViews:
 
     def find(self, view: sublime.View) -> ChatView | None:
         """The chat that is in a view."""
-        return self._chats.get(chat_id_of(view))
+        return self._chats.get(chat_id_of(view)) if is_chat(view) else None
 
     def go_to(self, chat: ChatView) -> None:
         """Go to the prompt of a chat."""
@@ -134,7 +138,9 @@ class ChatViews:
 
     def last(self, window: sublime.Window) -> ChatView | None:
         """The same as `of`, with the chats from before a restart or a reload that nobody has looked at since."""
-        views = [view for view in window.views() if is_chat(view) and (self.find(view) or self._may_adopt(view))]
+        views = [
+            view for view in window.views() if is_chat(view) and (self.find(view) or self._may_adopt(view, window))
+        ]
         latest = max(views, key=used_at, default=None)
         chat = self.of(window)
         if latest is None or (chat and chat.view == window.active_view()):
@@ -147,16 +153,13 @@ class ChatViews:
         Unless it `is_new`, it takes up the conversation of the agent's tab that was closed last in that folder.
         """
         beside = self.of(window)
-        window.settings().set(CHAT_FOLDER_SETTING, folder)
+        VIEWS.remember(window, FOLDER, folder)
         view = window.new_file()
         if beside:
             group, index = window.get_view_index(beside.view)
             window.set_view_index(view, group, index + 1)
-        view.settings().set(CHAT_FOLDER_SETTING, folder)
-        view.settings().set(CHAT_AGENT_SETTING, agent)
         session, chosen = ("", {}) if is_new else kept_session(window, folder, agent)
-        view.settings().set(SESSION_SETTING, session)
-        view.settings().set(CHOSEN_SETTING, chosen)
+        VIEWS.take(view, "chat", folder=folder, agent=agent, session=session, chosen=chosen)
         chat = self._begin(view, window)
         self.go_to(chat)
         return chat
@@ -165,12 +168,12 @@ class ChatViews:
         """Have a chat work in another folder of its window."""
 
         def move(_: AgentCommand | None = None) -> None:
-            chat.window.settings().set(CHAT_FOLDER_SETTING, folder)
-            chat.view.settings().set(CHAT_FOLDER_SETTING, folder)
+            VIEWS.remember(chat.window, FOLDER, folder)
+            chat.record.keep(folder=folder)
             self._connect(chat, "")
 
         if folder != chat.folder and chat.agent_key:
-            self._consent.renew(chat.agent_key, move)
+            self._consent.renew(chat.agent_key, folder, move)
         elif folder != chat.folder:
             move()
         self.go_to(chat)
@@ -179,7 +182,7 @@ class ChatViews:
         """The package is loaded: take over the chats that are on the screen. The others follow when they are shown."""
         for window in sublime.windows():
             for view in window.views():
-                if is_chat(view) and is_visible(view) and self.find(view) is None and self._may_adopt(view):
+                if is_chat(view) and is_visible(view) and self.find(view) is None and self._may_adopt(view, window):
                     self._begin(view, window)
 
     def take_up(self, chat_id: ChatId) -> None:
@@ -188,7 +191,7 @@ class ChatViews:
         window = view.window() if view.is_valid() else None
         if window is None or not is_chat(view) or self.find(view):
             return
-        if self._may_adopt(view):
+        if self._may_adopt(view, window):
             self._begin(view, window)
         else:
             self._tell(lambda chats: chats.close(chat_id))
@@ -206,8 +209,10 @@ class ChatViews:
         elif chat and chat.home != window:
             # To begin anew here would end the agent in the middle of its turn.
             say(window, MOVES_LATER.format(agent=chat.agent))
-        if chat is None and self._may_adopt(view):
+        if chat is None and self._may_adopt(view, window):
             chat = self._begin(view, window)
+        elif chat is None and not is_folder_of(window, folder_of(view)):
+            say(window, NOT_HERE.format(folder=folder_of(view)))
         if chat:
             self._used(chat)
             chat.activated()
@@ -223,8 +228,14 @@ class ChatViews:
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
-        if chat := self.find(view):
+        if chat := self._chats.get(chat_id_of(view)):
             self._end(chat)
+
+    def became_file(self, view: sublime.View) -> None:
+        """The person has saved a chat as a file: it is theirs, and what it shows stays as it is."""
+        if chat := self._chats.get(chat_id_of(view)):
+            self._end(chat)
+            chat.release()
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close. The companion notices that by itself."""
@@ -264,13 +275,19 @@ class ChatViews:
 
     def reconnect(self, chat: ChatView) -> None:
         """Try again now, with the command that the agent has in the settings now."""
-        if name := chat.agent_key:
-            self._consent.renew(name, lambda agent: self._tell(lambda chats: chats.reconnect(chat.id, agent)))
+        if not is_folder_of(chat.window, chat.folder):
+            say(chat.window, NOT_HERE.format(folder=chat.folder))
+        elif name := chat.agent_key:
+            renewed = lambda agent: self._tell(lambda chats: chats.reconnect(chat.id, agent))  # noqa: E731
+            self._consent.renew(name, chat.folder, renewed)
         else:
             self._tell(lambda chats: chats.reconnect(chat.id))
 
     def _connect(self, chat: ChatView, session: str) -> None:
         """Have the companion show a session in a chat, in the folder and with the agent that the chat has now."""
+        if chat.render is None and not is_folder_of(chat.window, chat.folder):
+            say(chat.window, NOT_HERE.format(folder=chat.folder))
+            return
         window, folder, agent = WindowId(chat.window.id()), chat.folder, chat.agent_key
         chosen = [chat.chosen] if chat.chosen else []
         self._tell(lambda chats: chats.open(chat.id, window, folder, session, agent, *chosen))
@@ -306,18 +323,23 @@ class ChatViews:
 
     def _begin_anew(self, chat: ChatView) -> None:
         self._end(chat)
-        if chat.view.is_valid() and self._may_adopt(chat.view):
+        if chat.view.is_valid() and self._may_adopt(chat.view, chat.window):
             self._begin(chat.view, chat.window)
 
-    def _may_adopt(self, view: sublime.View) -> bool:
-        """Whether a view from before may be a chat again; a clone of it may not."""
-        agent = agent_of(view)
-        return view.is_primary() and (self._consent.allows(agent) if agent else self._is_on())
+    def _may_adopt(self, view: sublime.View, window: sublime.Window) -> bool:
+        """Whether a view from before may be a chat again: no clone may, nor one in a window without its folder.
+
+        An agent must be allowed in that folder: it is started without a question.
+        """
+        agent, folder = agent_of(view), folder_of(view)
+        if not view.is_primary() or not is_folder_of(window, folder):
+            return False
+        return self._consent.allows(agent, folder) if agent else self._is_on()
 
     def _used(self, chat: ChatView) -> None:
         """Note that a chat has the focus, so that it is the last one."""
         self._latest = max(self._latest + 1, time.time_ns() // 1_000_000)
-        chat.view.settings().set(USED_SETTING, self._latest)
+        chat.record.keep(used=self._latest)
 
     def _end(self, chat: ChatView) -> None:
         chat.close()

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.transcript.plain import flat
+from ...visible import ShownText
 from ...visits import is_elsewhere
 from ...web import browse, host_of
 from ..buffers import edit
 from ..calls import OffThread
-from ..panels import say
+from ..page import Page
+from ..panels import say, to_clipboard
 from ..places import open_place
 from ..windows import Focus
 from . import html
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from .html import LinkItem
     from .view import ChatView
 
+HIDDEN = "{:,} more characters of this question are not shown in the chat. “Show All” has them. Allow it all the same?"
+PIECE = 50_000
+"""Characters of a long text that a tab gets at once."""
 MOVED = "The button that you clicked has only just appeared there. Read the question, and click again."
 PAGE = "Open this page of {host} in your browser?\n\n{address}"
 UNKNOWN = "It is not known whether {path} is on this computer. If it is, click “It is this computer” above the prompt."
@@ -67,6 +72,8 @@ class Clicks:
         self._off_thread = off_thread
         self._here = here
         self._reconnect = reconnect
+        self._shown = 0
+        """How many long questions were shown: the last one goes on."""
         self._entered: dict[tuple[ChatId, str], dict[str, Value]] = {}
         """What was entered in forms that wait, by the ids of the chat and of the question."""
 
@@ -184,10 +191,10 @@ class Clicks:
                 chat.detach(int(of))
             case "to_end":
                 chat.view.show(chat.view.size(), False)
-            case "vote" | "answer":
+            case "vote" | "answer" | "whole":
                 self._clicked_on_permission(chat, what, of)
             case "copy" if (text := chat.code_text(of)) is not None:
-                sublime.set_clipboard(text)
+                to_clipboard(ShownText(text))
                 say(chat.window, "Copied.")
             case "insert" if (text := chat.code_text(of)) is not None:
                 self._insert(chat, text)
@@ -198,6 +205,9 @@ class Clicks:
         index, _, asked = of.partition(":") if what == "vote" else ("", "", of)
         permission = next((ask.permission for ask in chat.asks if ask.permission.id == asked), None)
         if permission is None:
+            return
+        if what == "whole":
+            self._show_whole(chat, permission)
             return
         option = permission.options[int(index)] if what == "vote" else None
         if _is_unseen(chat, permission, option.kind if option else what):
@@ -220,6 +230,27 @@ class Clicks:
         self._entered = {key: values for key, values in self._entered.items() if key[0] != chat.id or key[1] in asked}
         entered = self._entered.setdefault((chat.id, permission.id), permission.form.defaults)
         ask_form(chat.window, chat.agent, permission.title, permission.form, entered, answered)
+
+    def _show_whole(self, chat: ChatView, permission: Permission) -> None:
+        """Show all of a long question in a tab, which gets it in pieces."""
+        self._shown += 1
+        number, page = self._shown, Page(chat.window, "question", "Qwen Companion: Question")
+        page.show("")
+        folder = chat.folder
+
+        def whole() -> str:
+            # Comparing texts is nothing for the editor's thread, and so not imported there.
+            from ...chats.transcript.wording import Context, whole_question  # noqa: PLC0415
+
+            return whole_question(permission, Context(folder, (), shows_diffs=False))
+
+        def append(text: str, at: int) -> None:
+            if number == self._shown and page.is_open and at < len(text):
+                end = page.view.size()
+                edit(page.view, [(end, end, text[at : at + PIECE])])
+                sublime.set_timeout(lambda: append(text, at + PIECE), 10)
+
+        self._off_thread(whole, lambda text: append(text, 0))
 
     def _insert(self, chat: ChatView, text: str) -> None:
         view = self._focus.last_code(chat.window)
@@ -244,8 +275,11 @@ def _is_unseen(chat: ChatView, permission: Permission, kind: str) -> bool:
 
     Nobody needs to read to the end to reject.
     """
-    if kind.startswith("reject") or (unseen := chat.attention.unseen(permission.id)) is None:
+    if kind.startswith("reject"):
         return False
+    if (unseen := chat.attention.unseen(permission.id)) is None:
+        hidden = next((ask.hidden for ask in chat.asks if ask.permission.id == permission.id), 0)
+        return bool(hidden) and not sublime.ok_cancel_dialog(HIDDEN.format(hidden), "Allow", "Qwen Companion")
     chat.window.focus_view(chat.view)
     chat.view.show(unseen, show_surrounds=False, keep_to_left=True, animate=False)
     say(chat.window, UNSEEN)

@@ -12,7 +12,7 @@ from pathlib import Path
 from ...chats.uris import path_of
 from ...platforms import programs
 from ...platforms.files import make_private_folders
-from ...visits import is_file
+from ...visits import why_unopened
 
 LIMIT = 10.0
 """Seconds for the program."""
@@ -58,7 +58,7 @@ def named_picture(text: str) -> str | None:
 
 def find_picture(folder: Path, system: str, text: str) -> str | None:
     """The path of the clipboard's picture: a file that its text names, or one that is written into a folder. Blocks."""
-    if (named := named_picture(text)) and is_file(named):
+    if (named := named_picture(text)) and not why_unopened(named):
         return named
     with suppress(OSError):
         return write_picture(folder, system)

@@ -30,6 +30,11 @@ def replace(path: str, text: str, *, keeps_unsaved: bool) -> bool:
         return False
     if keeps_unsaved and view.is_dirty():
         raise UnsavedTextError(f"{path} has unsaved text")
+    if view.is_dirty():
+        # What the person has typed is theirs: it is saved as a save of theirs, before an agent writes.
+        buffers.save(view)
+        if view.is_dirty():
+            raise OSError(f"{path} could not be saved")
     before = view.substr(sublime.Region(0, view.size()))
     if before != text:
         # The smallest one, so that carets and folds stay where they are.

@@ -25,6 +25,8 @@ CONTINUED = {"interrupted": "▸ Continue", "failed": "↻ Retry"}
 """The link that continues a turn, by its state."""
 LINE_LENGTH = 80
 """Characters of the options of a question that fit on one line; more of them get a line each."""
+LONGEST_BUTTON = 200
+"""Characters of an option on its button."""
 MOST_NUMBERED = 9
 """Answers that have a key, which is their number."""
 QUEUED_LENGTH = 60
@@ -133,10 +135,13 @@ def ask(question: Ask, *, is_first: bool) -> str:
             key = str(at + 1) if at < MOST_NUMBERED else ""
         else:
             key = KEYS.get(option.kind, "a" if option.kind == "allow_always" and always == 1 else "")
-        words = f"{option.name} ({key})" if key and is_first else option.name
+        name = shortened(option.name, LONGEST_BUTTON)
+        words = f"{name} ({key})" if key and is_first else name
         words_of.append(words)
         buttons.append(link(f"vote:{permission.options.index(option)}:{permission.id}", words, _kind(option)))
     between = "<br>" if sum(map(len, words_of)) > LINE_LENGTH else " "
+    if question.hidden:
+        buttons.append(link(f"whole:{permission.id}", "Show All"))
     return page(f'<div class="ask">{between.join(buttons)}</div>')
 
 

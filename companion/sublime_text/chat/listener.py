@@ -12,8 +12,8 @@ from ...chats.mentions import mention, open_mention
 from ...chats.slash import offered
 from .. import buffers, package
 from ..minihtml import safe
-from ..panels import say
-from ..windows import CHAT_SETTING, is_chat, is_code
+from ..panels import lines_to_clipboard, say
+from ..windows import is_chat, is_code
 from .clicks import waiting
 from .commands import ask
 from .prompt import open_command
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .view import ChatView
 
 Args = dict[str, Any] | None
+CONTEXT = "qwen_companion.chat"
+"""The context that holds in a chat. The others begin with it."""
 _STEPS = {"undo": -1, "soft_undo": -1, "redo": 1, "soft_redo": 1, "redo_or_repeat": 1}
 _PASTES = {"paste", "paste_and_indent"}
 _DELETIONS = {"left_delete", "delete_word", "run_macro_file"}
@@ -150,7 +152,7 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
         self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
     ) -> bool | None:
         """The contexts of the chats' key bindings."""
-        if not key.startswith(CHAT_SETTING):
+        if not key.startswith(CONTEXT):
             return None
         chat = _chat(view)
         value = chat is not None and _CONTEXTS[key](chat) if key in _CONTEXTS else None
@@ -188,7 +190,7 @@ def _escape(chat: ChatView) -> tuple[str, Args]:
         window.run_command("hide_panel", {"cancel": True})
     elif len(view.sel()) > 1:
         return "single_selection", {}
-    elif _CONTEXTS[f"{CHAT_SETTING}_running"](chat) and (adapter := package.adapter()):
+    elif _CONTEXTS[f"{CONTEXT}_running"](chat) and (adapter := package.adapter()):
         adapter.chats.cancel(chat)
     return "noop", {}
 
@@ -215,7 +217,7 @@ def _of_carets_lines(chat: ChatView, command: str) -> tuple[str, Args] | None:
     spans = [sublime.Region(*line) for line in sorted(lines, reverse=True)]
     if not is_copy:
         return buffers.command([(each.a, each.a, view.substr(each).removesuffix("\n") + "\n") for each in spans])
-    sublime.set_clipboard("".join(view.substr(each) for each in reversed(spans)))
+    lines_to_clipboard(view, spans[::-1])
     return buffers.command([(each.a, each.b, "") for each in spans] if command == "cut" else [])
 
 
@@ -267,24 +269,24 @@ def _has_keys(chat: ChatView) -> bool:
 
 
 _CONTEXTS = {
-    CHAT_SETTING: lambda _: True,
-    f"{CHAT_SETTING}_prompt": lambda chat: _has_keys(chat) and chat.text.is_in_prompt,
-    f"{CHAT_SETTING}_transcript": lambda chat: not chat.text.is_in_prompt,
-    f"{CHAT_SETTING}_types": lambda chat: _has_keys(chat) and not chat.text.is_in_prompt,
-    f"{CHAT_SETTING}_ask": lambda chat: _has_keys(chat) and _caret(chat) is not None and chat.attention.is_due,
-    f"{CHAT_SETTING}_choice": lambda chat: (
+    CONTEXT: lambda _: True,
+    f"{CONTEXT}_prompt": lambda chat: _has_keys(chat) and chat.text.is_in_prompt,
+    f"{CONTEXT}_transcript": lambda chat: not chat.text.is_in_prompt,
+    f"{CONTEXT}_types": lambda chat: _has_keys(chat) and not chat.text.is_in_prompt,
+    f"{CONTEXT}_ask": lambda chat: _has_keys(chat) and _caret(chat) is not None and chat.attention.is_due,
+    f"{CONTEXT}_choice": lambda chat: (
         _has_keys(chat)
         and _caret(chat) is not None
         and chat.attention.is_due
         and (asked := waiting(chat)) is not None
         and asked.is_choice
     ),
-    f"{CHAT_SETTING}_suggestion": lambda chat: _has_keys(chat) and bool(chat.suggestion) and _caret(chat) is not None,
-    f"{CHAT_SETTING}_running": lambda chat: not is_insert(chat.view) and chat.status.running is not None,
-    f"{CHAT_SETTING}_first_line": lambda chat: (
+    f"{CONTEXT}_suggestion": lambda chat: _has_keys(chat) and bool(chat.suggestion) and _caret(chat) is not None,
+    f"{CONTEXT}_running": lambda chat: not is_insert(chat.view) and chat.status.running is not None,
+    f"{CONTEXT}_first_line": lambda chat: (
         _has_keys(chat) and bool(chat.recall.sent) and _is_level(chat, chat.text.length)
     ),
-    f"{CHAT_SETTING}_last_line": lambda chat: (
+    f"{CONTEXT}_last_line": lambda chat: (
         _has_keys(chat) and chat.recall.is_recalling and _is_level(chat, chat.view.size())
     ),
 }

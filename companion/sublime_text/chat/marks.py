@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.transcript.render import MARK
-from ..windows import CHAT_FOLDER_SETTING
+from ..own_views import VIEWS
 from . import html
 from .groups import Groups, key, same
 
@@ -250,4 +250,5 @@ def _folder(view: sublime.View) -> str:
     """The name of the chat's folder, "" unless its window has several folders."""
     window = view.window()
     has_several = window is not None and len(window.folders()) > 1
-    return PurePath(str(view.settings().get(CHAT_FOLDER_SETTING) or "")).name if has_several else ""
+    own = VIEWS.of(view)
+    return PurePath(own.text("folder")).name if has_several and own else ""

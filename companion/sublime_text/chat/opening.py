@@ -15,9 +15,11 @@ from ...backends.daemon.address import resolve, starts_own
 from ...backends.daemon.errors import DaemonError
 from ...settings import FILE
 from .. import package
+from ..own_views import VIEWS
 from ..panels import PanelItem, choose, say
-from ..windows import CHAT_FOLDER_SETTING
+from ..windows import is_folder_of
 from .agent_picker import offer
+from .chats import FOLDER
 
 if TYPE_CHECKING:
     from ...settings import DaemonSettings
@@ -61,8 +63,22 @@ def _open(adapter: Adapter, window: sublime.Window, agent: str, then: Callable[[
     """Open a chat; or go on with one from before a restart, which may be one now."""
     if chat := adapter.chats.last(window):
         then(adapter, chat)
-    else:
-        _pick_folder(window, lambda folder: then(adapter, adapter.chats.open(window, folder, agent)))
+        return
+
+    def picked(folder: str) -> None:
+        if _is_allowed(adapter, agent, folder):
+            then(adapter, adapter.chats.open(window, folder, agent))
+
+    _pick_folder(window, picked)
+
+
+def _is_allowed(adapter: Adapter, name: str, folder: str) -> bool:
+    """Whether the person allows an agent in a folder; they may be asked. It is the one that was picked last then."""
+    agent = adapter.consent.find(name) if name else None
+    if name and (agent is None or not adapter.consent.ask(agent, folder)):
+        return False
+    adapter.consent.picked(name)
+    return True
 
 
 def open_with(window: sublime.Window) -> None:
@@ -76,10 +92,15 @@ def open_with(window: sublime.Window) -> None:
             sublime.set_timeout(lambda: opened(agent))
 
     def opened(agent: str) -> None:
-        if chat := adapter.chats.of(window):
-            adapter.chats.open(window, chat.folder, agent, is_new=True)
+        def begin(folder: str) -> None:
+            if _is_allowed(adapter, agent, folder):
+                adapter.chats.open(window, folder, agent, is_new=True)
+
+        chat = adapter.chats.of(window)
+        if chat and is_folder_of(window, chat.folder):
+            begin(chat.folder)
         else:
-            _pick_folder(window, lambda folder: adapter.chats.open(window, folder, agent, is_new=True))
+            _pick_folder(window, begin)
 
     def ask(found: list[str] | None) -> None:
         here = {chat.agent_key for chat in adapter.chats.within(window)}
@@ -124,7 +145,7 @@ def _where(settings: DaemonSettings) -> str:
 
 def _pick_folder(window: sublime.Window, picked: Callable[[str], object]) -> None:
     folders = window.folders()
-    remembered = str(window.settings().get(CHAT_FOLDER_SETTING) or "")
+    remembered = str(VIEWS.remembered(window, FOLDER) or "")
     if not folders:
         say(window, NO_FOLDER)
     elif len(folders) == 1:

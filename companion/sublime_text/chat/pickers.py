@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ..adapter import Adapter
     from .view import ChatView
 
-DAEMON_SETTING = "qwen_companion.daemon"
-"""On the view of the daemon's page."""
 NO_PICTURE = "There is no picture in the clipboard that can be read. Copy the path of its file, or attach the file."
 PICTURES = ["png", "jpg", "jpeg", "gif", "webp"]
 BECOMES_DEFAULT = f"The model becomes your default in {DAEMON_AGENT}, for other chats and terminals too"
@@ -159,7 +157,7 @@ class QwenCompanionDaemonCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The page opens at once and is filled when the daemon answers."""
-        page = Page(chat.window, DAEMON_SETTING, "Qwen Companion: Where the Chat Runs")
+        page = Page(chat.window, "daemon", "Qwen Companion: Where the Chat Runs")
         page.show("Asking the daemon…\n")
         ask(adapter, chat, lambda chats: chats.locality(chat.id), page.show, lambda why: page.show(f"{why}\n"))
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import sublime
 
 from ...chats.prompt import Draft, Excerpt
-from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING
+from ..own_views import VIEWS
 from .text import prompt_start
 
 _OPEN_COMMAND = re.compile(r"/(\S*)$")
@@ -17,16 +16,13 @@ KEPT = 50
 """How many of the latest prompts can be recalled."""
 REMEMBERED_LENGTH = 10_000
 """Characters of a prompt that can be recalled after a reload: settings are read and written as a whole."""
-RECALL_SETTING = "qwen_companion.chat_recall"
-"""On a chat's view: the prompts that can be recalled, and their edits."""
-ATTACHED_SETTING = "qwen_companion.chat_attached"
-"""On a chat's view: what goes with the prompt."""
-SESSION_SETTING = "qwen_companion.chat_session"
-"""On a chat's view: the id of its session, to be resumed. Sublime keeps it over restarts."""
-CHOSEN_SETTING = "qwen_companion.chat_chosen"
-"""On a chat's view: what the person has chosen for its session, as a dict (`companion.chats.chosen`)."""
-_KEPT_SETTING = "qwen_companion.chat_kept"
-"""On a window: what the chats had whose tabs were closed, the latest last."""
+_KEPT = "chats"
+"""Remembered of a window: what the chats had whose tabs were closed, the latest last, as dictionaries."""
+_FIELDS = {"text", "attached", "recall", "session", "agent", "folder", "chosen", "name"}
+_WORDS = ("text", "session", "agent", "folder", "name")
+"""Those of them that are texts."""
+MOST_KEPT = 50
+"""How many of them."""
 
 
 def open_command(before: str) -> str | None:
@@ -41,13 +37,14 @@ class Recall:
     Edits of an earlier prompt, and the draft behind the last one, are kept until they are sent.
     """
 
-    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
-        """`state` is that of an earlier instance."""
-        state = state or {}
-        self.sent: list[str] = list(state.get("sent", ()))
-        self._edits: dict[str, str] = dict(state.get("edits", {}))
+    def __init__(self, state: object = None) -> None:
+        """`state` is that of an earlier instance, from a file: what it isn't counts as nothing."""
+        found, current = _record(state), _record(state).get("current")
+        edits = _record(found.get("edits"))
+        self.sent = _texts(found.get("sent"))
+        self._edits = {one: edited for one, edited in edits.items() if isinstance(edited, str)}
         """By the prompt as it was sent; the draft's is that of none."""
-        self._current: str = state.get("current", "")
+        self._current: str = current if isinstance(current, str) and current in self.sent else ""
 
     @property
     def state(self) -> dict[str, Any]:
@@ -90,21 +87,19 @@ def keep(view: sublime.View) -> None:
 
     That is its prompt, and the id of its session.
     """
-    window = view.window()
-    if window is None:
+    window, own = view.window(), VIEWS.of(view)
+    if window is None or own is None:
         return
-    settings = view.settings()
     prompt = {
         "text": view.substr(sublime.Region(prompt_start(view), view.size())),
-        "attached": settings.get(ATTACHED_SETTING),
-        "recall": settings.get(RECALL_SETTING),
+        "attached": own.get("attached"),
+        "recall": own.get("recall"),
     }
-    session = settings.get(SESSION_SETTING)
+    session = own.text("session")
     if session or any(prompt.values()):
-        agent, folder = settings.get(CHAT_AGENT_SETTING) or "", settings.get(CHAT_FOLDER_SETTING) or ""
-        chosen = settings.get(CHOSEN_SETTING) or {}
-        kept = {**prompt, "session": session or "", "agent": agent, "folder": folder, "chosen": chosen}
-        window.settings().set(_KEPT_SETTING, [*_kept(window), kept])
+        chat = {"session": session, "agent": own.text("agent"), "folder": own.text("folder")}
+        kept = {**prompt, **chat, "chosen": own.get("chosen") or {}, "name": own.name}
+        VIEWS.remember(window, _KEPT, [*_kept(window), kept][-MOST_KEPT:])
 
 
 def kept_session(window: sublime.Window, folder: str, agent: str) -> tuple[str, dict[str, Any]]:
@@ -114,23 +109,28 @@ def kept_session(window: sublime.Window, folder: str, agent: str) -> tuple[str, 
     """
     all_kept = reversed(_kept(window))
     found = next((kept for kept in all_kept if (kept["agent"], kept["folder"]) == (agent, folder)), None)
-    return (found["session"], found.get("chosen") or {}) if found else ("", {})
+    return (found["session"], _record(found["chosen"])) if found else ("", {})
 
 
 def give_back(window: sublime.Window, view: sublime.View) -> list[Draft]:
-    """Take the prompts that were kept, for the chat in this view: those that were written to its agent."""
-    agent = view.settings().get(CHAT_AGENT_SETTING) or ""
-    all_kept = _kept(window)
-    window.settings().set(_KEPT_SETTING, [kept for kept in all_kept if kept["agent"] != agent])
+    """Take the prompts that were kept, for the chat in this view: those that were written to its agent.
+
+    What was kept of this very tab is in it: the editor has brought it back, with its project.
+    """
+    own = VIEWS.of(view)
+    if own is None:
+        return []
+    agent, all_kept = own.text("agent"), _kept(window)
+    VIEWS.remember(window, _KEPT, [kept for kept in all_kept if kept["agent"] != agent])
     drafts: list[Draft] = []
     for kept in all_kept:
-        if kept["agent"] != agent:
+        if kept["agent"] != agent or kept["name"] == own.name:
             continue
         texts = [kept["text"]]
-        if view.settings().has(RECALL_SETTING):
-            texts[:0] = (kept["recall"] or {}).get("edits", {}).values()
+        if own.get("recall") is not None:
+            texts[:0] = Recall(kept["recall"]).state["edits"].values()
         elif kept["recall"]:
-            view.settings().set(RECALL_SETTING, kept["recall"])
+            own.keep(recall=kept["recall"])
         draft = Draft("\n".join(texts), *attached(kept["attached"]))
         if draft.text or draft.excerpts or draft.pictures:
             drafts.append(draft)
@@ -138,12 +138,25 @@ def give_back(window: sublime.Window, view: sublime.View) -> list[Draft]:
 
 
 def _kept(window: sublime.Window) -> list[dict[str, Any]]:
-    kept: Any = window.settings().get(_KEPT_SETTING, [])
-    # A version of the package with one chat in a window has kept the prompt alone.
-    return [{"session": "", "agent": "", "folder": "", **each} for each in kept]
+    found = map(_record, _list(VIEWS.remembered(window, _KEPT)))
+    return [each for each in found if each.keys() >= _FIELDS and all(isinstance(each[name], str) for name in _WORDS)]
 
 
-def attached(setting: Mapping[str, Any] | None) -> tuple[tuple[Excerpt, ...], tuple[str, ...]]:
-    """The selections and pictures in the setting."""
-    excerpts, pictures = (setting["excerpts"], setting["pictures"]) if setting else ((), ())
-    return tuple(Excerpt(*excerpt) for excerpt in excerpts), tuple(pictures)
+def attached(kept: object) -> tuple[tuple[Excerpt, ...], tuple[str, ...]]:
+    """The selections and pictures in a chat's record; without those that are damaged."""
+    found = _record(kept)
+    excerpts = [each for each in map(_list, _list(found.get("excerpts"))) if len(each) in (3, 4)]
+    whole = [each for each in excerpts if _texts(each[:3]) == each[:3]]
+    return tuple(Excerpt(*each) for each in whole), tuple(_texts(found.get("pictures")))
+
+
+def _record(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return list(cast("list[Any]", value)) if isinstance(value, list | tuple) else []
+
+
+def _texts(value: object) -> list[str]:
+    return [each for each in _list(value) if isinstance(each, str)]

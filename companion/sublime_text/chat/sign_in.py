@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.transcript.plain import flat
+from ...visible import shown_line
 from ...web import browse
 from ..page import Page
-from ..panels import PanelItem, choose, say
+from ..panels import PanelItem, choose, say, to_clipboard
 from . import html
 from .auth_methods import ask_way
 from .commands import _ChatCommand, ask
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from ..adapter import Adapter
     from .view import ChatView
 
-SIGN_IN_SETTING = "qwen_companion.sign_in"
-"""On the view of the page: the id of the sign-in."""
+SHOWN = "sign_in"
+"""In the record of the page: the id of the sign-in."""
 BUTTONS = "qwen_companion.sign_in"
 NOWHERE = "The daemon knows no provider where you can sign in. Set a key in its environment."
 SIGN_OUT = "Sign out of {agent}? Its other chats and its own program are signed out, too."
@@ -89,15 +90,14 @@ class _SignIn:
         self._adapter = adapter
         self._chat = chat
         self._begun = begun
-        self._page = Page(chat.window, SIGN_IN_SETTING, "Qwen Companion: Sign In")
-        self._page.view.settings().set(SIGN_IN_SETTING, begun.id)
+        self._page = Page(chat.window, "sign-in", "Qwen Companion: Sign In")
+        self._page.record.keep(**{SHOWN: begun.id})
         self._buttons = sublime.PhantomSet(self._page.view, BUTTONS)
         self._show(begun)
 
     @property
     def _is_shown(self) -> bool:
-        view = self._page.view
-        return view.is_valid() and view.settings().get(SIGN_IN_SETTING) == self._begun.id
+        return self._page.is_open and self._page.record.get(SHOWN) == self._begun.id
 
     def _show(self, now: SigningIn) -> None:
         if not self._is_shown:
@@ -140,7 +140,7 @@ class _SignIn:
         if href == "open":
             browse(self._begun.page)
         elif href == "copy":
-            sublime.set_clipboard(self._begun.code)
+            to_clipboard(shown_line(self._begun.code))
             say(self._chat.window, "Copied.")
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ..adapter import Adapter
     from .view import ChatView
 
-TASK_SETTING = "qwen_companion.task"
-"""On the view of a task's page."""
+SHOWN = "task"
+"""In the record of a task's page: which chat's task it shows."""
 STEP = 1000
 """Milliseconds between two looks at a task that is followed."""
 NONE = "Nothing has run in the background in this conversation."
@@ -66,14 +66,14 @@ def _ask(adapter: Adapter, chat: ChatView, task: Task) -> None:
 
 def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
     """Show a task in a tab, and keep that up to date as long as the task runs and the tab shows it."""
-    page = Page(chat.window, TASK_SETTING, f"Qwen Companion: {task.title}")
+    page = Page(chat.window, "task", f"Qwen Companion: {task.title}")
     # The ids of tasks are those of the chat.
     shown = f"{chat.id}:{task.id}"
-    page.view.settings().set(TASK_SETTING, shown)
+    page.record.keep(**{SHOWN: shown})
     page.show("Asking the daemon…\n")
 
     def look() -> None:
-        if page.view.is_valid() and page.view.settings().get(TASK_SETTING) == shown:
+        if page.is_open and page.record.get(SHOWN) == shown:
             ask(adapter, chat, lambda chats: chats.tasks.page(chat.id, task.id), show, fail)
 
     def fail(why: str) -> None:
@@ -81,7 +81,7 @@ def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
 
     def show(told: tuple[str, bool]) -> None:
         text, is_running = told
-        if page.view.settings().get(TASK_SETTING) == shown:
+        if page.is_open and page.record.get(SHOWN) == shown:
             page.show(text)
         if is_running:
             sublime.set_timeout(look, STEP)

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sublime
 import sublime_plugin
 
 from ...chats.transcript.render import MARK
 from .. import buffers
+from ..own_views import VIEWS
 from .undo import UndoHistory
 
 if TYPE_CHECKING:
     from ...chats.transcript.render import Render
 
-SIGNS_SETTING = "qwen_companion.chat_signs"
-"""On a chat's view: how often the mark at the transcript's end occurs in the prompt.
+SIGNS = "signs"
+"""In a chat's record: how often the mark at the transcript's end occurs in the prompt.
 
 Unlike the transcript's length, it stays valid while the transcript grows, even if the editor is killed.
 """
+DRAFT = "draft"
+"""In a chat's record: the prompt, which counts and not what a restored tab has there; None for a longer one."""
+MAX_DRAFT = 1_000_000
+"""Characters of a prompt that is in the record."""
 
 
 class _Guard(sublime_plugin.TextChangeListener):
@@ -52,6 +57,7 @@ class ChatText:
         self._damaged = damaged
         self.is_editing = False
         """Whether a change is ours, not the person's."""
+        self._restore_prompt()
         self.undo = UndoHistory(self.prompt)
         self._count = view.change_count()
         self._guard = _Guard(self._changed)
@@ -107,7 +113,7 @@ class ChatText:
     def write(self, text: str) -> None:
         """Replace the prompt, and put the caret behind it."""
         self.edit([(self.length, self.view.size(), text)])
-        self._count_signs()
+        self._keep_prompt()
         self.to_prompt()
         self._record()
 
@@ -116,7 +122,7 @@ class ChatText:
         if step := self.undo.step(by):
             text, caret = step
             self.edit([(self.length, self.view.size(), text)])
-            self._count_signs()
+            self._keep_prompt()
             self._select([sublime.Region(self.length + caret)])
             self.protect()
 
@@ -142,7 +148,7 @@ class ChatText:
             return
         if self.view.change_count() != self._count:
             self._look_for_damage(changes)
-        self._count_signs()
+        self._keep_prompt()
         self._record()
 
     def _record(self) -> None:
@@ -162,18 +168,28 @@ class ChatText:
             self.is_damaged = True
             self._damaged()
 
-    def _count_signs(self) -> None:
-        signs, settings = self.prompt.count(MARK), self.view.settings()
-        if settings.get(SIGNS_SETTING, 0) != signs:
-            settings.set(SIGNS_SETTING, signs)
+    def _restore_prompt(self) -> None:
+        """A tab that the editor has restored may be anybody's text: only what was typed here is the person's."""
+        own = VIEWS.of(self.view)
+        draft: object = own.get(DRAFT) if own else None
+        if isinstance(draft, str) and draft != self.prompt:
+            self.edit([(self.length, self.view.size(), draft)])
+        self._keep_prompt()
+
+    def _keep_prompt(self) -> None:
+        if own := VIEWS.of(self.view):
+            prompt = self.prompt
+            draft = prompt if len(prompt) <= MAX_DRAFT else None
+            own.keep(**{SIGNS: prompt.count(MARK), DRAFT: draft})
 
 
 def prompt_start(view: sublime.View) -> int:
     """Where the prompt begins in a chat's view, which may be from an earlier run."""
     text = view.substr(sublime.Region(0, view.size()))
-    signs: Any = view.settings().get(SIGNS_SETTING, 0)
+    own = VIEWS.of(view)
+    signs: object = own.get(SIGNS) if own else 0
     found = len(text)
-    for _ in range(signs + 1):
+    for _ in range((signs if isinstance(signs, int) else 0) + 1):
         found = text.rfind(MARK, 0, found)
         if found < 0:
             return 0

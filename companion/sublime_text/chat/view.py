@@ -13,11 +13,11 @@ from ...chats.prompt import Draft, Excerpt
 from ...conversation.snapshot import Status
 from ...ids import ChatId, ViewId
 from ...status.facts import ShownChat
-from ..windows import CHAT_AGENT_SETTING, CHAT_FOLDER_SETTING, CHAT_SETTING
+from ..own_views import VIEWS
 from . import html
 from .marks import ChatMarks
 from .permissions import AskAttention
-from .prompt import ATTACHED_SETTING, CHOSEN_SETTING, RECALL_SETTING, SESSION_SETTING, Recall, attached
+from .prompt import Recall, attached
 from .scroll import Scroll, ScrollWatch
 from .text import ChatText
 from .undo import UndoHistory
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 TITLE_LENGTH = 60
 """Characters of a session's title that the tab shows."""
-TITLE_SETTING = "qwen_companion.chat_title"
-"""On the view: the id of a session and its title."""
 ASKS_MARK = "? "
 """Before the title while something is asked."""
 NEWS_MARK = "• "
@@ -44,8 +42,6 @@ STATES = {
 """The states of a connection that is not there, in the words of the status report."""
 SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
 FALLBACK_SYNTAX = "scope:text.html.markdown"
-USED_SETTING = "qwen_companion.chat_used_at"
-"""On a chat's view: when it last had the focus, in Unix milliseconds. Sublime keeps it over restarts."""
 STATUS = "zz_qwen_companion_chat"
 _SETTINGS = {
     "word_wrap": True,
@@ -78,17 +74,20 @@ def chat_id_of(view: sublime.View) -> ChatId:
 
 def agent_of(view: sublime.View) -> str:
     """The name of the agent of a chat's view in the settings; empty for Qwen Code's daemon."""
-    return str(view.settings().get(CHAT_AGENT_SETTING) or "")
+    own = VIEWS.of(view)
+    return own.text("agent") if own else ""
 
 
 def folder_of(view: sublime.View) -> str:
     """The folder that the chat in a view was opened for."""
-    return str(view.settings().get(CHAT_FOLDER_SETTING) or "")
+    own = VIEWS.of(view)
+    return own.text("folder") if own else ""
 
 
 def used_at(view: sublime.View) -> int:
     """When a chat's view last had the focus, in Unix milliseconds; 0 for never."""
-    at = view.settings().get(USED_SETTING)
+    own = VIEWS.of(view)
+    at = own.get("used") if own else 0
     return at if isinstance(at, int) else 0
 
 
@@ -127,8 +126,9 @@ class ChatView:
         """The address of what the person doesn't want to go."""
         self._returned = "", 0, 0
         """What was put back at the beginning of the prompt: its text, and how many excerpts and pictures."""
-        settings = view.settings()
-        settings.update({CHAT_SETTING: True, **_SETTINGS})
+        self.record = VIEWS.take(view, "chat")
+        """What is known about it over restarts: see `companion.sublime_text.chat`."""
+        view.settings().update(_SETTINGS)
         view.set_scratch(True)
         view.assign_syntax(SYNTAX if sublime.syntax_from_path(SYNTAX) else FALLBACK_SYNTAX)
         if not view.name():
@@ -137,12 +137,10 @@ class ChatView:
         self.attention = AskAttention(self.text)
         self.marks = ChatMarks(view, self._icon, act)
         self.scroll = ScrollWatch(view, act)
-        with_prompt: Any = settings.get(ATTACHED_SETTING)
-        excerpts, pictures = attached(with_prompt)
+        excerpts, pictures = attached(self.record.get("attached"))
         self.excerpts = list(excerpts)
         self.pictures = list(pictures)
-        recall: Any = settings.get(RECALL_SETTING)
-        self.recall = Recall(recall)
+        self.recall = Recall(self.record.get("recall"))
 
     @property
     def status(self) -> Status:
@@ -163,22 +161,22 @@ class ChatView:
     @property
     def folder(self) -> str:
         """The folder that the chat was opened for."""
-        return folder_of(self.view)
+        return self.record.text("folder")
 
     @property
     def agent_key(self) -> str:
         """The name of the agent in the settings; empty for Qwen Code's daemon."""
-        return agent_of(self.view)
+        return self.record.text("agent")
 
     @property
     def session(self) -> str:
         """The id of the session that it showed last."""
-        return str(self.view.settings().get(SESSION_SETTING) or "")
+        return self.record.text("session")
 
     @property
     def chosen(self) -> dict[str, Any]:
         """What the person has chosen for it."""
-        kept = self.view.settings().get(CHOSEN_SETTING)
+        kept = self.record.get("chosen")
         return cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
 
     @property
@@ -263,7 +261,7 @@ class ChatView:
         """The prompt was sent: it is empty now, or holds the draft from before a recall."""
         self._returned = "", 0, 0
         draft = self.recall.add(self.text.prompt.strip())
-        self.view.settings().set(RECALL_SETTING, self.recall.state)
+        self.record.keep(recall=self.recall.state)
         self.excerpts.clear()
         self.pictures.clear()
         self.text.write(draft)
@@ -287,7 +285,7 @@ class ChatView:
     def step(self, by: int) -> str | None:
         """The prompt to put into the input, `by` steps further in the earlier ones; None if there is none."""
         text = self.recall.step(by, self.text.prompt)
-        self.view.settings().set(RECALL_SETTING, self.recall.state)
+        self.record.keep(recall=self.recall.state)
         return text
 
     def detach(self, index: int) -> None:
@@ -301,7 +299,7 @@ class ChatView:
     def attached_changed(self) -> None:
         """Show and save what goes with the prompt."""
         excerpts = [[excerpt.uri, excerpt.name, excerpt.text] for excerpt in self.excerpts]
-        self.view.settings().set(ATTACHED_SETTING, {"excerpts": excerpts, "pictures": list(self.pictures)})
+        self.record.keep(attached={"excerpts": excerpts, "pictures": list(self.pictures)})
         self._show_bar()
 
     def code_text(self, key: str) -> str | None:
@@ -319,6 +317,11 @@ class ChatView:
             self.marks.close()
             self.view.set_name(self.view.name().removeprefix(ASKS_MARK).removeprefix(NEWS_MARK))
             self.view.erase_status(STATUS)
+
+    def release(self) -> None:
+        """The person has saved it as a file, in which nothing looks like a chat."""
+        for name in _SETTINGS:
+            self.view.settings().erase(name)
 
     @property
     def facts(self) -> ShownChat:
@@ -346,10 +349,10 @@ class ChatView:
 
     def _named(self, render: Render) -> str:
         """The title of the session. Some agents forget it with a restart, so the tab keeps it."""
-        settings, named = self.view.settings(), render.status.title
-        kept: object = settings.get(TITLE_SETTING)
-        if named and render.session and kept != [render.session, named]:
-            settings.set(TITLE_SETTING, [render.session, named])
+        named = render.status.title
+        kept: object = self.record.get("title")
+        if named and render.session:
+            self.record.keep(title=[render.session, named])
         elif not named and isinstance(kept, list) and len(kept) == 2 and kept[0] == render.session:
             named = str(kept[1])
         return named
@@ -386,11 +389,7 @@ class ChatView:
         self.view.show(self.view.size(), False, False, False)
 
     def _tell(self, render: Render) -> None:
-        settings = self.view.settings()
-        if self.session != render.session:
-            settings.set(SESSION_SETTING, render.session)
-        if self.chosen != render.chosen:
-            settings.set(CHOSEN_SETTING, dict(render.chosen))
+        self.record.keep(session=render.session, chosen=dict(render.chosen))
         mark = ASKS_MARK if render.asks else NEWS_MARK if self.has_news else ""
         title = f"{mark}{self._title(self._named(render))}"
         if self.view.name() != title:

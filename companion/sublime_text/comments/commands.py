@@ -133,17 +133,17 @@ class QwenCompanionGoToCommentCommand(sublime_plugin.TextCommand):
 
     def run(self, edit: sublime.Edit, *, forward: bool = True) -> None:
         """After the last one of the view comes the next file with comments, and in the end the first one again."""
-        panel, window = _panel(), self.view.window()
-        if panel is None or window is None:
+        adapter, window = package.adapter(), self.view.window()
+        if adapter is None or window is None:
             return
-        step = 1 if forward else -1
+        panel, step = adapter.comments, 1 if forward else -1
         caret = self.view.sel()[0].b if len(self.view.sel()) else 0
         line = self.view.line(caret).begin()
         points = [point for point in panel.views.points(self.view)[::step] if (point - line) * step > 0]
         if points:
             put_caret(self.view, points[0])
         elif comment := self._elsewhere(panel, window, step):
-            go_to(window, panel.views, comment)
+            go_to(window, adapter.on_another_thread, panel.views, comment)
 
     def is_enabled(self, *, forward: bool = True) -> bool:
         """Whether the window has comments."""

@@ -14,14 +14,15 @@ import sublime
 from ...comments.comments import Comments
 from ...comments.store import CommentStore
 from ...platforms.spelling import path_key
+from ..own_views import VIEWS
 
 if TYPE_CHECKING:
     from ...comments.comment import Comment
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-ELSEWHERE_SETTING = "qwen_companion.comments_elsewhere"
-"""On a window: the folders of its commented files outside of its own folders. Sublime keeps it over restarts."""
+ELSEWHERE = "commented elsewhere"
+"""Remembered of a window: the folders of its commented files outside of its own folders."""
 MOST_ELSEWHERE = 50
 LAST_LIMIT = 1.0
 """Seconds that the end of the package waits until the last comments are written."""
@@ -66,7 +67,7 @@ class KeptComments:
         """Keep a comment that was written in a window."""
         root = self.root(window, comment.path)
         if path_key(root) not in map(path_key, [*window.folders(), *_elsewhere(window)]):
-            window.settings().set(ELSEWHERE_SETTING, [*_elsewhere(window), root][-MOST_ELSEWHERE:])
+            VIEWS.remember(window, ELSEWHERE, [*_elsewhere(window), root][-MOST_ELSEWHERE:])
         self.comments.add(root, comment)
 
     def load(self, window: sublime.Window, loaded: Callable[[str], object]) -> None:
@@ -155,5 +156,5 @@ class KeptComments:
 
 
 def _elsewhere(window: sublime.Window) -> list[str]:
-    found: Any = window.settings().get(ELSEWHERE_SETTING)
+    found = VIEWS.remembered(window, ELSEWHERE)
     return [each for each in cast("list[Any]", found) if isinstance(each, str)] if isinstance(found, list) else []

@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...comments.comment import Comment
+from ..calls import OffThread
+from ..places import open_place
 
 if TYPE_CHECKING:
     from .views import CommentViews
 
 
-def go_to(window: sublime.Window, views: CommentViews, comment: Comment) -> None:
+def go_to(window: sublime.Window, off_thread: OffThread, views: CommentViews, comment: Comment) -> None:
     """Show a comment and put the caret at its lines, in the view that shows it, else in its file."""
     for view in window.views():
         if (region := views.region(view, comment)) is not None:
             window.focus_view(view)
             put_caret(view, region.begin())
             return
-    window.open_file(f"{comment.path}:{comment.first}", sublime.NewFileFlags.ENCODED_POSITION)
+    open_place(window, off_thread, comment.path, comment.first)
 
 
 def put_caret(view: sublime.View, point: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import sublime
 from ...comments.comment import Comment
 from ...comments.comments import Line
 from ...platforms.spelling import path_key
+from ..own_views import VIEWS
 from ..windows import is_visible
 from .kept import KeptComments, Later
 from .prompted import PromptedComments
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
 
 QUIET = 200
 """Milliseconds after an edit until the comments are looked for."""
-INPUT_SETTING = "qwen_companion.comment_input"
-"""On the view of the input panel while a comment is written: Shift+Enter begins a line there."""
 
 
 class CommentPanel:
@@ -256,8 +256,15 @@ class CommentPanel:
             nonlocal written
             written = words
 
-        panel = window.show_input_panel(caption, before, done, changed, lambda: left(written))
-        panel.settings().set(INPUT_SETTING, True)
+        panel: sublime.View | None = None
+
+        def ended(then: Callable[[str], None], words: str) -> None:
+            if panel:
+                VIEWS.drop(panel)
+            then(words)
+
+        panel = window.show_input_panel(caption, before, partial(ended, done), changed, lambda: ended(left, written))
+        VIEWS.take(panel, "comment input", lasts=False)
 
     def _clicked(self, view: sublime.View, href: str) -> None:
         action, _, identifier = href.partition(":")

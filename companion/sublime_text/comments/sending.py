@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path, PurePath
@@ -11,11 +10,13 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.undone import undone_text
-from ...clis.shell import below, mention
-from ...comments.message import markdown, message, named, visible
+from ...clis.shell import below, named
+from ...comments.message import markdown, message
+from ...comments.message import named as named_comment
 from ...ids import WindowId
+from ...visible import ShownText
 from ..chat.context import excerpt_of_lines
-from ..panels import PanelItem, choose, say
+from ..panels import PanelItem, choose, say, to_clipboard
 from ..prompts.delivery import add_to_prompt, paste
 from ..prompts.recipients import Recipient, meant, recipients
 from ..terminal.terminals import Terminal
@@ -49,7 +50,7 @@ def send_after_answer(adapter: Adapter, window: sublime.Window, comments: Sequen
 
 def copy(comments: Sequence[Comment]) -> None:
     """Put comments into the clipboard, as Markdown."""
-    sublime.set_clipboard(message(comments, markdown))
+    to_clipboard(ShownText(message(comments, markdown)))
 
 
 def told(adapter: Adapter, window: sublime.Window, comments: Sequence[Comment]) -> list[Comment]:
@@ -126,7 +127,7 @@ class _Sending:
         launch = target.family.launch if target.family else None
 
         def shown(path: str, lines: Sequence[tuple[int, int]]) -> str:
-            return mention(path, target.folder, launch, lines) or markdown(os.path.basename(path), lines)
+            return named(path, target.folder, launch, lines)
 
         def done(why: str) -> None:
             if not why:
@@ -137,7 +138,7 @@ class _Sending:
 
         text = message(comments, shown)
         if self._adapter.settings.of(self._window, "tell_undone") != "always":
-            paste(target, self._window, text, done, self._looks)
+            paste(target, self._window, ShownText(text), done, self._looks)
             return
         number = self._window.id()
 
@@ -149,7 +150,7 @@ class _Sending:
                         self._window, lambda companion: companion.changes.told(WindowId(number), undone), lambda _: None
                     )
 
-            paste(target, self._window, text + visible(undone_text(undone)), told, self._looks)
+            paste(target, self._window, ShownText(text + undone_text(undone)), told, self._looks)
 
         self._adapter.ask_later(
             self._window, lambda companion: companion.changes.undone_since(WindowId(number)), answered
@@ -182,7 +183,7 @@ def _submit(
 
 
 def _text(chat: ChatView, comments: Sequence[Comment]) -> str:
-    return "\n\n".join(named(comment, below(comment.path, chat.folder)) for comment in comments)
+    return "\n\n".join(named_comment(comment, below(comment.path, chat.folder)) for comment in comments)
 
 
 def _excerpts(comments: Sequence[Comment]) -> list[Excerpt]:

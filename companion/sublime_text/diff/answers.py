@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.transcript.plain import flat
+from ..notices import NOTICES, named
 from .kept import RejectedTexts, open_kept
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 GO_KEY = "F8"
 """The key of Go to Diff."""
+LONGEST_MESSAGE = 80
+"""Characters of a message in the status bar."""
+LONGEST_NAME = 24
+"""Characters of a file's name in a message that has several."""
 
 
 class Answers:
@@ -42,21 +47,19 @@ class Answers:
             self._accept(diff, text)
 
     def reject(self, diff: DiffView, *, by_key: bool = False) -> None:
-        """The person rejects."""
-        if self._may_answer(diff, by_key=by_key):
+        """The person rejects. A command of that name is meant, whether they have seen the diff or not."""
+        if not by_key or self._may_answer(diff, by_key=True):
             self._reject(diff)
 
     def accept_all(self, window: sublime.Window) -> None:
-        """Accept every diff of a window, after a question if the person has not seen all of them."""
+        """Accept the diffs of a window that the person has seen. The others stay, and the status bar names them."""
         diffs = self._in_window(window)
-        if unseen := [diff for diff in diffs if not diff.attention.was_shown]:
-            names = "\n".join(flat(diff.review.name, 200) for diff in unseen[:20])
-            question = f"Accept {len(diffs)} diff{'s' * (len(diffs) != 1)}, {len(unseen)} not viewed?\n\n{names}"
-            if not sublime.ok_cancel_dialog(question, "Accept All"):
-                return
-        for diff in diffs:
+        seen = [diff for diff in diffs if diff.attention.is_seen]
+        for diff in seen:
             if (text := diff.text()) is not None:
                 self._accept(diff, text)
+        if not seen and diffs:
+            NOTICES.add(naming(f"Nothing accepted. Go to each first ({GO_KEY})", diffs), window)
 
     def reject_all(self, window: sublime.Window) -> None:
         """Reject every diff of a window."""
@@ -70,15 +73,15 @@ class Answers:
     def _may_answer(self, diff: DiffView, *, by_key: bool) -> bool:
         """Whether the diff may be answered now. If not, the person hears why."""
         attention = diff.attention
-        if not attention.was_shown:
+        if by_key and attention.is_new:
+            why = f"The diff of {diff.review.name} has only just appeared. Try again in a second."
+        elif attention.is_seen:
+            return True
+        elif attention.has_landed:
+            why = f"The diff of {diff.review.name} has opened by itself. Press {GO_KEY} to go to it first."
+        else:
             self._show(diff)
             why = f"Look at the diff of {diff.review.name} before you answer."
-        elif by_key and not attention.is_entered:
-            why = f"The diff of {diff.review.name} has opened by itself. Press {GO_KEY} to go to it first."
-        elif by_key and not attention.is_settled:
-            why = f"The diff of {diff.review.name} has only just appeared. Try again in a second."
-        else:
-            return True
         diff.window.status_message(f"QwenCompanion: {why}")
         return False
 
@@ -112,3 +115,24 @@ def keep_edits(diff: DiffView, window: sublime.Window) -> None:
         target.status_message(f"QwenCompanion: {why}")
 
     sublime.set_timeout(keep)
+
+
+def accepted(diff: DiffView, rest: Sequence[DiffView]) -> str:
+    """What the status bar says of an acceptance, with the diffs that wait still."""
+    said = f"Accepted {flat(diff.review.name, LONGEST_NAME)}"
+    if not rest:
+        return f"{said} · no other proposal waits"
+    return naming(f"{said} · {len(rest)} wait{'s' * (len(rest) == 1)}", rest)
+
+
+def naming(said: str, diffs: Sequence[DiffView]) -> str:
+    """A message for the status bar that names as many of the files as fit."""
+    names = [flat(diff.review.name, LONGEST_NAME) for diff in diffs]
+    message = ""
+    for count in range(len(names) + 1):
+        rest = [f"{len(names) - count} more"] if count < len(names) else []
+        longer = f"{said}: {', '.join([*names[:count], *rest])}"
+        if count and len(named(longer)) > LONGEST_MESSAGE:
+            break
+        message = longer
+    return message

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import sublime
 
-from ..windows import DIFF_SETTING
+from ..own_views import SIDES, VIEWS
 
 
 class AwaitedDiffs:
@@ -24,7 +24,7 @@ class AwaitedDiffs:
 
     def has(self, view: sublime.View) -> bool:
         """Whether a view is that of such a diff."""
-        return bool(self) and view.settings().get(DIFF_SETTING) is not None
+        return bool(self) and VIEWS.is_ours(view, *SIDES)
 
     def later(self, command: Callable[[], object]) -> None:
         """Run a command as soon as that is known."""

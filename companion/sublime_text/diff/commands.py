@@ -35,7 +35,7 @@ class _DiffCommand(sublime_plugin.TextCommand):
             args = {"by_key": True} if by_key else {}
             adapter.diffs.awaited.later(lambda: self.view.run_command(self.name(), args))
         elif adapter and (diff := self._diff()):
-            if not by_key:
+            if not by_key and diff.has(self.view) and diff.is_shown:
                 diff.attention.entered()
             self._on_diff(adapter.diffs, diff, by_key=by_key)
 
@@ -184,10 +184,10 @@ class _WindowDiffsCommand(sublime_plugin.WindowCommand):
 
 
 class QwenCompanionAcceptAllCommand(_WindowDiffsCommand):
-    """Accept every diff of the window."""
+    """Accept every diff of the window that the person has seen."""
 
     def run(self) -> None:
-        """Accept each with its current text. Ask first if some have not been on the screen."""
+        """Accept each with its current text. The others stay."""
         if adapter := package.adapter():
             adapter.diffs.answers.accept_all(self.window)
 

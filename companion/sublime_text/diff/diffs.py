@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import sublime
 
-from ..windows import DIFF_SETTING, Focus, FocusBefore, GroupContents, find_window, is_visible, real_path
+from ..notices import NOTICES
+from ..own_views import SIDES, VIEWS
+from ..windows import Focus, FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
 from .actions import ChangeActions
-from .answers import Answers, keep_edits
+from .answers import Answers, accepted, keep_edits
+from .attention import SETTLED
 from .awaited import AwaitedDiffs
 from .left_views import LeftViews
 from .leftovers import clear
 from .links import follow
-from .listing import SETTING as LIST_SETTING
 from .listing import Commented, DiffLists, Written
-from .side import NUMBER_SETTING
 from .view import DiffView
 
 if TYPE_CHECKING:
@@ -91,10 +92,11 @@ class Diffs:
             contents.restore()
         else:
             diff.show(beside)
+            diff.attention.appeared()
         if focus and is_focused:
             self._focus.give(window, focus)
         else:
-            diff.attention.landed = True
+            diff.attention.has_landed = True
             self._focus.give(window, diff.proposal)
 
     def text(self, review: Review) -> str | None:
@@ -138,19 +140,24 @@ class Diffs:
             other.take_over(diff)
         hidden = [other for other in self.in_window(window) if not other.is_shown]
         diff.close()
+        if diff.attention.is_answered and diff.review.outcome == "accepted" and window.is_valid():
+            rest = [other for other in self.in_window(window) if not other.attention.is_answered]
+            NOTICES.add(accepted(diff, rest), window)
         at = order.index(diff)
         following = (*order[at + 1 :], *order[:at])
         waiting = [other for other in following if other.window == window and not other.attention.is_answered]
         here = [other for other in waiting if other.group == diff.group]
         if goes_on and waiting:
-            self.show(waiting[0])
+            waiting[0].show()
+            hidden.append(waiting[0])
+            self._focus.give(window, waiting[0].proposal)
         elif was_shown and here and not any(other.is_shown for other in here):
             self._uncover(here[0], after)
         else:
             after.restore()
         for other in hidden:
             if other.is_shown:
-                other.attention.came_back()
+                other.attention.appeared()
 
     @staticmethod
     def _uncover(diff: DiffView, after: FocusBefore) -> None:
@@ -177,9 +184,8 @@ class Diffs:
 
     def find(self, view: sublime.View) -> DiffView | None:
         """The diff that a view belongs to."""
-        if not self._open or view.settings().get(DIFF_SETTING) is None:
-            return None
-        number = view.settings().get(NUMBER_SETTING)
+        own = VIEWS.of(view) if self._open else None
+        number = own.get("review") if own and own.kind in SIDES else None
         diff = self._open.get(number) if isinstance(number, int) else None
         # A tab that was restored may have the number of another run; a clone has the same buffer.
         return diff if diff and diff.has(view) else None
@@ -201,14 +207,14 @@ class Diffs:
 
         In a view of a diff that is over, no other diff is meant.
         """
-        if (found := self.find(view)) or view.settings().get(DIFF_SETTING) is not None:
+        if (found := self.find(view)) or VIEWS.is_ours(view, *SIDES):
             return found
         in_window = self.in_window(view.window())
         return in_window[0] if len(in_window) == 1 else None
 
     def show(self, diff: DiffView) -> None:
-        """Go to a diff: show it and focus its proposal."""
-        diff.attention.entered()
+        """Go to a diff, as the person wants: show it and focus its proposal."""
+        diff.attention.brought()
         self.lists.changed(diff.window)
         diff.show()
         self._focus.give(diff.window, diff.proposal)
@@ -233,7 +239,7 @@ class Diffs:
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
-        if not self._open or window.active_view() != view:
+        if not self._open or (window.active_view() != view and not is_in_panel(view)):
             return
         own = self.find(view)
         if own and view == own.proposal and own.window != window:
@@ -246,15 +252,21 @@ class Diffs:
             if diff is not own:
                 diff.attention.left()
         if own:
-            own.attention.shown()
             own.attention.focused()
+            sublime.set_timeout(lambda: self.lists.changed(window), int(SETTLED * 1000))
         self.lists.changed(window)
+
+    def brought(self, view: sublime.View) -> None:
+        """A key of the person has brought a tab to the front."""
+        if self._open and (diff := self.find(view)):
+            diff.attention.brought()
+            self.lists.changed(diff.window)
 
     def clicked(self, view: sublime.View) -> None:
         """The person has clicked into a view."""
         if self._open and (diff := self.find(view)):
             diff.attention.entered()
-        elif view.settings().get(LIST_SETTING):
+        elif VIEWS.is_ours(view, "diff list"):
             self.lists.open_at_caret(view)
 
     def caret_moved(self, view: sublime.View) -> None:
@@ -293,6 +305,15 @@ class Diffs:
             elif view == diff.original:
                 diff.go_inline()
 
+    def became_file(self, view: sublime.View) -> None:
+        """The person has saved a side of a diff as a file, which is theirs: the diff has ended for them."""
+        for diff in list(self._open.values()):
+            if view.buffer_id() == diff.proposal.buffer_id():
+                diff.is_kept = True
+                self.answers.closed(diff)
+            elif diff.original and view.buffer_id() == diff.original.buffer_id():
+                diff.go_inline()
+
     def window_closing(self, window: sublime.Window, *, elsewhere: bool) -> None:
         """A window or its project is about to close: keep what the person has edited in its diffs."""
         if elsewhere:
@@ -309,8 +330,7 @@ class Diffs:
     def clear_leftovers(self, window: sublime.Window) -> list[str]:
         """Sublime has restored a window's views. Close those of old diffs; the result names the tabs that were kept."""
         live = {view.buffer_id() for diff in self._open.values() for view in diff.views}
-        sides = [view for view in window.views() if view.settings().get(DIFF_SETTING) in ("original", "proposal")]
-        left = [view for view in sides if view.buffer_id() not in live]
+        left = [view for view in VIEWS.within(window, *SIDES) if view.buffer_id() not in live]
         return [name for view in left for name in [view.name()] if clear(view)]
 
     def leave(self) -> dict[str, Any]:
@@ -393,6 +413,7 @@ class Diffs:
         return diff
 
     def _clicked(self, diff: DiffView, href: str) -> None:
-        diff.attention.is_entered = True
+        if not diff.attention.is_new:
+            diff.attention.entered()
         if actions := self._actions.get(diff.review.number):
             follow(href, diff, self.answers, actions)

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
 
-from ..editor_facts import EDITOR
 from ..minihtml import columns, safe
+from ..own_views import VIEWS
 
 if TYPE_CHECKING:
     from ...review.marks import Marks
     from .marks import Links
 
-SETTING = "qwen_companion.inline"
-"""On the view of a proposal: whether its diff is inline."""
+INLINE = "inline"
+"""In the record of a proposal's view: whether its diff is inline."""
 LOOK = 150
 """Milliseconds after which the editor must show the lines that are gone."""
 TRIES = 3
@@ -51,7 +51,7 @@ class InlineDiff:
     """The inline diff of one view. `missing` is called if the editor shows nothing: then `is_own` is true."""
 
     def __init__(self, view: sublime.View, missing: Callable[[], object]) -> None:
-        self.is_own = EDITOR.fails("inline_diff_shown")
+        self.is_own = False
         """The package's phantoms show the lines that are gone."""
         self._view = view
         self._missing = missing
@@ -64,10 +64,10 @@ class InlineDiff:
         With `has_links`, a place where lines were only removed has a line of ours with a link.
         """
         self._look = None
-        self._view.settings().set(SETTING, True)
+        self._note(shown=True)
         self._toggle(shown=False)
         gap = None
-        if marks is not None and not self.is_own and not EDITOR.holds("inline_diff_shown"):
+        if marks is not None and not self.is_own:
             gap = self._gap(marks, has_links=has_links)
             self.is_own = gap is None and any(start < end for start, end in marks.original.lines)
         # The editor's inline diff needs it (sublimehq/sublime_text#4747).
@@ -79,13 +79,19 @@ class InlineDiff:
 
     def take_up(self) -> None:
         """The view is that of a diff from before, which may have been shown inline."""
-        self._is_toggled = bool(self._view.settings().get(SETTING)) and not self.is_own
+        own = VIEWS.of(self._view)
+        self._is_toggled = bool(own and own.get(INLINE)) and not self.is_own
 
     def hide(self) -> None:
         """Show the proposal alone."""
         self._look = None
-        self._view.settings().update({SETTING: False, "mini_diff": False})
+        self._note(shown=False)
+        self._view.settings().set("mini_diff", False)
         self._toggle(shown=False)
+
+    def _note(self, *, shown: bool) -> None:
+        if own := VIEWS.of(self._view):
+            own.keep(**{INLINE: shown})
 
     def _toggle(self, *, shown: bool) -> None:
         if not shown and not self._is_toggled:

@@ -34,8 +34,7 @@ class LeftViews:
     active: sublime.Sheet | None
     """Which of it was active."""
     is_exact: bool
-    was_shown: bool
-    is_entered: bool
+    is_seen: bool = False
 
     @classmethod
     def of(cls, left: Mapping[str, Any]) -> LeftViews:

@@ -1,4 +1,4 @@
-"""Tabs of old diffs: Sublime restores scratch tabs with their texts and settings after a restart."""
+"""Tabs of old diffs: Sublime restores scratch tabs with their texts after a restart."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import hashlib
 
 import sublime
 
-from ..windows import DIFF_SETTING
+from ..own_views import VIEWS
 
 HEADER = "qwen_companion.header"
 FILLERS = "qwen_companion.fillers"
 KEYS_STATUS = "zy_qwen_companion_keys"
-SHOWN_SETTING = "qwen_companion.shown"
-"""On the views of a diff: a fingerprint of their initial text. Without it, edits can't be detected."""
+SHOWN = "shown"
+"""In the record of a view of a diff: a fingerprint of its initial text. Without it, edits can't be detected."""
 
 
 def remember(view: sublime.View, text: str) -> None:
@@ -20,16 +20,15 @@ def remember(view: sublime.View, text: str) -> None:
 
     def put() -> None:
         fingerprint = _fingerprint(text)
-        if view.is_valid():
-            view.settings().set(SHOWN_SETTING, fingerprint)
+        sublime.set_timeout(lambda: _keep(view, fingerprint))
 
     sublime.set_timeout_async(put)
 
 
 def clear(view: sublime.View) -> bool:
     """Close a view of an old diff, or keep it as an ordinary tab if the person has edited it. True if it was kept."""
-    text = view.substr(sublime.Region(0, view.size()))
-    if view.file_name() is None and view.settings().get(SHOWN_SETTING) == _fingerprint(text):
+    own = VIEWS.of(view)
+    if own and own.get(SHOWN) == _fingerprint(view.substr(sublime.Region(0, view.size()))):
         view.set_scratch(True)
         view.close()
         return False
@@ -39,13 +38,15 @@ def clear(view: sublime.View) -> bool:
 
 def let_go(view: sublime.View) -> None:
     """Turn a view of a diff into an ordinary one."""
-    view.set_read_only(False)
-    view.set_scratch(False)  # so that the editor asks before the text goes
+    VIEWS.release(view)
     for key in (HEADER, FILLERS):
         view.erase_phantoms(key)
     view.erase_status(KEYS_STATUS)
-    for name in (DIFF_SETTING, SHOWN_SETTING):
-        view.settings().erase(name)
+
+
+def _keep(view: sublime.View, fingerprint: str) -> None:
+    if own := VIEWS.of(view):
+        own.keep(**{SHOWN: fingerprint})
 
 
 def _fingerprint(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import sublime
 
 from ..buffers import write_all
+from ..own_views import VIEWS, OwnView
 from ..style import COLOURS
 from .rows import Row, table, title
 
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PANEL = "QwenCompanion Diffs"
-JSON_SETTING = "qwen_companion.review_list"
-"""On the view of a list: its rows as JSON."""
-SETTING = "qwen_companion.diff_list"
-"""On the view of a list. A key binding asks for it."""
 KEPT = 200
 """The number of answered diffs that a list keeps."""
 _LINKS = "qwen_companion.diff_list"
@@ -92,6 +88,7 @@ class DiffList:
         self._answered: list[Row] = []
         self._rows: list[Row] = []
         self._view: sublime.View | None = None
+        self._record: OwnView | None = None
         self._phantoms: sublime.PhantomSet | None = None
         self._is_due = False
 
@@ -112,7 +109,8 @@ class DiffList:
         """Open the panel."""
         if not (view := self.view):
             view = self._view = self._window.create_output_panel(PANEL)
-            view.settings().update({SETTING: True, "word_wrap": False, "gutter": False, "scroll_past_end": False})
+            self._record = VIEWS.take(view, "diff list")
+            view.settings().update({"word_wrap": False, "gutter": False, "scroll_past_end": False})
             self._phantoms = sublime.PhantomSet(view, _LINKS)
         self._draw()
         self._window.run_command("show_panel", {"panel": f"output.{PANEL}"})
@@ -179,7 +177,8 @@ class DiffList:
         comments = [Row.of_comment(comment, self._window) for comment in self._commented.of_window(self._window)]
         self._rows = [*files, *comments]
         text = "\n".join([title(len(waiting), len(left), len(files)), *table(self._rows)])
-        view.settings().set(JSON_SETTING, json.dumps([row.plain for row in self._rows]))
+        if self._record:
+            self._record.keep(rows=[row.plain for row in self._rows])
         if view.substr(sublime.Region(0, view.size())) != text:
             row = view.rowcol(view.sel()[0].b)[0] if len(view.sel()) else 0
             write_all(view, text)
@@ -293,7 +292,7 @@ class DiffLists:
 
 
 def _links(*, has_diffs: bool, has_changes: bool) -> str:
-    accept = '<a class="accept" href="accept_all">✓ Accept the rest</a>'
+    accept = '<a class="accept" href="accept_all">✓ Accept what you have seen</a>'
     reject = '<a class="reject" href="reject_all">✗ Reject the rest</a>'
     keep = '<a class="accept" href="keep_all">✓ Keep all that is written</a>'
     undo = '<a class="reject" href="undo_all">↩ Undo all that is written</a>'

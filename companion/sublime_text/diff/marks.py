@@ -10,7 +10,6 @@ import sublime
 
 from ...garbage import no_collection
 from ...review.marks import MAX_LINKS
-from ..editor_facts import EDITOR
 from ..style import LINK_COLOUR
 from .leftovers import FILLERS
 
@@ -93,8 +92,8 @@ class SideMarks:
         self._marks_gaps = marks_gaps
         self._fillers: dict[int, str] = {}
         """The phantoms and what they show."""
-        self.are_fillers_exact = EDITOR.holds("filler_height")
-        """The fillers are as high as the lines that they stand for."""
+        self.are_fillers_exact = False
+        """Each filler is as high as the lines that it stands for: one was measured, or there is none."""
 
     def steps(
         self,
@@ -120,9 +119,6 @@ class SideMarks:
         words = [] if inline else side.words
         if few and gone is None:
             gone = self._contents(side, links, inline=inline)
-            is_measured = not inline and bool(gone)
-        else:
-            is_measured = False
         return [
             *steps,
             lambda: self._erase(CHANGES, len(_parts(lines))),
@@ -130,7 +126,7 @@ class SideMarks:
             lambda: self._draw_words(words),
             lambda: self._draw_reverted(links),
             *self._filler_steps(gone if few and gone else []),
-            lambda: self._measure(side) if is_measured else None,
+            lambda: self._measure(side) if few and not inline else None,
         ]
 
     def clear(self) -> None:
@@ -265,9 +261,9 @@ class SideMarks:
             view.set_viewport_position((x, y + moved), animate=False)
 
     def _measure(self, side: Side) -> None:
-        """Whether a filler is as high as its lines, to a pixel. Without one that can be measured, the check decides."""
+        """Whether a filler is as high as its lines, to a pixel. If none can be measured, nobody knows."""
         view = self._view
-        self.are_fillers_exact = EDITOR.holds("filler_height")
+        self.are_fillers_exact = not side.fillers
         for point, lines in side.fillers[:MEASURED]:
             row = view.rowcol(point)[0]
             after = view.text_point(row + 1, 0)

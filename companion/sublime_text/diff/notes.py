@@ -27,7 +27,7 @@ def notes(review: Review, layout: str, marks: Marks | None, *, is_exact: bool) -
     if not is_exact:
         return ["The editor can't show this text exactly: read-only."]
     if marks is None:
-        return ["Too large or not a text: changes are not marked."]
+        return [f"{review.unmarked}: changes are not marked."] if review.unmarked else []
     if are_few(marks.proposal):
         return []
     missing = ["links"] if review.is_editable else []

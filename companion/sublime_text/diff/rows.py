@@ -97,7 +97,7 @@ class Row(NamedTuple):
 
 def _state_of(diff: DiffView) -> str:
     """What the person has done with a diff that waits."""
-    return "edited" if diff.is_edited else "viewed" if diff.attention.was_shown else "not viewed"
+    return "edited" if diff.is_edited else "viewed" if diff.attention.is_seen else "not viewed"
 
 
 def title(diffs: int, changes: int, files: int) -> str:

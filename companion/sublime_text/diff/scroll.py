@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ..editor_facts import EDITOR
-
 if TYPE_CHECKING:
     from ...review.marks import Points
 
@@ -81,7 +79,7 @@ class ScrollTogether:
         if level != now[1 - side]:
             other = self._views[1 - side]
             other.set_viewport_position(level, animate=False)
-            if not EDITOR.holds("viewport_at_once") and other.viewport_position() == now[1 - side]:
+            if other.viewport_position() == now[1 - side]:
                 self._late[1 - side] = time.monotonic()
 
     def _is_echo(self, side: int) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
-from ..windows import DIFF_SETTING
+from ..own_views import VIEWS
 from .leftovers import KEYS_STATUS
 
 if TYPE_CHECKING:
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 _PRIMARY = "⌘" if sublime.platform() == "osx" else "Ctrl+"
 KEYS = f"Accept {_PRIMARY}S · Reject Shift+Esc · Next change F7 · Next diff F8"
 """In the status bar while the focus is in a diff."""
-NUMBER_SETTING = "qwen_companion.review"
-"""On the views of a diff: the number of its review."""
-PATH_SETTING = "qwen_companion.file_path"
-"""On the views of a diff: the path exactly as the CLI sent it."""
 Side = Literal["original", "proposal"]
 
 
@@ -41,12 +37,10 @@ def open_side(
 
 
 def set_up(view: sublime.View, review: Review, side: Side) -> None:
-    """Mark a view as one of a diff."""
+    """Make a view one of a diff: its record has the number of the review, and the path exactly as the CLI sent it."""
+    VIEWS.take(view, side, review=review.number, file_path=review.file_path)
     view.set_scratch(True)
     settings = view.settings()
-    settings.set(DIFF_SETTING, side)
-    settings.set(NUMBER_SETTING, review.number)
-    settings.set(PATH_SETTING, review.file_path)
     settings.set("mini_diff", False)  # it would say what our own marks say, perhaps a line apart
     settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
     view.set_status(KEYS_STATUS, KEYS)

@@ -108,9 +108,8 @@ class DiffView:
         self._own(left.proposal)
         self._inline.take_up()
         self._is_exact, self._is_filled, self._is_original_filled = left.is_exact, True, True
-        if left.was_shown:
-            self.attention.shown()
-        self.attention.is_entered = left.is_entered
+        if left.is_seen:
+            self.attention.entered()
         self._before.sheets, self._before.active = left.sheets, left.active
         self.wake()
 
@@ -125,7 +124,7 @@ class DiffView:
             self._drawing = None
             self.close()
             return None
-        attention, before = self.attention, self._before
+        before = self._before
         left = LeftViews(
             self.proposal,
             self.original if self.original and self.original.is_valid() else None,
@@ -134,8 +133,7 @@ class DiffView:
             before.sheets,
             before.active,
             is_exact=self._is_exact,
-            was_shown=attention.was_shown,
-            is_entered=attention.is_entered,
+            is_seen=self.attention.is_seen,
         )
         return dict(vars(left))
 
@@ -163,7 +161,6 @@ class DiffView:
         """Select the views side by side, next to a view of the same group that has to stay visible."""
         views = [*([beside] if beside else []), *self.views]
         show_in_group(self.window, self.group, [sheet for view in views if (sheet := view.sheet())])
-        self.attention.shown()
         self.wake()
 
     def wake(self) -> None:

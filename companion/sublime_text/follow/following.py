@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...visits import RecentFiles, Visit, is_elsewhere, is_file
+from ...visits import RecentFiles, Visit, is_elsewhere, why_unopened
 from ..calls import OffThread
 from ..panels import say
 from ..places import open_place
@@ -150,7 +150,7 @@ class Following:
 
         followed.looked_at = visit
         told, folders = self._told(window), window.folders()
-        self._off_thread(lambda: is_file(visit.path) and not told.is_excluded(visit.path, folders), looked)
+        self._off_thread(lambda: not why_unopened(visit.path) and not told.is_excluded(visit.path, folders), looked)
         sublime.set_timeout(lambda: self._show(window, followed), QUIET)
 
     def _look(self, window: sublime.Window) -> None:

@@ -8,9 +8,10 @@ import sublime
 import sublime_plugin
 
 from ...clis.mcp_configuration import CLIENTS, McpClient, configuration, install
+from ...visible import ShownText
 from .. import package
 from ..adapter import SCRIPT
-from ..panels import choose, say
+from ..panels import choose, say, to_clipboard
 from .sending import NONE, Scope, send_problems
 
 
@@ -62,7 +63,7 @@ class QwenCompanionCopyMcpConfigurationCommand(sublime_plugin.WindowCommand):
         is_on = adapter.settings.value("agents_use_editor")
 
         def installed(path: str) -> None:
-            sublime.set_clipboard(configuration(client, path, with_hook=hook))
+            to_clipboard(ShownText(configuration(client, path, with_hook=hook)))
             off = "" if is_on else " Turn on the setting “agents_use_editor”, too."
             say(self.window, f"Copied for {client.name}. Add it to {client.file}.{off}")
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
 import sublime
 
-from ...clis.shell import below, mention
-from ...comments.message import markdown, visible
+from ...clis.shell import below, named
+from ...comments.message import markdown
 from ...ids import WindowId
 from ...problems.message import problems_text
-from ..panels import PanelItem, choose, say
+from ...visible import ShownText
+from ..panels import PanelItem, choose, say, to_clipboard
 from ..prompts.delivery import add_to_prompt, paste
 from ..prompts.recipients import Recipient, meant, recipients
 from ..terminal.terminals import Terminal
@@ -91,16 +91,16 @@ def _give_to(adapter: Adapter, window: sublime.Window, problems: Sequence[Diagno
         return
     launch = target.family.launch if target.family else None
 
-    def named(path: str, lines: Sequence[tuple[int, int]]) -> str:
-        return mention(path, target.folder, launch, lines) or PurePath(path).name
+    def shown(path: str, lines: Sequence[tuple[int, int]]) -> str:
+        return named(path, target.folder, launch, lines)
 
     def done(why: str) -> None:
         if why:
             _copy(problems)
             say(window, f"{why} {IN_CLIPBOARD}")
 
-    paste(target, window, visible(problems_text(problems, named)), done)
+    paste(target, window, ShownText(problems_text(problems, shown)), done)
 
 
 def _copy(problems: Sequence[Diagnostic]) -> None:
-    sublime.set_clipboard(problems_text(problems, lambda path, lines: markdown(path, lines) if lines else path))
+    to_clipboard(ShownText(problems_text(problems, lambda path, lines: markdown(path, lines) if lines else path)))

@@ -1,14 +1,23 @@
-"""Puts a text into the prompt of a CLI in a terminal, as one paste that doesn't submit, or into a chat."""
+"""Puts a text into the prompt of a CLI in a terminal, as one paste that doesn't submit, or into a chat.
+
+Only a CLI's prompt gets it: the screen ends with one, and that CLI is the program in front of the terminal. It is
+empty, or the text is the mention of a file, which may stand in a sentence of the person. The processes are looked at on
+another thread, and the screen again right before the paste.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import sublime
 
+from ...clis.families import FAMILIES, CliFamily
+from ...visible import ShownText
+from .. import package
 from ..terminal import terminals
-from .screen import has_empty_prompt
+from .screen import prompt_text
 
 if TYPE_CHECKING:
     from ...chats.prompt import Excerpt
@@ -19,43 +28,103 @@ LOOK = 100
 """Milliseconds between two looks at a terminal."""
 LOOKS = 30
 """Looks at a terminal until a paste counts as not taken."""
-NO_PROMPT = "{title} shows no empty prompt, so nothing was typed."
+NO_PROMPT = "{title} shows no prompt, so nothing was typed."
+NO_EMPTY_PROMPT = "{title} shows no empty prompt, so nothing was typed."
 NOT_TAKEN = "{title} has not taken the text."
 
 
 def paste(
     target: Terminal,
     window: sublime.Window,
-    text: str,
+    text: ShownText,
     done: Callable[[str], object],
     looks: int = 1,
     *,
     focuses: bool = True,
+    adds: bool = False,
 ) -> None:
     """Paste a text into a CLI's prompt once that is empty; there are as many looks at it.
 
-    `done` gets a sentence if that fails, and nothing if the prompt has the text. The terminal gets the focus if its
-    prompt is empty at once: later the person may be typing elsewhere.
+    With `adds`, for a text of one line that can stand in a sentence, the prompt may have a text already. `done` gets a
+    sentence if that fails, and nothing if the prompt has the text. The terminal gets the focus if its prompt can take
+    the text at once: later the person may be typing elsewhere.
     """
-    if target.view.is_valid() and has_empty_prompt(target.view):
-        terminals.send(target, window, text, focuses=focuses)
-        _when_taken(target, done)
-    elif target.view.is_valid() and looks > 1:
-        sublime.set_timeout(lambda: paste(target, window, text, done, looks - 1, focuses=False), LOOK)
+    adapter, pty = package.adapter(), terminals.pty_of(target.view)
+    families = (target.family,) if target.family else FAMILIES
+
+    def looked(family: CliFamily | None) -> None:
+        if family and _can_take(target, (family,), adds):
+            if focuses or not target.tag:
+                terminals.show(target, window)
+            # Terminus knows only after this which terminal has the focus.
+            sublime.set_timeout(lambda: _type(target, window, text, family, done, adds))
+        else:
+            again()
+
+    def again() -> None:
+        if target.view.is_valid() and looks > 1:
+            retry = partial(paste, target, window, text, done, looks - 1, focuses=False, adds=adds)
+            sublime.set_timeout(retry, LOOK)
+        else:
+            done(_refusal(target, adds))
+
+    if adapter and pty and _can_take(target, families, adds):
+        adapter.on_another_thread(lambda: _in_front(pty, families), looked)
     else:
-        done(NO_PROMPT.format(title=target.title))
+        again()
 
 
-def _when_taken(target: Terminal, done: Callable[[str], object], looks: int = LOOKS) -> None:
-    """Look until the prompt isn't empty any more."""
+def _in_front(pty: terminals.Pty, families: tuple[CliFamily, ...]) -> CliFamily | None:
+    """The CLI in front of a terminal; None if it is another program, or if nobody knows. Asks the system."""
+    try:
+        from ...clis import processes  # noqa: PLC0415 - psutil may be missing, and takes its time
+
+        found = processes.cli_in_front(pty.pid, pty.descriptor, families)
+    except (ImportError, OSError, RuntimeError):
+        return None
+    return found[0] if found else None
+
+
+def _can_take(target: Terminal, families: tuple[CliFamily, ...], adds: bool) -> bool:
+    text = _text_in(target, families)
+    return text == "" or (adds and text is not None)
+
+
+def _text_in(target: Terminal, families: tuple[CliFamily, ...]) -> str | None:
+    return prompt_text(target.view, families) if target.view.is_valid() else None
+
+
+def _refusal(target: Terminal, adds: bool) -> str:
+    return (NO_PROMPT if adds else NO_EMPTY_PROMPT).format(title=target.title)
+
+
+def _type(
+    target: Terminal,
+    window: sublime.Window,
+    text: ShownText,
+    family: CliFamily,
+    done: Callable[[str], object],
+    adds: bool,
+) -> None:
+    before = _text_in(target, (family,))
+    if window.is_valid() and _can_take(target, (family,), adds) and terminals.send(target, window, text):
+        _when_taken(target, family, before, done)
+    else:
+        done(_refusal(target, adds))
+
+
+def _when_taken(
+    target: Terminal, family: CliFamily, before: str | None, done: Callable[[str], object], looks: int = LOOKS
+) -> None:
+    """Look until the prompt has another text than before the paste. A long one shows only a part of what is in it."""
 
     def look() -> None:
-        if target.view.is_valid() and not has_empty_prompt(target.view):
+        if target.view.is_valid() and prompt_text(target.view, (family,)) != before:
             done("")
         elif looks <= 1 or not target.view.is_valid():
             done(NOT_TAKEN.format(title=target.title))
         else:
-            _when_taken(target, done, looks - 1)
+            _when_taken(target, family, before, done, looks - 1)
 
     sublime.set_timeout(look, LOOK)
 

@@ -9,9 +9,10 @@ import sublime_plugin
 
 from ...status.facts import Facts
 from ...status.report import report
+from ...visible import ShownText
 from .. import package
 from ..notices import NOTICES
-from ..panels import PanelItem, choose, say
+from ..panels import PanelItem, choose, say, to_clipboard
 from .live import LiveReport
 from .view import shareable
 
@@ -81,7 +82,7 @@ class QwenCompanionCopyReportCommand(sublime_plugin.WindowCommand):
 
     def _copy(self, facts: Facts, is_last: bool) -> None:
         if is_last:
-            sublime.set_clipboard(shareable(report(facts)))
+            to_clipboard(ShownText(shareable(report(facts))))
             say(self.window, "The report was copied, without secrets.")
 
 

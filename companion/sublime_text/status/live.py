@@ -14,7 +14,7 @@ from ..page import Page
 from ..style import COLOURS
 from ..windows import is_in_front, is_visible
 from .remedies import WITH_THE_REPORT, Remedy, remedies
-from .view import SETTING, TITLE, Show
+from .view import TITLE, Show
 
 INTERVAL = 3_000
 """Milliseconds between two reports while it is visible."""
@@ -30,7 +30,7 @@ class LiveReport:
     """One report on the screen, until its tab is closed. Lives on the UI thread."""
 
     def __init__(self, window: sublime.Window, begin: Begin, ended: Callable[[LiveReport], object]) -> None:
-        self.view = (page := Page(window, SETTING, TITLE)).view
+        self.view = (page := Page(window, "status", TITLE)).view
         self._page = page
         self._window = window
         self._begin = begin
@@ -69,7 +69,7 @@ class LiveReport:
         text = report(facts)
         if not self._wanted:
             return
-        if not self.view.is_valid():
+        if not self._page.is_open:
             self._ended(self)
             return
         # A report that is only renewed is shown when it is complete, and not while the person selects in it.
@@ -84,7 +84,7 @@ class LiveReport:
     def _again(self) -> None:
         if not self._wanted:
             return
-        if not self.view.is_valid():
+        if not self._page.is_open:
             self._ended(self)
         elif is_visible(self.view) and is_in_front(self._window):
             self._begin(self._show)

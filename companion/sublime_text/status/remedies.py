@@ -8,7 +8,9 @@ from typing import NamedTuple
 import sublime
 
 from ...status.findings import INSTALL, Finding, Kind
+from ...visible import ShownText
 from ..notices import NOTICES
+from ..panels import to_clipboard
 
 SETTINGS = {
     "base_file": "${packages}/QwenCompanion/QwenCompanion.sublime-settings",
@@ -30,7 +32,7 @@ def remedies(finding: Finding) -> tuple[Remedy, ...]:
 
 def _copy(text: str) -> Remedy:
     def apply(window: sublime.Window) -> None:
-        sublime.set_clipboard(text)
+        to_clipboard(ShownText(text))
         NOTICES.add(f"“{text}” was copied.", window)
 
     return Remedy(f"Copy “{text}”", apply)
@@ -40,10 +42,7 @@ def _command(caption: str, name: str, args: dict[str, object] | None = None) -> 
     return Remedy(caption, lambda window: window.run_command(name, args))  # pyright: ignore[reportArgumentType]
 
 
-WITH_THE_REPORT = (
-    _command("Copy Report", "qwen_companion_copy_report"),
-    _command("Check Editor", "qwen_companion_check_editor"),
-)
+WITH_THE_REPORT = (_command("Copy Report", "qwen_companion_copy_report"),)
 """What can be done with every report."""
 _ENABLE = _copy("/ide enable")
 _TERMINAL = _command("Show Terminal", "qwen_companion_show_terminal")
@@ -51,6 +50,7 @@ _ENVIRONMENT = _command("Copy Terminal Environment…", "qwen_companion_copy_env
 _FOLDER = _command("Add Folder to Project…", "prompt_add_folder")
 _REMEDIES: dict[Kind, tuple[Remedy, ...]] = {
     "setting": (_command("Open Settings", "edit_settings", {**SETTINGS}),),
+    "ignored": (_command("Edit Project", "open_file", {"file": "${project}"}),),
     "no folder": (_FOLDER,),
     "no cli": (_copy(INSTALL),),
     "elsewhere": (_FOLDER,),

@@ -11,6 +11,7 @@ from ...clis.families import FAMILIES
 from ...status.facts import ShownChat
 from ..calls import Post
 from ..notices import NOTICES
+from ..own_views import VIEWS
 from ..settings import SettingsFile
 from .live import LiveReport
 from .view import Show, begin_report, editor_facts
@@ -69,7 +70,7 @@ class StatusReports:
 
     def of(self, view: sublime.View) -> LiveReport | None:
         """The report that a view shows."""
-        return self._shown.get(view.id())
+        return self._shown.get(view.id()) if VIEWS.is_ours(view, "status") else None
 
     def close(self) -> None:
         """Stop. The texts stay."""

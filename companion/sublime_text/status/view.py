@@ -18,12 +18,12 @@ from ...ids import WindowId
 from ...status.facts import Facts, ShownChat, ShownWindow, TerminalVariables
 from ...status.report import without_secrets
 from ..answers import expect
+from ..own_views import project_settings
+from ..windows import is_terminal
 
 if TYPE_CHECKING:
     from ...companion import Companion
 
-SETTING = "qwen_companion.status"
-"""Set on the view of a report."""
 TITLE = "Qwen Companion Status"
 LIMIT = 3_000
 """Milliseconds to wait for the companion's answer."""
@@ -108,7 +108,8 @@ def _shown(window: sublime.Window, chats: tuple[ShownChat, ...]) -> ShownWindow:
     panels = [window.find_output_panel(name.removeprefix("output.")) for name in window.panels()]
     views = [*window.views(include_transient=True), *filter(None, panels)]
     terminals = tuple(terminal for view in views if (terminal := _terminal(view)))
-    return ShownWindow(WindowId(window.id()), title, tuple(window.folders()), terminals, chats)
+    folders, ignored = tuple(window.folders()), tuple(project_settings(window))
+    return ShownWindow(WindowId(window.id()), title, folders, terminals, chats, ignored=ignored)
 
 
 def _terminal(view: sublime.View) -> TerminalVariables | None:
@@ -116,7 +117,7 @@ def _terminal(view: sublime.View) -> TerminalVariables | None:
 
     It keeps them over restarts.
     """
-    arguments = view.settings().get("terminus_view.args")
+    arguments = view.settings().get("terminus_view.args") if is_terminal(view) else None
     variables = arguments.get("env") if isinstance(arguments, dict) else None
     if not isinstance(variables, dict):
         return None

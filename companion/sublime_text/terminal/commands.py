@@ -15,10 +15,11 @@ from ...clis import starting
 from ...clis.families import FAMILIES, CliFamily
 from ...clis.shell import Command, Shell, environment_commands
 from ...ids import WindowId
+from ...visible import ShownText, visible_name
 from .. import package
 from ..answers import expect
 from ..other_packages import is_installed
-from ..panels import NO_ANSWER, STARTING, PanelItem, choose, say
+from ..panels import NO_ANSWER, STARTING, PanelItem, choose, say, to_clipboard
 from ..targets import Menu, if_there
 from . import terminals
 from .terminals import Terminal
@@ -233,7 +234,8 @@ class QwenCompanionCopyEnvironmentCommand(sublime_plugin.WindowCommand):
 
     def _copy(self, kind: Shell) -> None:
         def answered(folders: tuple[str, ...], variables: dict[str, str]) -> None:
-            sublime.set_clipboard(environment_commands(variables, kind))
+            values = {name: visible_name(value) for name, value in variables.items()}
+            to_clipboard(ShownText(environment_commands(values, kind)))
             where = f" a folder of this window ({PurePath(folders[0]).name})" if folders else " the terminal"
             starts = " or ".join(" ".join([each.launch.key, *each.launch.ask]) for each in FAMILIES)
             start = f"start the CLI in{where}, so that it asks before it changes a file: {starts}"

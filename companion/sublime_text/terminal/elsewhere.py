@@ -14,9 +14,10 @@ import sublime_plugin
 from ...clis.elsewhere import PLACES, Elsewhere, Instruction, Place, steps
 from ...ids import WindowId
 from ...settings import PROJECT_KEY
+from ...visible import ShownText
 from .. import package
 from ..buffers import write_all
-from ..panels import PanelItem, choose, say
+from ..panels import PanelItem, choose, say, to_clipboard
 
 if TYPE_CHECKING:
     from ...server.port import ElsewhereOffer, ElsewhereState
@@ -122,7 +123,7 @@ class QwenCompanionConnectElsewhereCommand(sublime_plugin.WindowCommand):
                 say(self.window, "This window has no server yet. If that does not change, restart Sublime Text.")
                 return
             found = steps(where, offer.port, offer.tokens, {folder: named[folder] for folder in self.window.folders()})
-            sublime.set_clipboard("\n".join(found[-1].lines) + "\n")
+            to_clipboard(ShownText("\n".join(found[-1].lines) + "\n"))
             _Waiting(self.window, where, found).begin()
 
         adapter.ask(lambda companion: companion.offer_elsewhere(WindowId(number), where.words), show)

@@ -11,15 +11,18 @@ import sublime
 import sublime_plugin
 
 from ...clis.shell import Lines, mention
+from ...visible import ShownText
 from .. import package
 from ..other_packages import is_installed
-from ..panels import PanelItem, choose, say
+from ..panels import PanelItem, choose, say, to_clipboard
+from ..prompts.delivery import paste
 from ..targets import Menu, if_there
 from ..windows import is_code
 from . import terminals
 from .terminals import Terminal
 from .terminus import TERMINUS
 
+IN_CLIPBOARD = "The text is in the clipboard."
 NO_FILE = "This tab has no file yet. Save it first: a CLI reads files from the disk."
 
 
@@ -38,8 +41,8 @@ What = Literal["", "file", "line", "selection"]
 class QwenCompanionSendCommand(sublime_plugin.WindowCommand):
     """Mention the selected lines in the prompt of the running CLI, or the file; or what a menu was opened on.
 
-    The person presses Enter. The CLI reads the file from the disk, so a tab without a file can't be sent and unsaved
-    changes are not included. A message says so.
+    It may have a text already. The person presses Enter. The CLI reads the file from the disk, so a tab without a file
+    can't be sent and unsaved changes are not included. A message says so.
     """
 
     def run(self, what: What = "", **menu: Any) -> None:
@@ -135,7 +138,14 @@ def _send(window: sublime.Window, target: Terminal, named: Sequence[_Named]) -> 
     texts = [mention(one.path, target.folder, launch, one.lines) for one in named]
     sendable = [text for text in texts if text is not None]
     if sendable:
-        terminals.send(target, window, "".join(sendable))
+        text = ShownText("".join(sendable))
+
+        def done(why: str) -> None:
+            if why:
+                to_clipboard(text)
+                say(window, f"{why} {IN_CLIPBOARD}")
+
+        paste(target, window, text, done, adds=True)
     if len(sendable) < len(texts):
         what = "This file" if len(texts) == 1 else "A file"
         say(window, f"{what} can't be sent: the control characters in its name would press keys in the terminal.")

@@ -14,13 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sublime
 
 from ...clis import shell
 from ...clis.families import FAMILIES, CliFamily
 from ...platforms import programs
+from ...visible import ShownText
 from ..windows import SINGLE, SPLIT, is_terminal
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ TERMINAL_SETTING = "qwen_companion.terminal"
 FOCUSED_SETTING = "qwen_companion.terminal_focused_at"
 """Set on the same view: when it last had the focus, in Unix nanoseconds."""
 OPENED_COMMAND = "qwen_companion_terminal_opened"
+_TERMINUS = "Terminus.terminus"
 RUN_HOLDER = "_qwen_companion_run"
 
 _begun: set[str] = set()
@@ -68,16 +70,15 @@ def running(window: sublime.Window) -> list[Terminal]:
     """The CLIs that run in terminals of a window, the most recently focused first."""
     found: list[Terminal] = []
     for view in _live(window):
-        mark: Any = view.settings().get(TERMINAL_SETTING)
-        # A tab that the editor restored at its start holds the text of a terminal that has ended.
-        if mark and mark.get("run") == _this_run():
+        mark = _mark_of(view)
+        if mark and "cli" in mark:
             found.append(Terminal(view, family_of(mark["cli"]), mark["folder"], mark["tag"]))
     return sorted(found, key=lambda terminal: -terminal.focused_at)
 
 
 def others(window: sublime.Window) -> list[Terminal]:
     """The terminals of a window that the person opened."""
-    return [Terminal(view, None) for view in _live(window) if not view.settings().has(TERMINAL_SETTING)]
+    return [Terminal(view, None) for view in _live(window) if _mark_of(view) is None]
 
 
 def offers_to_run(window: sublime.Window) -> list[PanelItem]:
@@ -134,7 +135,7 @@ def run_once(window: sublime.Window, title: str, folder: str, variables: Mapping
         line = shell.plain_command(shell.usual_shell(os.environ), command)
     arguments = {**_arguments(title, folder, variables, line), "show_in_panel": False}
     # No CLI runs in it, and nothing is to be sent there.
-    mark = {"once": secrets.token_hex(8)}
+    mark = {"once": secrets.token_hex(8), "run": _this_run()}
     window.run_command("terminus_open", {**arguments, "post_view_hooks": [[OPENED_COMMAND, {"mark": mark}]]})
     return mark["once"]
 
@@ -146,13 +147,23 @@ def has_begun(name: str) -> bool:
 
 def is_running_once(name: str) -> bool:
     """Whether a command of `run_once` runs: it has begun, and neither has it ended nor was its tab closed."""
-    return {"once": name} in _marks()
+    return any(mark.get("once") == name for mark in _marks())
 
 
 def _marks() -> list[dict[str, Any]]:
     """What is set on the terminals of ours that run."""
-    found = [view.settings().get(TERMINAL_SETTING) for window in sublime.windows() for view in _live(window)]
-    return [mark for mark in found if isinstance(mark, dict)]
+    found = [_mark_of(view) for window in sublime.windows() for view in _live(window)]
+    return [mark for mark in found if mark]
+
+
+def _mark_of(view: sublime.View) -> dict[str, Any] | None:
+    """What `opened` has set on a terminal of ours in this run of the editor; None for any other view.
+
+    A project gives its settings to each view, and a tab that the editor restored at its start holds the text of a
+    terminal that has ended: neither knows the random name of this run.
+    """
+    mark: Any = view.settings().get(TERMINAL_SETTING)
+    return mark if isinstance(mark, dict) and mark.get("run") == _this_run() else None
 
 
 def _arguments(title: str, folder: str, variables: Mapping[str, str], command: list[str]) -> dict[str, Any]:
@@ -160,7 +171,7 @@ def _arguments(title: str, folder: str, variables: Mapping[str, str], command: l
         "cmd": [_unexpanded(word) for word in command],
         "cwd": _unexpanded(folder),
         "env": {**variables, **programs.WITHOUT_CURRENT_FOLDER},
-        "title": title,
+        "title": _unexpanded(title),
         "focus": True,
         # Otherwise a tab that the editor restores at its start would start the command again, with an old port.
         "reactivable": False,
@@ -184,14 +195,14 @@ def opened(view: sublime.View, mark: dict[str, Any]) -> None:
 def activated(view: sublime.View) -> None:
     """A view got the focus."""
     settings = view.settings()
-    if settings.has(TERMINAL_SETTING):
+    if _mark_of(view):
         settings.set(FOCUSED_SETTING, time.time_ns())
 
 
 def closing(view: sublime.View) -> None:
     """A view is about to close. Its group goes too if we made that and nothing else is in it."""
     window = view.window()
-    mark: Any = view.settings().get(TERMINAL_SETTING)
+    mark = _mark_of(view)
     if window and mark and mark.get("split"):
         sublime.set_timeout(lambda: _unite(window))
 
@@ -211,16 +222,47 @@ def leave(terminal: Terminal, window: sublime.Window, code: sublime.View | None)
         window.focus_view(code)
 
 
-def send(terminal: Terminal, window: sublime.Window, text: str, *, focuses: bool = True) -> None:
-    """Paste a text into the prompt of the program in a terminal, and give the terminal the focus.
+class Pty(NamedTuple):
+    """The pseudo-terminal that a view shows."""
 
-    A terminal that the person has opened gets it in any case.
+    pid: int
+    """The process that it was opened with, which leads its session."""
+    descriptor: int | None
+    """Terminus's end of it; None on Windows."""
+
+
+def pty_of(view: sublime.View) -> Pty | None:
+    """The pseudo-terminal of a view; None if Terminus doesn't tell."""
+    process = getattr(_hosted(view), "process", None) if view.is_valid() else None
+    pid, descriptor = getattr(process, "pid", None), getattr(process, "fd", None)
+    if not isinstance(pid, int) or pid <= 0:
+        return None
+    return Pty(pid, descriptor if isinstance(descriptor, int) and sys.platform != "win32" else None)
+
+
+def send(terminal: Terminal, window: sublime.Window, text: ShownText) -> bool:
+    """Paste a text into the prompt of the program in a terminal. Returns whether it was typed.
+
+    It is not if Terminus would type it into another terminal, nor if the program takes no paste: then each line would
+    be submitted for itself, and a tab would be a key. Only `prompts.delivery` calls this, which knows that it is a CLI.
     """
-    if focuses or not terminal.tag:
-        show(terminal, window)
-    # Without a tag Terminus sends it to the terminal with the focus.
+    prompt = text.as_prompt
+    hosted = _hosted(terminal.view)
+    finder = getattr(sys.modules.get(f"{_TERMINUS}.commands"), "TerminusFindTerminalMixin", None)
+    # Without a tag Terminus takes the terminal that had the focus last, and with one only in the active window.
     tag = {"tag": terminal.tag} if terminal.tag else {}
-    window.run_command("terminus_send_string", {"string": text, "bracketed": True, **tag})
+    if hosted is None or finder is None or finder().find_terminal(window, **tag) is not hosted:
+        return False
+    if not {"\n", "\t"}.isdisjoint(prompt) and not hosted.bracketed_paste_mode_enabled():
+        return False
+    window.run_command("terminus_send_string", {"string": prompt, "bracketed": True, **tag})
+    return True
+
+
+def _hosted(view: sublime.View) -> Any:
+    """Terminus's own object for a terminal (docs/protocols/sublime.md#terminus); None if it has none."""
+    kind = getattr(sys.modules.get(f"{_TERMINUS}.terminal"), "Terminal", None)
+    return kind.from_id(view.id()) if kind else None
 
 
 def command_of(family: CliFamily, setting: shell.Command, *, resume: bool, is_decided: bool) -> list[str]:

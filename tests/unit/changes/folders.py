@@ -6,17 +6,19 @@ import os
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from companion.changes.checkpoints import Checkpoints
-from companion.changes.git import Git, program
-from companion.changes.recent import Below
+from companion.changes.port import SavedText
 from companion.changes.round import Round
-from companion.changes.saves import Saves
-from companion.changes.store import Store
+from companion.changes.saves import Overwritten, Saves
 from companion.changes.undo import RoundUndo, Write
 from companion.review.disk import Encodings
+from companion.snapshots.git import Git, program
+from companion.snapshots.store import Store
 
 AGENT = "Qwen Code"
 GIT = shutil.which("git") or "git"
@@ -34,7 +36,7 @@ class Folder:
 
     def opened(self) -> Round:
         """A round on the same store, as another run of the editor opens it."""
-        git = Git(program([str(self.path)]), str(self.store_path), str(self.path))
+        git = Git(program(), str(self.store_path), str(self.path))
         self.store = Store(str(self.store_path), str(self.path), git, self.excludes)
         opened = Round(self.store, list)
         opened.open()
@@ -59,9 +61,15 @@ class Folder:
         """What is in a file."""
         return (self.path / path).read_bytes()
 
+    def begin_copied(self) -> None:
+        """Begin a round, and wait for all copies."""
+        self.round.begin()
+        assert self.store.copies.more(60) == 0
+
     def look(self, *agents: str) -> None:
         """A look at the folder while agents are at work."""
         self.round.look(agents or (AGENT,))
+        self.round.take()
 
     def listed(self) -> dict[str, str]:
         """What waits: the kind of each file."""
@@ -101,9 +109,15 @@ class Folder:
         self.write(path, data)
         self.saved(path)
 
-    def saved(self, path: str, since: int = 0, until: int = 0) -> Below | None:
-        """The word of a save comes."""
-        return self.saves.saved(path, [AGENT], Encodings(), since, until)
+    def saved(self, path: str, since: int = 0, until: int = 0, *, loaded: str | None = None) -> Overwritten | None:
+        """The word of a save comes. The tab was loaded from what the last look has seen, or from another text."""
+        return self.saves.saved(path, [AGENT], Encodings(), SavedText(loaded, since=since, until=until))
+
+    def edit(self, path: str, loaded: str, text: str, *, found: bytes | None = None) -> Overwritten | None:
+        """The person has a text of a file in a tab, and saves it with another one over what was `found` there."""
+        saved = SavedText(loaded, text, found, since=time.time_ns())
+        self.write(path, text)
+        return self.saves.saved(path, [AGENT], Encodings(), replace(saved, until=time.time_ns()))
 
     def keys(self, path: str) -> list[str]:
         """The changes of a file."""

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from companion.changes.git import GitStoppedError
+from companion.changes.port import SavedText
 from companion.review.disk import Encodings
+from companion.snapshots.git import GitStoppedError
 
 from .folders import AGENT, Folder, committed, git, tree
 from .work import LINES
@@ -153,9 +154,8 @@ def test_what_an_agent_wrote_just_before_a_save_stays_its_own(folder: Folder, co
     folder.round.begin()
     agents = lines.replace("строка 3\n", "агент\n")
     folder.write("a.py", agents.encode(codec))
-    folder.saves.loaded("a.py", agents)
     folder.write("a.py", agents.replace("строка 20\n", "моё\n").encode(codec))
-    folder.saves.saved("a.py", [AGENT], Encodings(encoding))
+    folder.saves.saved("a.py", [AGENT], Encodings(encoding), SavedText(agents))
     [row] = folder.round.rows()
     assert (row.path, row.inserted, row.deleted, row.agents) == ("a.py", 1, 1, (AGENT,))
     assert folder.undo_all() == []
@@ -168,22 +168,9 @@ def test_a_look_between_a_save_and_its_word_changes_nothing_of_that(folder: Fold
     folder.round.begin()
     agents = LINES.replace("line 3\n", "agent\n").encode().replace(b"\n", b"\r\n")
     folder.write("a.py", agents)
-    folder.saves.loaded("a.py", LINES.replace("line 3\n", "agent\n"))
     began = time.time_ns()
     folder.write("a.py", agents.replace(b"line 20\r\n", b"mine\r\n"))
     folder.look()
-    folder.saved("a.py", began)
+    folder.saved("a.py", began, loaded=LINES.replace("line 3\n", "agent\n"))
     assert folder.undo_all() == []
     assert folder.read("a.py") == before.replace(b"line 20\r\n", b"mine\r\n")
-
-
-def test_what_was_loaded_before_the_last_look_says_nothing_of_a_save(folder: Folder):
-    """An agent has written through the tab since."""
-    folder.round.begin()
-    folder.saves.loaded("a.py", LINES)
-    agents = LINES.replace("line 3\n", "agent\n")
-    folder.write("a.py", agents)
-    folder.look()
-    folder.save("a.py", agents.replace("line 20\n", "mine\n"))
-    assert folder.undo_all() == []
-    assert folder.read("a.py").decode() == LINES.replace("line 20\n", "mine\n")

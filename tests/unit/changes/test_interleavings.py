@@ -21,8 +21,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from companion.changes import saves
-from companion.changes.git import GitStoppedError
+from companion.snapshots.git import GitStoppedError
 
 from .folders import Folder, committed, git, tree
 
@@ -64,8 +63,6 @@ class Interleavings(RuleBasedStateMachine):
 
     @initialize(start=st.dictionaries(names, contents), is_committed=st.booleans())
     def begin(self, start: dict[str, bytes], is_committed: bool) -> None:
-        self.formatting = patch.object(saves, "FORMATTING", 0.0)
-        self.formatting.start()
         self.folder = Folder(self.base)
         for name, content in start.items():
             self.folder.write(name, content)
@@ -157,49 +154,43 @@ class Interleavings(RuleBasedStateMachine):
         """Their tab has what is on the disk; a look may have come since it was loaded."""
         text = shared(self.upper, self.lower)
         if is_loaded:
-            self.folder.saves.loaded(SHARED, text)
+            self.folder.write(SHARED, shared(self.upper, lower))
+            self.folder.saved(SHARED, loaded=text)
         else:
             self.folder.look()
-        self.folder.save(SHARED, shared(self.upper, lower))
+            self.folder.save(SHARED, shared(self.upper, lower))
         self.disk = self.files()
         reviewed = next(upper for upper in range(4) if b"agent %d" % upper in self.baseline[SHARED][1])
         assert self.in_store(SHARED)[1].decode() == shared(reviewed, lower)
         self.baseline = self.baseline | {SHARED: self.in_store(SHARED)}
 
-    @rule(upper=halves, lower=halves)
-    def person_saves_unsaved_text_over_what_an_agent_wrote(self, upper: int, lower: int) -> None:
+    @rule(upper=halves, lower=halves, is_seen=st.booleans())
+    def person_saves_unsaved_text_over_what_an_agent_wrote(self, upper: int, lower: int, is_seen: bool) -> None:
         """What is not on the disk any more was given back by the save."""
         self.folder.look()
         mine, theirs = shared(self.upper, lower), shared(upper, self.lower)
-        before = self.folder.round.state.now
+        loaded = shared(self.upper, self.lower)
         self.folder.write(SHARED, theirs)
-        self.folder.look()
-        if upper != self.upper:
-            self.folder.saves.written_below(SHARED, before)
-        self.folder.write(SHARED, mine)
-        below = self.folder.saved(SHARED)
-        if upper != self.upper:
-            assert below
-            assert below.after.decode() == theirs
+        if is_seen:
+            self.folder.look()
+        below = self.folder.edit(SHARED, loaded, mine, found=theirs.encode())
+        assert (below.data.decode() if below else None) == (theirs if upper != self.upper else None)
         self.disk = self.files()
         self.folder.round.keep_all()
         self.kept({*self.baseline, *self.disk})
 
     @rule(name=own, content=contents, formatted=contents, is_late=st.booleans())
     def person_saves_and_a_formatter_writes(self, name: str, content: bytes, formatted: bytes, is_late: bool) -> None:
-        """The formatter runs before or after a look has seen the save; the word of the save comes last, or first."""
-        with patch.object(saves, "FORMATTING", 60.0):
+        """The formatter writes before the word of the save comes, or in the tab, which is saved again."""
+        if is_late:
             began = time.time_ns()
             self.folder.write(name, content)
-            if is_late:
-                self.folder.look()
-                self.folder.write(name, formatted)
-                self.folder.saved(name, began, time.time_ns())
-            else:
-                self.folder.saved(name)
-                self.folder.write(name, formatted)
-                self.folder.look()
-        self.folder.round.recent.settling.clear()
+            self.folder.look()
+            self.folder.write(name, formatted)
+            self.folder.saved(name, began, time.time_ns())
+        else:
+            self.folder.save(name, content)
+            self.folder.save(name, formatted)
         self.disk = self.files()
         self.kept([name])
 
@@ -324,6 +315,7 @@ class Interleavings(RuleBasedStateMachine):
 
     def in_store(self, name: str) -> tuple[int, bytes]:
         """A file in the baseline."""
+        self.folder.store.copies.more(60)
         entry = self.folder.store.objects.entry(self.folder.round.state.base, name)
         assert entry
         data = self.folder.store.objects.read([entry.blob])[entry.blob]
@@ -368,8 +360,6 @@ class Interleavings(RuleBasedStateMachine):
             assert not {*OWN, f"{NESTED}/inside.txt"} & set(self.folder.listed())
 
     def teardown(self) -> None:
-        if hasattr(self, "formatting"):
-            self.formatting.stop()
         shutil.rmtree(self.base, ignore_errors=True)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from companion.changes.folder import Folder
-from companion.changes.git import GitError
 from companion.changes.saves import Saves
 from companion.ids import WindowId
+from companion.snapshots.git import GitError
 
 from .work import AGENT, CHAT, LINES, WINDOW, Work
 
@@ -98,6 +98,24 @@ async def test_what_an_agent_writes_before_its_turn_is_seen_belongs_to_that_turn
     assert texts[1][1] == ""
     files = await work.rounds.turn_files(WINDOW, "turn-1")
     assert files == [str(work.path / name) for name in ("a.py", "new.py")]
+
+
+async def test_what_an_agent_writes_at_once_after_its_first_prompt_is_listed_as_its_own(work: Work):
+    """It may have written before its turn is seen; the round has begun when it connected."""
+    work.rounds.connected(WINDOW)
+    await work.until(lambda: work.known.folders and work.known.folders[str(work.path)].has_round)
+    (work.path / "outside.py").write_text("before\n")
+    long_ago = time.time() - 5
+    os.utime(work.path / "outside.py", (long_ago, long_ago))
+    sent = time.time_ns()
+    (work.path / "a.py").write_text("agent\n")
+    work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", sent)
+    await work.until(lambda: "a.py" in work.rows)
+    assert {path: row.agents for path, row in work.rows.items()} == {"a.py": ("Agent",), "outside.py": ()}
+    await work.until(lambda: work.known.folders[str(work.path)].round.state.checkpoints)
+    texts = await work.rounds.turn_texts(WINDOW, "turn-1")
+    assert texts is not None
+    assert [os.path.basename(path) for path, _, _ in texts] == ["a.py"]
 
 
 async def test_a_folder_that_is_let_go_does_not_end_the_watch_of_the_others(work: Work, tmp_path: Path):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from companion.changes.merging import merge
 from companion.changes.notes import MAX_NOTES, limited
+from companion.snapshots.merging import merge
 
 from .folders import AGENT, Folder, committed, git
 from .work import LINES
@@ -41,7 +41,7 @@ def test_what_is_changed_after_comments_were_sent_is_new_and_the_rest_stays(fold
     assert set(folder.listed()) == {"a.py", "b.py"}
     contents = folder.round.contents("a.py")
     assert contents
-    assert list(folder.round.new_changes("a.py", contents[1], contents[2])) == [folder.keys("a.py")[1]]
+    assert list(folder.round.new_changes("a.py", contents[2])) == [folder.keys("a.py")[1]]
     folder.reopen()
     assert new(folder) == {"a.py"}
 
@@ -53,6 +53,40 @@ def test_the_persons_saves_after_comments_were_sent_are_not_new(folder: Folder):
     folder.save("a.py", LINES.replace("line 3\n", "agent\n").replace("line 20\n", "mine\n"))
     assert set(folder.listed()) == {"a.py"}
     assert new(folder) == set()
+
+
+@pytest.mark.parametrize("is_there_before", [False, True])
+def test_a_file_that_has_come_or_gone_after_comments_were_sent_is_new_though_it_was_empty(
+    folder: Folder, is_there_before: bool
+):
+    """An empty file and none are not the same."""
+    texts = [None, ""]
+    for text in reversed(texts) if is_there_before else texts:
+        if text is None:
+            (folder.path / "a.py").unlink()
+        else:
+            folder.write("a.py", text)
+        folder.look()
+        if text == ("" if is_there_before else None):
+            folder.checkpoints.begin_new(AGENT, "a comment")
+            assert new_keys(folder, "a.py") == set()
+    assert new_keys(folder, "a.py") == set(folder.keys("a.py")) != set()
+
+
+def test_a_file_whose_text_at_the_comments_is_unknown_is_new_in_all_its_changes(folder: Folder):
+    (folder.path / "b.py").unlink()
+    (folder.path / "b.py").symlink_to("a.py")
+    folder.look()
+    folder.checkpoints.begin_new(AGENT, "a comment")
+    folder.write("b.py", "")
+    folder.look()
+    assert new_keys(folder, "b.py") == set(folder.keys("b.py")) != set()
+
+
+def new_keys(folder: Folder, path: str) -> set[str]:
+    contents = folder.round.contents(path)
+    assert contents
+    return set(folder.round.new_changes(path, contents[2]))
 
 
 def undo(folder: Folder, path: str, key: str = "") -> None:

@@ -15,6 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from companion.changes import roots
+from companion.changes.port import SavedText
 
 from .work import LINES, WINDOW, Work
 
@@ -52,7 +53,7 @@ async def test_an_edit_that_was_saved_before_stays(work: Work, decision: str):
     with slow_disk(path) as go_on:
         began = time.time_ns()
         path.write_text(BOTH)
-        work.rounds.saved(str(path), began)
+        work.rounds.saved(str(path), SavedText(since=began))
         DECISIONS[decision](work)
         await asyncio.sleep(0.5)
         go_on.set()

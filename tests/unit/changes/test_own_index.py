@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from companion.changes import store as store_module
-from companion.changes.own_index import own_entries
-from companion.changes.project import repository
-from companion.changes.store import TooLargeError
+from companion.snapshots import store as store_module
+from companion.snapshots.store import TooLargeError
 
 from .folders import Folder, committed, git
 
@@ -26,12 +25,14 @@ def put(folder: Folder, path: str, data: bytes | str) -> None:
 
 
 def taken(folder: Folder) -> list[str]:
-    found = repository(str(folder.path))
-    assert found
-    return [entry.path for entry in own_entries(found, [], folder.excludes)]
+    """The files whose ids a round begins with, without a look at their contents."""
+    folder.round.begin()
+    return sorted(folder.store.copies.claimed)
 
 
 def baseline(folder: Folder, path: str) -> bytes:
+    assert folder.store.copies.more(60) == 0
+    folder.look()
     entry = folder.store.objects.entry(folder.round.state.base, path)
     assert entry
     return folder.store.objects.read([entry.blob])[entry.blob]
@@ -47,9 +48,8 @@ def folder(tmp_path: Path) -> Folder:
 
 def test_what_the_index_has_is_taken_and_undone_byte_for_byte(folder: Folder):
     committed(folder.path)
-    assert taken(folder) == ["a.txt", "b.txt", "sub/c.txt"]
     put(folder, "new.txt", "untracked\n")
-    folder.round.begin()
+    assert taken(folder) == ["a.txt", "b.txt", "sub/c.txt"]
     assert {path: baseline(folder, path) for path in ("a.txt", "sub/c.txt", "new.txt")} == {
         "a.txt": (TEXT + "a.txt").encode(),
         "sub/c.txt": (TEXT + "sub/c.txt").encode(),
@@ -79,7 +79,6 @@ def test_a_file_that_git_was_told_not_to_look_at_is_read(folder: Folder, flag: s
     git(folder.path, "update-index", flag, "a.txt")
     folder.write("a.txt", TEXT.upper() + "a.txt")
     assert "a.txt" not in taken(folder)
-    folder.round.begin()
     assert baseline(folder, "a.txt").decode() == TEXT.upper() + "a.txt"
 
 
@@ -119,7 +118,7 @@ def test_line_endings_that_git_has_changed_are_those_on_the_disk(folder: Folder)
     assert folder.listed() == {}
 
 
-def test_what_is_excluded_or_ignored_is_left_out_although_it_is_in_the_index(tmp_path: Path):
+def test_what_is_excluded_is_left_out_and_what_is_ignored_is_not_as_it_is_in_the_index(tmp_path: Path):
     folder = Folder(tmp_path, excludes=lambda path: path.endswith(".pem"))
     for name in ("a.txt", "key.pem", "built.o"):
         put(folder, name, TEXT)
@@ -127,12 +126,12 @@ def test_what_is_excluded_or_ignored_is_left_out_although_it_is_in_the_index(tmp
     put(folder, ".gitignore", "*.o\n")
     folder.round.begin()
     state = folder.round.state
-    assert folder.store.objects.entries(state.base, ["a.txt", "built.o"]).keys() == {"a.txt"}
+    assert folder.store.objects.entries(state.base, ["a.txt", "built.o"]).keys() == {"a.txt", "built.o"}
     assert state.base.beside["key.pem"].why == "excluded"
 
 
-@pytest.mark.parametrize("how", ["split", "version 4", "damaged", "none"])
-def test_an_unusual_index_is_not_used(folder: Folder, how: str):
+@pytest.mark.parametrize("how", ["split", "damaged", "none"])
+def test_an_unusual_index_changes_no_byte(folder: Folder, how: str):
     committed(folder.path)
     index = folder.path / ".git" / "index"
     match how:
@@ -141,14 +140,11 @@ def test_an_unusual_index_is_not_used(folder: Folder, how: str):
             put(folder, "a.txt", TEXT + "a.txt, and more")
             git(folder.path, "add", "a.txt")
             put(folder, "a.txt", TEXT + "a.txt")
-        case "version 4":
-            git(folder.path, "update-index", "--index-version", "4")
         case "damaged":
             index.write_bytes(index.read_bytes()[:-30] + b"x" * 30)
         case _:
             index.unlink()
-    assert taken(folder) == []
-    folder.round.begin()
+    assert taken(folder) == ([] if how != "damaged" else ["a.txt", "b.txt", "sub/c.txt"])
     assert baseline(folder, "a.txt").decode() == TEXT + "a.txt"
 
 
@@ -158,4 +154,36 @@ def test_the_limit_of_files_counts_those_of_the_index(folder: Folder, monkeypatc
     with pytest.raises(TooLargeError):
         folder.round.begin()
     folder.round.begin(may_be_large=True)
+    assert baseline(folder, "a.txt").decode() == TEXT + "a.txt"
+
+
+def test_an_index_of_version_4_is_used(folder: Folder):
+    committed(folder.path)
+    git(folder.path, "update-index", "--index-version", "4")
+    assert taken(folder) == ["a.txt", "b.txt", "sub/c.txt"]
+    assert baseline(folder, "a.txt").decode() == TEXT + "a.txt"
+
+
+def test_a_repository_that_the_index_has_is_no_file_of_the_outer_one(folder: Folder):
+    folder.write("lib/inner.txt", "inner\n")
+    committed(folder.path / "lib")
+    committed(folder.path)
+    assert taken(folder) == ["a.txt", "b.txt", "sub/c.txt"]
+    assert folder.round.state.nested == ["lib"]
+    for _ in range(2):
+        folder.look()
+        assert folder.listed() == {}
+        assert folder.round.state.now == folder.round.state.base
+        folder.reopen()
+
+
+def test_an_index_with_a_name_that_leads_elsewhere_is_not_used(folder: Folder):
+    put(folder, "x.git", TEXT)
+    committed(folder.path)
+    index = folder.path / ".git" / "index"
+    times = index.stat()
+    data = index.read_bytes().replace(b"x.git\0", b"/.git\0")[:-20]
+    index.write_bytes(data + hashlib.sha1(data, usedforsecurity=False).digest())
+    os.utime(index, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert taken(folder) == []
     assert baseline(folder, "a.txt").decode() == TEXT + "a.txt"

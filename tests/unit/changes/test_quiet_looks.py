@@ -14,20 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from companion.changes import untracked
-from companion.changes.entries import LARGE
-from companion.changes.git import Git, GitStoppedError, batches
+from companion.snapshots import store_index
+from companion.snapshots.entries import LARGE
+from companion.snapshots.git import Git, GitStoppedError, batches
 
 from .folders import Folder, git, tree
 
+COMPARE = "diff-files -z --name-only --ignore-submodules=all"
 TICK = 0.02
 """Seconds, longer than a step of the clock that a file system uses."""
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(untracked, "SETTLED", 0)
-    monkeypatch.setattr(untracked, "PAUSE", 0)
+    monkeypatch.setattr(store_index, "SETTLED", 0)
+    monkeypatch.setattr(store_index, "PAUSE", 0)
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_a_quiet_tree_costs_one_comparison_of_times(tmp_path: Path, commands: li
     folder = quiet(tmp_path)
     commands.clear()
     folder.look()
-    assert commands == ["diff-files -z --name-only"]
+    assert commands == [COMPARE]
     assert folder.listed() == {}
 
 
@@ -71,7 +72,7 @@ def test_of_a_file_that_is_written_git_is_asked_alone(tmp_path: Path, commands: 
     commands.clear()
     folder.write("deep/er/b.txt", "agent\n")
     folder.look()
-    assert commands[:2] == ["diff-files -z --name-only", "ls-files -z -t -m -d -- deep/er/b.txt"]
+    assert commands[:2] == [COMPARE, "ls-files -z -t -m -d -- deep/er/b.txt"]
     assert folder.listed() == {"deep/er/b.txt": "modified"}
 
 
@@ -95,7 +96,7 @@ def test_a_file_whose_times_alone_have_changed_is_compared_once(tmp_path: Path, 
     folder.look()
     commands.clear()
     folder.look()
-    assert commands == ["diff-files -z --name-only"]
+    assert commands == [COMPARE]
     assert folder.listed() == {}
 
 
@@ -191,18 +192,18 @@ def test_a_folder_that_may_not_be_read_keeps_its_files(tmp_path: Path):
 
 
 def test_where_folders_keep_no_times_a_file_is_seen_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(untracked.UntrackedFiles, "_times_of", lambda *_: (1, 1))
+    monkeypatch.setattr(store_index.UntrackedFiles, "_times_of", lambda *_: (1, 1))
     folder = quiet(tmp_path)
     folder.write("new.txt", "agent\n")
     folder.look()
     assert folder.listed() == {}
-    monkeypatch.setattr(untracked, "PERIOD", 0)
+    monkeypatch.setattr(store_index, "PERIOD", 0)
     folder.look()
     assert folder.listed() == {"new.txt": "created"}
 
 
 def test_a_round_begins_with_a_whole_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(untracked.UntrackedFiles, "_times_of", lambda *_: (1, 1))
+    monkeypatch.setattr(store_index.UntrackedFiles, "_times_of", lambda *_: (1, 1))
     folder = quiet(tmp_path)
     folder.write("new.txt", "before the round\n")
     folder.round.begin()
@@ -213,8 +214,8 @@ def test_a_round_begins_with_a_whole_listing(tmp_path: Path, monkeypatch: pytest
 
 def test_a_folder_that_has_just_changed_is_not_relied_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     just_now = time.time_ns()
-    monkeypatch.setattr(untracked, "SETTLED", 3600 * 1_000_000_000)
-    monkeypatch.setattr(untracked.UntrackedFiles, "_times_of", lambda *_: (just_now, 1))
+    monkeypatch.setattr(store_index, "SETTLED", 3600 * 1_000_000_000)
+    monkeypatch.setattr(store_index.UntrackedFiles, "_times_of", lambda *_: (just_now, 1))
     folder = quiet(tmp_path)
     folder.write("new.txt", "agent\n")
     folder.look()
@@ -222,11 +223,11 @@ def test_a_folder_that_has_just_changed_is_not_relied_on(tmp_path: Path, monkeyp
 
 
 def test_too_many_folders_are_listed_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: list[str]):
-    monkeypatch.setattr(untracked, "MANY_FOLDERS", 3)
+    monkeypatch.setattr(store_index, "MANY_FOLDERS", 3)
     folder = quiet(tmp_path)
     commands.clear()
     folder.look()
-    assert commands[0].startswith("ls-files -z -t -m -d -o")
+    assert commands[1].startswith("ls-files -z -o")
 
 
 PATHS = st.sampled_from(["a", "b.env", "d", "d/a", "d/e/a", "d/e", "x.o", "x.o/a", "x.o/a/b", "d/.git/HEAD"])

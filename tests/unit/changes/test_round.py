@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from companion.changes import saves
-from companion.changes.files import WriteRefusedError
 from companion.review.disk import Encodings
+from companion.snapshots.files import WriteRefusedError
 
 from .folders import AGENT, Folder, tree
 from .work import LINES
@@ -173,15 +172,36 @@ def test_a_save_inside_of_an_agents_change_leaves_it_waiting_and_says_so(folder:
     folder.look()
     folder.save("a.py", agents.replace("agent\n", "agent and me\n"))
     (row,) = folder.round.rows()
-    assert row.note == "with your edits"
+    assert row.note == "with your edit"
 
 
-def test_what_a_formatter_writes_directly_after_a_save_belongs_to_it(folder: Folder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(saves, "FORMATTING", 60.0)
-    folder.save("a.py", LINES.replace("line 7\n", "mine\n"))
-    folder.write("a.py", LINES.replace("line 7\n", "mine, formatted\n"))
+def test_what_a_formatter_writes_is_the_persons_however_late_it_is(folder: Folder):
+    """It changes the text of the tab, and saves that."""
+    mine, formatted = LINES.replace("line 7\n", "mine\n"), LINES.replace("line 7\n", "mine, formatted\n")
+    folder.edit("a.py", LINES, mine)
+    folder.look()
+    folder.edit("a.py", mine, formatted)
     folder.look()
     assert folder.listed() == {}
+
+
+def test_what_is_written_just_after_a_save_is_nobodys_for_sure_and_stays(folder: Folder):
+    """A formatter of three seconds, or an agent."""
+    mine = LINES.replace("line 7\n", "mine\n")
+    folder.edit("a.py", LINES, mine)
+    folder.write("a.py", mine.replace("line 20\n", "whose?\n"))
+    folder.look()
+    (row,) = folder.round.rows()
+    assert row.agents == (f"you or {AGENT}",)
+    assert folder.undoing.protected() == ["a.py, line 20: “line 20”", "a.py, line 20: “whose?”"]
+    folder.reopen()
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == mine.replace("line 20\n", "whose?\n")
+    assert folder.listed() == {}
+    folder.redo()
+    writes, _ = folder.undoing.plan_all(is_all=True)
+    assert folder.apply(writes) == []
+    assert folder.read("a.py").decode() == mine
 
 
 def test_a_change_by_an_agent_that_has_named_the_file_is_its_own_even_after_a_save(folder: Folder):
@@ -390,7 +410,7 @@ def test_a_full_disk_loses_nothing(folder: Folder, monkeypatch: pytest.MonkeyPat
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("companion.changes.files._file", full)
+        patch.setattr("companion.snapshots.files._file", full)
         with pytest.raises(WriteRefusedError, match="No space left"):
             folder.undo("a.py")
     assert tree(folder.path) == before

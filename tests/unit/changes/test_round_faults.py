@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from companion.changes import places
-from companion.changes.git import Git, GitError
-from companion.changes.store import Store
-from companion.changes.undo import RoundUndo, Write
+from companion.changes.journal import Journal
+from companion.changes.undo import Write
 from companion.platforms import files as replacing
+from companion.snapshots.git import Git, GitError
+from companion.snapshots.store import Store
 
 from .folders import tree
 from .work import LINES, WINDOW, Work
@@ -40,7 +41,7 @@ async def test_a_disk_that_is_full_in_the_middle_of_undo_all_leaves_the_rest_lis
         real(source, target)
 
     with monkeypatch.context() as patched:
-        patched.setattr("companion.changes.files.rename", full)
+        patched.setattr("companion.snapshots.files.rename", full)
         work.decisions.undo_all(WINDOW)
         await work.until(lambda: any("No space left" in said for said, _ in work.editor.said))
         await work.until(lambda: len(work.rows) == 3)
@@ -133,14 +134,14 @@ async def test_what_is_typed_while_other_files_are_undone_is_not_replaced(
     await work.until(lambda: len(work.rows) == 2)
     path = str(work.path / "a.py")
     work.editor.buffers[path] = "agent\n"
-    write_all = RoundUndo.write_all
+    write_all = Journal.write_all
 
-    def typed(undo: RoundUndo, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
+    def typed(journal: Journal, writes: Sequence[Write], is_over: Callable[[], bool]) -> tuple[list[Write], list[str]]:
         work.editor.buffers[path] = "agent\ntyped\n"
         work.editor.unsaved.add(path)
-        return write_all(undo, writes)
+        return write_all(journal, writes, is_over)
 
-    monkeypatch.setattr(RoundUndo, "write_all", typed)
+    monkeypatch.setattr(Journal, "write_all", typed)
     work.decisions.undo_all(WINDOW)
     await work.until(lambda: any("a.py has unsaved edits" in said for said, _ in work.editor.said))
     assert work.editor.buffers[path] == "agent\ntyped\n"
@@ -226,7 +227,7 @@ async def test_a_file_that_another_program_has_locked_is_left_alone_and_named(
         real(source, target)
 
     with monkeypatch.context() as patched:
-        patched.setattr("companion.changes.files.rename", refused)
+        patched.setattr("companion.snapshots.files.rename", refused)
         work.decisions.undo_all(WINDOW)
         await work.until(lambda: any("locked.txt can't be written" in said for said, _ in work.editor.said))
         await work.until(lambda: set(work.rows) == {"locked.txt"})
@@ -260,7 +261,7 @@ async def test_what_an_agent_writes_while_the_editor_undoes_is_not_overwritten(
 
 
 async def test_two_editors_with_one_root_review_it_each_for_itself(work: Work, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(places, "_WAIT", 0.0)  # the other one is no instance before a reload
+    monkeypatch.setattr(places, "_is_own", lambda path: False)  # the other one is no instance before a reload
     await work.begun()
     async with Work(work.stores, work.folders) as other:
         await other.begun()

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from companion.changes import places
+from companion.changes.journal import Intent
+from companion.changes.port import SavedText
 from companion.ids import WindowId
 
 from .folders import committed, tree
@@ -103,7 +105,7 @@ async def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_sav
     began = time.time_ns()
     (work.path / "a.py").write_text(mine)
     await asyncio.sleep(0.3)  # a look sees it before the editor has told of it
-    work.rounds.saved(str(work.path / "a.py"), began)
+    work.rounds.saved(str(work.path / "a.py"), SavedText(since=began))
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
     await work.until(lambda: work.turns)
     files = await work.rounds.turn_files(WINDOW, "turn-1")
@@ -135,6 +137,16 @@ async def test_an_open_file_is_written_in_the_editor_and_never_with_unsaved_edit
     assert (work.path / "a.py").read_text() == work.editor.buffers[path] == LINES
 
 
+async def test_a_file_that_is_open_is_told_of_before_it_has_unsaved_text(work: Work):
+    """It may be edited before the editor has loaded it again."""
+    await work.begun()
+    path = work.path / "a.py"
+    work.editor.buffers[str(path)] = LINES
+    path.write_text("agent\n")
+    await work.until(lambda: work.editor.below)
+    assert work.editor.below == [(str(path), (AGENT,), LINES.encode())]
+
+
 async def test_what_a_save_has_overwritten_is_offered_once(work: Work):
     await work.begun()
     path = work.path / "a.py"
@@ -143,9 +155,9 @@ async def test_what_a_save_has_overwritten_is_offered_once(work: Work):
     work.editor.unsaved.add(str(path))
     path.write_text(agents)
     await work.until(lambda: work.editor.below)
-    assert work.editor.below == [(str(path), (AGENT,), LINES.encode(), agents.encode())]
+    assert work.editor.below == [(str(path), (AGENT,), LINES.encode())]
     path.write_text(mine)
-    work.rounds.saved(str(path))
+    work.rounds.saved(str(path), SavedText(LINES, mine, agents.encode()))
     await work.until(lambda: work.editor.lost)
     await work.until(lambda: not work.rows)
     assert work.editor.lost == [(str(path), (AGENT,), agents)]
@@ -162,8 +174,9 @@ async def test_a_save_that_has_the_agents_change_too_has_overwritten_nothing(wor
     agents = LINES.replace("line 3\n", "agent\n")
     path.write_text(agents)
     await work.until(lambda: work.editor.below)
-    path.write_text(agents.replace("line 20\n", "mine\n"))
-    work.rounds.saved(str(path), time.time_ns())
+    both = agents.replace("line 20\n", "mine\n")
+    path.write_text(both)
+    work.rounds.saved(str(path), SavedText(LINES, both, agents.encode(), since=time.time_ns()))
     await asyncio.sleep(0.5)
     assert work.editor.lost == []
     assert set(work.rows) == {"a.py"}
@@ -205,7 +218,7 @@ async def test_a_checkout_asks_once_whose_changes_these_are(work: Work, says_yes
 
 
 async def test_a_large_folder_is_asked_about_once(work: Work, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("companion.changes.store.MANY_FILES", 0)
+    monkeypatch.setattr("companion.snapshots.store.MANY_FILES", 0)
     work.editor.says_yes = False
     work.rounds.clis(WINDOW, (AGENT,))
     await work.until(lambda: work.editor.confirmed)
@@ -257,6 +270,27 @@ async def test_forgotten_snapshots_are_gone_and_begin_anew(work: Work):
     await work.until(lambda: "a.py" in work.rows)
 
 
+async def test_to_forget_snapshots_frees_all_of_them_and_the_journal(work: Work):
+    """Also the stores of other folders, and of a folder that nobody works in."""
+    await work.begun()
+    folder = work.known.folders[str(work.path)]
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    await folder.call(folder._opened.journal.begin, Intent("undo", folder.undo.plan("a.py")))
+    other = Path(places.hold("/other", str(work.stores)).path)
+    (other / "objects").mkdir(parents=True)
+    (other / places.ROUND).write_text("{}")
+    (other / "objects/blob").write_text("secret")
+    assert list(work.stores.glob("*/journal.json"))
+    work.rounds.clis(WINDOW, ())
+    await work.until(lambda: not work.known.at_work)
+    work.rounds.forget(WINDOW)
+    await work.until(lambda: work.editor.mentioned)
+    assert [path for path in work.stores.rglob("*") if path.is_dir()] == []
+    assert {path.name.rpartition(".")[2] for path in work.stores.iterdir()} <= {"lock", "pid"}
+    assert not work.rows
+
+
 async def test_what_the_setting_excludes_is_listed_without_content(work: Work):
     (work.path / ".env.local").write_text("SECRET=1\n")
     await work.begun()
@@ -279,7 +313,7 @@ def test_the_home_folder_and_a_disk_get_no_snapshots(monkeypatch: pytest.MonkeyP
 
 
 def test_a_second_editor_has_a_store_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(places, "_WAIT", 0.1)
+    monkeypatch.setattr(places, "_is_own", lambda path: False)  # each is another process
     first = places.hold("/x", str(tmp_path))
     second = places.hold("/x", str(tmp_path))
     assert first.path != second.path

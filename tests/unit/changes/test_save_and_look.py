@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.changes.store_index import IndexListing, StoreIndex
+from companion.snapshots.store_index import IndexListing, StoreIndex
 
 from .folders import AGENT, Folder
 from .work import LINES
@@ -93,10 +93,11 @@ def test_what_an_agent_writes_long_after_a_save_is_its_own_if_looks_have_seen_bo
 def test_what_an_agent_has_named_is_its_own_directly_after_a_save_too(folder: Folder):
     began = time.time_ns()
     folder.write("a.py", MINE)
+    until = time.time_ns()
     folder.look()
-    folder.write("a.py", BOTH)
+    write_at(folder, "a.py", BOTH, until + SECOND)
     folder.round.look([AGENT], {"a.py": AGENT})
-    folder.saved("a.py", began, began)
+    folder.saved("a.py", began, until)
     agents_line_waits_alone(folder)
 
 
@@ -110,15 +111,26 @@ def test_what_an_agent_writes_after_a_save_below_new_edits_is_still_told(folder:
     folder.look()
     folder.saved("a.py", began, began)
     below = folder.saves.written_below("a.py", before)
-    assert below
-    assert (below.before.decode(), below.after.decode()) == (MINE, BOTH)
+    assert below == ((AGENT,), MINE.encode())
+
+
+def test_who_is_told_of_a_file_that_was_not_there_is_told_of_no_empty_one(folder: Folder):
+    """A tab may have its path already. Else its text would be merged with an empty one."""
+    before = folder.round.state.now
+    folder.write("c.py", "agent\n")
+    folder.write("d.py", "")
+    folder.look()
+    assert folder.saves.written_below("c.py", before) == ((AGENT,), None)
+    before = folder.round.state.now
+    folder.write("d.py", "agent\n")
+    folder.look()
+    assert folder.saves.written_below("d.py", before) == ((AGENT,), b"")
 
 
 def test_a_save_while_a_look_reads_an_agents_write_is_the_persons(folder: Folder, monkeypatch: pytest.MonkeyPatch):
     """The look has listed the file for what the agent has written; it reads what the person has saved."""
     began = time.time_ns()
     write_at(folder, "a.py", AGENTS, began - SECOND)
-    folder.saves.loaded("a.py", AGENTS)
     update = StoreIndex.update
 
     def saved_first(index: StoreIndex, listing: IndexListing, remove: Collection[str], add: Sequence[str]) -> list[str]:
@@ -128,7 +140,7 @@ def test_a_save_while_a_look_reads_an_agents_write_is_the_persons(folder: Folder
     monkeypatch.setattr(StoreIndex, "update", saved_first)
     folder.look()
     monkeypatch.undo()
-    folder.saved("a.py", began, began)
+    folder.saved("a.py", began, began, loaded=AGENTS)
     agents_line_waits_alone(folder)
 
 
@@ -139,7 +151,6 @@ def test_a_save_that_a_look_has_seen_half_has_overwritten_nothing(folder: Folder
     before, began = folder.round.state.now, time.time_ns()
     write_at(folder, "a.py", BOTH[:40], began)
     folder.look()
-    folder.saves.written_below("a.py", before)
     write_at(folder, "a.py", BOTH, began + SECOND // 4)
     assert folder.saved("a.py", began, began + SECOND // 4) is None
     assert folder.saves.written_below("a.py", before) is None

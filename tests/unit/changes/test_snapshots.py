@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from companion.changes.git import Git, GitError, GitMissingError, GitStoppedError, program
-from companion.changes.store import DamagedError
-from companion.platforms import programs
+from companion.changes.places import ignore_files
+from companion.platforms import open_folders, programs
+from companion.snapshots.git import Git, GitError, GitMissingError, GitStoppedError, program
+from companion.snapshots.merging import merge
+from companion.snapshots.store import DamagedError
 
 from .folders import Folder, committed, git, tree
 
@@ -145,7 +147,7 @@ def test_the_baseline_outlives_the_garbage_collection_of_the_project(folder: Fol
     folder.write("staged.txt", "only in the index\n" * 50)
     git(folder.path, "add", "staged.txt")
     before = tree(folder.path)
-    folder.round.begin()
+    folder.begin_copied()
     git(folder.path, "reset", "-q")
     git(folder.path, "reflog", "expire", "--expire=now", "--all")
     git(folder.path, "gc", "-q", "--prune=now")
@@ -159,7 +161,7 @@ def test_the_baseline_outlives_a_removed_repository(folder: Folder, is_packed: b
     if is_packed:
         git(folder.path, "gc", "-q")
     before = tree(folder.path)
-    folder.round.begin()
+    folder.begin_copied()
     shutil.rmtree(folder.path / ".git")
     folder.write("a.txt", "agent\n")
     (folder.path / "sub/b.txt").unlink()
@@ -167,24 +169,13 @@ def test_the_baseline_outlives_a_removed_repository(folder: Folder, is_packed: b
 
 
 def test_the_baseline_outlives_a_rebase(folder: Folder):
-    folder.round.begin()
+    folder.begin_copied()
     before = tree(folder.path)
     folder.write("a.txt", "other history\n")
     git(folder.path, "commit", "-q", "--amend", "-a", "-m", "other")
     git(folder.path, "reflog", "expire", "--expire=now", "--all")
     git(folder.path, "gc", "-q", "--prune=now")
     folder.undo_all_to(before)
-
-
-def test_what_git_has_already_takes_no_space(folder: Folder):
-    git(folder.path, "gc", "-q")
-    folder.write("large.bin", os.urandom(2_000_000))
-    git(folder.path, "add", "-A")
-    git(folder.path, "commit", "-q", "-m", "large")
-    folder.round.begin()
-    stats = [each.stat() for each in folder.store_path.rglob("*") if each.is_file()]
-    own = sum(found.st_size for found in stats if found.st_nlink == 1)
-    assert own < 100_000
 
 
 def test_neither_filters_nor_line_endings_nor_encodings_change_a_byte(tmp_path: Path):
@@ -352,22 +343,33 @@ def test_a_worktree_and_a_repository_that_borrows_objects(folder: Folder, tmp_pa
         made.undo_all_to(before)
 
 
-def test_git_is_never_taken_from_the_projects_folder_or_a_relative_one(tmp_path: Path):
+def test_git_is_never_taken_from_a_folder_of_a_window_or_a_relative_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Not of any window, whichever folder it is for: also for the global settings, and for a merge of a tab's text."""
     own = tmp_path / "project/bin"
     own.mkdir(parents=True)
-    (own / "git").write_text("#!/bin/sh\n")
+    was_run = tmp_path / "run"
+    (own / "git").write_text(f"#!/bin/sh\ntouch '{was_run}'\n")
     (own / "git").chmod(0o755)
     there = os.path.dirname(shutil.which("git") or "")
     linked = tmp_path / "linked"
     os.symlink(own, linked)
-    search = os.pathsep.join([str(own), "bin", ".", "", str(linked), there])
-    assert program([str(tmp_path / "project")], search) == os.path.join(there, "git")
+    monkeypatch.setattr(open_folders, "OPEN_FOLDERS", known := open_folders.OpenFolders())
+    monkeypatch.setattr(programs, "OPEN_FOLDERS", known)
+    known.set(1, [str(tmp_path / "project")])
+    monkeypatch.setenv("PATH", os.pathsep.join([str(own), "bin", ".", "", str(linked), there]))
+    assert program() == os.path.join(there, "git")
+    ignore_files()
+    assert merge(b"a\nb\nc\n", b"b\nc\n", b"b\nc\nd\n") == b"a\nb\nc\nd\n"
+    assert not was_run.exists()
+    monkeypatch.setenv("PATH", str(own))
     with pytest.raises(GitMissingError):
-        program([str(tmp_path / "project")], str(own))
+        program()
 
 
 def test_a_damaged_store_is_noticed(folder: Folder):
-    folder.round.begin()
+    folder.begin_copied()
     for name in ("index", "round.json"):
         saved = (folder.store_path / name).read_bytes()
         (folder.store_path / name).write_bytes(saved[:20])
@@ -388,7 +390,7 @@ _ENDS = {
 }
 
 
-@pytest.mark.parametrize("command", ["write-tree", "rev-list"])
+@pytest.mark.parametrize("command", ["write-tree", "ls-tree"])
 @pytest.mark.parametrize("how", _ENDS)
 def test_a_git_that_was_ended_says_nothing_of_the_store(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, command: str, how: str
@@ -437,6 +439,7 @@ def test_a_store_is_for_this_user_only(folder: Folder):
 
 def test_the_files_that_are_written_while_the_baseline_is_made_are_named(folder: Folder):
     path = folder.path / "a.txt"
+    folder.write("a.txt", "late\n")
     os.utime(path, ns=(2**62, 2**62))
     assert folder.round.begin() == ["a.txt"]
 

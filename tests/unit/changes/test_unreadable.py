@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from companion.changes.git import GitStoppedError
 from companion.platforms import programs
+from companion.snapshots.git import GitStoppedError
 
 from .folders import Folder
 

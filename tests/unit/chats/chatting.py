@@ -56,6 +56,9 @@ class NoRounds:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
+    def connected(self, window: WindowId) -> None:
+        """Nothing is looked at."""
+
     def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
         """Nothing is looked at."""
 

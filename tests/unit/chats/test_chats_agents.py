@@ -378,6 +378,9 @@ class Written:
         self.began: list[str] = []
         self.restored: list[str] = []
 
+    def connected(self, window: int) -> None:
+        pass
+
     def turn_began(self, window: int, chat: int, agent: str, turn: str, words: str, sent: int) -> None:
         self.began.append(turn)
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion import pauses
 from companion.backends.daemon import history as earlier
 from companion.backends.daemon import long, pages
 from companion.backends.daemon.decoder import decode
@@ -258,16 +257,6 @@ def test_the_items_of_a_long_answers_lists_are_kept_as_wished():
     text = '{"a": [1 , {"b": [2]}], "c": [ 3 ]}'
     kept = long.loads(text, lambda name, item, own: (name, own) if name == "a" else item)
     assert kept == {"a": [("a", "1"), ("a", '{"b": [2]}')], "c": [3]}
-
-
-def test_a_long_answer_is_read_with_pauses_for_the_other_threads(monkeypatch: pytest.MonkeyPatch):
-    slept: list[float] = []
-    monkeypatch.setattr(pauses, "sleep", slept.append)
-    monkeypatch.setattr(pauses, "monotonic", map(float, range(1000)).__next__)
-    assert long.loads(json.dumps({"a": list(range(10))})) == {"a": list(range(10))}
-    assert slept == [pauses.PAUSE] * 10
-    assert list(pauses.with_pauses("abc")) == ["a", "b", "c"]
-    assert len(slept) == 13
 
 
 @given(st.text(alphabet='{}[]:,"1 a\n', max_size=12))

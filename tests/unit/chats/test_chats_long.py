@@ -12,11 +12,11 @@ import pytest
 from companion.backends.daemon.decoder import decode
 from companion.chats import chat as chat_module
 from companion.chats.prompt import Draft
+from companion.chats.renderer import SLICE, slices
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.history import EventCursor, Replay
-from companion.conversation.packing import Packer
-from companion.conversation.snapshot import Locality, Message, Tool
+from companion.conversation.snapshot import Locality, Message, Snapshot, Status, Tool, Turn
 
 from ..conversation.test_conversation import NUMBERED, event, request, told, update
 from ..fake_daemon import until
@@ -130,19 +130,6 @@ def test_a_look_costs_nothing_for_the_turns_that_are_hidden():
     assert found.order[0] == "p20"
 
 
-def test_what_cannot_be_packed_stays_as_it_is():
-    deep: Any = []
-    for _ in range(100_000):
-        deep = [deep]
-    conversation = told_of(1)
-    builder = conversation._state.turns["p0"]
-    builder._tools["t"] = Tool("t", "", "", "other", "completed", output=deep)
-    builder.pack()
-    assert builder._tools["t"].output is deep
-    with pytest.raises(RecursionError):
-        Packer(()).pack(deep)
-
-
 def test_a_turn_of_a_long_chat_takes_little_more_than_its_text():
     conversation, transcript = Conversation(), Transcript()
     text = "A sentence that the agent says. " * 20
@@ -162,4 +149,26 @@ def test_a_turn_of_a_long_chat_takes_little_more_than_its_text():
     gc.collect()
     grown = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert grown / 300 < 1300
+    assert grown / 300 < 2600  # four times its text
+
+
+def test_5000_tool_calls_at_once_come_to_the_screen_in_slices():
+    tools = tuple(Tool(str(at), "read", "Read", "read", "completed") for at in range(5000))
+    first, second = Turn("a", "done", tools[:30]), Turn("b", "running", tools)
+    known: dict[str, int] = {}
+    transcript, before = Transcript(), 0
+    found = list(slices(Snapshot(("a", "b"), (first, second), Status()), known))
+    for part in found:
+        transcript.update(part, Locality(folder="/"), "s")
+        count = transcript.text.count("✓")
+        assert 0 < count - before <= SLICE
+        before = count
+    assert before == 5030
+    assert found[-1].changed[-1] == second
+    whole = Transcript()
+    whole.update(Snapshot(("a", "b"), (first, second), Status()), Locality(folder="/"), "s")
+    assert transcript.text == whole.text
+    # What is known already costs no slice.
+    assert len(list(slices(Snapshot(("a", "b"), (second,), Status()), known))) == 1
+    assert [part.order for part in slices(Snapshot(("b",), (second,), Status()), known)] == [("b",)]
+    assert known == {"b": 5000}

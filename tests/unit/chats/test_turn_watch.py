@@ -20,6 +20,9 @@ class Heard:
     sent: list[int] = field(default_factory=list[int])
     """When the prompts of the turns were sent."""
 
+    def connected(self, window: WindowId) -> None:
+        self.events.append(("connected",))
+
     def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
         self.events.append(("began", agent, turn, words))
         self.sent.append(sent)

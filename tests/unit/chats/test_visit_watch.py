@@ -95,6 +95,8 @@ def test_the_texts_of_an_edit_are_compared_once_and_not_with_each_piece_of_an_an
 def test_a_path_of_another_computer_is_told_from_one_of_a_folder_there():
     assert is_elsewhere("//host/share/a.py")
     assert is_elsewhere("\\\\host\\share\\a.py", ["/p"])
+    assert is_elsewhere("\\\\?\\UNC\\host\\share\\a.py", ["/p"])
+    assert is_elsewhere("\\??\\UNC\\host\\share\\a.py", ["/p"])
     assert is_elsewhere("\\\\host\\shared\\a.py", ["\\\\host\\share"])
     assert not is_elsewhere("\\\\host\\share\\a.py", ["\\\\host\\share"])
     assert not is_elsewhere("/p/a.py")

@@ -74,3 +74,19 @@ async def test_a_failure_is_not_remembered(monkeypatch: pytest.MonkeyPatch):
         await login.get()
     monkeypatch.setattr(environment_module, "_login", lambda _: {"PATH": "/bin"})
     assert await login.get() == {"PATH": "/bin"}
+
+
+def test_the_editors_path_follows_the_one_that_the_shell_sets(shell: Path, monkeypatch: pytest.MonkeyPatch):
+    """A start-up file may set a PATH that has nothing of the one from before."""
+    monkeypatch.setenv("PATH", "/only/the/editor", prepend=os.pathsep)
+    shell.write_text("PATH=/usr/bin:/of/the/shell\n")
+    folders = asyncio.run(LoginEnvironment().get())["PATH"].split(os.pathsep)
+    assert folders[:3] == ["/usr/bin", "/of/the/shell", "/only/the/editor"]
+    assert len(folders) == len(set(folders))
+
+
+def test_a_shell_that_does_not_exist_gives_way_to_another_one(shell: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SHELL", "/no/such/folder/zsh")
+    (shell.parent / ".profile").write_text("export OWN=yes\n")
+    shell.write_text("export OWN=yes\n")
+    assert asyncio.run(LoginEnvironment().get())["OWN"] == "yes"

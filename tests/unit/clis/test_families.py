@@ -103,6 +103,14 @@ def test_the_variables_of_every_family(endpoint: Endpoint, project: Path):
     assert endpoint.terminal_variables == variables | {"TERM_PROGRAM": "sublime"}
 
 
+def test_no_token_is_in_the_environment_of_a_running_companion(running: Running):
+    """What the plugin host has, each program inherits that any package starts; terminals of ours get it beside that."""
+    variables = running.do(lambda companion: companion._windows[WindowId(1)].endpoint.variables)
+    assert os.environ["GEMINI_CLI_IDE_SERVER_PORT"] == variables["GEMINI_CLI_IDE_SERVER_PORT"]
+    assert "GEMINI_CLI_IDE_AUTH_TOKEN" not in os.environ
+    assert variables["GEMINI_CLI_IDE_AUTH_TOKEN"] not in os.environ.values()
+
+
 def test_folders_are_joined_by_the_systems_delimiter():
     for family in FAMILIES:
         assert family.workspace_path(()) == ""

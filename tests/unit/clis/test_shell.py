@@ -21,6 +21,7 @@ from companion.clis.shell import (
     environment_commands,
     login_command,
     mention,
+    named,
     plain_windows_command,
     quoted,
     usual_shell,
@@ -183,11 +184,20 @@ class TestLoginCommand:
         done = home.run(shell, "X=$HOME; qwen --yolo $X")
         assert done.stdout.splitlines()[0] == f"['--yolo', '{home.root}'] sublime"
 
+    def test_a_program_on_the_editors_path_alone_is_found(
+        self, home: Home, shell: str, monkeypatch: pytest.MonkeyPatch
+    ):
+        """A start-up file may set a PATH that has nothing of the one from before."""
+        home.program("qwen")
+        monkeypatch.setenv("PATH", str(home.bin), prepend=os.pathsep)
+        (home.root / ".profile").write_text("PATH=/usr/bin:/bin\n")
+        assert home.run(shell, ["qwen"]).stdout.splitlines()[0] == "['--approval-mode', 'default'] sublime"
+
     def test_a_missing_program_is_told_in_one_sentence(self, home: Home, shell: str):
         done = home.run(shell, ["qwen"])
         assert done.stdout == (
-            "QwenCompanion: qwen was not found. Install it with: npm install -g @qwen-code/qwen-code - "
-            "or name yours in the setting qwen_command.\n"
+            "QwenCompanion: qwen is not on the PATH of your login shell or of Sublime Text. "
+            "Install it with: npm install -g @qwen-code/qwen-code - or name yours in the setting qwen_command.\n"
         )
         assert done.returncode == NOT_FOUND
 
@@ -260,14 +270,18 @@ class TestOnWindows:
 
 
 @posix
-@pytest.mark.parametrize(
-    ("named", "used"),
-    [("/usr/bin/zsh", "/usr/bin/zsh"), ("/opt/fish", "/opt/fish"), ("/bin/tcsh", None), ("/usr/bin/nu", None),
-     ("zsh", None), ("", None)],
-)  # fmt: skip
-def test_the_persons_own_shell_is_used_if_it_understands(named: str, used: str | None):
-    found = usual_shell({"SHELL": named} if named else {})
-    assert found == used if used else found in ("/bin/bash", "/bin/zsh", "/bin/sh")
+@pytest.mark.parametrize("name", ["zsh", "fish", "dash"])
+def test_the_persons_own_shell_is_used_if_it_understands(tmp_path: Path, name: str):
+    shell = tmp_path / name
+    shell.write_text("#!/bin/sh\n")
+    shell.chmod(0o755)
+    assert usual_shell({"SHELL": str(shell)}) == str(shell)
+
+
+@posix
+@pytest.mark.parametrize("named", ["/bin/tcsh", "/usr/bin/nu", "zsh", "", "/no/such/folder/zsh"])
+def test_another_shell_is_used_instead_of_one_that_does_not_understand_or_is_missing(named: str):
+    assert usual_shell({"SHELL": named}) in ("/bin/bash", "/bin/zsh", "/bin/sh")
 
 
 def name(path: str, folder: str = "/folder", lines: list[tuple[int, int]] | None = None) -> str | None:
@@ -367,3 +381,19 @@ class TestMentionOnWindows:
         assert mention(path, "", QWEN, windows=True) == qwen
         assert mention(path, "", GEMINI, windows=True) == gemini
         assert mention(path, "", None, windows=True) == qwen
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/folder/x\x1b[201~\rtouch PWNED\r.py", '"x\\x1b[201~\\x0dtouch PWNED\\x0d.py" line 3 '),
+        ("/folder/x\x9b201~\n@.env", '"x\\x9b201~\\x0a\\@.env" line 3 '),
+        ("/folder/a\\ @.env", '"a\\ \\@.env" line 3 '),
+        ("/folder/a\udcff.py", '"a\\udcff.py" line 3 '),
+        ("/folder/!\u202e.py", '"!\\u202e.py" line 3 '),
+        ("/folder/`id`.py", "@\\`id\\`.py line 3 "),
+    ],
+)
+@posix
+def test_a_file_without_a_mention_is_named_in_quotes_that_are_no_mention(path: str, said: str):
+    assert named(path, "/folder", QWEN, [(3, 3)]) == said

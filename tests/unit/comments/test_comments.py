@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from companion.comments.comment import MAX_LINES, MAX_TEXT, Comment, CommentedLines, kept_lines
 from companion.comments.comments import Comments
-from companion.comments.message import MAX_QUOTED, MAX_WIDTH, markdown, message, named, visible
+from companion.comments.message import MAX_QUOTED, MAX_WIDTH, markdown, message, named
 from companion.comments.store import MAX_SENT, CommentStore
+from companion.visible import visible
 
 LINES = ("def f():", "    return 1")
 

@@ -10,10 +10,10 @@ from types import ModuleType
 
 import pytest
 
-from companion.libraries import guard, repair
+from companion.libraries import failures, guard, repair
 from companion.libraries.bounds import BOUNDS, PAIR
 from companion.libraries.failures import trouble
-from companion.libraries.guard import LibraryError, Trouble, look, remember
+from companion.libraries.guard import COPY, LibraryError, Trouble, look, remember
 from companion.libraries.installed import installed
 
 REPAIR = "run “Qwen Companion: Repair Libraries”."
@@ -295,12 +295,23 @@ def test_what_can_not_be_forgotten_is_told(folder: Folder, monkeypatch: pytest.M
     assert repair.forget(["h11"]) == ([], ["h11"])
 
 
+def test_only_the_library_that_made_the_start_fail_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another package may have imported the others meanwhile, and would get them a second time."""
+    for name in ("h11", "h11._events", "starlette", "companion.made_up", f"{COPY}.made_up"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    failures.forget(
+        {"h11", "h11._events", "starlette", "companion.made_up", f"{COPY}.made_up"}, ImportError("no", name="h11")
+    )
+    assert not {"h11", "h11._events", "companion.made_up", f"{COPY}.made_up"} & sys.modules.keys()
+    assert "starlette" in sys.modules
+
+
 def test_the_guard_needs_the_standard_library_alone_and_little_of_it(root: Path) -> None:
     """It runs at each start, before anything is imported."""
     program = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from companion.libraries import failures, guard, lazy, loading, repair
+from companion.libraries import failures, guard, repair
 heavy = {"asyncio", "email", "importlib.metadata", "json", "zipfile"} & sys.modules.keys()
 assert not heavy, heavy
 """

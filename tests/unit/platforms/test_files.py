@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from companion.platforms import files
-from companion.platforms.files import make_private_folder, place, replace_file, write_private
+from companion.platforms.files import OversizeError, make_private_folder, place, replace_file, write_private
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes and links")
 Fails = Callable[[OSError, int], list[int]]
@@ -315,3 +315,14 @@ def test_a_mapped_drive_stays_one(monkeypatch: pytest.MonkeyPatch):
     assert files.real_folder("/z/proj") == "/z/proj"
     assert files.real_folder("/c/proj") == "/c/proj"
     assert files.real_folder(r"\\server\share\proj") == r"\\server\share\proj"
+
+
+def test_a_large_file_that_would_be_written_in_place_is_refused_before_it_is_kept(tmp_path: Path):
+    """A sparse file with a second name took its whole size of the memory and of the disk."""
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.truncate(files.MOST_KEPT + 1)
+    os.link(path, tmp_path / "second")
+    with pytest.raises(OversizeError, match="larger than 64 MB"):
+        replace_file(str(path), b"new")
+    assert path.stat().st_size == files.MOST_KEPT + 1

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from companion.platforms import programs
+from companion.platforms.open_folders import OPEN_FOLDERS
 
 SHEBANGS = {
     "plain": "#!/usr/bin/env node",
@@ -134,3 +135,20 @@ def test_a_batch_file_of_another_kind_is_not_guessed(tmp_path: Path, node: Path,
     shim.write_text(text, newline="")
     shim.chmod(0o755)
     assert programs.resolve(["tool", "a"], environment(node.parent)) == [str(shim), "a"]
+
+
+def test_a_shim_that_starts_what_is_in_a_window_is_no_program_unless_the_person_names_it(tmp_path: Path, node: Path):
+    """After `npm link`, the package beside the shim is the project's folder."""
+    project, shim = tmp_path / "project", tmp_path / "npm" / "qwen.cmd"
+    script = shim.parent / "global" / "cli.js"
+    project.mkdir()
+    (project / "cli.js").touch()
+    shim.parent.mkdir()
+    script.parent.symlink_to(project, target_is_directory=True)
+    shim.write_text(PNPM)
+    shim.chmod(0o755)
+    OPEN_FOLDERS.set(1, [str(project)])
+    assert programs.resolve(["qwen"], environment(shim.parent, node.parent)) is None
+    assert programs.resolve([str(shim)], environment(node.parent)) == [str(node), str(script)]
+    OPEN_FOLDERS.remove(1)
+    assert programs.resolve(["qwen"], environment(shim.parent, node.parent)) == [str(node), str(script)]

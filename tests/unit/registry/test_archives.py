@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import bz2
+import copy
 import gzip
 import io
+import lzma
 import os
 import stat
 import tarfile
 import zipfile
+import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -263,3 +269,156 @@ def test_a_name_in_another_encoding_or_with_hidden_characters_is_refused_in_plai
         assert sorted(os.listdir(tmp_path / "to")) == ["agent", "caf"]
     else:
         assert refused(bytes(changed), tmp_path).isprintable()
+
+
+def raw_xz(dictionary: int, data: bytes) -> bytes:
+    """An xz stream that says that it needs a dictionary of that size."""
+    made = bytearray(lzma.compress(data, check=lzma.CHECK_NONE, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 4096}]))
+    # The block's header: its size, its flags, the filter's id, the size of its properties, the dictionary, 0, CRC32.
+    at = 12
+    size = (made[at] + 1) * 4
+    made[at + 4] = next(code for code in range(40) if (2 | code & 1) << (code // 2 + 11) >= dictionary)
+    made[at + size - 4 : at + size] = zlib.crc32(made[at : at + size - 4]).to_bytes(4, "little")
+    return bytes(made)
+
+
+def test_each_stream_of_an_xz_file_has_a_limit_of_memory(tmp_path: Path):
+    whole = gzip.decompress(tar({"agent": PROGRAM}))
+    halves = whole[:5000], whole[5000:]
+    data = lzma.compress(halves[0]) + bytes(8) + lzma.compress(halves[1]) + bytes(4)
+    (tmp_path / "archive").write_bytes(data)
+    unpack(str(tmp_path / "archive"), str(tmp_path / "to"), "agent")
+    assert (tmp_path / "to" / "agent").read_bytes() == PROGRAM
+    for number, stream in enumerate((raw_xz(1024**3, halves[1]), lzma.compress(halves[1], lzma.FORMAT_ALONE))):
+        (tmp_path / str(number)).mkdir()
+        assert "damaged" in refused(lzma.compress(halves[0]) + stream, tmp_path / str(number))
+    (tmp_path / "end").mkdir()
+    assert "early" in refused(data[:-20], tmp_path / "end")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gzip", "bz2", "xz"])
+def test_a_compressed_file_of_too_many_streams_is_refused(
+    pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(archives, "_MOST_STREAMS", 20)
+    assert "too many parts" in refused(pack(b"") * 30, tmp_path)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gzip", "bz2", "xz"])
+def test_a_compressed_file_of_several_streams_is_unpacked_as_one(pack: Callable[[bytes], bytes], tmp_path: Path):
+    """As `pigz` and `pbzip2` make them; and one that ends in the middle is damaged."""
+    whole = gzip.decompress(tar({"agent": PROGRAM, "large": os.urandom(3 * 1024**2)}))
+    data = b"".join(pack(whole[at : at + 700_000]) for at in range(0, len(whole), 700_000)) + bytes(8)
+    (tmp_path / "archive").write_bytes(data)
+    unpack(str(tmp_path / "archive"), str(tmp_path / "to"), "agent")
+    assert (tmp_path / "to" / "agent").read_bytes() == PROGRAM
+    (tmp_path / "end").mkdir()
+    assert "early" in refused(data[:-30], tmp_path / "end")
+
+
+def test_a_bomb_in_the_second_member_of_a_compressed_file_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(archives, "MOST_BYTES", 1024**2)
+    for pack in (gzip.compress, bz2.compress, lzma.compress):
+        (tmp_path / pack.__module__).mkdir()
+        assert "unpack" in refused(pack(b"a") + pack(bytes(5 * 1024**2)), tmp_path / pack.__module__)
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_that_would_be_unpacked_in_pieces_of_any_size_is_refused(kind: int, tmp_path: Path):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", kind) as archive:
+        archive.writestr("agent", PROGRAM)
+    assert "not supported" in refused(data.getvalue(), tmp_path)
+
+
+def forged(files: Mapping[str, bytes], count: int, place: str) -> bytes:
+    """A zip file with two end records, of which one says that there is one file."""
+    data = zipped(dict(files))
+    at = data.rfind(b"PK\x05\x06")
+    end = bytearray(data[at:])
+    end[8:12] = count.to_bytes(2, "little") * 2
+    if place == "comment":  # the last one counts for who looks from the end
+        end[20:22] = (22).to_bytes(2, "little")
+        return data[:at] + bytes(end) + data[at:]
+    if place == "inside":  # the mark stands in the record itself
+        end[4:8] = b"PK\x05\x06"
+        return data[:at] + bytes(end)
+    return data[:at] + bytes(end) + b"behind it"
+
+
+@pytest.mark.parametrize("place", ["comment", "inside", "behind"])
+def test_a_zip_with_a_forged_end_is_refused(place: str, tmp_path: Path):
+    assert "damaged" in refused(forged({"agent": PROGRAM, "b": b"", "c": b""}, 1, place), tmp_path)
+
+
+@pytest.mark.parametrize("place", ["comment", "inside", "behind"])
+def test_the_list_of_a_zip_is_bounded_whatever_its_ends_say(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(archives, "MOST_FILES", 20)
+    monkeypatch.setattr(archives, "_LARGEST_LIST", 4000)
+    data = forged({"agent": PROGRAM, **{f"f{at}": b"" for at in range(100)}}, 1, place)
+    made: list[str] = []
+
+    def counted(*names: Any) -> None:
+        made.append(names[0])
+        raise AssertionError
+
+    monkeypatch.setattr(zipfile, "ZipInfo", counted)
+    assert "20 files" in refused(data, tmp_path)
+    assert not made
+
+
+def test_files_of_a_zip_that_overlap_are_refused(tmp_path: Path):
+    """Each entry of the list leads to the same file."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("agent", os.urandom(5000))
+        first = archive.filelist[0]
+        for number in range(50):
+            other = copy.copy(first)
+            other.filename = other.orig_filename = f"other{number}"
+            archive.filelist.append(other)
+    refused(data.getvalue(), tmp_path)
+
+
+def test_a_size_that_a_header_before_it_changes_hides_no_header(tmp_path: Path):
+    """A tar file that is read in one way when it is looked at, and in another when it is unpacked."""
+    hidden = io.BytesIO()
+    with tarfile.open(fileobj=hidden, mode="w:", format=tarfile.GNU_FORMAT) as archive:
+        info = tarfile.TarInfo("././@LongLink")
+        info.type, info.size = tarfile.GNUTYPE_LONGNAME, 3 * 1024**2
+        archive.addfile(info, io.BytesIO(b"x" * info.size))
+    inner = hidden.getvalue()
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:", format=tarfile.PAX_FORMAT) as archive:
+        info = tarfile.TarInfo("agent")
+        info.size, info.pax_headers = len(inner), {"size": "0"}
+        archive.addfile(info, io.BytesIO(inner))
+    assert "too many headers" in refused(made.getvalue(), tmp_path)
+
+
+def test_words_about_all_members_of_a_tar_file_are_few(tmp_path: Path):
+    """Each member gets a copy of them."""
+    made = io.BytesIO()
+    words = {f"k{at}": "" for at in range(2000)}
+    with tarfile.open(fileobj=made, mode="w:", format=tarfile.PAX_FORMAT, pax_headers=words) as archive:
+        archive.addfile(tarfile.TarInfo("agent"))
+    assert "headers for all" in refused(made.getvalue(), tmp_path)
+
+
+def test_names_in_too_many_folders_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert "too many folders" in refused(tar({"agent": PROGRAM, "a/" * 100 + "b": b""}), tmp_path)
+    monkeypatch.setattr(archives, "MOST_FILES", 20)
+    (tmp_path / "second").mkdir()
+    names = ["/".join(f"{file}{depth}" for depth in range(10)) for file in range(5)]
+    assert "20 folders" in refused(tar({"agent": PROGRAM, **dict.fromkeys(names, b"")}), tmp_path / "second")
+    (tmp_path / "third").mkdir()
+    link = special(tarfile.SYMTYPE, "a/" * 100)
+    assert "too many folders" in refused(tar({"agent": PROGRAM, "link": link}), tmp_path / "third")
+
+
+def test_too_many_links_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(archives, "_MOST_LINKED", 20)
+    links = {f"l{at}": special(tarfile.SYMTYPE, "agent") for at in range(30)}
+    assert "20 links" in refused(tar({"agent": PROGRAM, **links}), tmp_path)

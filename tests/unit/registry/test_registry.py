@@ -20,6 +20,7 @@ from companion.registry.entries import PackageSource, read_day, read_entries
 from companion.registry.failures import ArchiveError, DamagedListError, DownloadError, InstallError, RegistryError
 from companion.registry.plans import is_newer, plan, prepare, system
 from tests.agent_talk import run
+from tests.parts import has
 
 from .serving import PROGRAM, Place, entry, from_archive, listed, tar, zipped
 
@@ -133,6 +134,27 @@ def test_a_list_says_only_of_which_day_it_is():
         {"distribution": {"npx": {"package": "a@1", "args": "--acp"}}},
         {"distribution": {"npx": {"package": "a@1", "env": {"A B": "1"}}}},
         {"distribution": {"npx": {"package": "a@1", "env": {"A": 1}}}},
+        {"distribution": {"npx": {"package": "mine@1.tgz"}}},
+        {"distribution": {"npx": {"package": "mine@1.2.3-a.TGZ"}}},
+        {"distribution": {"npx": {"package": "mine@1.2.3+b.tar.gz"}}},
+        {"distribution": {"npx": {"package": "mine@file:a"}}},
+        {"distribution": {"npx": {"package": "mine@.."}}},
+        {"distribution": {"npx": {"package": "mine@git+https://evil.example/a"}}},
+        {"distribution": {"npx": {"package": "mine@npm:other@1.0.0"}}},
+        {"distribution": {"npx": {"package": "user/mine"}}},
+        {"distribution": {"npx": {"package": "github:user/mine"}}},
+        {"distribution": {"npx": {"package": "mine.tgz"}}},
+        {"distribution": {"npx": {"package": "mine.tar.gz@1.2.3"}}},
+        {"distribution": {"npx": {"package": "x" * 301}}},
+        {"version": "1.tgz", "distribution": {"npx": {"package": "mine"}}},
+        {"version": "1.2", "distribution": {"npx": {"package": "mine@latest"}}},
+        {"version": "1.2.3-a.tgz", "distribution": {"npx": {"package": "mine"}}},
+        {"version": "1.x", "distribution": {"uvx": {"package": "mine"}}},
+        {"version": "1.whl", "distribution": {"uvx": {"package": "mine"}}},
+        {"distribution": {"uvx": {"package": "mine.whl"}}},
+        {"distribution": {"uvx": {"package": "mine.py"}}},
+        {"distribution": {"uvx": {"package": "mine==1.whl"}}},
+        {"distribution": {"uvx": {"package": "mine@git+https://evil.example/a"}}},
         {"distribution": {"uvx": {"package": "--with evil"}}},
         {"distribution": {"uvx": {"package": "a @ https://evil.example/a.whl"}}},
         {"distribution": {"binary": {system(): {"archive": "http://example.com/a.zip", "cmd": "./a"}}}},
@@ -177,6 +199,13 @@ def test_a_package_is_pinned_at_the_version_of_the_registry():
         ("npx", "mine@next", "mine@1.2.3"),
         ("npx", "mine@1.2.4-rc.1", "mine@1.2.4-rc.1"),
         ("npx", "mine@v1.2.4", "mine@v1.2.4"),
+        ("npx", "mine@1", "mine@1.2.3"),
+        ("npx", "mine@1.2", "mine@1.2.3"),
+        ("npx", "mine@1.2.x", "mine@1.2.3"),
+        ("npx", "mine@1.2.4-rc.1+5", "mine@1.2.4-rc.1+5"),
+        ("uvx", "mine@2026.1.2rc1.post2.dev3", "mine@2026.1.2rc1.post2.dev3"),
+        ("uvx", "mine==1!2.0+local.1", "mine==1!2.0+local.1"),
+        ("uvx", "mine@1.x", "mine@1.2.3"),
         ("uvx", "mine@latest", "mine@1.2.3"),
         ("uvx", "mine>=1.0", "mine==1.2.3"),
         ("uvx", "mine[acp]~=1.0", "mine[acp]==1.2.3"),
@@ -187,6 +216,36 @@ def test_a_tag_or_a_range_is_no_version(runner: str, package: str, expected: str
     """What it names would be another program tomorrow than the one that was said yes to."""
     [found] = read_entries(listed(entry(distribution={runner: {"package": package}})))
     assert found.packages[0].package == expected
+
+
+DECIDING = (
+    "NODE_OPTIONS node_options LD_PRELOAD DYLD_INSERT_LIBRARIES PATH Path npm_config_registry NPM_CONFIG_prefix "
+    "PYTHONPATH PYTHONSTARTUP BASH_ENV ENV GIT_SSH_COMMAND GIT_EXTERNAL_DIFF ZDOTDIR HOME UV_INDEX_URL HTTPS_PROXY "
+    "COR_PROFILER_PATH CARGO_BUILD_RUSTC CC LDFLAGS MISE_CONFIG_FILE GTK_MODULES OPENAI_API_BASE AWS_CONFIG_FILE TMPDIR"
+)
+
+
+@pytest.mark.parametrize("name", DECIDING.split())
+@pytest.mark.parametrize("kind", ["npx", "uvx", "binary"])
+def test_an_entry_whose_variables_decide_what_runs_is_left_out(name: str, kind: str):
+    fields = {"package": "mine@1.2.3", "archive": "https://example.com/a.zip", "cmd": "./a", "env": {name: "x"}}
+    distribution = {kind: {system(): fields} if kind == "binary" else fields}
+    assert [each.id for each in read_entries(listed(entry("odd", distribution=distribution), entry()))] == ["mine"]
+
+
+def test_a_question_shows_the_command_first_and_of_all_that_is_long_how_much_it_does_not_show():
+    """A hundred arguments and variables of 4,000 characters push nothing else off the screen."""
+    long = {"args": ["x" * 3900] * 100, "env": {f"A{at}": "y" * 3900 for at in range(100)}}
+    archive = {"archive": f"https://example.com/{'z' * 3900}", "cmd": "./a", **long}
+    for distribution in ({"npx": {"package": "mine", **long}}, {"binary": {system(): archive}}):
+        [found] = read_entries(listed(entry(distribution=distribution)))
+        words = has(plan(found)).words
+        assert len(words) < 7000
+        assert words.count("more characters are not shown") == (3 if "binary" in distribution else 2)
+        assert "\n    A0=yyy" in words
+        assert words.index("xxx") < words.index("A0=")
+        if "npx" in distribution:
+            assert words.index("mine@1.2.3") < words.index("xxx")
 
 
 def test_an_agent_without_a_page_comes_from_the_host_of_its_archives():
@@ -341,12 +400,12 @@ async def test_what_the_person_says_yes_to_has_the_command_and_the_archive(place
         from_archive(address, data), entry("other", distribution={"uvx": {"package": "o", "env": {"A": "b c"}}})
     )
     words = (await place.plan()).words
-    [_, checksum, folder, command] = [line.strip() for line in words.splitlines() if line.startswith("    ")]
+    [_, checksum, folder, command, variables] = [line.strip() for line in words.splitlines() if line.startswith("    ")]
     plan = await place.plan()
     assert address in words
     assert checksum.endswith(plan.source.sha256)  # type: ignore[union-attr]
-    assert (folder, command.startswith("MODE=acp ")) == (plan.folder, True)
-    assert "A='b c' uvx o@1.2.3" in (await place.plan("other")).words
+    assert (folder, command, variables) == (plan.folder, " ".join(plan.command), "MODE=acp")
+    assert "    uvx o@1.2.3\n\nwith the variables\n\n    A='b c'" in (await place.plan("other")).words
 
 
 NPM_AGENT = """#!/usr/bin/env node

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from companion.garbage import NEVER
 from companion.ids import ReviewId, WindowId
 from companion.review import targets as targets_module
 from companion.review.compare import Change
@@ -356,12 +357,13 @@ class TestChanges:
     def test_while_a_change_is_looked_for_nothing_is_collected(
         self, running: Running, number: ReviewId, path: str, monkeypatch: pytest.MonkeyPatch
     ):
-        """The collector holds every thread, the UI thread too."""
-        collects: list[bool] = []
+        """A full collection holds every thread, the UI thread too."""
+        usual = gc.get_threshold()
+        thresholds: list[int] = []
         changes = targets_module.changes
 
         def watched(old: Any, new: Any) -> list[Change]:
-            collects.append(gc.isenabled())
+            thresholds.append(gc.get_threshold()[2])
             return changes(old, new)
 
         monkeypatch.setattr(targets_module, "changes", watched)
@@ -376,8 +378,8 @@ class TestChanges:
             )
         )
         until(lambda: diff.text == "A\nb\nc\nD\n")
-        assert collects == [False, False]
-        assert gc.isenabled()
+        assert thresholds == [NEVER, NEVER]
+        assert gc.get_threshold() == usual
 
     def test_marks_follow_the_text(self, running: Running, number: ReviewId, path: str):
         diff = running.diff(path)

@@ -21,14 +21,17 @@ from ..wire import Cli, Stream
 
 
 class TestWritten:
-    """What is accepted is the CLI's to write; the person hears whether it does."""
+    """What is accepted is the CLI's to write; the person hears if it does not."""
 
-    def test_the_person_hears_that_the_cli_has_written_the_file(self, running: Running, cli: Cli, path: str):
+    def test_accepted_text_that_the_cli_writes_is_not_kept(
+        self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
+    ):
         """The editor never writes it."""
+        monkeypatch.setattr(writes, "LIMIT", 0.05)
         cli.open_diff(path, "new\n")
         running.accept(path)
         Path(path).write_text("new\n")
-        until(lambda: ("Qwen Code has written a.txt.", 1) in running.editor.mentioned)
+        until(lambda: not running.do(lambda companion: companion.reviews._writes.missing))
         assert running.editor.kept == []
 
     def test_accepted_text_that_nobody_writes_is_kept(

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from companion.platforms.files import FileRefusedError
 from companion.review import disk
-from companion.review.disk import DiskFile, Encodings, UnreadableError, read_file, refusal, stamp
+from companion.review.disk import DiskFile, Encodings, read_file, refusal, stamp
 from companion.review.source_text import SourceText
 
 
@@ -55,7 +56,7 @@ def test_a_file_that_does_not_exist_is_empty(tmp_path: Path):
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path):
-    with pytest.raises(UnreadableError, match="is a folder"):
+    with pytest.raises(FileRefusedError, match="is a folder"):
         read_file(str(tmp_path))
 
 
@@ -85,16 +86,23 @@ def test_only_regular_files_under_a_limit_are_read(tmp_path: Path, kind: str):
             file.truncate(10_000_000_000)
     expected = "is larger than 64 MB" if kind == "large" else "is not a regular file"
     assert refusal(str(path)) == expected
-    with pytest.raises(UnreadableError, match=expected):
+    with pytest.raises(FileRefusedError, match=expected):
         read_file(str(path))
 
 
 def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "file"
     path.write_bytes(b"x" * 100)
-    monkeypatch.setattr(disk, "_refusal", lambda _: None)
-    monkeypatch.setattr(disk, "READ_LIMIT", 99)
-    with pytest.raises(UnreadableError):
+    fstat = os.fstat
+
+    def grows(descriptor: int) -> os.stat_result:
+        found = fstat(descriptor)
+        path.write_bytes(b"x" * 101)
+        return found
+
+    monkeypatch.setattr(os, "fstat", grows)
+    monkeypatch.setattr(disk, "READ_LIMIT", 100)
+    with pytest.raises(FileRefusedError):
         read_file(str(path))
 
 

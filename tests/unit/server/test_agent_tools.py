@@ -197,6 +197,54 @@ def test_only_a_file_that_is_there_is_shown(running: Running, agent: Cli, file: 
     assert "no file" in why_not(agent, "openFile", path=str(project))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("pipe", "is not a regular file"),
+        ("pipe behind a link", "is not a regular file"),
+        ("device", "is not a regular file"),
+        ("folder", "is a folder"),
+        ("sparse", "is larger than 64 MB"),
+        ("loop", "is a loop of symbolic links"),
+        ("below a file", "There is no file"),
+        ("endless", "/pagemap "),
+        ("elsewhere", "is on another computer"),
+    ],
+)
+def test_what_the_editor_can_not_open_is_an_error_of_that_call(
+    running: Running, agent: Cli, file: str, project: Path, kind: str, why: str
+):
+    """A sparse file of 600 MB took the editor's memory from 85 to 721 MB, and a pipe held it up."""
+    assert sys.platform != "win32"
+    path = project / "x"
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "pipe behind a link":
+            os.mkfifo(project / "pipe")
+            path.symlink_to("pipe")
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "folder":
+            path.mkdir()
+        case "sparse":
+            with path.open("wb") as sparse:
+                sparse.truncate(600 << 20)
+        case "loop":
+            path.symlink_to("x")
+        case "below a file":
+            path = Path(file) / "x"
+        case "elsewhere":
+            path = Path("//evil.example/share/x")
+        case _:
+            path = Path("/proc/self/pagemap")
+            if not os.access(path, os.R_OK):
+                pytest.skip("only Linux has such files")
+    assert why in why_not(agent, "openFile", path=str(path))
+    assert running.editor.places == []
+
+
 def test_a_package_that_hangs_is_an_error_for_the_agent_alone(running: Running, agent: Cli):
     running.editor.is_hung = True
     assert "in time" in why_not(agent, "getDiagnostics")
@@ -295,6 +343,23 @@ def test_a_cli_reaches_the_tools_only_if_the_person_wants_it(running: Running, a
         refused = model.ask("tools/list")
         assert refused.status_code == 403
         assert "agents_use_editor" in refused.text
+
+
+@pytest.mark.parametrize(
+    "method", ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf", ["ping"], {}, 1]
+)
+def test_the_bridge_knows_no_method_that_every_object_has(method: object):
+    messages = [
+        {"jsonrpc": "2.0", "id": "__proto__", "method": method},
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "__proto__"}},
+        {"jsonrpc": "2.0", "id": "constructor", "method": "ping"},
+    ]
+    lines = "".join(f"{json.dumps(message)}\n" for message in messages)
+    node = os.environ.get("NODE") or "node"
+    done = subprocess.run([node, BRIDGE, "CLI"], input=lines, capture_output=True, text=True, timeout=LIMIT, check=True)
+    [unknown, answered] = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (unknown["id"], unknown["error"]["code"]) == ("__proto__", -32601)
+    assert (answered["id"], answered["result"]) == ("constructor", {})
 
 
 def test_a_change_that_a_cli_has_proposed_itself_is_told_to_its_model(running: Running, agent: Cli, file: str):

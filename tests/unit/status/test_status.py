@@ -133,6 +133,11 @@ def test_a_window_that_is_not_served():
     assert "  to review  a.py: modified, +1 −2, Qwen Code, waits" in report(facts(windows=(window,)))
 
 
+def test_what_is_still_to_be_copied_is_a_line():
+    served = Served(PORT, copying=("1,234 files of /srv/app",), folders=())
+    assert "  still to copy  1,234 files of /srv/app\n" in report(facts(served=served))
+
+
 def test_a_cli_above_the_folder():
     finding = only(facts(cli(cwd="/srv")))
     assert finding.kind == "above"
@@ -266,6 +271,13 @@ def test_a_cli_that_looks_for_editors_elsewhere():
     assert finding.kind == "other folder"
     assert "looks for editors in /other/.qwen" in finding.text
     assert "Start both from a terminal with the same variables." in finding.text
+
+
+def test_settings_of_ours_in_a_project_are_named_and_not_all_of_them():
+    windows = tuple(replace(each, ignored=tuple(f"qwen_companion.{at}" for at in range(7))) for each in facts().windows)
+    found = [finding for finding in findings(replace(facts(), windows=windows)) if finding.kind == "ignored"]
+    assert "“qwen_companion.0”, “qwen_companion.1”" in found[0].text
+    assert "and 2 more, which no project can" in found[0].text
 
 
 def test_a_cli_whose_folder_cannot_be_seen():

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from companion.backends.acp import files
+from companion.background import answered
 from companion.conversation.failures import (
     AlreadyAnsweredError,
 )
@@ -110,6 +114,36 @@ async def test_an_edited_proposal_that_the_agent_writes_otherwise_is_kept(talks:
         await talk.done(key)
         assert path.read_text() == "other\n"
         assert talk.editor.kept == ["mine\n"]
+
+
+async def test_an_edited_proposal_is_written_though_the_call_names_a_file_whose_disk_hangs(
+    talks: Talks, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path, share, answers, realpath = project / "a.txt", str(project / "share"), threading.Event(), os.path.realpath
+
+    def hanging(name: str, **more: Any) -> str:
+        if name.startswith(share):
+            answers.wait()
+        return realpath(name, **more)
+
+    monkeypatch.setattr(os.path, "realpath", hanging)
+    monkeypatch.setattr(files, "answered", partial(answered, limit=0.2))
+    path.write_text("one\n")
+    more = f'call["content"].append({{"type": "diff", "path": {share + "/x"!r}, "oldText": "a", "newText": "b"}})'
+    script = WRITES.replace("    answer = ask", f"    {more}\n    answer = ask", 1)
+    try:
+        async with talks(script) as talk:
+            key = await talk.ask(edit(path, "one\n", "two\n"))
+            permission = await talk.asked()
+            await has(talk.client.edits).edited(f"{share}/x", "b", "never\n")
+            await has(talk.client.edits).edited(str(path), "two\n", "mine\n")
+            await talk.vote(permission, "allow_once")
+            await talk.done(key)
+            assert path.read_text() == "mine\n"
+            assert talk.editor.kept == ["never\n"]
+            assert not await has(talk.client.files).is_file("\0")
+    finally:
+        answers.set()
 
 
 ANY = """

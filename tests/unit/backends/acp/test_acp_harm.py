@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from companion.backends.acp.errors import (
     VersionError,
 )
+from companion.backends.acp.peer import Params, Peer
 from companion.backends.acp.stream import MAX_WAITING, EventQueue
+from companion.backends.wire import MOST_ITEMS, MOST_PARTS, bounded
 from companion.conversation.events import TurnCompleted
 from companion.conversation.failures import AlreadyAnsweredError
 from tests.agent_talk import Talks, notices, said, until
@@ -294,3 +297,48 @@ def session_prompt(params):
     async with talks(script) as talk:
         turn = await talk.done(await talk.ask("Hello"))
         assert (said(turn, "user"), said(turn)) == ("Hello", "Ours.")
+
+
+FLOODS = {
+    "plan": {"sessionUpdate": "plan", "entries": [{"content": "x", "status": "pending"}] * 100_000},
+    "commands": {"sessionUpdate": "available_commands_update", "availableCommands": [{"name": "x"}] * 100_000},
+    "places": {"sessionUpdate": "tool_call", "toolCallId": "t", "locations": [{"path": "/a"}] * 100_000},
+    "argument": {"sessionUpdate": "tool_call", "toolCallId": "t", "rawInput": {str(n): n for n in range(100_000)}},
+    "many lists": {"sessionUpdate": "tool_call", "toolCallId": "t", "rawInput": {"a": [[1] * 1000] * 1000}},
+}
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+async def test_a_message_with_more_parts_than_can_be_shown_is_cut_and_told_once(kind: str):
+    got: list[Any] = []
+    junk: list[str] = []
+    peer = Peer("Agent", got.append, as_answered, lambda _, params: got.append(params), junk.append)
+    line = json.dumps({"method": "session/update", "params": {"sessionId": "s", "update": FLOODS[kind]}}).encode()
+    peer.receive(line)
+    assert junk == ["parts of a message that has more than can be shown"]
+    assert parts_of(got[0]) < MOST_PARTS + 2000
+    assert len(str(got[0])) > 1000
+
+
+@pytest.mark.parametrize("method", ["session/request_permission", "elicitation/create", "terminal/create"])
+async def test_a_request_with_more_parts_than_can_be_shown_is_refused_and_never_asked_in_part(method: str):
+    sent: list[bytes] = []
+    junk: list[str] = []
+    peer = Peer("Agent", sent.append, as_answered, lambda *_: None, junk.append)
+    peer.receive(json.dumps({"id": 1, "method": method, "params": {"args": ["x"] * 6000}}).encode())
+    assert [json.loads(line)["error"]["message"] for line in sent] == ["it has too many parts"]
+    assert junk == ["a request with more parts than can be shown, which was refused"]
+
+
+async def as_answered(_method: str, _params: Params) -> None:
+    raise AssertionError
+
+
+def parts_of(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(parts_of, inner))
+
+
+async def test_a_message_of_usual_size_is_as_it_came():
+    for value in ({"a": [1, {"b": "x" * 10**6}], "c": {}, "d": []}, [], {}, "x", {"e": list(range(MOST_ITEMS))}):
+        assert bounded(value) == (value, False)

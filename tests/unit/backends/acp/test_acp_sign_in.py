@@ -58,7 +58,28 @@ def test_a_login_by_the_convention_of_zed_runs_the_agents_own_program(command: t
 def test_a_login_in_a_terminal_is_the_agents_own_command_with_more_arguments():
     """agentclientprotocol.com, “Authentication Methods”: a method names no program."""
     method = {"id": "t", "type": "terminal", "args": ["login", 1], "env": {"A": "1", "B": 2}, "command": "rm"}
-    assert read(method) == (Way("t", "t", "", "terminal", ("own", "--acp", "login"), {"KEY": "k", "A": "1"}),)
+    given = {"A": "1"}
+    assert read(method) == (Way("t", "t", "", "terminal", ("own", "--acp", "login"), {"KEY": "k", **given}, given),)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["LD_PRELOAD", "PATH", "path", "HOME", "ZDOTDIR", "NODE_OPTIONS", "BASH_ENV", "GIT_SSH_COMMAND", "A B", "A="],
+)
+@pytest.mark.parametrize("meta", [{}, {"terminal-auth": {"args": ["login"]}}, {"type": "terminal"}])
+def test_a_login_with_variables_that_decide_what_runs_is_refused(name: str, meta: Mapping[str, Any]):
+    [way] = read({"id": "t", "type": "terminal", "env": {"A": "1", name: "/evil"}, "_meta": meta})
+    assert (way.kind, way.command, way.environment) == ("refused", (), {})
+    assert name in way.description
+
+
+@pytest.mark.parametrize(
+    "method",
+    [{"args": ["x" * 2000, "y"]}, {"args": ["y"] * 5000}, {"env": {"A": "x" * 3000}}, {"env": {"A" * 129: "1"}}],
+)
+def test_a_login_that_no_question_could_show_is_refused(method: Mapping[str, Any]):
+    [way] = read({"id": "t", "type": "terminal", "description": "x" * 10_000, **method})
+    assert (way.kind, way.command, way.environment) == ("refused", (), {})
 
 
 def test_qwen_code_has_its_login_in_meta_and_runs_without_the_protocol():

@@ -126,6 +126,53 @@ async def test_every_agent_gets_the_servers_of_the_person(talks: Talks, tmp_path
         ({"command": ["a"], "environment": {"GITHUB_TOKEN": "ghp_literal"}}, "has a secret in “GITHUB_TOKEN”"),
         ({"url": "https://a.example", "headers": {"Authorization": "Bearer literal"}}, "has a secret"),
         ({"url": "https://a.example", "headers": {"X-Auth": "literal"}}, "has a secret"),
+        ({"url": "https://a.example", "headers": {"X-Api-Key": "literal${A}"}}, "has a secret in “X-Api-Key”"),
+        ({"url": "https://a.example", "headers": {"X-Custom": "Bearer literal"}}, "has a secret"),
+        ({"url": "https://a.example", "headers": {"X-Custom": "Basic ${A}literal"}}, "has a secret"),
+        ({"url": "https://a.example?token=literal"}, "has a secret in “token”"),
+        ({"url": "https://a.example/mcp?a=1&api_key=literal"}, "has a secret in “api_key”"),
+        ({"url": "https://a.example/mcp?key=literal"}, "has a secret in “key”"),
+        ({"url": "https://a.example/mcp#access_token=literal"}, "has a secret in “access_token”"),
+        ({"url": "https://a.example/ghp_literal/mcp"}, "has a secret in “the address”"),
+        ({"url": "https://${A}@a.example"}, "https"),
+        ({"url": "https://${A}.example"}, "https"),
+        ({"command": ["a", "--token", "literal"]}, "has a secret in “--token”"),
+        ({"command": ["a", "--api-key=literal"]}, "has a secret in “--api-key”"),
+        ({"command": ["a", "-H", "Authorization: Bearer literal"]}, "has a secret in “Authorization”"),
+        ({"command": ["a", "--header", "X-Auth:literal"]}, "has a secret in “X-Auth”"),
+        ({"command": ["env", "GITHUB_TOKEN=literal", "a"]}, "has a secret in “GITHUB_TOKEN”"),
+        ({"command": ["a", "postgres://user:literal@host/base"]}, "has a secret"),
+        ({"command": ["a", "--url=https://a.example/?sig=literal"]}, "has a secret in “sig”"),
+        ({"command": ["a", "ghp_literal"]}, "has a secret"),
+        ({"command": ["a"], "environment": {"DATABASE": "postgres://user:literal@host/base"}}, "has a secret"),
+        ({"command": ["a"], "environment": {"DB_PASS": "literal"}}, "has a secret in “DB_PASS”"),
+        ({"command": ["a"], "environment": {"A": "sk-literal"}}, "has a secret in “A”"),
+        ({"command": ["a", "--header=X-Api-Key: literal"]}, "has a secret in “X-Api-Key”"),
+        ({"command": ["docker", "--env=API_TOKEN=literal"]}, "has a secret in “API_TOKEN”"),
+        ({"command": ["a", "/token:literal"]}, "has a secret in “token”"),
+        ({"command": ["a", '{"apiKey":"literal"}']}, "has a secret in “apiKey”"),
+        ({"command": ["sh", "-c", r'a --config "{\"apiKey\": \"literal\"}"']}, "has a secret in “apiKey”"),
+        ({"command": ["sh", "-c", "export API_TOKEN=literal; a"]}, "has a secret in “API_TOKEN”"),
+        ({"command": ["sh", "-c", "a --token literal"]}, "has a secret in “--token”"),
+        ({"command": ["a", "host=h user=u password=literal"]}, "has a secret in “password”"),
+        ({"command": ["a", "Server=h;User Id=u;Pwd=literal"]}, "has a secret in “Pwd”"),
+        ({"command": ["curl", "-u", "user:literal"]}, "has a secret in “-u”"),
+        ({"command": ["curl", "--user=user:literal"]}, "has a secret in “--user”"),
+        ({"command": ["a", "a.example/?api_key=literal"]}, "has a secret in “api_key”"),
+        (
+            {"command": ["a"], "environment": {"A": '{"Authorization":"Token literal"}'}},
+            "has a secret in “Authorization”",
+        ),
+        ({"command": ["a"], "environment": {"CONN": "Server=h;Password=literal"}}, "has a secret in “Password”"),
+        ({"command": ["a"], "environment": {"DB_PWD": "literal"}}, "has a secret in “DB_PWD”"),
+        ({"command": ["a"], "environment": {"OPENAIKEY": "literal"}}, "has a secret in “OPENAIKEY”"),
+        ({"command": ["a"], "environment": {"A": "ntn_literal"}}, "has a secret in “A”"),
+        ({"command": ["a"], "environment": {"A": "https://hooks.slack.com/services/literal"}}, "has a secret in “A”"),
+        ({"url": "https://a.example", "headers": {"\uff21uthorization": "literal"}}, "has a secret"),
+        ({"url": "https://a.example", "headers": {"X-Session-Id": "literal"}}, "has a secret"),
+        ({"url": "https://a.example/?a=1;token=literal"}, "has a secret in “token”"),
+        ({"url": "https://a.example/mcp;token=literal"}, "has a secret in “token”"),
+        ({"url": "https://a.example/mcp?%61pi_key=literal"}, "has a secret in “api_key”"),
         ({"command": ["a"], "environment": {"A": 1}}, "values that are not an object of strings"),
         ({"command": ["a"], "more": 1}, "unknown key “more”"),
     ],
@@ -136,6 +183,41 @@ def test_a_server_that_can_not_be_used_is_said(entry: object, why: str):
     assert sentence.startswith("“agents_mcp_servers”: “it” ")
     assert why in sentence
     assert "literal" not in sentence
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": ["a", "--token", "${A}", "--key=${B}"], "environment": {"TOKEN": "${A}", "MODE": "read"}},
+        {"command": ["npx", "-y", "@scope/server@1.2.3", "--max-tokens", "400", "--verbose", "/a/b:c"]},
+        {"command": ["docker", "run", "-e", "GITHUB_TOKEN", "image:latest"]},
+        {"command": ["a", "--url=https://a.example/?page=2", "--auth", "none", "--author", "me"]},
+        {"url": "https://a.example/mcp?token=${A}&page=2", "headers": {"Authorization": "Bearer ${B}"}},
+        {"url": "http://127.0.0.1:8080/${A}/mcp"},
+        {"command": ["a", '{"apiKey":"${A}", "b": 1}', "--header=Authorization: Bearer ${A}"]},
+        {"command": ["sh", "-c", "cd /a && TOKEN=${A} exec b --token ${A} --port 80"]},
+        {"command": ["docker", "run", "-v", "/run/secrets:/run/secrets:ro", "-u", "1000:1000"]},
+        {"command": ["a"], "environment": {"A": '{"Authorization": "Token ${A}"}', "B": "C:\\keys\\a"}},
+        {"command": ["curl", "-u", "user:${A}"]},
+    ],
+)
+def test_secrets_that_are_named_by_variables_and_other_words_are_no_literal_ones(entry: object):
+    assert read_mcp_servers({"it": entry})[1] == []
+
+
+def test_a_variable_is_filled_in_wherever_it_stands_and_stays_a_part_of_the_address():
+    [process, web] = read_mcp_servers(
+        {
+            "process": {"command": ["a", "--token=${A}"], "environment": {"B": "b-${A}"}},
+            "web": {"url": "https://a.example/mcp?token=${A}"},
+        }
+    )[0]
+    filled = process.filled({"A": "x/@y&z"})
+    assert (filled.command, filled.values) == (("a", "--token=x/@y&z"), {"B": "b-x/@y&z"})
+    assert web.filled({"A": "x/@y&z"}).url == "https://a.example/mcp?token=x%2F%40y%26z"
+    assert process.variables == ["A", "A"]
+    with pytest.raises(KeyError, match="A"):
+        web.filled({})
 
 
 def test_the_name_of_an_author_is_no_secret():

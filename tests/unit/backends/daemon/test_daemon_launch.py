@@ -65,7 +65,10 @@ def test_the_program_is_found(tmp_path: Path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such shells")
 def test_a_line_for_a_shell_gets_the_arguments_at_its_end(qwen: Qwen, project: Path, tmp_path: Path):
-    assert launch.find("a b", {"SHELL": "/bin/fish"}) == ["/bin/fish", "-l", "-c", "a b $argv"]
+    fish = tmp_path / "fish"
+    fish.write_text("#!/bin/sh\n")
+    fish.chmod(0o755)
+    assert launch.find("a b", {"SHELL": str(fish)}) == [str(fish), "-l", "-c", "a b $argv"]
     line = f"export MARK='a b' && exec {' '.join(qwen(LISTENS))}"
     command = launch.find(line, {"PATH": os.environ["PATH"], "SHELL": "/bin/sh"})
     daemon = run(launch.start(command, str(project), ENVIRONMENT))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from companion.backends.updates import decode_permission
 from companion.chats.transcript.transcript import Transcript
+from companion.chats.transcript.wording import MOST_ASKED, Context, whole_question, write_ask
+from companion.chats.transcript.writer import Writer
 from companion.conversation.conversation import Conversation
-from companion.conversation.events import Envelope
+from companion.conversation.events import Envelope, PermissionResolved, Unsupported
+from companion.conversation.snapshot import Diff
+from tests.parts import has
 
 from .reading import HERE
 
@@ -143,3 +148,55 @@ def test_a_question_of_a_tool_leaves_out_what_it_asks_and_nothing_else():
     assert question(_meta=told, rawInput={"questions": asks})[1:] == ["Which?", "· A — b"]
     for more in ({"then": "rm -rf ~"}, {"rm -rf ~": True}, {"rm -rf ~": {}}, {"rm -rf ~": "A"}):
         assert "rm -rf ~" in question(_meta=told, rawInput={"questions": [{**asks[0], **more}]})[-1]
+
+
+LONG = 1_000_000
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"kind": "execute", "rawInput": {"command": "x" * LONG}},
+        {"kind": "execute", "rawInput": {"command": "x\n" * (LONG // 2)}},
+        {"rawInput": {"why": "x" * LONG}},
+        {"rawInput": {"x" * LONG: "why"}},
+        {"rawInput": {"why": {"x" * 10: ["y" * (LONG // 5000)] * 5000}}},
+        {"rawInput": {"plan": "- x\n" * (LONG // 4)}},
+        {"title": "x" * LONG},
+        {"content": [said("x" * LONG)]},
+    ],
+)
+def test_a_long_question_is_cut_before_it_goes_to_the_editor_and_all_of_it_can_be_had(call: dict[str, Any]):
+    conversation = Conversation()
+    fields = {"toolCallId": "t", "kind": "other", "title": "Do it", **call}
+    conversation.apply(Envelope(decode_permission("1", fields, OPTIONS), None, "p"))
+    transcript = Transcript()
+    render = transcript.update(conversation.look_at_all(), HERE, "s")
+    assert sum(len(edit.text) for edit in render.edits) < 10 * MOST_ASKED
+    [ask] = render.asks
+    assert ask.hidden > 900_000
+    shown = transcript.text[ask.start : ask.at]
+    assert f"{ask.hidden:,} more characters of this are not shown here" in shown.splitlines()[-1]
+    assert len(whole_question(ask.permission, Context(HERE.folder, ()))) > 900_000
+    # What is left of it once it is answered.
+    conversation.apply(Envelope(PermissionResolved("1", is_selected=True, option="yes"), None, "p"))
+    answered = Transcript().update(conversation.look_at_all(), HERE, "s")
+    assert answered.asks == ()
+    assert answered.length < 10 * MOST_ASKED
+
+
+def test_a_diff_in_a_question_that_opens_no_other_tab_is_cut_as_well():
+    permission = has(decode_permission("1", {"toolCallId": "t", "content": [EDIT]}, OPTIONS))
+    conversation = Conversation()
+    conversation.apply(Envelope(permission, None, "p"))
+    [asked] = conversation.status.permissions
+    long = replace(asked, diffs=(Diff("/a", "", "x" * 100_000),))
+    writer = Writer()
+    write_ask(writer, long, Context(HERE.folder, (), shows_diffs=False))
+    assert writer.length < 2 * MOST_ASKED
+    assert writer.marks.asks[0].hidden > 80_000
+
+
+def test_a_question_with_more_answers_than_there_can_be_buttons_is_not_asked():
+    options = [{"optionId": str(at), "name": "Allow", "kind": "allow_once"} for at in range(51)]
+    assert isinstance(decode_permission("1", {"toolCallId": "t"}, options), Unsupported)

@@ -1,0 +1,231 @@
+"""What is about to be written into a folder, noted before its first file is touched.
+
+An undo, a redo or a restore of a checkpoint writes files one after the other. The plan of it is in the store until all
+of that is noted in the round: whoever opens the store after a kill finishes it. *Keep* needs none, as it only replaces
+`round.json`, which is one step. Everything here blocks and runs on the folder's worker thread.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..platforms.files import rename
+from ..snapshots import files
+from ..snapshots.entries import Entry
+from ..snapshots.files import WriteRefusedError
+from ..snapshots.modes import on_disk
+from .round import Round
+from .undo import RoundUndo, Write
+
+logger = logging.getLogger(__name__)
+
+FILE = "journal.json"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What is going to be written, and what is noted in the round after that."""
+
+    kind: Literal["undo", "redo", "restore"]
+    writes: Sequence[Write]
+    path: str = ""
+    """Of an undo: the file, its change and the lines of that, if not everything is undone."""
+    key: str = ""
+    lines: tuple[int, int] | None = None
+    operation: float = 0.0
+    """Of a redo: the time of the operation that it takes back."""
+    point: int = 0
+    """Of a restore: the number of the checkpoint."""
+    base: Mapping[str, Entry | None] = field(default_factory=dict[str, Entry | None])
+    """Of a restore: the entries of the baseline."""
+    at: float = field(default_factory=time.time)
+    """Unix time."""
+
+
+class StoppedError(OSError):
+    """The folder was let go before everything was written: the journal still has it."""
+
+
+class Journal:
+    """The journal of one round."""
+
+    def __init__(self, round_: Round, undo: RoundUndo) -> None:
+        self._round = round_
+        self._undo = undo
+        self._path = os.path.join(round_.store.path, FILE)
+
+    def begin(self, intent: Intent) -> None:
+        """Note what is going to be done; it is on the disk when this returns. Raises WriteRefusedError."""
+        blobs = {write.path: files.blob_id(write.data) for write in intent.writes if write.data is not None}
+        try:
+            lacking = self._round.objects.lacking(blobs.values())
+            plain = {
+                "version": _VERSION,
+                "kind": intent.kind,
+                "at": intent.at,
+                "writes": [_write_to(each, blobs.get(each.path), lacking) for each in intent.writes],
+                "about": [intent.path, intent.key, intent.lines],
+                "operation": intent.operation,
+                "point": intent.point,
+                "base": {path: _entry_to(entry) for path, entry in intent.base.items()},
+            }
+            _write_through(self._path, json.dumps(plain).encode())
+        except OSError as error:
+            raise WriteRefusedError(f"it can't be noted what is to be done: {error}") from error
+
+    def end(self) -> None:
+        """All of it is noted in the round."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path)
+
+    def pending(self) -> Intent | None:
+        """What an editor that was killed had begun and not noted, without its temporary files."""
+        try:
+            with open(self._path, "rb") as file:
+                plain: dict[str, Any] = json.load(file)
+            if plain["version"] != _VERSION:
+                raise ValueError(f"it has the form {plain['version']}")  # noqa: TRY301 - all that can't be read
+            intent = self._intent_from(plain)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            logger.warning("The journal of %s can't be read: %s", self._round.root, error)
+            self.end()
+            return None
+        files.clear_temporaries(self._round.root, [write.path for write in intent.writes])
+        if self._is_noted(intent):
+            self.end()
+            return None
+        return intent
+
+    def _is_noted(self, intent: Intent) -> bool:
+        """Whether the round knows of it already: the editor was killed just before it removed the journal."""
+        undone = self._round.state.undone
+        if intent.kind == "redo":
+            return all(each.at != intent.operation for each in undone)
+        return any(each.at >= intent.at for each in undone)
+
+    def sorted_out(self, intent: Intent) -> tuple[list[Write], list[Write], list[str]]:
+        """What was written of an intent, what is still to be written, and a sentence for each file that changed."""
+        done: list[Write] = []
+        rest: list[Write] = []
+        left: list[str] = []
+        for write in intent.writes:
+            try:
+                if self._undo.is_written(write):
+                    done.append(write)
+                elif files.is_still(self._round.root, write.path, write.expected):
+                    rest.append(write)
+                else:
+                    left.append(f"{write.path} has changed since")
+            except WriteRefusedError as error:
+                left.append(str(error))
+        return done, rest, left
+
+    def write_all(self, writes: Sequence[Write], is_over: Callable[[], bool]) -> tuple[list[Write], list[str]]:
+        """Write files that are not open in the editor, in this order.
+
+        Returns what was written, and a sentence for each that was not. Raises StoppedError as soon as `is_over`.
+        """
+        done: list[Write] = []
+        refused: list[str] = []
+        for parts in _units(writes):
+            if is_over():
+                raise StoppedError("the folder was let go")
+            try:
+                self._write(parts)
+            except OSError as error:
+                refused.append(str(error))
+            else:
+                done += parts
+        return done, refused
+
+    def _write(self, parts: Sequence[Write]) -> None:
+        """Write a file, or all parts of a renamed one: if one can't be written, the others are as they were."""
+        root = self._round.root
+        if len(parts) == 1:
+            self._undo.write(parts[0])
+            return
+        for write in parts:
+            if not files.is_still(root, write.path, write.expected):
+                raise WriteRefusedError(f"{write.path} has changed since")
+        written: list[tuple[str, tuple[str, bytes] | None, int | None]] = []
+        try:
+            for write in parts:
+                before = write.path, files.current(root, write.path), on_disk(root, write.path)
+                self._undo.write(write)
+                written.append(before)
+        except OSError:
+            for path, found, mode in reversed(written):
+                if found is None:
+                    files.delete(root, path, frozenset(self._round.state.empty))
+                else:
+                    files.write(root, path, *found, mode)
+            raise
+
+    def _intent_from(self, plain: Mapping[str, Any]) -> Intent:
+        listed: list[list[Any]] = plain["writes"]
+        contents = self._round.objects.read(value[2] for value in listed if value[2])
+        writes = [_write_from(value, contents) for value in listed]
+        base = {path: _entry_from(value) for path, value in plain["base"].items()}
+        path, key, lines = plain["about"]
+        lines = (int(lines[0]), int(lines[1])) if lines else None
+        operation, at = float(plain["operation"]), float(plain["at"])
+        return Intent(plain["kind"], writes, path, key, lines, operation, int(plain.get("point", 0)), base, at)
+
+
+def _units(writes: Sequence[Write]) -> list[list[Write]]:
+    """The files and the renamed files: what is deleted comes first, as a folder may be in the place of a file."""
+    units: dict[str, list[Write]] = {}
+    for write in writes:
+        units.setdefault(f"{write.whole}\0" if write.whole else write.path, []).append(write)
+    return sorted(units.values(), key=lambda unit: 1 if len(unit) > 1 else 2 * (unit[0].data is not None))
+
+
+def _write_to(write: Write, blob: str | None, lacking: Collection[str]) -> list[Any]:
+    """A write as JSON. Its content is there if the store lacks it."""
+    data = write.data
+    content = base64.b64encode(data).decode() if data is not None and blob in lacking else None
+    given = [write.path, write.mode, blob, content, _entry_to(write.expected), write.full_mode]
+    base = None if write.base is None else base64.b64encode(write.base).decode()
+    return [*given, write.is_baseline, write.whole, base, write.ops, write.drops_base]
+
+
+def _write_from(value: Sequence[Any], contents: Mapping[str, bytes]) -> Write:
+    path, mode, blob, content, expected, full_mode, is_baseline, whole, base, ops, drops = value
+    kept = None if base is None else base64.b64decode(base)
+    data = None if blob is None else contents[blob] if content is None else base64.b64decode(content)
+    return Write(path, mode, data, _entry_from(expected), full_mode, is_baseline, kept, ops, drops, whole)
+
+
+def _entry_to(entry: Entry | None) -> list[str] | None:
+    return [entry.mode, entry.blob, entry.why] if entry else None
+
+
+def _entry_from(value: Any) -> Entry | None:
+    return Entry(*value) if value else None
+
+
+def _write_through(path: str, data: bytes) -> None:
+    """Write a file of the store so that a loss of power doesn't lose it."""
+    with open(os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    rename(f"{path}.new", path)
+    if sys.platform != "win32":
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,416 @@
+"""The lines of a file under review, and who has written each.
+
+A weave has the lines of the baseline and those of the file in one sequence. A line that is in both is settled. One that
+is only in the baseline was taken away by an agent, one that is only in the file was written by one. The weave follows
+each write: what the person saves is settled at once, wherever it stands, and so is never a part of a change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, pairwise
+
+from ..garbage import no_collection
+from ..review.changes import paired_lines
+from ..review.compare import Change
+from .hunks import Hunk, Hunks, Pieces, by_key, differences, key_of
+
+BASE, DISK = 1, 2
+EDITED = 4
+"""The person has changed this line of an agent's."""
+DOUBT = 8
+"""Nobody knows whether the person or an agent has written this line, or has taken it away."""
+_MINE = 16
+"""The person's; only until the weave is put in order."""
+_SETTLED = BASE | DISK
+_PROTECTED = EDITED | DOUBT
+_SIGNS = {"=": _SETTLED, "-": BASE, "+": DISK, "~": DISK | EDITED, "?": DISK | DOUBT, "!": BASE | DOUBT}
+_SIGN_OF = {flags: sign for sign, flags in _SIGNS.items()}
+_OPS = re.compile(r"([=+~?!-])(\d{1,9})")
+_LAST = re.compile(r"(?:\r\n|\r|\n)$")
+_CLOSED = re.compile(r"[,;](?=[)\]}]|$)")
+
+Line = tuple[str, int]
+"""A line with its ending, and where it is."""
+
+
+class Weave:
+    """The lines of the baseline and of the file on the disk. `marks` are the byte order marks of both."""
+
+    def __init__(self, lines: Sequence[Line], form: tuple[bool, str], marks: tuple[str, str]) -> None:
+        self._lines = list(lines)
+        self._form = form
+        self._marks = marks
+
+    @classmethod
+    def of(cls, before: bytes | None, after: bytes | None, ops: str = "") -> Weave:
+        """The weave of a baseline and a file, None where there is none.
+
+        `ops` is an earlier weave of these very contents. One that doesn't fit to them is left out of account.
+        """
+        with no_collection():
+            old, new = Pieces(before or b""), Pieces(after or b"")
+            if before and after and old.form != new.form:
+                old, new = Pieces(before, is_whole=True), Pieces(after, is_whole=True)
+            form = (new if after else old).form
+            marks = (old.mark if before else new.mark), (new.mark if after else old.mark)
+            lines = list(_restored(ops, old.lines, new.lines)) if ops else []
+            if [text for text, at in lines if at & BASE] != list(old.lines) or [
+                text for text, at in lines if at & DISK
+            ] != list(new.lines):
+                lines = _compared(old.lines, new.lines)
+            return cls(lines, form, marks)
+
+    @property
+    def ops(self) -> str:
+        """The weave without its lines, run by run."""
+        groups = groupby(self._lines, lambda line: line[1])
+        return "".join(f"{_SIGN_OF[flags]}{sum(1 for _ in group)}" for flags, group in groups)
+
+    @property
+    def base(self) -> bytes:
+        """The baseline."""
+        return self._bytes(BASE)
+
+    @property
+    def disk(self) -> bytes:
+        """The file."""
+        return self._bytes(DISK)
+
+    def _bytes(self, side: int) -> bytes:
+        text = "".join(text for text, at in self._lines if at & side)
+        return (self._marks[side == DISK] + text if text else "").encode(self._form[1])
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the file is one piece."""
+        return self._form[0]
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether nobody knows who has written a part of it."""
+        return any(at & DOUBT for _, at in self._lines)
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the person has changed lines of an agent's."""
+        return any(at & EDITED for _, at in self._lines)
+
+    def written(self, data: bytes | None, *, is_doubtful: bool = False) -> Weave:
+        """Somebody else than the person has written the file, or deleted it.
+
+        A line that the person has changed before is not lost with that: it is as one of the baseline from then on.
+        """
+        new, doubt = Pieces(data or b""), DOUBT if is_doubtful else 0
+        if new.form != self._form and data and self._lines:
+            base = self.written(None).base
+            return Weave.of(base, data) if base else Weave.of(None, data)
+
+        def gone(at: int) -> int:
+            return BASE if at & EDITED else (at & BASE) | doubt if at & BASE else 0
+
+        def come(_: Sequence[Line], texts: Sequence[str]) -> list[Line]:
+            return [(text, DISK | doubt) for text in texts]
+
+        lines = self._changed(new, gone, come)
+        if self.is_whole and self.is_edited and not any(at & EDITED for _, at in lines):
+            edited = [text for text, at in self._lines if at & EDITED]
+            lines = [line for line in lines if line[1] != BASE or line[0] in edited]
+        form = new.form if data else self._form
+        return Weave(_in_order(lines), form, (self._marks[0], new.mark if data else self._marks[1]))
+
+    def saved(self, data: bytes, *, is_edited: bool = True) -> Weave:
+        """The person has saved the file, whose text they had as it is here, with this content.
+
+        With `is_edited`, a line of an agent's that they have changed belongs to both; otherwise to the agent.
+        """
+        new = Pieces(data)
+        if new.form != self._form and data and self._lines:
+            both = DISK | EDITED if is_edited else DISK
+            lines = [(self.base.decode("latin-1"), BASE), (data.decode("latin-1"), both)]
+            return Weave([line for line in lines if line[0]], (True, "latin-1"), ("", ""))
+        marks = self._marks if new.mark == self._marks[1] else (new.mark, new.mark)
+
+        def come(old: Sequence[Line], texts: Sequence[str]) -> list[Line]:
+            return _authors(old, texts, EDITED if is_edited else 0)
+
+        return Weave(_in_order(self._changed(new, lambda _: 0, come)), new.form if data else self._form, marks)
+
+    def _changed(
+        self, new: Pieces, gone: Callable[[int], int], come: Callable[[Sequence[Line], Sequence[str]], list[Line]]
+    ) -> list[Line]:
+        """The lines with another content of the file. `gone` says where a line is that the file has no longer."""
+        at = [number for number, line in enumerate(self._lines) if line[1] & DISK]
+        lines: list[Line] = []
+        done = 0
+        with no_collection():
+            for change in differences([self._lines[number][0] for number in at], new.lines):
+                start = at[change.old_start - 1] + 1 if change.old_start else 0
+                end = at[change.old_end - 1] + 1 if change.deleted else start
+                lines += self._lines[done:start]
+                part, done = self._lines[start:end], end
+                left = [(text, gone(flags) if flags & DISK else flags) for text, flags in part]
+                lines += [line for line in left if line[1]]
+                lines += come([line for line in part if line[1] & DISK], new.lines[change.new_start : change.new_end])
+        return lines + self._lines[done:]
+
+    def hunks(self) -> Hunks:
+        """The changes that wait."""
+        if self.is_whole:
+            return Hunks((), 0, 0, is_text=False)
+        found = [hunk for hunk, _ in self._runs()]
+        inserted = sum(hunk.change.inserted for hunk in found)
+        return Hunks(tuple(found), inserted, sum(hunk.change.deleted for hunk in found), is_text=True)
+
+    def _runs(self) -> Iterator[tuple[Hunk, int]]:
+        """Each change, and where it begins in the weave: first come the lines that are gone, then the new ones."""
+        old = new = at = 0
+        for is_settled, group in groupby(self._lines, lambda line: line[1] == _SETTLED):
+            run = list(group)
+            gone, come = ([text for text, flags in run if flags & side] for side in (BASE, DISK))
+            if not is_settled:
+                change = Change(old, old + len(gone), new, new + len(come))
+                yield Hunk(change, key_of(change, gone, come)), at
+            old, new, at = old + len(gone), new + len(come), at + len(run)
+
+    def kept(self, key: str, lines: tuple[int, int] | None = None) -> Weave | None:
+        """With one change taken over into the baseline; None if there is no such change.
+
+        `lines` are the first and the last line of the file of which only the change's part is meant.
+        """
+        return self._decided(key, lines, lambda flags: _SETTLED if flags & DISK else 0)
+
+    def undone(self, key: str = "", lines: tuple[int, int] | None = None, *, is_all: bool = False) -> Weave | None:
+        """With one change undone, or every one; None if there is no such change.
+
+        What is the person's too, or may be, stays and is settled, unless `is_all`.
+        """
+        if self.is_whole and not is_all and any(at & _PROTECTED for _, at in self._lines):
+            return Weave([(text, _SETTLED) for text, at in self._lines if at & DISK], self._form, self._marks)
+
+        def decide(flags: int) -> int:
+            stays = flags & _PROTECTED and not is_all
+            return _SETTLED if bool(flags & DISK) == bool(stays) else 0
+
+        if key:
+            return self._decided(key, lines, decide)
+        decided = [(text, at if at == _SETTLED else decide(at)) for text, at in self._lines]
+        return Weave(_in_order([line for line in decided if line[1]]), self._form, (self._marks[0], self._marks[0]))
+
+    def protected(self, key: str = "", lines: tuple[int, int] | None = None) -> list[tuple[int, str]]:
+        """The lines of a change, or of all, that both have changed or may have: the number in the file, and the text.
+
+        A line that is gone has the number of what stands there now.
+        """
+        chosen = range(len(self._lines))
+        if key:
+            if (found := self._part(key, lines)) is None:
+                return []
+            start, gone, come = found
+            chosen = (*range(start + gone.start, start + gone.stop), *range(start + come.start, start + come.stop))
+        told: list[tuple[int, str]] = []
+        number = 0
+        for at, (text, flags) in enumerate(self._lines):
+            if flags & _PROTECTED and at in chosen:
+                told.append((number, text))
+            number += bool(flags & DISK)
+        return told
+
+    def marked(self, known: Weave) -> Weave:
+        """With the marks of another weave of the same file, which has another baseline."""
+        marks = [at & _PROTECTED for _, at in known._lines if at & DISK]
+        gone = {text: at & _PROTECTED for text, at in known._lines if not at & DISK}
+        disk = iter(marks)
+        lines: list[Line] = []
+        for text, at in self._lines:
+            mark = next(disk, 0) if at & DISK else gone.get(text, 0)
+            lines.append((text, at if at == _SETTLED else at | mark))
+        return Weave(lines, self._form, self._marks)
+
+    def settled(self) -> list[tuple[int, str]]:
+        """The lines that both sides have: the number in the file, and the text."""
+        disk = [line for line in self._lines if line[1] & DISK]
+        return [(number, text) for number, (text, at) in enumerate(disk) if at == _SETTLED]
+
+    def _decided(self, key: str, lines: tuple[int, int] | None, decide: Callable[[int], int]) -> Weave | None:
+        if (found := self._part(key, lines)) is None:
+            return None
+        start, gone, come = found
+        rest = self._lines[start:]
+        size = next((at for at, line in enumerate(rest) if line[1] == _SETTLED), len(rest))
+        split = next((at for at, line in enumerate(rest[:size]) if line[1] & DISK), size)
+        part = [(text, decide(at)) for text, at in (*rest[gone.start : gone.stop], *rest[come.start : come.stop])]
+        # Between what is above it on either side, and what is below it.
+        above = [*rest[: gone.start], *rest[split : come.start]]
+        below = [*rest[gone.stop : split], *rest[come.stop :]]
+        made = [*self._lines[:start], *above, *(line for line in part if line[1]), *below]
+        return Weave(_in_order(made), self._form, self._marks)
+
+    def _part(self, key: str, lines: tuple[int, int] | None) -> tuple[int, range, range] | None:
+        """Where a change begins in the weave, and its lines from there: those that are gone, and the new ones.
+
+        With some lines of the file it is the part that they are: line by line where both sides have as many lines.
+        Otherwise the lines of the file go alone, and those of the baseline only with all of them.
+        """
+        runs = list(self._runs())
+        if (found := by_key([hunk for hunk, _ in runs], key)) is None:
+            return None
+        hunk, shift = found
+        change, size = hunk.change, hunk.change.inserted
+        start = next(at for each, at in runs if each is hunk)
+        first, after = 0, size
+        if lines:
+            first = max(lines[0] + shift - change.new_start, 0)
+            after = min(lines[1] + shift + 1 - change.new_start, size)
+        if first == 0 and after >= size:
+            gone = range(change.deleted)
+        elif change.deleted == size:
+            gone = range(first, after)
+        else:
+            gone = range(change.deleted, change.deleted) if first else range(0)
+        return start, gone, range(change.deleted + first, change.deleted + after)
+
+
+def _compared(old: Sequence[str], new: Sequence[str]) -> list[Line]:
+    """Both sides, in the order of a weave."""
+    lines: list[Line] = []
+    done = 0
+    for change in differences(old, new):
+        lines += [(text, _SETTLED) for text in old[done : change.old_start]]
+        lines += [(text, BASE) for text in old[change.old_start : change.old_end]]
+        lines += [(text, DISK) for text in new[change.new_start : change.new_end]]
+        done = change.old_end
+    return lines + [(text, _SETTLED) for text in old[done:]]
+
+
+def _restored(ops: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
+    """The lines of an earlier weave, for as long as there are any."""
+    at = {BASE: 0, DISK: 0}
+    for found in _OPS.finditer(ops):
+        flags = _SIGNS[found[1]]
+        side, lines = (DISK, new) if flags & DISK else (BASE, old)
+        for text in lines[at[side] : at[side] + int(found[2])]:
+            yield text, flags
+            for each in at:
+                at[each] += bool(flags & each)
+
+
+def _in_order(lines: Sequence[Line]) -> list[Line]:
+    """What is equal on both sides of a change is settled, and so is what is the person's.
+
+    In a change, the lines that are gone come first. What the person has added at an edge of it is no part of it.
+    """
+    made: list[Line] = []
+    with no_collection():
+        for is_settled, group in groupby(lines, lambda line: line[1] == _SETTLED):
+            run = list(group)
+            made += run if is_settled else _run(run)
+        ended = _ended(made)
+        return made if ended == made else _in_order(ended)
+
+
+def _run(lines: Sequence[Line]) -> Iterator[Line]:
+    old, new = ([line for line in lines if line[1] & side] for side in (BASE, DISK))
+    done = 0
+    for change in differences([text for text, _ in old], [text for text, _ in new]):
+        yield from ((text, _SETTLED) for text, _ in old[done : change.old_start])
+        done = change.old_end
+        come = new[change.new_start : change.new_end]
+        own = next((at for at, line in enumerate(come) if not line[1] & _MINE), len(come))
+        yield from ((text, _SETTLED) for text, _ in come[:own])
+        yield from _apart(old[change.old_start : change.old_end], come[own:])
+    yield from ((text, _SETTLED) for text, _ in old[done:])
+
+
+def _apart(old: Sequence[Line], new: Sequence[Line]) -> Iterator[Line]:
+    """A change, in parts where the person has written inside of it: a line that is gone stays with the one like it."""
+    if not any(at & _MINE for _, at in new):
+        yield from (*old, *new)
+        return
+    like = dict.fromkeys(range(len(old)), 0)
+    done = [0, 0]
+    for change in [*differences([_squeezed(text) for text, _ in old], [_squeezed(text) for text, _ in new]), None]:
+        end = change.old_start if change else len(old)
+        like |= {at: at - done[0] + done[1] for at in range(done[0], end)}
+        if change:
+            like |= dict.fromkeys(range(change.old_start, change.old_end), change.new_start)
+            done = [change.old_end, change.new_end]
+    left = 0
+    for is_own, group in groupby(enumerate(new), lambda each: bool(each[1][1] & _MINE)):
+        part = list(group)
+        if is_own:
+            yield from ((text, _SETTLED) for _, (text, _) in part)
+            continue
+        count = sum(1 for at in like.values() if at <= part[-1][0])
+        yield from old[left:count]
+        yield from (line for _, line in part)
+        left = max(left, count)
+    yield from old[left:]
+
+
+def _ended(lines: Sequence[Line]) -> list[Line]:
+    """The same where no line of either side is glued to the next one: only the last may lack an ending."""
+    open_on: dict[int, int] = {}
+    for side in (BASE, DISK):
+        at = [number for number, line in enumerate(lines) if line[1] & side]
+        for number, after in pairwise(at):
+            text = lines[number][0]
+            if not text.endswith(("\n", "\r")) or (text.endswith("\r") and lines[after][0].startswith("\n")):
+                open_on[number] = open_on.get(number, 0) | side
+    if not open_on:
+        return list(lines)
+    ending = next((found[0] for text, _ in lines if (found := _LAST.search(text))), "\n")
+    made: list[Line] = []
+    for number, (text, at) in enumerate(lines):
+        sides = open_on.get(number, 0)
+        if sides:
+            made.append((f"{text}\n" if text.endswith("\r") else f"{text}{ending}", at & ~_SETTLED | sides))
+        if left := at & _SETTLED & ~sides:
+            made.append((text, at & ~_SETTLED | left))
+    return made
+
+
+def _authors(old: Sequence[Line], new: Sequence[str], edited: int) -> list[Line]:
+    """Lines that the person has put in the place of others."""
+    if not any(at != _SETTLED for _, at in old):
+        return [(text, DISK | _MINE) for text in new]
+    made: list[Line] = []
+    ours, theirs = [_squeezed(text) for text, _ in old], [_squeezed(text) for text in new]
+    done = 0
+    for change in differences(ours, theirs):
+        made += _same(old[done : change.old_start], new[len(made) : change.new_start])
+        done = change.old_end
+        made += _replaced(old[change.old_start : done], new[change.new_start : change.new_end], edited)
+    return made + _same(old[done:], new[len(made) :])
+
+
+def _same(old: Sequence[Line], new: Sequence[str]) -> list[Line]:
+    """Lines in which nothing but the form is another: an agent's is still its own."""
+    return [(text, DISK | _MINE if at == _SETTLED else at) for text, (_, at) in zip(new, old, strict=True)]
+
+
+def _replaced(old: Sequence[Line], new: Sequence[str], edited: int) -> list[Line]:
+    if (
+        old
+        and all(at != _SETTLED for _, at in old)
+        and _squeezed("".join(t for t, _ in old)) == _squeezed("".join(new))
+    ):
+        return [(text, old[0][1]) for text in new]
+    before = [text for text, _ in old]
+    if len(old) == len(new):
+        pairs = dict(zip(range(len(new)), range(len(old)), strict=True))
+    else:
+        pairs = {one: other for other, one in paired_lines(before, new, Change(0, len(old), 0, len(new)))}
+        alone = [at for at, line in enumerate(old) if line[1] != _SETTLED and at not in pairs.values()]
+        pairs |= dict(zip([at for at in range(len(new)) if at not in pairs], alone, strict=False))
+    made: list[Line] = []
+    for number, text in enumerate(new):
+        is_theirs = number in pairs and old[pairs[number]][1] != _SETTLED
+        made.append((text, DISK | edited if is_theirs else DISK | _MINE))
+    return made
+
+
+def _squeezed(text: str) -> str:
+    """A text without what a formatter changes: blanks, line endings, kinds of quotes, commas before a bracket."""
+    return _CLOSED.sub("", "".join(text.split()).replace("'", '"'))

@@ -1,0 +1,76 @@
+"""What a CLI shows at the end of its terminal while it takes a prompt (docs/protocols/qwen-ide.md#prompt).
+
+A prompt is known by its good form alone: its frame, in it the words that stand there while nothing is typed or a text
+of the person, and below it the lines of the footer, with nothing after them. Whatever else is there, such as a question
+or a shell's prompt, is no such form, and neither are a list, the shell mode, the search and Vim's modes. The forms are
+those of the published versions in tests/unit/clis/screens, which `python -m tests.e2e.record_screens` records.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_LINES = 24
+"""Lines at the end of a terminal that can belong to a prompt; a CLI shows ten lines of a text at once."""
+_WRAPPED = "\u200b"
+"""Terminus ends a line with it that goes on in the next one."""
+_SIGN = "[>*]"
+"""A “>”, or a “*” where everything is allowed; a “!” would be the shell mode, “(r:)” the search."""
+_WORDS = rf"{_SIGN}   Type your message or(?: +│\n│ +| |\n +)@path/to/file"
+"""Narrow terminals wrap it."""
+_TYPED = rf"{_SIGN} (?P<text>(?!  )(?=.*[^\s│])"
+"""How a text begins. All words of a CLI's own, such as those of Vim's modes, begin with two blanks more."""
+_RULE = r"─{18,}"
+_IN_BOX = rf"(?:{_WORDS} +│|{_TYPED}.*│(?:\n│   .*│)*))"
+_BOX = rf"╭{_RULE}╮\n│ {_IN_BOX}\n╰{_RULE}╯\n"
+_IN_RULES = rf"(?:{_WORDS}|{_TYPED}.*(?:\n(?:  .*)?)*))"
+_IN_BAND = rf"(?:{_WORDS}|{_TYPED}.*(?:\n(?:   .*)?)*))"
+
+Layout = re.Pattern[str]
+
+
+def _layout(form: str) -> Layout:
+    return re.compile(rf"(?:\A|\n){form}\Z")
+
+
+_LEFT = r"(?![\s\S]*\[(?:NOR|INS))(?:(?: {2,})?[^\s›●❯>│].*\n){0,2}.*\(\d{1,3}%(?: context left)?\)"
+"""The folder, the sandbox, the model and how much context is left, side by side, each wrapped in a narrow terminal.
+
+Vim's mode would stand before them, and a list of completions above, each after one blank.
+"""
+BOX_AND_CONTEXT = _layout(_BOX + _LEFT)
+"""Qwen Code 0.1 to 0.4, Gemini CLI up to 0.8."""
+RULES_AND_CONTEXT = _layout(rf"{_RULE}\n {_IN_BAND}\n{_RULE}\n{_LEFT}")
+"""Qwen Code 0.5."""
+_STATUS = r"(?:  ➜ .+\n(?:  [^\s›●❯>│].*\n){0,2})?"
+_MODE = (
+    r"  (?:\? for shortcuts|Enter to steer · .+"
+    r"|(?:⏸ )?(?:Ask permissions|[Aa]uto-accept edits|Auto mode|YOLO mode|plan mode)(?: \(.+|…)?)"
+)
+RULES_AND_MODE = _layout(rf"{_RULE}\n{_IN_RULES}\n{_RULE}\n{_STATUS}{_MODE}(?: {{2,}}.+)?(?:\n  \d[\d.]*% .+)?")
+"""Qwen Code since 0.8: perhaps a line of status, then the approval mode, with the used context beside or below it."""
+BOX_AND_MODEL = _layout(_BOX + r" \S.* /model(?: .*)?")
+"""Gemini CLI 0.9 to 0.30."""
+_BAND = r"(?:[─▀▄]{18,}|)"
+RULES_AND_MODEL = _layout(rf"[─▀▄]{{18,}}\n {_IN_BAND}\n[─▀▄]{{18,}}\n \S.*/model .+")
+"""Gemini CLI 0.31; in a terminal with all colors the rules are the edges of a band."""
+RULES_AND_COLUMNS = _layout(
+    rf"{_RULE}\n (?:(?:auto-accept edits |plan )?Shift\+Tab to .+|YOLO .+)\n(?:{_BAND}\n){{0,3}} {_IN_BAND}\n"
+    rf"(?:{_BAND}\n)? workspace\b.*\n \S.*"
+)
+"""Gemini CLI 0.61: the approval mode above, and columns with their titles below."""
+
+
+def prompt_text(lines: Sequence[str], layouts: Sequence[Layout]) -> str | None:
+    """The text in the prompt of one of these layouts that a terminal with these lines ends with, wrapped as there.
+
+    Empty if nothing is typed; None without such a prompt.
+    """
+    ends = [line.rstrip(f" {_WRAPPED}\u00a0") for line in lines]
+    while ends and not ends[-1]:
+        ends.pop()
+    text = "\n".join(ends[-_LINES:])
+    found = next((match for layout in layouts if (match := layout.search(text))), None)
+    return (found["text"] or "") if found else None

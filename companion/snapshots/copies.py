@@ -1,0 +1,227 @@
+"""The files of a baseline whose ids are known before they are copied, and what becomes of those.
+
+A round begins with the ids that the index of the person's repository has. Each is a claim until the file was read: then
+its content is in the store, or the claim was wrong. A file that is changed before has its old text from the person's
+repository, checked against the id, or from nowhere. All of this blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import time
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+from ..platforms import files
+from .entries import LARGE
+from .files import blob_id
+from .git import Git, GitError, GitStoppedError
+from .modes import Modes
+from .objects import StoreObjects
+
+RESERVE = 512 * 1024 * 1024
+"""Bytes that stay free on the disk of the store."""
+GROWTH = 32 * 1024 * 1024
+"""Bytes by which a store grows before it is worth the time to free some."""
+_AT_ONCE = 8 * 1024 * 1024
+_FILES_AT_ONCE = 1_000
+_MARK = "uncopied"
+_NOTE = "pruned"
+_PACKED = "pack"
+
+
+class FullError(GitStoppedError):
+    """The disk of the store is nearly full; the text is for the person."""
+
+
+class Copies:
+    """What the store `path` of the folder `root` is still to copy."""
+
+    def __init__(self, path: str, root: str, git: Git, objects: StoreObjects, modes: Modes) -> None:
+        self._path = path
+        self._root = root
+        self._git = git
+        self._objects = objects
+        self.modes = modes
+        self._claims: dict[str, str] = {}
+        """The ids of the files that are not copied yet, by path."""
+        self._doubted: set[str] = set()
+        """Those of them whose content is another one, or can't be read: the next look tells which."""
+        self.stopped = ""
+        """Why no more is copied, for the person; empty if nothing stops the copies."""
+        self._pruned = 0
+        """Bytes of the store after it was pruned last."""
+
+    @property
+    def left(self) -> int:
+        """How many files are still to be copied."""
+        return len(self._claims) - len(self._doubted)
+
+    def expect(self) -> None:
+        """Ids are going to be in the index whose contents the store may lack."""
+        files.write_private(os.path.join(self._path, _MARK), b"")
+
+    def claim(self, claims: Mapping[str, str]) -> None:
+        """Copy these files later, whose ids are by path."""
+        self._claims, self._doubted = dict(claims), set()
+
+    def open(self, index: Mapping[str, str]) -> None:
+        """Find out what is still to be copied of the last look; `index` has its ids, by path."""
+        self._claims, self._doubted = {}, set()
+        if os.path.exists(os.path.join(self._path, _MARK)):
+            lacking = self._objects.lacking(index.values())
+            self._claims = {path: blob for path, blob in index.items() if blob in lacking}
+
+    @property
+    def claimed(self) -> AbstractSet[str]:
+        """The files that are not copied yet."""
+        return self._claims.keys()
+
+    def find_lost(self, blobs: Iterable[str]) -> bool:
+        """Find out which contents of a baseline were changed before they were copied, in another run of the editor.
+
+        Returns False if others are lacking, too.
+        """
+        lost = self._objects.lacking(blobs) - {*self._claims.values()}
+        self._objects.unsaved |= lost
+        return not lost or os.path.exists(os.path.join(self._path, _MARK))
+
+    def more(self, seconds: float) -> int:
+        """Copy files for about so long, with up to two cores. Returns how many are left.
+
+        Call it again and again while the worker is idle, with three times as long between the calls. If it can't go on,
+        `stopped` says why; nothing is left half written.
+        """
+        end = time.monotonic() + seconds
+        self.stopped = ""
+        try:
+            while self.left and time.monotonic() < end:
+                self._check_space(_AT_ONCE)
+                self._copy_part(self._claims)
+        except OSError as error:
+            self.stopped = str(error)
+            remove_unfinished(self._path)
+            return self.left
+        if not self._claims and not self._objects.unsaved:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self._path, _MARK))
+        return self.left
+
+    def _copy_part(self, paths: Iterable[str]) -> None:
+        """Copy some of these files, which are to be copied."""
+        read: dict[str, bytes] = {}
+        size = 0
+        with files.held(self._root) as folder:
+            for path in paths:
+                blob = self._claims[path]
+                if path in self._doubted:
+                    continue
+                if blob not in read:
+                    data = self._read(folder, path)
+                    if data is None or blob_id(data) != blob:
+                        self._doubted.add(path)
+                        continue
+                    read[blob] = data
+                    size += len(data)
+                if size > _AT_ONCE or len(read) >= _FILES_AT_ONCE:
+                    break
+        if read:
+            self._objects.write_all(list(read.values()))
+        self._claims = {path: blob for path, blob in self._claims.items() if blob not in read or path in self._doubted}
+
+    def _read(self, folder: files.HeldFolder, path: str) -> bytes | None:
+        try:
+            with folder.entry(os.path.join(*path.split("/"))) as entry:
+                if stat.S_ISLNK(entry.found().st_mode):
+                    return os.fsencode(entry.link())
+                content = entry.read(LARGE)
+        except OSError:
+            return None
+        self.modes.noted(path, content.found.st_mode)
+        return content.data
+
+    def seen(self, changed: Collection[str]) -> set[str]:
+        """A look has found that these files differ from the claims, and no others.
+
+        Their old texts are copied from the person's repository, as far as it has them. Returns the files of which the
+        claims were wrong.
+        """
+        wrong = self._doubted.difference(changed)
+        late = {path: self._claims.pop(path) for path in {*changed, *wrong} & self._claims.keys()}
+        self._doubted.clear()
+        for path in (late.keys() - wrong) & self.modes.unknown:
+            self.modes.keep(self._root, path)
+        wanted = {blob for path, blob in late.items() if path not in wrong}
+        if others := [path for path, blob in self._claims.items() if blob in wanted]:
+            self._copy_part(others)
+        wanted -= self._objects.sizes(wanted).keys()
+        if found := self._objects.recovered(wanted):
+            self._objects.write_all(list(found.values()))
+        self._objects.unsaved |= wanted - found.keys() - {*self._claims.values()}
+        return wrong
+
+    def _check_space(self, size: int) -> None:
+        """Raise FullError if a copy of so many bytes would leave too little of the disk."""
+        if shutil.disk_usage(self._path).free < RESERVE + size:
+            megabytes = RESERVE // 1024**2
+            raise FullError(f"less than {megabytes} MB are free on the disk of the snapshots, so no more is copied")
+
+    def bound(self, blobs: Iterable[str]) -> int:
+        """Bytes that a store may have whose baseline has these contents: twice those, and a little for what follows."""
+        asked = "".join(f"{blob}\n" for blob in set(blobs)).encode()
+        printed = self._git.run("cat-file", "--buffer", "--batch-check=%(objectsize:disk)", given=asked)
+        return 2 * sum(int(size) for size in printed.split() if size.isdigit()) + 2 * GROWTH
+
+    def size(self) -> int:
+        """Bytes of all objects in the store."""
+        total = 0
+        for folder, _, names in os.walk(os.path.join(self._path, "objects")):
+            for name in names:
+                with contextlib.suppress(OSError):
+                    total += os.lstat(os.path.join(folder, name)).st_size
+        return total
+
+    def prune(self, trees: Iterable[str], blobs: Iterable[str], *, grown: int = GROWTH) -> int:
+        """Remove each object that none of some trees and contents needs; returns how many bytes are left.
+
+        Nothing is done unless the store has `grown` by so many bytes since the last time. Raises GitError.
+        """
+        note = os.path.join(self._path, _NOTE)
+        if not self._pruned:
+            with contextlib.suppress(OSError, ValueError), open(note, "rb") as file:
+                self._pruned = int(file.read())
+        if (size := self.size()) < self._pruned + grown:
+            return size
+        given = "".join(f"{tree}\n" for tree in trees).encode()
+        arguments = ("rev-list", "--objects", "--missing=allow-any", "--no-object-names", "--stdin")
+        alive = {*self._git.run(*arguments, given=given).decode("ascii").split(), *blobs}
+        alive -= self._objects.lacking(alive)
+        objects = os.path.join(self._path, "objects")
+        old = [os.path.join(folder, name) for folder, _, names in os.walk(objects) for name in names]
+        listed = "".join(f"{name}\n" for name in sorted(alive)).encode()
+        packs = os.path.join(objects, _PACKED)
+        os.makedirs(packs, exist_ok=True)
+        name = self._git.run("pack-objects", "-q", "--window=0", os.path.join(packs, "pack"), given=listed).decode()
+        kept = {os.path.join(packs, f"pack-{name.strip()}.{ending}") for ending in ("pack", "idx")}
+        if alive and not all(map(os.path.exists, kept)):
+            raise GitError("the store could not be packed")
+        for path in old:
+            if path not in kept:
+                with contextlib.suppress(OSError):
+                    os.chmod(path, 0o600)  # Windows removes no read-only file
+                    os.unlink(path)
+        self._pruned = self.size()
+        files.write_private(note, b"%d" % self._pruned)
+        return self._pruned
+
+
+def remove_unfinished(store: str) -> None:
+    """Remove what a run of git has left behind that was ended while it wrote objects."""
+    packs = os.path.join(store, "objects", _PACKED)
+    with contextlib.suppress(OSError):
+        for name in os.listdir(packs):
+            if name.startswith("tmp_"):
+                os.unlink(os.path.join(packs, name))

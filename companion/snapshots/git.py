@@ -1,0 +1,241 @@
+"""The `git` program, run on a private store and never with a project's own git directory or configuration.
+
+A project's `.git/config` can name programs (`core.fsmonitor`, filters, `core.hooksPath`), so none of it is read. All of
+this blocks, so it runs on the worker thread of a folder.
+
+What git opens may have been made to harm it: its time and its memory are limited, so that a pipe, an object without an
+end or one of a forged size ends the run and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..platforms import jobs, programs
+
+LIMIT = 600.0
+"""Seconds that one run may take. A disk that hangs must not keep a process for ever."""
+LENT_LIMIT = 30.0
+"""The same for a run that reads the objects of the person's repository."""
+LIST_LIMIT = 30.0
+"""The same for a list of names: git waits for a pipe that is in the place of a file of a repository below."""
+_MAYBE = ": its disk doesn't answer, or a file of git's is a pipe, such as the HEAD of a repository below"
+_LISTS = {"ls-files", "status"}
+MEMORY = 2 * 1024**3
+"""Bytes that one run may have."""
+_AT_ONCE = "256m"
+"""The most that git may ask for at once, as `GIT_ALLOC_LIMIT` has it: an object can lie about its size."""
+_SETTINGS = (
+    "core.bare=false",
+    "core.autocrlf=false",
+    "core.safecrlf=false",
+    "core.quotePath=false",
+    f"core.hooksPath={os.devnull}",
+    "core.fsmonitor=false",
+    "core.logAllRefUpdates=false",
+    "core.preloadIndex=true",
+    "core.compression=1",
+    "core.looseCompression=1",
+    "core.fsync=none",  # what is lost with the power is noticed: each content is checked when it is read
+    "core.bigFileThreshold=16m",
+    "core.packedGitWindowSize=16m",
+    "core.packedGitLimit=256m",
+    "core.deltaBaseCacheLimit=32m",
+    "pack.windowMemory=64m",
+    "pack.threads=1",
+    "fastimport.unpackLimit=0",
+    "gc.auto=0",
+    "advice.addEmbeddedRepo=false",
+)
+_ON_UNIX = ("core.protectNTFS=false", "core.protectHFS=false")
+_ON_WINDOWS = ("core.longpaths=true",)
+_PASSING = (
+    "No space left on device",
+    "Disk quota exceeded",
+    "Read-only file system",
+    "Permission denied",
+    "insufficient permission for adding an object",
+    "Too many open files",
+    "Cannot allocate memory",
+    "out of memory",
+    "Out of memory",
+    "Unable to read current working directory",
+)
+"""What git says if the machine lacks something, or the folder has gone."""
+_OF_ONE_FILE = re.compile(r'error: (?:open|readlink)\("[^\n]*"\): Permission denied$', re.MULTILINE)
+"""What git says of a file of the project that it may not read: that says nothing of the store or the machine."""
+_PATHS = 200
+_CHARACTERS = 24_000
+"""That one command line has of paths."""
+_KEPT_VARIABLES = ("SYSTEMROOT", "WINDIR", "TEMP", "TMP", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+
+
+class GitError(OSError):
+    """Git did not do what it was asked for; the text is its own."""
+
+
+class GitStoppedError(GitError):
+    """Git was ended, or lacked something on this machine: nothing is known of what it was to look at."""
+
+
+class GitMissingError(GitError):
+    """There is no `git` program."""
+
+
+def program() -> str:
+    """The absolute path of `git`, which is in no folder of a window (`programs.find`).
+
+    Raises:
+        GitMissingError: there is none.
+    """
+    found = programs.find("git.exe" if sys.platform == "win32" else "git", os.environ)
+    if found is None:
+        raise GitMissingError("Git is not installed")
+    return found
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is a folder or in it; both are real paths in the spelling of the file system."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+class Git:
+    """Runs git on a store with a folder as its work tree, one process at a time."""
+
+    def __init__(self, path: str, store: str, tree: str) -> None:
+        self._path = path
+        self._store = store
+        self._tree = tree
+        self._one = threading.Lock()
+        self._running: subprocess.Popen[bytes] | None = None
+        self._is_closed = False
+
+    def run(
+        self,
+        *arguments: str,
+        given: bytes = b"",
+        index: str = "index",
+        answers: Sequence[int] = (0,),
+        lent: Sequence[str] = (),
+        settings: Sequence[str] = (),
+    ) -> bytes:
+        """What a command of git prints.
+
+        Args:
+            arguments: the command.
+            given: its standard input.
+            index: the name of the index in the store.
+            answers: the codes with which it may end.
+            lent: folders with objects that this one run may read besides those of the store.
+            settings: further settings of git for this run.
+
+        Raises:
+            GitStoppedError: it could not be started, took too long, or was ended, for example by `close`.
+            GitError: it failed.
+        """
+        limit = LENT_LIMIT if lent else LIST_LIMIT if arguments[0] in _LISTS else LIMIT
+        every = [*_SETTINGS, *(_ON_WINDOWS if sys.platform == "win32" else _ON_UNIX), *settings]
+        command = [self._path, *(part for setting in every for part in ("-c", setting)), *arguments]
+        with self._one:
+            if self._is_closed:
+                raise GitStoppedError("it was ended")
+            try:
+                process: subprocess.Popen[bytes] = programs.start(
+                    command,
+                    self._environment(index, lent),
+                    folder=self._tree,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                )
+                self._running = process
+            except (OSError, ValueError) as error:
+                raise GitStoppedError(str(error)) from error
+            _limit_memory(process)
+            try:
+                printed, said = process.communicate(given, timeout=limit)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                raise GitStoppedError(f"git {arguments[0]} took longer than {limit:.0f} seconds{_MAYBE}") from None
+            finally:
+                self._running = None
+                jobs.end(process.pid)
+        if process.returncode not in answers:
+            why = said.decode("utf-8", "replace").strip()[:500] or f"it ended with {process.returncode}"
+            is_stopped = self._is_closed or process.returncode < 0 or _is_passing(why)
+            raise (GitStoppedError if is_stopped else GitError)(f"git {arguments[0]}: {why}")
+        return printed
+
+    def close(self) -> None:
+        """End the process that runs; from any thread."""
+        self._is_closed = True
+        if process := self._running:
+            with contextlib.suppress(OSError):
+                process.kill()
+
+    def _environment(self, index: str, lent: Sequence[str]) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        if lent:
+            kept["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = os.pathsep.join(lent)
+        return kept | {
+            "PATH": os.path.dirname(self._path),
+            "HOME": self._store,
+            "XDG_CONFIG_HOME": self._store,
+            "LC_ALL": "C",
+            "GIT_DIR": self._store,
+            "GIT_WORK_TREE": self._tree,
+            "GIT_INDEX_FILE": os.path.join(self._store, index),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_ALLOC_LIMIT": _AT_ONCE,
+            "GIT_LITERAL_PATHSPECS": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_TERMINAL_PROMPT": "0",
+        }
+
+
+def _limit_memory(process: subprocess.Popen[bytes]) -> None:
+    """Bound the memory of a process that has just started. macOS can't do that; there git bounds itself."""
+    if sys.platform == "win32":
+        jobs.bind(process.pid, int(process._handle), MEMORY)  # noqa: SLF001 - Python tells it in no other way
+    elif sys.platform == "linux":
+        import resource  # noqa: PLC0415 - Windows lacks it
+
+        with contextlib.suppress(OSError, ValueError):  # it may have ended already
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY, MEMORY))
+
+
+def _is_passing(said: str) -> bool:
+    rest = _OF_ONE_FILE.sub("", said)
+    return any(words in rest for words in _PASSING)
+
+
+def names_in(printed: bytes) -> list[str]:
+    """The paths that a command with `-z` prints."""
+    return os.fsdecode(printed).split("\0")[:-1]
+
+
+def joined(paths: Iterable[str]) -> bytes:
+    """Paths for the standard input of a command with `-z`."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Paths in parts that a command line takes: Windows has 32,767 characters for one."""
+    part: list[str] = []
+    for path in paths:
+        if part and (len(part) == _PATHS or sum(map(len, part)) + len(part) + len(path) > _CHARACTERS):
+            yield part
+            part = []
+        part.append(path)
+    if part:
+        yield part

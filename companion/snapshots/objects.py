@@ -1,0 +1,339 @@
+"""The objects in a store: the files of snapshots, how two of them differ, and others made of them. All of it blocks.
+
+A content is only given out if its id says so: what is damaged or forged is as good as lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from .entries import FILE, LARGE, LARGEST, Difference, Entry, TreeSnapshot
+from .files import WriteRefusedError, blob_id
+from .git import Git, GitError, GitStoppedError, batches
+from .project import Repository, copy_index, lent_objects, repository
+
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+SCRATCH = "scratch.index"
+"""The index in which other trees are made than that of the last look."""
+OWN = "own.index"
+"""A copy of the index of the person's repository."""
+_ID = re.compile("[0-9a-f]{40}")
+_RENAMES = 500
+"""Files that are compared to find renamed ones."""
+_PART = 16 * 1024 * 1024
+"""Bytes that are written at once."""
+
+
+class StoreObjects:
+    """The objects in the store `path` of the folder `root`."""
+
+    def __init__(self, path: str, root: str, git: Git) -> None:
+        self._path = path
+        self._root = root
+        self._git = git
+        self.unsaved: set[str] = set()
+        """The ids of contents of snapshots that nobody has: their files were changed before they were copied."""
+
+    def has_tree(self, tree: str) -> bool:
+        """Whether a tree is there. Not each content of it may be: see `lacking`."""
+        try:
+            self.blobs(tree)
+        except GitStoppedError:
+            raise
+        except GitError:
+            return False
+        return True
+
+    def blobs(self, tree: str) -> dict[str, str]:
+        """The ids of the files in a tree, by path."""
+        listed = self._git.run("ls-tree", "-r", "-z", tree)
+        lines = (line.partition(b"\t") for line in listed.split(b"\0")[:-1])
+        return {os.fsdecode(name): about.split(b" ")[2].decode() for about, _, name in lines}
+
+    def sizes(self, blobs: Iterable[str], lent: Sequence[str] = ()) -> dict[str, int]:
+        """The sizes in bytes of some contents, as git has them; those that the store lacks are left out."""
+        asked = "".join(f"{blob}\n" for blob in dict.fromkeys(filter(_is_id, blobs))).encode()
+        if not asked:
+            return {}
+        printed = self._git.run(
+            "cat-file", "--buffer", "--batch-check=%(objectname) %(objectsize)", given=asked, lent=lent
+        )
+        words = (line.split(" ") for line in printed.decode("ascii", "replace").splitlines())
+        return {blob: int(size) for blob, size in words if size.isdecimal()}
+
+    def lacking(self, blobs: Iterable[str]) -> set[str]:
+        """Those of some contents that the store lacks."""
+        wanted = set(blobs)
+        return wanted - self.sizes(wanted).keys()
+
+    def write_tree(self, index: str) -> str:
+        """The tree of an index of the store."""
+        return self._git.run("write-tree", "--missing-ok", index=index).decode().strip()
+
+    def write_folders(self, blobs: Mapping[str, str], modes: Mapping[str, str]) -> tuple[str, Iterable[str]]:
+        """Have the trees of some files, whose ids and modes are by path, in one pack.
+
+        `write_tree` then writes only those that are others: a file for each folder takes longer than all the rest.
+        Returns the tree of all files, and the folders.
+        """
+        folders: dict[str, list[bytes]] = {"": []}
+        for path, blob in blobs.items():
+            folder, _, name = path.rpartition("/")
+            if folder not in folders:
+                folders[folder] = []
+            about = modes.get(path, FILE) + " " + name + "\0"
+            folders[folder].append(about.encode("utf-8", "surrogateescape") + bytes.fromhex(blob))
+        for folder in [*folders]:
+            while folder := folder.rpartition("/")[0]:
+                folders.setdefault(folder, [])
+        packed: dict[bytes, bytes] = {}
+        tree = b""
+        for folder in sorted(folders, key=lambda path: path.count("/") if path else -1, reverse=True):
+            data = b"".join(sorted(folders[folder], key=_place))
+            tree = hashlib.sha1(b"tree %d\0" % len(data) + data, usedforsecurity=False).digest()
+            packed[tree] = _packed_tree(data)
+            above, _, name = folder.rpartition("/")
+            if folder:
+                folders[above].append(b"40000 " + name.encode("utf-8", "surrogateescape") + b"\0" + tree)
+        pack = b"PACK" + struct.pack(">II", 2, len(packed)) + b"".join(packed.values())
+        self._git.run("index-pack", "--stdin", given=pack + hashlib.sha1(pack, usedforsecurity=False).digest())
+        return tree.hex(), folders
+
+    def differences(self, before: TreeSnapshot, after: TreeSnapshot, *, renames: bool = True) -> list[Difference]:
+        """How two snapshots differ, by path."""
+        found: list[Difference] = []
+        if before.tree != after.tree:
+            raw = self._compared(before.tree, after.tree, f"-l{_RENAMES}" if renames else "")
+            found = list(_split(self._parsed(raw), {*before.beside, *after.beside}))
+        if before.beside == after.beside:
+            return found
+        for path in sorted({*before.beside, *after.beside}):
+            old, new = before.beside.get(path), after.beside.get(path)
+            if old == new:
+                continue
+            # A file that has grown over the limit is gone from the one and new in the other.
+            other = next((each for each in found if each.path == path and not each.renamed_from), None)
+            if other:
+                found.remove(other)
+                old, new = old or other.before, new or other.after
+            found.append(Difference(path, old, new))
+        return sorted(found, key=lambda each: each.path)
+
+    def _compared(self, before: str, after: str, limit: str) -> bytes:
+        plain = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev")
+        if limit:
+            # To tell how alike two files are git needs all contents.
+            alike = "-M100%" if self.unsaved else "-M"
+            with contextlib.suppress(GitError):
+                return self._git.run(*plain, limit, alike, before, after)
+        return self._git.run(*plain, "--no-renames", before, after)
+
+    def _parsed(self, raw: bytes) -> list[Difference]:
+        parts = raw.split(b"\0")
+        found: list[Difference] = []
+        at = 0
+        while at < len(parts) and parts[at].startswith(b":"):
+            old_mode, new_mode, old, new, status = parts[at][1:].decode().split()
+            before = None if old_mode == "000000" else self._made(old_mode, old)
+            after = None if new_mode == "000000" else self._made(new_mode, new)
+            path = os.fsdecode(parts[at + 1])
+            if status[0] == "R":
+                found.append(Difference(os.fsdecode(parts[at + 2]), before, after, path))
+                at += 3
+            else:
+                found.append(Difference(path, before, after))
+                at += 2
+        return found
+
+    def _made(self, mode: str, blob: str) -> Entry:
+        return Entry(mode, blob, "unsaved" if blob in self.unsaved else "")
+
+    def entry(self, snapshot: TreeSnapshot, path: str) -> Entry | None:
+        """One file of a snapshot."""
+        return self.entries(snapshot, [path]).get(path)
+
+    def entries(self, snapshot: TreeSnapshot, paths: Sequence[str]) -> dict[str, Entry]:
+        """Some files of a snapshot; those that it lacks are left out."""
+        found = {path: snapshot.beside[path] for path in paths if path in snapshot.beside}
+        if rest := [path for path in paths if path not in found]:
+            # The paths are literal, by the environment.
+            for part in batches(rest):
+                for line in self._git.run("ls-tree", "-z", snapshot.tree, "--", *part).split(b"\0")[:-1]:
+                    about, _, name = line.partition(b"\t")
+                    mode, kind, blob = about.decode().split()
+                    if kind == "blob" and os.fsdecode(name) in part:
+                        found[os.fsdecode(name)] = self._made(mode, blob)
+        return found
+
+    def with_entries(self, snapshot: TreeSnapshot, entries: Mapping[str, Entry | None]) -> TreeSnapshot:
+        """A snapshot with some files replaced, or removed where there is None."""
+        beside = {path: entry for path, entry in snapshot.beside.items() if path not in entries}
+        lines: list[bytes] = []
+        for path, entry in entries.items():
+            kept = entry if entry and entry.why in {"", "unsaved"} else None
+            if entry and not kept:
+                beside[path] = entry
+            about = f"{kept.mode} {kept.blob}" if kept else f"0 {'0' * 40}"
+            lines.append(about.encode() + b"\t" + os.fsencode(path) + b"\0")
+        # Removals first, so that a folder can take a file's place.
+        lines.sort(key=lambda line: not line.startswith(b"0 "))
+        self._git.run("read-tree", snapshot.tree, index=SCRATCH)
+        self._git.run("update-index", "-z", "--index-info", given=b"".join(lines), index=SCRATCH)
+        return TreeSnapshot(self.write_tree(SCRATCH), beside)
+
+    def read(self, blobs: Iterable[str]) -> dict[str, bytes]:
+        """The contents of some blobs; those that the store lacks, and those that are damaged, are left out."""
+        return self._read(blobs, ())
+
+    def _read(self, blobs: Iterable[str], lent: Sequence[str]) -> dict[str, bytes]:
+        wanted = list(dict.fromkeys(blob for blob in blobs if _is_id(blob)))
+        if not wanted:
+            return {}
+        printed = self._git.run(
+            "cat-file", "--batch", given="".join(f"{blob}\n" for blob in wanted).encode(), lent=lent
+        )
+        found: dict[str, bytes] = {}
+        at = 0
+        while at < len(printed):
+            end = printed.index(b"\n", at)
+            words = printed[at:end].decode().split()
+            at = end + 1
+            if len(words) == 3:
+                size = int(words[2])
+                data = printed[at : at + size]
+                at += size + 1
+                if blob_id(data) == words[0]:
+                    found[words[0]] = data
+        return found
+
+    def found(self, entry: Entry) -> bytes | None:
+        """The content of a file, also of one that is too large to be copied; None if nobody has it."""
+        data = self.read([entry.blob]).get(entry.blob)
+        return self.recovered([entry.blob], LARGEST).get(entry.blob) if data is None else data
+
+    def why_lost(self, path: str, blob: str) -> str:
+        """A sentence on why the content of a file isn't given out."""
+        if blob in self.unsaved:
+            return f"{path} was changed before it was copied: its old text was not saved"
+        if self.sizes([blob]):
+            return f"the copy of what {path} was before is damaged"
+        return f"what {path} was before is lost: it is over 10 MB and not in git"
+
+    def recovered(self, blobs: Iterable[str], limit: int = LARGE) -> dict[str, bytes]:
+        """Contents of the person's own repository, each checked against its id; those that it lacks are left out.
+
+        `limit` is the most bytes that each may have.
+        """
+        wanted = list(dict.fromkeys(filter(_is_id, blobs)))
+        found = repository(self._root)
+        if not wanted or not found or not (lent := lent_objects(found, wanted)):
+            return {}
+        read: dict[str, bytes] = {}
+        try:
+            sizes = {blob: size for blob, size in self.sizes(wanted, lent).items() if size <= limit}
+            for part in _parts(sizes):
+                read |= self._read(part, lent)
+        except (GitError, ValueError):
+            return read
+        return read
+
+    def committed(self, found: Repository, commit: str, path: str, *, in_index: bool) -> bytes | None:
+        """A file as the person's repository has it, in its index or in a commit; None if it has none, or a large one.
+
+        `path` is relative to the repository's work tree. The index is read as a copy, and nothing is written there.
+        """
+        try:
+            if in_index:
+                blob = self.indexed(found, "", [path]).get(path, "")
+            elif _is_id(commit) and (lent := lent_objects(found, [commit])):
+                blob = self._git.run("rev-parse", "--verify", "-q", f"{commit}:{path}", lent=lent).decode().strip()
+            else:
+                return None
+            return (self.recovered([blob]) or self.read([blob])).get(blob)
+        except GitError:
+            return None
+
+    def indexed(self, found: Repository, below: str, paths: Sequence[str]) -> dict[str, str]:
+        """The ids of some files in a copy of the index of the person's repository.
+
+        `below` is the folder's path in the repository's work tree, empty if it is that. Raises GitError.
+        """
+        prefix = f"{below}/" if below else ""
+        if not copy_index(found, os.path.join(self._path, OWN)):
+            return {}
+        listed = self._git.run("ls-files", "-z", "-s", index=OWN)
+        wanted = {prefix + path: path for path in paths}
+        ids: dict[str, str] = {}
+        for line in listed.split(b"\0")[:-1]:
+            about, _, name = line.partition(b"\t")
+            if path := wanted.get(os.fsdecode(name)):
+                ids[path] = about.split(b" ")[1].decode()
+        return ids
+
+    def write(self, data: bytes) -> str:
+        """Copy bytes into the store; returns their id."""
+        return self._git.run("hash-object", "-w", "--no-filters", "--stdin", given=data).decode().strip()
+
+    def write_all(self, contents: Sequence[bytes]) -> None:
+        """Copy contents into the store, in one pack."""
+        given = b"".join(b"blob\ndata %d\n%b\n" % (len(data), data) for data in contents)
+        self._git.run("fast-import", "--quiet", "--depth=0", given=given)
+
+    def write_file(self, path: str) -> str:
+        """Copy a large file into the store; returns its id. Raises WriteRefusedError if it is a huge one."""
+        full = os.path.join(self._root, path)
+        if os.lstat(full).st_size > LARGEST:
+            raise WriteRefusedError(f"{path} is over 256 MB, so it could not be brought back: remove it by hand")
+        return self._git.run("hash-object", "-w", "--no-filters", "--", full).decode().strip()
+
+
+def _is_id(blob: str) -> bool:
+    return _ID.fullmatch(blob) is not None
+
+
+def _place(line: bytes) -> bytes:
+    """What the lines of a tree are in order of: the name, for a folder as if that ended with a slash."""
+    mode, _, rest = line.partition(b" ")
+    return rest.partition(b"\0")[0] + (b"/" if mode == b"40000" else b"")
+
+
+def _packed_tree(data: bytes) -> bytes:
+    """A tree as a pack has it (`git help gitformat-pack`)."""
+    size, rest = len(data) & 15, len(data) >> 4
+    head = [2 << 4 | size]
+    while rest:
+        head[-1] |= 128
+        head.append(rest & 127)
+        rest >>= 7
+    return bytes(head) + zlib.compress(data, 0)
+
+
+def _parts(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """Contents in parts that fit into memory."""
+    part: list[str] = []
+    total = 0
+    for blob, size in sizes.items():
+        if part and total + size > _PART:
+            yield part
+            part, total = [], 0
+        part.append(blob)
+        total += size
+    if part:
+        yield part
+
+
+def _split(found: Iterable[Difference], beside: AbstractSet[str]) -> Iterator[Difference]:
+    """The same without the renames of a file that one side has beside its tree: it is not gone, or was there before."""
+    for each in found:
+        if each.renamed_from and not beside.isdisjoint(each.paths):
+            yield Difference(each.renamed_from, each.before, None)
+            yield Difference(each.path, None, each.after)
+        else:
+            yield each

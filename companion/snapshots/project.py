@@ -1,0 +1,215 @@
+"""The person's own repository: read as files, never by git with its configuration, and never written to.
+
+An agent or whoever made the project decides what is in it. Only regular files of a limited size are opened, a link is
+none, and what git is to open is looked at before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..platforms import files
+
+EXCLUDES = ".git/info/exclude"
+"""The file with ignore rules that no folder shows, as it is named in a list."""
+_SMALL = 64 * 1024
+"""Bytes of a file of git's that names something."""
+_LISTED = 16 * 1024 * 1024
+"""Bytes of a file of git's that lists something."""
+_INDEX = 256 * 1024 * 1024
+_MAX_FOLDERS = 6
+"""Folders of objects that borrow from each other: git follows no more than five."""
+_MAX_PACKED = 20_000
+_CHANGES_BYTES = re.compile(rb"filter|ident|working-tree-encoding|\[attr\]", re.IGNORECASE)
+_CHANGES_ENDINGS = re.compile(rb"crlf|eol|text|include", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The folders of a repository."""
+
+    own: str
+    """That of this work tree, with HEAD and the index."""
+    common: str
+    """That of all its work trees, with the objects and the refs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What `HEAD` says at the moment, and what moved it last."""
+
+    commit: str = ""
+    moved_by: str = ""
+    """The first word of the last line in HEAD's log, such as "commit" or "checkout"."""
+    stash: str = ""
+    index: str = ""
+    """Identifies what is in the index: the stat of its file."""
+
+
+def repository(folder: str) -> Repository | None:
+    """The repository whose work tree a folder is; None if it has none."""
+    at = os.path.join(folder, ".git")
+    if os.path.isfile(at):
+        pointer = _text(folder, ".git")
+        if not pointer.startswith("gitdir:"):
+            return None
+        at = os.path.join(folder, pointer[7:].strip())
+    at = os.path.realpath(at)
+    if not _text(at, "HEAD"):
+        return None
+    common = _text(at, "commondir").strip()
+    return Repository(at, os.path.realpath(os.path.join(at, common)) if common else at)
+
+
+def top(folder: str) -> str | None:
+    """The folder itself or the nearest one above it that is a work tree."""
+    at = folder
+    while True:
+        if os.path.lexists(os.path.join(at, ".git")) and repository(at):
+            return at
+        above = os.path.dirname(at)
+        if above == at:
+            return None
+        at = above
+
+
+def head(found: Repository | None) -> Head:
+    """Where `HEAD` is."""
+    if found is None:
+        return Head()
+    commit = _text(found.own, "HEAD").strip()
+    for _ in range(5):
+        if not commit.startswith("ref:"):
+            break
+        commit = _ref(found, commit[4:].strip())
+    return Head(commit, _moved_by(found), _ref(found, "refs/stash"), _stat(os.path.join(found.own, "index")))
+
+
+def is_made_since(found: Repository, blob: str, at: int) -> bool:
+    """Whether an object was added to the repository since a time in nanoseconds, as `git add` does with new content."""
+    with contextlib.suppress(OSError):
+        return os.lstat(os.path.join(found.common, "objects", blob[:2], blob[2:])).st_mtime_ns >= at
+    return False
+
+
+def copy_index(found: Repository, target: str) -> bool:
+    """Copy the repository's index, with its time: git compares the times of files with that. False if there is none."""
+    try:
+        with files.place(os.path.join(found.own, "index")) as entry:
+            copied = entry.read(_INDEX)
+        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(copied.data)
+        os.utime(target, ns=(copied.found.st_atime_ns, copied.found.st_mtime_ns))
+    except OSError:
+        return False
+    return True
+
+
+def changed_by_git(found: Repository, root: str, attributes: Iterable[str]) -> tuple[bool, bool]:
+    """Whether a blob may have other bytes of the same size than its file, and whether it may have other line endings.
+
+    `attributes` are the files with attributes in the folder, relative to it. Each file that says so counts, also where
+    it may not hold, and so does one that can't be read.
+    """
+    config = [(found.common, "config"), (found.own, "config.worktree"), *_own_files("config")]
+    named = [*((root, path) for path in attributes), *_own_files("attributes")]
+    texts = [_bytes(*each) for each in (*named, (found.common, os.path.join("info", "attributes")))]
+    configured = [_bytes(*each) for each in config]
+    by_filter = any(text is None or _CHANGES_BYTES.search(text) for text in texts)
+    # On Windows git changes them unless it is told otherwise.
+    by_ending = os.name == "nt" or any(text is None or _CHANGES_ENDINGS.search(text) for text in (*texts, *configured))
+    return by_filter, by_ending
+
+
+def lent_objects(found: Repository, blobs: Iterable[str]) -> list[str]:
+    """The folders with the repository's objects, for a run of git that is to read some blobs there.
+
+    None if anything that git would open is no regular file.
+    """
+    folders = [os.path.join(found.common, "objects")]
+    for folder in folders:
+        for line in _text(folder, os.path.join("info", "alternates")).splitlines():
+            path = os.path.realpath(os.path.join(folder, line.strip()))
+            if line.strip() and not line.startswith("#") and path not in folders:
+                folders.append(path)
+        if len(folders) > _MAX_FOLDERS:
+            return []
+    inner = [os.path.join(folder, name) for folder in folders for name in ("pack", "info")]
+    loose = [os.path.join(folder, blob[:2], blob[2:]) for folder in folders for blob in blobs]
+    listed = [os.path.join(folder, name) for folder in inner for name in _names(folder)]
+    if len(listed) > _MAX_PACKED or not all(_is_plain(path) for path in (*folders, *inner, *listed, *loose)):
+        return []
+    return folders
+
+
+def _is_plain(path: str) -> bool:
+    """Whether something is a file, a folder or not there."""
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _own_files(name: str) -> list[tuple[str, str]]:
+    """The person's and the system's files of git's for all repositories, where they usually are: folder and name."""
+    home = os.path.expanduser("~")
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    return [(os.path.join(base, "git"), name), (home, f".git{name}"), ("/etc", f"git{name}")]
+
+
+def _stat(path: str) -> str:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return ""
+    return f"{found.st_size}-{found.st_mtime_ns}-{found.st_ino}"
+
+
+def _ref(found: Repository, name: str) -> str:
+    for base in dict.fromkeys((found.own, found.common)):
+        if text := _text(base, os.path.join(*name.split("/"))).strip():
+            return text
+    for line in (_bytes(found.common, "packed-refs", _LISTED) or b"").splitlines():
+        words = line.split()
+        if len(words) == 2 and words[1] == os.fsencode(name):
+            return words[0].decode("ascii", "replace")
+    return ""
+
+
+def _moved_by(found: Repository) -> str:
+    try:
+        with files.entry(os.path.join("logs", "HEAD"), below=found.own) as entry:
+            lines = entry.read_end(4096).data.decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    message = lines[-1].partition("\t")[2] if lines else ""
+    return re.split(r"[^a-z-]", message, maxsplit=1)[0]
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _bytes(base: str, path: str, limit: int = _SMALL) -> bytes | None:
+    """What is in a file below a folder: nothing if there is none, None if it is no regular file or a larger one."""
+    try:
+        return files.read(path, limit, below=base).data
+    except FileNotFoundError:
+        return b""
+    except OSError:
+        return None
+
+
+def _text(base: str, path: str) -> str:
+    return (_bytes(base, path) or b"").decode("utf-8", "surrogateescape")

@@ -1,0 +1,104 @@
+"""Which files of a folder are left out of its snapshots: the ignore rules of git, as they were when a round began.
+
+They are written as one list for `git ls-files -X`, so that a round doesn't depend on what becomes of the `.gitignore`
+files: an agent that removes a line has not created the files behind it, and one that adds a line hides nothing. Of two
+rules the later one holds, as the deeper `.gitignore` does in git.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+
+from ..platforms import files
+
+IGNORE = ".gitignore"
+_SPECIAL = re.compile(rb"([\\*?\[\]])")
+_LIMIT = 1024 * 1024
+
+
+def ignore_list(root: str, ignores: Iterable[str], top: str | None, excludes: Sequence[str]) -> bytes:
+    """The rules for a folder.
+
+    `ignores` are the relative paths of its `.gitignore` files, `top` is the work tree that the folder is in, and
+    `excludes` are the files with rules for all of that, the weakest first.
+    """
+    rules: list[bytes] = []
+    above = _above(root, top)
+    for path in excludes:
+        rules += _below(above[0] if above else (), rules_in(path, follows_links=True))
+    for at, folder in enumerate(above):
+        rules += _below(folder, rules_in(os.path.join(top or root, *above[0][:at], IGNORE)))
+    for path in sorted(ignores, key=lambda path: (path.count("/"), path)):
+        rules += [_anchored(rule, os.fsencode(path[: -len(IGNORE)])) for rule in rules_in(os.path.join(root, path))]
+    return b"".join(rule + b"\n" for rule in rules)
+
+
+def replaced(rules: bytes, path: str, before: bytes, after: bytes) -> bytes:
+    """The rules after a file with some was changed; `path` is relative to the root."""
+    folder = os.fsencode(path[: -len(IGNORE)]) if path.endswith(IGNORE) else b""
+    old, new = ([_anchored(rule, folder) + b"\n" for rule in _split(data)] for data in (before, after))
+    lines = rules.splitlines(keepends=True)
+    at = next((at for at in range(len(lines)) if old and lines[at : at + len(old)] == old), len(lines))
+    return b"".join([*lines[:at], *new, *lines[at + len(old) :]])
+
+
+def without(names: Iterable[str]) -> bytes:
+    """Rules that leave out these folders and what is in them, such as nested repositories."""
+    return b"".join(b"/" + _escaped(os.fsencode(name.rstrip("/"))) + b"/\n" for name in sorted(names))
+
+
+def _above(root: str, top: str | None) -> list[tuple[str, ...]]:
+    """For each folder from `top` to the one above `root`, the names that lead from it to `root`."""
+    if top is None or os.path.normcase(top) == os.path.normcase(root):
+        return []
+    names = tuple(os.path.relpath(root, top).split(os.sep))
+    return [names[at:] for at in range(len(names))]
+
+
+def rules_in(path: str, *, follows_links: bool = False) -> list[bytes]:
+    """The ignore rules in a file, without comments. Git reads no `.gitignore` through a link either."""
+    try:
+        if not follows_links:
+            path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        data = files.read(path, _LIMIT, follows_links=follows_links).data
+    except OSError:
+        return []
+    return _split(data)
+
+
+def _split(data: bytes) -> list[bytes]:
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    kept = [line.removesuffix(b"\r") for line in lines]
+    return [line for line in kept if line.strip() and not line.startswith(b"#")]
+
+
+def _anchored(rule: bytes, folder: bytes) -> bytes:
+    """A rule of the `.gitignore` in `folder`, which ends with a slash or is empty, as one of the root's."""
+    if not folder:
+        return rule
+    sign, pattern = (b"!", rule[1:]) if rule.startswith(b"!") else (b"", rule)
+    inside = pattern.rstrip(b" ").removesuffix(b"/")
+    anywhere = b"/" not in inside
+    return sign + b"/" + _escaped(folder) + (b"**/" if anywhere else b"") + pattern.removeprefix(b"/")
+
+
+def _below(names: Sequence[str], rules: Iterable[bytes]) -> list[bytes]:
+    """The rules of a folder above the root that can hold in the root, to which these names lead."""
+    if not names:
+        return list(rules)
+    prefix = os.fsencode("/".join(names)) + b"/"
+    kept: list[bytes] = []
+    for rule in rules:
+        sign, pattern = (b"!", rule[1:]) if rule.startswith(b"!") else (b"", rule)
+        plain = pattern.removeprefix(b"/")
+        if b"/" not in pattern.rstrip(b" ").removesuffix(b"/") or pattern.startswith(b"**/"):
+            kept.append(rule)
+        elif plain.startswith(prefix):
+            kept.append(sign + b"/" + plain[len(prefix) :])
+    return kept
+
+
+def _escaped(path: bytes) -> bytes:
+    return _SPECIAL.sub(rb"\\\1", path)

@@ -1,0 +1,341 @@
+"""The index of a store: the last look at a folder, whose times make the next look cheap.
+
+The files that it lacks are remembered while none of the folders changes: a file can't come or go without changing the
+times of its folder, so a look at a quiet tree needs no listing of it. The untracked cache of git relies on the same
+(`git help update-index`), but `git ls-files` doesn't use that.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from .entries import FILE, REPOSITORY
+from .git import Git, GitError, GitStoppedError, batches, joined, names_in
+
+SETTLED = 2_000_000_000
+"""Nanoseconds after which one more change moves the times of a folder: some file systems count steps of two seconds."""
+PERIOD = 20.0
+"""Seconds after which everything is listed again: not every file system keeps the times of folders."""
+PAUSE = 20.0
+"""Seconds between two listings of the folders, which cost as much as a look: some trees change all the time."""
+MANY_FOLDERS = 20_000
+
+_FILE = f"H {FILE} "
+_NOBODY = "x.qwen-companion"
+"""The name of no file."""
+_NO_INDEX = "none.index"
+"""The name of no index: what a survey has found is in none."""
+_PARTS = 4
+"""Command lines of paths with which a list costs less than one of everything."""
+
+
+@dataclass(slots=True)
+class IndexListing:
+    """How a folder differs from the index, by relative path."""
+
+    changed: set[str] = field(default_factory=set[str])
+    gone: set[str] = field(default_factory=set[str])
+    """Also what is in a folder that may not be read."""
+    untracked: AbstractSet[str] = frozenset()
+    """The path of a folder with a repository of its own ends with a slash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A folder beside an index, as one run of git sees it."""
+
+    blobs: Mapping[str, str]
+    """The ids of the files of the index that are as they are on the disk, by path."""
+    modes: Mapping[str, str]
+    """Those of links and programs."""
+    rest: AbstractSet[str]
+    """The other files of the index: changed, gone, in conflict, or such that git was told not to look at."""
+    names: AbstractSet[str]
+    """All of them."""
+    repositories: Sequence[str]
+    """The repositories below that the index has."""
+    others: Sequence[str]
+    """What the index lacks, whatever the ignore rules say. A folder of which it has nothing ends with a slash."""
+
+
+class StoreIndex:
+    """The index of the store in the folder `path`, for the folder `root`; `rules` is its file of ignore rules."""
+
+    def __init__(self, path: str, root: str, rules: str, git: Git) -> None:
+        self._path = path
+        self._root = root
+        self._rules = rules
+        self._git = git
+        self._untracked = UntrackedFiles(root)
+
+    def survey(self, index: str = "index") -> Survey:
+        """What the folder has beside this index of the store.
+
+        Raises GitError, also if a name in it could lead elsewhere: whoever has made the index may have chosen it.
+        """
+        changed, gone = self._differing(index)
+        printed = self._git.run("ls-files", "-z", "-v", "-s", "-o", "--directory", index=index)
+        blobs: dict[str, str] = {}
+        modes: dict[str, str] = {}
+        rest = changed | gone
+        repositories: list[str] = []
+        others: list[str] = []
+        for line in os.fsdecode(printed).split("\0")[:-1]:
+            if line[:9] == _FILE and line[50] == "0":
+                blobs[line[52:]] = line[9:49]
+            elif line[0] == "?":
+                others.append(line[2:])
+            elif line[2:8] == REPOSITORY:
+                repositories.append(line[52:])
+            elif line[0] == "H" and line[50] == "0":
+                blobs[line[52:]], modes[line[52:]] = line[9:49], line[2:8]
+            else:
+                rest.add(line[52:])
+        for path in rest:
+            blobs.pop(path, None)
+        names = blobs.keys() | rest
+        if b"\t/" in printed or b"//" in printed or any(map(_leads_elsewhere, (*names, *repositories))):
+            raise GitError("a name in the index leads elsewhere")
+        others += [f"{path}/" for path in repositories if os.path.isdir(os.path.join(self._root, path))]
+        return Survey(blobs, modes, rest, names, repositories, others)
+
+    def outside(self, others: Sequence[str]) -> list[str]:
+        """The files in what a survey has found that the rules don't leave out.
+
+        The path of a folder with a repository of its own ends with a slash.
+        """
+        return self._found(others, "-o", index=_NO_INDEX)
+
+    def empty(self, others: Sequence[str]) -> list[str]:
+        """The folders in what a survey has found that have no file in them. Each ends with a slash."""
+        return [name for name in self._found(others, "-o", "--directory") if name.endswith("/")]
+
+    def _found(self, others: Sequence[str], *options: str, index: str = "index") -> list[str]:
+        parts = list(batches(others))
+        command = ("ls-files", "-z", *options, "-X", self._rules, "--")
+        every = parts if len(parts) <= _PARTS else [()]
+        return [name for part in every for name in names_in(self._git.run(*command, *part, index=index))]
+
+    def standard(self, others: Sequence[str]) -> tuple[list[str], list[str]]:
+        """What git leaves out of a survey's finds by the rules and those of the folders, and what it doesn't."""
+        parts = list(batches([name for name in others if name.endswith("/")]))
+        command = ("status", "--porcelain", "-z", "--ignored=matching", "-uall", "--no-renames", "--")
+        lines: list[str] = []
+        for part in parts if len(parts) <= _PARTS else [()]:
+            printed = self._git.run(*command, *part, index=_NO_INDEX, settings=(f"core.excludesFile={self._rules}",))
+            lines += names_in(printed)
+        ignored, rest = (
+            [line[3:] for line in lines if (line[:2] == "!!") is is_ignored] for is_ignored in (True, False)
+        )
+        return ignored, rest
+
+    def listing(self, rules: bytes) -> IndexListing:
+        """What differs now. `rules` are the ignore rules in the file. Raises GitError."""
+        changed, gone = self._differing("index")
+        untracked = self._untracked.remembered(rules)
+        if untracked is None:
+            untracked = frozenset(names_in(self._git.run("ls-files", "-z", "-o", "-X", self._rules)))
+        return IndexListing(changed, gone, untracked)
+
+    def _differing(self, index: str) -> tuple[set[str], set[str]]:
+        """The files of an index that have changed, and those that are gone. One may be both."""
+        # This compares the times on several threads, which `ls-files` doesn't.
+        suspected = names_in(self._git.run("diff-files", "-z", "--name-only", "--ignore-submodules=all", index=index))
+        if not suspected:
+            return set(), set()
+        self.check_attributes(suspected)
+        parts = list(batches(suspected))
+        paths = ("--", *suspected) if len(parts) == 1 else ()
+        lines = self._git.run("ls-files", "-z", "-t", "-m", "-d", *paths, index=index).split(b"\0")[:-1]
+        gone = {os.fsdecode(line[2:]) for line in lines if line[:1] == b"R"}
+        changed = {os.fsdecode(line[2:]) for line in lines if line[:1] != b"R"}
+        if not changed.issuperset(suspected):  # of some only the times differ
+            self._git.run("update-index", "-q", "--refresh", answers=(0, 1), index=index)
+        return changed, gone
+
+    def note(self, listing: IndexListing, rules: bytes, began: int) -> None:
+        """Remember a listing after which nothing had to be brought up to date.
+
+        `began` is the time at which it was asked for, in nanoseconds of Unix time.
+        """
+        every = ("-c", "-o", "--directory", "-X", self._rules)
+        names = listing.untracked
+        self._untracked.note(names, rules, began, lambda: names_in(self._git.run("ls-files", "-z", *every)))
+
+    def remember(self, untracked: Collection[str], rules: bytes, began: int, files: Collection[str]) -> None:
+        """The same of a survey, after which these are the files in the index, and the folders without one."""
+        self._untracked.forget()
+        self._untracked.note(untracked, rules, began, lambda: files)
+
+    def ids(self) -> dict[str, str]:
+        """The ids of what is in the index, by path."""
+        lines = self._git.run("ls-files", "-z", "-s").split(b"\0")[:-1]
+        return {os.fsdecode(line[50:]): line[7:47].decode() for line in lines}
+
+    def ignored(self) -> list[str]:
+        """What is in the index although the rules leave it out."""
+        return names_in(self._git.run("ls-files", "-z", "-c", "-i", "-X", self._rules))
+
+    def drop(self, paths: Collection[str]) -> None:
+        """Forget files, and what was listed."""
+        self._untracked.forget()
+        self._remove(paths)
+
+    def begin(self, source: str, survey: Survey, taken: Collection[str], folders: Iterable[str]) -> None:
+        """Begin with the copy `source` of another index, of whose files only those in `taken` stay.
+
+        Its trees don't stay either, for none of the `folders`: an index can say anything of them.
+        """
+        shutil.copy2(os.path.join(self._path, source), os.path.join(self._path, "index"))
+        # As git takes a name away it forgets the trees of the folders that it is in, also if it isn't there.
+        nobody = (f"{folder}/{_NOBODY}" for folder in folders if folder)
+        self._remove([*nobody, _NOBODY, *survey.repositories, *(survey.names - {*taken})])
+
+    def update(self, listing: IndexListing, remove: Collection[str], add: Sequence[str]) -> list[str]:
+        """Bring it up to date. Returns the files that can't be read. Raises GitError."""
+        unreadable: list[str] = []
+        try:
+            self._remove(remove)
+            if add:
+                self.check_attributes(add)
+                unreadable = self._add(add)
+            self._remove(unreadable)
+        finally:
+            if remove or unreadable or not listing.untracked.isdisjoint(add):
+                self._untracked.forget()
+        return unreadable
+
+    def check_attributes(self, paths: Iterable[str]) -> None:
+        """Look at the files with attributes that git opens when it reads some files, though they mean nothing here.
+
+        Raises GitStoppedError if one has no end: git would wait for it, or read it for ever.
+        """
+        folders = {""}
+        for folder in {path.rpartition("/")[0] for path in paths}:
+            add_parents(f"{folder}/", folders)
+        for folder in sorted(folders):
+            path = f"{folder}/.gitattributes" if folder else ".gitattributes"
+            try:
+                mode = os.lstat(os.path.join(self._root, path)).st_mode
+            except OSError:
+                continue
+            if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)):  # git follows no link there
+                raise GitStoppedError(f"{path} is a pipe or a device")
+
+    def _remove(self, paths: Collection[str]) -> None:
+        if paths:
+            self._git.run("update-index", "-z", "--force-remove", "--stdin", given=joined(paths))
+
+    def _add(self, paths: Sequence[str]) -> list[str]:
+        """Add files. Returns those that can't be read: they are no reason to miss the others."""
+        try:
+            self._git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=joined(paths))
+        except GitStoppedError:
+            raise
+        except GitError:
+            closed = {path for path in paths if not _is_readable(os.path.join(self._root, path))}
+            if closed:
+                rest = [path for path in paths if path not in closed]
+                return [*closed, *(self._add(rest) if rest else ())]
+            if len(paths) > 1:
+                half = len(paths) // 2
+                return [*self._add(paths[:half]), *self._add(paths[half:])]
+            if not os.path.isdir(os.path.join(self._path, "objects")) or not os.path.isdir(self._root):
+                raise
+            return list(paths)
+        return []
+
+
+def _leads_elsewhere(path: str) -> bool:
+    """Whether a name, which has no empty part but the last, is none of a file in the folder."""
+    is_plain = path[:1] not in ("", ".") and path[-1] != "/" and "/." not in path
+    return not is_plain and not {"", ".", "..", ".git"}.isdisjoint(path.lower().split("/"))
+
+
+def _is_readable(path: str) -> bool:
+    """Whether a file may be read. One that has gone is none that may not."""
+    try:
+        if not os.path.islink(path):
+            os.close(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)))
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return True
+
+
+class UntrackedFiles:
+    """What the last listing of the folder `root` has found."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._names: frozenset[str] = frozenset()
+        self._rules = b""
+        self._times: dict[str, tuple[int, ...]] = {}
+        """What tells of a change in each folder that was listed; empty if nothing is remembered."""
+        self._noted = -math.inf
+        """When that was noted, in seconds of the monotonic clock."""
+
+    def forget(self) -> None:
+        """Have everything listed at the next look."""
+        self._times = {}
+
+    def remembered(self, rules: bytes) -> frozenset[str] | None:
+        """What a listing with these ignore rules would find now; None if that isn't known.
+
+        Paths are relative, with slashes; that of a folder with a repository of its own ends with one.
+        """
+        if rules != self._rules or time.monotonic() - self._noted > PERIOD:
+            self._times = {}
+        if any(self._times_of(folder) != times for folder, times in self._times.items()):
+            self._times = {}
+        return self._names if self._times else None
+
+    def note(self, names: Collection[str], rules: bytes, began: int, listed: Callable[[], Collection[str]]) -> None:
+        """Remember what a listing has found that began at a time, in nanoseconds of Unix time.
+
+        `listed` returns all files, but an untracked folder in their place, which ends with a slash.
+        """
+        if self._times or time.monotonic() - self._noted <= PAUSE:
+            return
+        self._noted = time.monotonic()
+        found = listed()
+        folders = {""}
+        for path in {path.rpartition("/")[0] for path in found}:
+            add_parents(f"{path}/", folders)
+        for path in found:
+            if path.endswith("/") and path not in names:
+                for folder in _folders_in(self._root, path[:-1]):
+                    folders.add(folder)
+                    if len(folders) > MANY_FOLDERS:
+                        return
+        if len(folders) > MANY_FOLDERS:
+            return
+        times = {folder: self._times_of(folder) for folder in folders}
+        if all(found and max(found[:2]) < began - SETTLED for found in times.values()):
+            self._names, self._rules, self._times = frozenset(names), rules, times
+
+    def _times_of(self, folder: str) -> tuple[int, ...]:
+        try:
+            found = os.lstat(os.path.join(self._root, folder))
+        except OSError:
+            return ()
+        return found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev, found.st_mode
+
+
+def add_parents(path: str, folders: set[str]) -> None:
+    """Add the folders that a file is in, but the root."""
+    while (path := path.rpartition("/")[0]) and path not in folders:
+        folders.add(path)
+
+
+def _folders_in(root: str, folder: str) -> Iterator[str]:
+    for at, _, _ in os.walk(os.path.join(root, folder)):
+        yield os.path.relpath(at, root).replace(os.sep, "/")

@@ -1,0 +1,397 @@
+"""The store has copies of its own, each checked, and nothing that a round doesn't need."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
+
+import pytest
+
+from companion.changes import round as round_module
+from companion.snapshots import copies
+from companion.snapshots.files import WriteRefusedError, blob_id
+from companion.snapshots.git import GitStoppedError
+from companion.snapshots.objects import EMPTY_TREE
+
+from .folders import AGENT, Folder, committed, git, tree
+
+SECRET = b"password-of-the-test"
+OLD = 1_600_000_000
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """A repository with one commit, whose files are old enough for its index to know them."""
+    made = Folder(tmp_path, excludes=lambda path: path.endswith(".env"))
+    for name in ("a.txt", "b.txt", "sub/c.txt"):
+        made.write(name, f"{name}\n" * 100)
+        os.utime(made.path / name, (OLD, OLD))
+    committed(made.path)
+    return made
+
+
+def contents(folder: Folder) -> bytes:
+    """All that is in the store."""
+    command = ["git", "cat-file", "--batch", "--batch-all-objects", "--unordered"]
+    shown = {**os.environ, "GIT_DIR": str(folder.store_path)}
+    return subprocess.run(command, env=shown, capture_output=True, check=True).stdout
+
+
+def test_nothing_is_linked_and_nothing_of_the_history_or_of_what_is_excluded_is_copied(folder: Folder):
+    for name, data in ((".env", SECRET), ("gone.txt", SECRET)):
+        folder.write(name, data)
+    committed(folder.path)
+    git(folder.path, "rm", "-q", "--cached", ".env")
+    git(folder.path, "rm", "-q", "gone.txt")
+    git(folder.path, "commit", "-q", "-m", "purge")
+    git(folder.path, "gc", "-q")
+    folder.begin_copied()
+    assert SECRET not in contents(folder)
+    assert not (folder.store_path / "objects/info/alternates").exists()
+    files = [path.stat() for path in folder.store_path.rglob("*") if path.is_file()]
+    assert {found.st_nlink for found in files} == {1}
+
+
+def test_a_file_that_is_changed_before_it_is_copied_is_undone_from_the_repository(folder: Folder):
+    folder.round.begin()
+    before = tree(folder.path)
+    assert folder.store.copies.left == 3
+    folder.write("a.txt", "agent\n")
+    (folder.path / "sub/c.txt").unlink()
+    folder.undo_all_to(before)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names and permissions that Windows lacks")
+def test_a_round_begins_with_one_file_for_all_folders(folder: Folder):
+    names = ("a", "a-b", "a.b/x", "a0/y", "é/\udcff", "sub/deep/er/z", "sub.x", "sub-/w")
+    for name in names:
+        folder.write(f"in/{name}", name.encode("utf-8", "surrogateescape"))
+        os.utime(folder.path / f"in/{name}", (OLD, OLD))
+    (folder.path / "in/a-b").chmod(0o755)
+    os.symlink("a", folder.path / "in/link")
+    os.utime(folder.path / "in/link", (OLD, OLD), follow_symlinks=False)
+    committed(folder.path)
+    folder.round.begin()
+    # Git would write each tree that is not in the pack to the byte.
+    loose = {path.parent.name + path.name for path in (folder.store_path / "objects").glob("[0-9a-f][0-9a-f]/*")}
+    assert loose <= {EMPTY_TREE}
+    assert folder.store.copies.left == len(names) + 4
+    before = tree(folder.path)
+    folder.write("in/a0/y", "agent\n")
+    folder.undo_all_to(before)
+
+
+def test_a_name_in_the_index_is_never_read_as_another_line(folder: Folder):
+    forged = f"H 100644 {'b' * 40} 0\tevil"
+    git(folder.path, "update-index", "--add", "--cacheinfo", f"160000,{'c' * 40},{forged}")
+    shutil.copy2(folder.path / ".git/index", folder.store_path / "own.index")
+    found = folder.store._index.survey("own.index")
+    assert found.blobs.keys() == found.names == {"a.txt", "b.txt", "sub/c.txt"}
+    assert found.modes == {}
+
+
+def test_what_nobody_has_is_listed_and_has_no_undo(folder: Folder):
+    folder.round.begin()
+    shutil.rmtree(folder.path / ".git")
+    folder.write("a.txt", "agent\n")
+    folder.look()
+    for _ in range(2):
+        (row,) = folder.round.rows()
+        assert (row.path, row.kind, row.note) == ("a.txt", "unsaved", "its old text was not saved")
+        (refused,) = folder.undo_all()
+        assert refused == "a.txt was changed before it was copied: its old text was not saved"
+        assert folder.read("a.txt") == b"agent\n"
+        assert folder.store.copies.more(60) == 0
+        folder.reopen()
+    folder.round.keep_file("a.txt")
+    assert folder.listed() == {}
+
+
+def test_a_file_that_is_renamed_before_it_is_copied_stops_no_list(folder: Folder):
+    folder.round.begin()
+    shutil.rmtree(folder.path / ".git")
+    (folder.path / "a.txt").unlink()
+    folder.write("d.txt", "a.txt\n" * 99)
+    folder.look()
+    assert folder.listed() == {"a.txt": "unsaved", "d.txt": "created"}
+
+
+def test_copies_go_on_after_a_restart(folder: Folder):
+    folder.round.begin()
+    folder.reopen()
+    assert folder.store.copies.left == 3
+    assert folder.store.copies.more(60) == 0
+    shutil.rmtree(folder.path / ".git")
+    before = tree(folder.path)
+    folder.write("a.txt", "agent\n")
+    folder.undo_all_to(before)
+    folder.reopen()
+    assert folder.store.copies.left == 0
+
+
+def test_one_copy_is_enough_for_files_of_the_same_content(folder: Folder):
+    folder.write("copy.txt", folder.read("a.txt"))
+    os.utime(folder.path / "copy.txt", (OLD, OLD))
+    committed(folder.path)
+    folder.round.begin()
+    shutil.rmtree(folder.path / ".git")
+    before = tree(folder.path)
+    folder.write("a.txt", "agent\n")
+    folder.undo_all_to(before)
+
+
+def test_an_index_that_lies_does_not_decide_what_an_undo_writes(folder: Folder):
+    evil = git(folder.path, "hash-object", "-w", "--stdin-paths", "--no-filters").strip()
+    (folder.path / "evil").write_text("evil\n")
+    evil = git(folder.path, "hash-object", "-w", "evil").strip()
+    (folder.path / "evil").unlink()
+    index = folder.path / ".git/index"
+    times = index.stat()
+    true = bytes.fromhex(blob_id(folder.read("a.txt")))
+    data = index.read_bytes().replace(true, bytes.fromhex(evil))
+
+    index.write_bytes(data[:-20] + hashlib.sha1(data[:-20], usedforsecurity=False).digest())
+    os.utime(index, ns=(times.st_atime_ns, times.st_mtime_ns))
+    before = tree(folder.path)
+    folder.begin_copied()
+    folder.look()
+    assert folder.listed() == {}
+    folder.write("a.txt", "agent\n")
+    folder.undo_all_to(before)
+
+
+def test_a_damaged_copy_is_not_written(folder: Folder):
+    folder.write("new.txt", "new\n")
+    folder.begin_copied()
+    forged = folder.store.objects.write(b"forged\n")
+    true = blob_id(b"new\n")
+    objects = folder.store_path / "objects"
+    there = objects / true[:2] / true[2:]
+    there.chmod(0o600)
+    there.write_bytes((objects / forged[:2] / forged[2:]).read_bytes())
+    folder.write("new.txt", "agent\n")
+    folder.look()
+    (refused,) = folder.undo_all()
+    assert refused == "the copy of what new.txt was before is damaged"
+    assert folder.read("new.txt") == b"agent\n"
+
+
+@pytest.mark.parametrize("where", [".gitignore", ".git/info/exclude"])
+def test_tracked_files_that_an_ignore_rule_matches_are_listed(folder: Folder, where: str):
+    (folder.path / ".git/info").mkdir(exist_ok=True)
+    folder.write(where, "*\n")
+    before = tree(folder.path)
+    folder.round.begin()
+    folder.write("a.txt", "agent\n")
+    folder.write("hidden.txt", "as git hides it\n")
+    (folder.path / "b.txt").unlink()
+    folder.look()
+    assert folder.listed() == {"a.txt": "modified", "b.txt": "deleted"}
+    folder.write("b.txt", "agent\n")
+    folder.reopen()
+    folder.look()
+    assert folder.listed() == {"a.txt": "modified", "b.txt": "modified"}
+    (folder.path / "hidden.txt").unlink()
+    folder.undo_all_to(before)
+
+
+def test_a_change_of_the_rules_in_the_repository_is_a_row_and_hides_nothing(folder: Folder):
+    folder.begin_copied()
+    (folder.path / ".git/info").mkdir(exist_ok=True)
+    folder.write(".git/info/exclude", "# a comment\n*\n")
+    folder.write("a.txt", "agent\n")
+    folder.write("new.txt", "agent\n")
+    folder.look()
+    assert folder.listed() == {".git/info/exclude": "rules", "a.txt": "modified", "new.txt": "created"}
+    (refused,) = folder.undo_all()
+    assert ".git/info/exclude" in refused
+    folder.round.keep_file(".git/info/exclude")
+    assert folder.listed() == {}
+
+
+def test_what_no_round_needs_is_freed(folder: Folder):
+    folder.begin_copied()
+    before = tree(folder.path)
+    kept = folder.store.copies.prune([folder.round.state.base.tree], [], grown=0)
+    for number in range(20):
+        folder.write("a.txt", os.urandom(20_000) + b"%d" % number)
+        folder.look()
+    state = folder.round.state
+    assert folder.store.copies.size() > kept + 300_000
+    assert folder.store.copies.prune([state.base.tree, state.now.tree], [], grown=0) < kept + 30_000
+    folder.reopen()
+    folder.undo_all_to(before)
+
+
+def test_of_a_file_that_changes_at_each_look_only_the_last_text_is_kept(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    folder.begin_copied()
+    monkeypatch.setattr(copies, "GROWTH", 100_000)
+    monkeypatch.setattr(copies.Copies.prune, "__kwdefaults__", {"grown": 100_000})
+    before = tree(folder.path)
+    for _ in range(20):
+        folder.write("a.txt", os.urandom(30_000))
+        folder.look()
+        assert folder.store.copies.size() < 200_000
+    folder.undo_all_to(before)
+    folder.redo()
+    assert len(folder.read("a.txt")) == 30_000
+
+
+def test_what_a_question_about_git_needs_is_not_freed_before_the_answer(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    git(folder.path, "checkout", "-q", "-b", "other")
+    folder.write("a.txt", "other\n")
+    git(folder.path, "commit", "-q", "-a", "-m", "other")
+    folder.begin_copied()
+    monkeypatch.setattr(copies.Copies.prune, "__kwdefaults__", {"grown": 0})
+    git(folder.path, "checkout", "-q", "main")
+    seen = folder.round.look([AGENT])
+    assert seen.by_git == ("a.txt",)
+    folder.round.take()
+    folder.write("a.txt", "agent\n")
+    folder.look()
+    folder.saves.belongs_to_the_person(seen)
+    assert folder.undo_all() == []
+    assert folder.read("a.txt") == b"a.txt\n" * 100
+
+
+def test_what_a_late_word_of_a_save_needs_is_not_freed(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    folder.begin_copied()
+    monkeypatch.setattr(copies.Copies.prune, "__kwdefaults__", {"grown": 0})
+    folder.write("a.txt", "agent\n")
+    folder.look()
+    folder.write("a.txt", "mine\n")
+    folder.look()
+    folder.write("a.txt", "agent again\n")
+    folder.look()
+    (sighting, *_) = folder.round.recent.of("a.txt")[1:]
+    assert sighting.before
+    assert folder.store.objects.read([sighting.before.blob]) == {sighting.before.blob: b"agent\n"}
+
+
+def test_over_the_bound_the_oldest_turns_go(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    folder.begin_copied()
+    for module in (copies, round_module):
+        monkeypatch.setattr(module, "GROWTH", 50_000)
+    monkeypatch.setattr(copies.Copies.prune, "__kwdefaults__", {"grown": 50_000})
+    before = tree(folder.path)
+    for number in range(12):
+        folder.checkpoints.add("Qwen Code", f"turn {number}")
+        folder.write("a.txt", os.urandom(30_000))
+        folder.look()
+        assert folder.store.copies.size() < 250_000
+    points = folder.round.state.checkpoints
+    assert folder.round.dropped == 12 - len(points) > 0
+    assert points[-1].words == "turn 11"
+    folder.undo_all_to(before)
+
+
+def test_rules_that_the_person_has_saved_hold_at_once(folder: Folder):
+    folder.write(".gitignore", "*.log\n")
+    folder.write("old.log", "old\n")
+    folder.begin_copied()
+    folder.write("made.o", "agent\n")
+    folder.look()
+    folder.save(".gitignore", "*.o\n")
+    folder.look()
+    assert folder.listed() == {}
+    folder.write("more.o", "agent\n")
+    folder.write("old.log", "agent\n")
+    folder.look()
+    assert folder.listed() == {"old.log": "modified"}
+    assert folder.undo_all() == []
+    assert folder.read("old.log") == b"old\n"
+    assert folder.read("made.o") == b"agent\n"
+
+
+def test_a_sparse_file_without_end_is_listed_and_not_read(folder: Folder):
+    folder.begin_copied()
+    before = tree(folder.path)
+    for name in ("a.txt", "new.txt"):
+        with (folder.path / name).open("ab") as file:
+            file.truncate(1 << 40)
+    folder.look()
+    assert folder.listed() == {"a.txt": "large", "new.txt": "large"}
+    with pytest.raises(WriteRefusedError, match=r"(a|new)\.txt is over 256 MB"):
+        folder.undo_all()
+    for name in ("a.txt", "new.txt"):
+        (folder.path / name).unlink()
+    folder.undo_all_to(before)
+
+
+def test_nothing_is_copied_to_a_disk_that_is_nearly_full(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    folder.round.begin()
+    size = folder.store.copies.size()
+    with monkeypatch.context() as patched:
+        patched.setattr(copies, "RESERVE", 1 << 62)
+        assert folder.store.copies.more(1) == 3
+        assert "are free on the disk of the snapshots" in folder.store.copies.stopped
+    assert folder.store.copies.size() == size
+    assert folder.store.copies.more(60) == 0
+    assert folder.store.copies.stopped == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+@pytest.mark.parametrize(
+    "path",
+    ["commondir", "index", "logs/HEAD", "HEAD", "packed-refs", "config", "info/exclude", "objects/info/alternates"],
+)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_repository_with_pipes_and_devices_holds_nothing_up(
+    folder: Folder, path: str, kind: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("companion.snapshots.git.LIMIT", 20)
+    at = folder.path / ".git" / path
+    at.parent.mkdir(parents=True, exist_ok=True)
+    at.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(at)
+    else:
+        at.symlink_to("/dev/zero")
+    folder.round.begin()
+    folder.write("a.txt", "agent\n")
+    folder.look()
+    assert folder.listed().get("a.txt") in {"modified", "unsaved"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+@pytest.mark.parametrize("kind", ["pipe", "device", "truncated", "bomb"])
+def test_an_object_that_harms_is_not_read(folder: Folder, kind: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("companion.snapshots.git.LENT_LIMIT", 20)
+    folder.round.begin()
+    blob = blob_id(folder.read("a.txt"))
+    at = folder.path / ".git/objects" / blob[:2] / blob[2:]
+    data = at.read_bytes()
+    at.unlink()
+    if kind == "pipe":
+        os.mkfifo(at)
+    elif kind == "device":
+        at.symlink_to("/dev/zero")
+    elif kind == "truncated":
+        at.write_bytes(data[:10])
+    else:
+        at.write_bytes(zlib.compress(b"blob 99999999999\0" + bytes(50_000_000)))
+    folder.write("a.txt", "agent\n")
+    folder.look()
+    assert folder.listed() == {"a.txt": "unsaved"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_attributes_that_are_a_pipe_or_a_device_are_not_opened(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("companion.snapshots.git.LIMIT", 20)
+    folder.begin_copied()
+    os.mkfifo(folder.path / "sub/.gitattributes")
+    folder.write("sub/c.txt", "agent\n")
+    with pytest.raises(GitStoppedError, match=r"sub/\.gitattributes"):
+        folder.look()
+    (folder.path / "sub/.gitattributes").unlink()
+    (folder.path / "sub/.gitattributes").symlink_to("/dev/zero")
+    folder.look()
+    assert folder.listed()["sub/c.txt"] == "modified"

@@ -1,0 +1,213 @@
+"""An editor that is killed while it writes: the next one finishes it, says so, and leaves no file of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from companion.changes.journal import Intent, Journal, StoppedError
+from companion.changes.undo import Write
+from companion.snapshots.files import WriteRefusedError
+
+from .folders import Folder as Driven
+from .folders import tree
+from .work import AGENT, LINES, WINDOW, Work
+
+ROOT = Path(__file__).parents[3]
+
+
+async def prepare(base: Path, what: str) -> tuple[object, object]:
+    """A folder whose agent has written, deleted and renamed files: it before that, and after."""
+    project = base / "project"
+    (project / "sub").mkdir(parents=True)
+    for name in ("a.py", "b.py", "sub/old.py", "gone.py"):
+        (project / name).write_text(LINES + name)
+    before = tree(project)
+    async with Work(base / "stores", [str(project)]) as work:
+        await work.begun()
+        work.rounds.checkpoint(WINDOW, "go")
+        folder = work.known.folders[str(project)]
+        await work.until(lambda: folder.round.state.checkpoints)
+        (project / "a.py").write_text("agent\n")
+        (project / "new").mkdir()
+        (project / "new" / "made.py").write_text("agent\n")
+        (project / "sub" / "old.py").rename(project / "sub" / "renamed.py")
+        (project / "gone.py").unlink()
+        (project / "b.py").chmod(0o755)
+        await work.until(lambda: len(work.rows) == 5)
+        after = tree(project)
+        if what == "redo":
+            work.decisions.undo_all(WINDOW)
+            await work.until(lambda: not work.rows)
+            return after, before
+    return before, after
+
+
+async def finished(base: Path, wanted: object) -> list[str]:
+    """Another editor opens the folder: what it says, once everything is as it should be."""
+    project = base / "project"
+    async with Work(base / "stores", [str(project)]) as work:
+        await work.begun()
+        assert tree(project) == wanted
+        assert not (store_of(base) / "journal.json").exists()
+        return [said for said, _ in work.editor.said]
+
+
+def store_of(base: Path) -> Path:
+    return next(path for path in (base / "stores").iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("what", ["undo", "redo", "restore"])
+async def test_a_kill_at_any_step_is_finished_by_the_next_editor(tmp_path: Path, what: str):
+    """A step is a file that is written, moved or deleted, or the journal itself."""
+    base, made = tmp_path / "base", tmp_path / "made"
+    base.mkdir()
+    wanted, start = await prepare(base, what)
+    shutil.copytree(base, made, symlinks=True)
+    interrupted = 0
+    for step in range(40):
+        shutil.rmtree(base)
+        shutil.copytree(made, base, symlinks=True)
+        command = [sys.executable, "-m", "tests.unit.changes.killed", str(base), what, str(step)]
+        run = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, check=False, timeout=60, capture_output=True)
+        if run.returncode == 0:
+            break
+        assert run.returncode == 9, run.stderr.decode()
+        is_noted = (store_of(base) / "journal.json").exists()
+        is_part = tree(base / "project") not in (start, wanted)
+        assert is_noted or not is_part
+        done = tree(base / "project") == wanted and not is_noted
+        said = await finished(base, wanted if is_noted or done else start)
+        if is_part:
+            interrupted += 1
+            assert [sentence for sentence in said if "was interrupted" in sentence and what in sentence]
+    else:
+        raise AssertionError("it has no end")
+    assert tree(base / "project") == wanted
+    assert interrupted > 5
+
+
+async def test_what_was_undone_in_part_can_be_redone_after_the_next_start(tmp_path: Path):
+    _, start = await prepare(tmp_path, "undo")
+    command = [sys.executable, "-m", "tests.unit.changes.killed", str(tmp_path), "undo", "7"]
+    run = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, check=False, timeout=60, capture_output=True)
+    assert run.returncode == 9
+    project = tmp_path / "project"
+    async with Work(tmp_path / "stores", [str(project)]) as work:
+        await work.begun()
+        work.decisions.redo(WINDOW)
+        await work.until(lambda: tree(project) == start)
+        await work.until(lambda: len(work.rows) == 5)
+        assert all(row.agents == (AGENT,) for row in work.rows.values())
+
+
+async def test_a_file_that_was_changed_after_the_kill_stays_as_it_is(tmp_path: Path):
+    await prepare(tmp_path, "undo")
+    command = [sys.executable, "-m", "tests.unit.changes.killed", str(tmp_path), "undo", "2"]
+    run = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, check=False, timeout=60, capture_output=True)
+    assert run.returncode == 9
+    project = tmp_path / "project"
+    (project / "a.py").write_text("mine, after the kill\n")
+    async with Work(tmp_path / "stores", [str(project)]) as work:
+        await work.begun()
+        assert (project / "a.py").read_text() == "mine, after the kill\n"
+        assert (project / "gone.py").exists()
+        [said] = [said for said, _ in work.editor.said]
+        assert "a.py has changed since" in said
+
+
+def test_nothing_is_written_that_could_not_be_noted_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = Driven(tmp_path)
+    folder.write("a.txt", "one\n")
+    folder.round.begin()
+    folder.write("a.txt", "agent\n")
+    folder.look()
+    journal = Journal(folder.round, folder.undoing)
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(WriteRefusedError, match="No space left"):
+        journal.begin(Intent("undo", folder.undoing.plan("a.txt")))
+
+
+@pytest.mark.parametrize("blocked", ["old place", "new place"])
+def test_a_rename_is_undone_whole_or_not_at_all(tmp_path: Path, blocked: str, monkeypatch: pytest.MonkeyPatch):
+    folder = Driven(tmp_path)
+    folder.write("old/a.txt", LINES)
+    folder.write("other.txt", "one\n")
+    folder.round.begin()
+    (folder.path / "new").mkdir()
+    (folder.path / "old" / "a.txt").rename(folder.path / "new" / "b.txt")
+    folder.write("other.txt", "agent\n")
+    folder.look()
+    writes, _ = folder.undoing.plan_all()
+    if blocked == "old place":
+        (folder.path / "old").write_text("a file in its place\n") if not (folder.path / "old").exists() else None
+        (folder.path / "old" / "a.txt").mkdir()
+    else:
+        real = folder.undoing.write
+
+        def refused(write: Write) -> None:
+            if write.path == "new/b.txt":
+                raise WriteRefusedError("new/b.txt can't be deleted: Permission denied")
+            real(write)
+
+        monkeypatch.setattr(folder.undoing, "write", refused)
+    done, left = Journal(folder.round, folder.undoing).write_all(writes, lambda: False)
+    assert [write.path for write in done] == ["other.txt"]
+    assert len(left) == 1
+    assert (folder.path / "new" / "b.txt").read_text() == LINES
+    assert not (folder.path / "old" / "a.txt").is_file()
+
+
+def test_writing_stops_when_the_folder_is_let_go_and_the_rest_stays_noted(tmp_path: Path):
+    folder = Driven(tmp_path)
+    for number in range(5):
+        folder.write(f"{number}.txt", "one\n")
+    folder.round.begin()
+    for number in range(5):
+        folder.write(f"{number}.txt", "agent\n")
+    folder.look()
+    writes, _ = folder.undoing.plan_all()
+    journal, asked = Journal(folder.round, folder.undoing), iter([False, False, True])
+    journal.begin(Intent("undo", writes))
+    with pytest.raises(StoppedError):
+        journal.write_all(writes, lambda: next(asked))
+    pending = journal.pending()
+    assert pending
+    done, rest, left = journal.sorted_out(pending)
+    assert (len(done), len(rest), left) == (2, 3, [])
+    assert [write.data for write in rest] == [b"one\n"] * 3
+
+
+def test_a_part_of_a_file_is_noted_with_its_text(tmp_path: Path):
+    """The store has the texts before and after, and not what a partial undo makes of both."""
+    folder = Driven(tmp_path)
+    folder.write("a.txt", LINES)
+    folder.round.begin()
+    folder.write("a.txt", LINES.replace("line 3\n", "agent\n").replace("line 20\n", "agent\n"))
+    folder.look()
+    writes = folder.undoing.plan("a.txt", folder.keys("a.txt")[0])
+    journal = Journal(folder.round, folder.undoing)
+    journal.begin(Intent("undo", writes))
+    pending = journal.pending()
+    assert pending
+    assert [write.data for write in pending.writes] == [LINES.replace("line 20\n", "agent\n").encode()]
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"version": 7}', "[]", '{"version": 1}'])
+def test_a_journal_that_cannot_be_read_is_dropped(tmp_path: Path, text: str):
+    folder = Driven(tmp_path)
+    folder.round.begin()
+    path = folder.store_path / "journal.json"
+    path.write_text(text)
+    assert Journal(folder.round, folder.undoing).pending() is None
+    assert not path.exists()

@@ -1,0 +1,295 @@
+"""What the person has written stays, to the line, and what an agent has written is listed and undone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from companion.changes.lines import Weave
+
+from .folders import AGENT, Folder
+from .work import LINES, WINDOW, Work
+
+AGENTS = LINES.replace("line 3\n", "agent\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    made.write("a.py", LINES)
+    made.round.begin()
+    made.write("a.py", AGENTS)
+    made.look()
+    return made
+
+
+@pytest.mark.parametrize("mine", ["agent\nmine\n", "mine\nagent\n"])
+def test_a_line_beside_an_agents_line_is_the_persons(folder: Folder, mine: str):
+    folder.edit("a.py", AGENTS, AGENTS.replace("agent\n", mine))
+    assert folder.undoing.protected() == []
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES.replace("line 3\n", mine.replace("agent", "line 3"))
+    assert folder.listed() == {}
+
+
+def test_a_line_inside_an_agents_change_is_the_persons(folder: Folder):
+    both = LINES.replace("line 3\n", "one\ntwo\n")
+    folder.write("a.py", both)
+    folder.look()
+    folder.edit("a.py", both, both.replace("two\n", "mine\ntwo\n"))
+    folder.reopen()
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES.replace("line 3\n", "line 3\nmine\n")
+
+
+def test_a_line_that_both_have_changed_makes_no_other_edit_the_agents(folder: Folder):
+    mine = AGENTS.replace("agent\n", "agent and me\n").replace("line 25\n", "far\n")
+    folder.edit("a.py", AGENTS, mine)
+    (row,) = folder.round.rows()
+    assert (row.inserted, row.deleted, row.note) == (1, 1, "with your edit")
+    assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES.replace("line 3\n", "line 3\nagent and me\n").replace(
+        "line 25\n", "far\n"
+    )
+    folder.redo()
+    assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
+    writes, _ = folder.undoing.plan_all(is_all=True)
+    assert folder.apply(writes) == []
+    assert folder.read("a.py").decode() == LINES.replace("line 25\n", "far\n")
+
+
+@pytest.mark.parametrize("formatted", ["    agent\n", "agent  \n", "agent\r\n"])
+def test_an_agents_line_is_its_own_in_another_form(folder: Folder, formatted: str):
+    folder.edit("a.py", AGENTS, AGENTS.replace("agent\n", formatted))
+    assert folder.undoing.protected() == []
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES
+
+
+def test_a_created_file_with_lines_of_the_person_is_not_deleted(folder: Folder):
+    folder.write("new.py", "agent\nagain\n")
+    folder.look()
+    folder.edit("new.py", "agent\nagain\n", "agent\nmine\nagain\n")
+    rows = {row.path: (row.kind, row.note) for row in folder.round.rows()}
+    assert rows["new.py"] == ("created", "with your edit")
+    assert folder.undoing.protected("new.py") == ["new.py, line 2: “mine”"]
+    assert folder.undo("new.py") == []
+    assert folder.read("new.py") == b"mine\n"
+    folder.redo()
+    assert folder.apply(folder.undoing.plan("new.py", is_all=True)) == []
+    assert not (folder.path / "new.py").exists()
+    assert set(folder.listed()) == {"a.py"}
+    folder.redo()
+    assert folder.undoing.protected("new.py") == ["new.py, line 2: “mine”"]
+
+
+def test_a_created_file_that_the_person_has_rewritten_is_not_deleted(folder: Folder):
+    folder.write("new.py", "agent\n")
+    folder.look()
+    folder.edit("new.py", "agent\n", "all of it is mine\n")
+    assert folder.undo_all() == []
+    assert folder.read("new.py") == b"all of it is mine\n"
+
+
+def test_what_an_agent_wrote_before_a_save_over_it_is_offered(folder: Folder):
+    """No look has come between."""
+    folder.write("a.py", theirs := AGENTS.replace("line 9\n", "unseen\n"))
+    below = folder.edit("a.py", AGENTS, AGENTS.replace("line 20\n", "mine\n"), found=theirs.encode())
+    assert below
+    assert (below.agents, below.data.decode()) == ((AGENT,), theirs)
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES.replace("line 20\n", "mine\n")
+
+
+def test_a_part_that_is_kept_glues_no_lines(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.write("a.txt", "one\ntwo")
+    folder.round.begin()
+    folder.write("a.txt", "one\ntwo\nthree\nfour\n")
+    folder.look()
+    (key,) = folder.keys("a.txt")
+    folder.round.keep_change("a.txt", key, (3, 3))
+    contents = folder.round.contents("a.txt")
+    assert contents
+    assert contents[0] == b"one\ntwo\nfour\n"
+    assert folder.undo_all() == []
+    assert folder.read("a.txt") == b"one\ntwo\nfour\n"
+
+
+def test_a_file_in_two_encodings_is_one_piece():
+    weave = Weave.of(b"line\n", "line\n".encode("utf-16"))
+    assert weave.hunks().is_text is False
+    saved = weave.saved("mine\n".encode("utf-16"))
+    undone = saved.undone()
+    assert undone
+    assert undone.disk == "mine\n".encode("utf-16")
+
+
+@pytest.mark.parametrize("ops", ["", "=1", "+1-1", "x", "=999999999", "-30+30", "=2-1~1=27"])
+def test_a_weave_that_does_not_fit_is_made_again(ops: str):
+    weave = Weave.of(LINES.encode(), AGENTS.encode(), ops)
+    assert (weave.base, weave.disk) == (LINES.encode(), AGENTS.encode())
+
+
+def test_a_damaged_entry_loses_no_round(folder: Folder):
+    state = folder.store_path / "round.json"
+    folder.edit("a.py", AGENTS, AGENTS.replace("agent\n", "agent and me\n"))
+    text = state.read_text()
+    assert '"~1' not in text
+    assert "~1" in text
+    state.write_text(text.replace('"lines": {', '"lines": {"x": 3, "y": [], '))
+    folder.reopen()
+    assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
+
+
+@pytest.mark.parametrize("says_yes", [True, False])
+async def test_it_is_asked_once_before_lines_of_both_are_undone(work: Work, says_yes: bool):
+    from companion.changes.port import SavedText  # noqa: PLC0415
+
+    work.editor.says_yes = says_yes
+    await work.begun()
+    path = work.path / "a.py"
+    path.write_text(AGENTS)
+    await work.until(lambda: "a.py" in work.rows)
+    mine = AGENTS.replace("agent\n", "agent and me\n")
+    path.write_text(mine)
+    work.rounds.saved(str(path), SavedText(AGENTS, mine))
+    await work.until(lambda: work.rows["a.py"].note)
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    assert len(work.editor.confirmed) == 1
+    assert "agent and me" in work.editor.confirmed[0]
+    left = "line 3\nagent and me\n" if says_yes else "line 3\n"
+    assert path.read_text() == LINES.replace("line 3\n", left)
+
+
+def restore(folder: Folder, number: int, *, is_all: bool = False) -> None:
+    writes, base, left = folder.checkpoints.plan(number, is_all=is_all)
+    assert left == []
+    for write in writes:
+        folder.undoing.write(write)
+    assert folder.checkpoints.finish_restore(writes, base, (), number) == []
+
+
+def test_a_restore_keeps_a_line_that_both_have_changed_since_and_names_it(folder: Folder):
+    number = folder.checkpoints.add(AGENT, "")
+    later = AGENTS.replace("line 9\n", "later\n")
+    folder.write("a.py", later)
+    folder.look()
+    folder.edit("a.py", later, later.replace("later\n", "later and me\n"))
+    assert folder.checkpoints.protected(number, lambda _: True) == ["a.py, line 9: “later and me”"]
+    assert folder.checkpoints.protected(number, lambda _: False) == []
+    restore(folder, number)
+    assert folder.read("a.py").decode() == AGENTS.replace("line 9\n", "line 9\nlater and me\n")
+    folder.redo()
+    assert folder.undoing.protected() == ["a.py, line 9: “later and me”"]
+    restore(folder, number, is_all=True)
+    assert folder.read("a.py").decode() == AGENTS
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_marks_from_before_a_checkpoint_are_there_after_a_restore(folder: Folder, is_kept: bool):
+    mine = AGENTS.replace("agent\n", "agent and me\n")
+    folder.edit("a.py", AGENTS, mine)
+    number = folder.checkpoints.add(AGENT, "")
+    folder.reopen()
+    folder.write("a.py", later := mine.replace("line 9\n", "later\n"))
+    folder.look()
+    folder.edit("a.py", later, later.replace("line 20\n", "far\n"))
+    if is_kept:
+        folder.round.keep_all()
+    restore(folder, number)
+    assert folder.read("a.py").decode() == mine.replace("line 20\n", "far\n")
+    folder.reopen()
+    assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
+    assert folder.undo_all() == []
+    left = LINES.replace("line 3\n", "line 3\nagent and me\n").replace("line 20\n", "far\n")
+    assert folder.read("a.py").decode() == left
+
+
+def test_a_line_of_doubt_is_not_taken_away_by_a_restore(folder: Folder):
+    number = folder.checkpoints.add(AGENT, "")
+    mine = AGENTS.replace("line 9\n", "mine\n")
+    folder.edit("a.py", AGENTS, mine)
+    folder.write("a.py", mine.replace("line 20\n", "whose?\n"))
+    folder.look()
+    named = folder.checkpoints.protected(number, lambda _: True)
+    assert "a.py, line 20: “whose?”" in named
+    restore(folder, number)
+    assert "whose?\n" in folder.read("a.py").decode()
+    assert "mine\n" in folder.read("a.py").decode()
+    folder.redo()
+    restore(folder, number, is_all=True)
+    assert folder.read("a.py").decode() == mine
+
+
+def test_a_restore_deletes_no_created_file_with_lines_of_the_person(folder: Folder):
+    number = folder.checkpoints.add(AGENT, "")
+    folder.write("new.py", "agent\nagain\n")
+    folder.look()
+    folder.edit("new.py", "agent\nagain\n", "agent\nmine\nagain\n")
+    assert folder.checkpoints.protected(number, lambda _: True) == ["new.py, line 2: “mine”"]
+    restore(folder, number)
+    assert folder.read("new.py") == b"mine\n"
+    folder.redo()
+    restore(folder, number, is_all=True)
+    assert not (folder.path / "new.py").exists()
+
+
+@pytest.mark.parametrize("says_yes", [True, False])
+async def test_it_is_asked_once_before_an_undo_of_a_turn_takes_lines_of_both(work: Work, says_yes: bool):
+    from companion.changes.port import SavedText  # noqa: PLC0415
+
+    work.editor.says_yes = says_yes
+    await work.in_turn()
+    path = work.path / "a.py"
+    path.write_text(AGENTS)
+    await work.until(lambda: "a.py" in work.rows)
+    mine = AGENTS.replace("agent\n", "agent and me\n")
+    path.write_text(mine)
+    work.rounds.saved(str(path), SavedText(AGENTS, mine))
+    await work.until(lambda: work.rows["a.py"].note)
+    await work.rounds.restore_turn(WINDOW, "turn-1")
+    assert len(work.editor.confirmed) == 1
+    assert "agent and me" in work.editor.confirmed[0]
+    left = "line 3\nagent and me\n" if says_yes else "line 3\n"
+    assert path.read_text() == LINES.replace("line 3\n", left)
+
+
+def test_an_agent_is_not_told_that_a_file_was_deleted_which_has_lines_of_the_person(folder: Folder):
+    folder.write("new.py", "agent\nagain\n")
+    folder.look()
+    folder.edit("new.py", "agent\nagain\n", "agent\nmine\nagain\n")
+    writes = folder.undoing.plan("new.py")
+    for write in writes:
+        folder.undoing.write(write)
+    notes = folder.undoing.notes("new.py", writes=writes)
+    assert notes == {"new.py": ["new.py, line 1: “agent” was undone", "new.py, line 3: “again” was undone"]}
+
+
+def test_a_lost_final_newline_beside_an_inserted_line_is_the_agents(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.write("a.txt", "one\ntwo\n")
+    folder.round.begin()
+    folder.write("a.txt", "one\ntwo\nagent")
+    folder.look()
+    folder.edit("a.txt", "one\ntwo\nagent", "one\ntwo\nagent\nmine")
+    assert folder.undo_all() == []
+    assert folder.read("a.txt") == b"one\ntwo\nmine"
+
+
+def test_lines_of_a_file_above_a_megabyte_have_authors(tmp_path: Path):
+    folder = Folder(tmp_path)
+    lines = "".join(f"line {number} of a long file\n" for number in range(50_000))
+    assert len(lines) > 1_000_000
+    folder.write("a.txt", lines)
+    folder.round.begin()
+    folder.write("a.txt", theirs := lines.replace("line 7 of", "agent: line 7 of"))
+    folder.look()
+    folder.edit("a.txt", theirs, theirs.replace("line 8 of", "mine: line 8 of"))
+    assert folder.undo_all() == []
+    assert folder.read("a.txt").decode() == lines.replace("line 8 of", "mine: line 8 of")

@@ -1,0 +1,236 @@
+"""One root for each tree: what waits is in one place, and each window decides about its own folders only."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from companion.changes import places
+from companion.changes.folder import Folder
+from companion.ids import WindowId
+from companion.settings import Settings
+
+from .folders import committed, tree
+from .work import AGENT, LINES, WINDOW, Work
+
+SECOND = WindowId(2)
+
+
+class Windows(Work):
+    """Two windows with folders and settings of their own."""
+
+    of_second: list[str]
+    settings_of_second: Settings = Settings()
+
+    def folders_of(self, window: WindowId) -> list[str]:
+        return self.of_second if window == SECOND else self.folders
+
+    def settings_of(self, window: WindowId) -> Settings:
+        return self.settings_of_second if window == SECOND else self.settings
+
+    @property
+    def roots(self) -> set[str]:
+        return set(self.rounds.roots.folders)
+
+    def listed(self, window: WindowId) -> set[str]:
+        return {row.full_path for row in self.rounds.listing(window).rows}
+
+    async def open_both(self) -> None:
+        self.rounds.clis(WINDOW, (AGENT,))
+        self.rounds.clis(SECOND, (AGENT,))
+        await self.until(lambda: self.rounds.roots.opened(WINDOW) and self.rounds.roots.opened(SECOND))
+        await self.until(lambda: all(folder.has_round for folder in self.rounds.roots.folders.values()))
+        await self.until(lambda: not any(known.beginning.locked() for known in self.rounds.roots.windows.values()))
+
+
+@pytest.fixture
+def windows(work: Work, tmp_path: Path) -> Windows:
+    """The first window has the project, the second one a folder in it."""
+    inner = work.path / "inner"
+    inner.mkdir()
+    (inner / "b.py").write_text(LINES)
+    found = Windows(tmp_path / "stores", work.folders)
+    found.of_second = [str(inner)]
+    return found
+
+
+async def test_an_inner_folder_of_a_window_is_a_part_of_the_outer_one(windows: Windows):
+    """A save there is the person's in the outer one too: Undo All leaves it."""
+    inner = windows.path / "inner"
+    windows.folders.append(str(inner))
+    await windows.begun()
+    assert windows.roots == {str(windows.path)}
+    (inner / "b.py").write_text("mine\n")
+    windows.rounds.saved(str(inner / "b.py"))
+    (windows.path / "a.py").write_text("agent\n")
+    await windows.until(lambda: windows.listed(WINDOW) == {str(windows.path / "a.py")})
+    windows.decisions.undo_all(WINDOW)
+    await windows.until(lambda: not windows.rows)
+    assert (inner / "b.py").read_text() == "mine\n"
+
+
+async def test_each_window_lists_keeps_and_undoes_its_own_folders_only(windows: Windows):
+    await windows.open_both()
+    assert windows.roots == {str(windows.path)}
+    inner, outer = windows.path / "inner" / "b.py", windows.path / "a.py"
+    for path in (inner, outer):
+        path.write_text("agent\n")
+    await windows.until(lambda: windows.listed(WINDOW) == {str(inner), str(outer)})
+    assert windows.listed(SECOND) == {str(inner)}
+    windows.decisions.undo_all(SECOND)
+    await windows.until(lambda: not windows.listed(SECOND))
+    assert (inner.read_text(), outer.read_text()) == (LINES, "agent\n")
+    assert windows.listed(WINDOW) == {str(outer)}
+    windows.decisions.undo_all(WINDOW)
+    await windows.until(lambda: not windows.listed(WINDOW))
+    windows.decisions.redo(SECOND)
+    await windows.until(lambda: inner.read_text() == "agent\n")
+    assert outer.read_text() == LINES
+    windows.decisions.redo(WINDOW)
+    await windows.until(lambda: windows.listed(WINDOW) == {str(inner), str(outer)})
+    windows.decisions.keep_all(SECOND)
+    await windows.until(lambda: not windows.listed(SECOND))
+    assert windows.listed(WINDOW) == {str(outer)}
+
+
+async def test_each_window_excludes_by_its_own_setting(windows: Windows):
+    windows.settings_of_second = replace(Settings(), context_exclude=("b.py",))
+    await windows.open_both()
+    (windows.path / "inner" / "b.py").write_text("agent\n")
+    await windows.until(lambda: windows.listed(WINDOW) and windows.listed(SECOND))
+    assert [row.kind for row in windows.rounds.listing(WINDOW).rows] == ["modified"]
+    [row] = windows.rounds.listing(SECOND).rows
+    assert (row.kind, row.inserted, row.note) == ("excluded", 0, "changed, excluded")
+    windows.decisions.undo_all(SECOND)
+    windows.decisions.undo_file(SECOND, row)
+    await windows.until(lambda: any("excluded" in said for said, _ in windows.editor.said))
+    assert (windows.path / "inner" / "b.py").read_text() == "agent\n"
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_an_outer_folder_that_comes_takes_what_waits_along(windows: Windows, is_restarted: bool):
+    inner, all_folders = windows.path / "inner" / "b.py", windows.folders
+    windows.folders = windows.of_second
+    async with windows:
+        await windows.begun()
+        inner.write_text("agent\n")
+        await windows.until(lambda: windows.listed(WINDOW) == {str(inner)})
+        if not is_restarted:
+            windows.folders = [*windows.of_second, *all_folders]
+            windows.rounds.opened(WINDOW)
+            await windows.until(lambda: windows.roots == {str(all_folders[0])})
+            await windows.until(lambda: windows.listed(WINDOW) == {str(inner)})
+    async with Work(windows.stores, all_folders) as later:
+        later.rounds.opened(WINDOW)
+        await later.until(lambda: "inner/b.py" in later.rows)
+        assert later.rows["inner/b.py"].agents == (AGENT,)
+        later.decisions.undo_all(WINDOW)
+        await later.until(lambda: not later.rows)
+        assert inner.read_text() == LINES
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_an_outer_folder_that_goes_leaves_what_waits_to_the_inner_one(windows: Windows, is_restarted: bool):
+    inner, outer = windows.path / "inner" / "b.py", windows.path / "a.py"
+    all_folders = windows.folders
+    async with windows:
+        await windows.begun()
+        inner.write_text("agent\n")
+        outer.write_text("agent\n")
+        await windows.until(lambda: len(windows.rows) == 2)
+        if not is_restarted:
+            windows.folders = windows.of_second
+            windows.rounds.opened(WINDOW)
+            await windows.until(lambda: windows.listed(WINDOW) == {str(inner)})
+            windows.decisions.keep_all(WINDOW)
+            await windows.until(lambda: not windows.listed(WINDOW))
+    if is_restarted:
+        async with Work(windows.stores, windows.of_second) as later:
+            later.rounds.opened(WINDOW)
+            await later.until(lambda: "b.py" in later.rows)
+            later.decisions.keep_all(WINDOW)
+            await later.until(lambda: not later.rows)
+    async with Work(windows.stores, all_folders) as last:
+        last.rounds.opened(WINDOW)
+        await last.until(lambda: set(last.rows) == {"a.py"})
+        last.decisions.undo_all(WINDOW)
+        await last.until(lambda: not last.rows)
+        assert (inner.read_text(), outer.read_text()) == ("agent\n", LINES)
+
+
+async def test_folders_that_come_and_go_while_an_agent_is_connected_are_looked_at_at_once(
+    windows: Windows, tmp_path: Path
+):
+    other = tmp_path / "other"
+    other.mkdir()
+    await windows.begun()
+    windows.folders.append(str(other))
+    windows.rounds.opened(WINDOW)
+    await windows.until(lambda: str(other) in windows.roots and windows.rounds.roots.folder(str(other)))
+    (other / "new.txt").write_text("agent\n")
+    await windows.until(lambda: windows.listed(WINDOW) == {str(other / "new.txt")})
+    windows.folders.remove(str(other))
+    windows.rounds.opened(WINDOW)
+    await windows.until(lambda: not windows.listed(WINDOW))
+    assert windows.roots == {str(windows.path)}
+
+
+async def test_a_nested_repository_stays_one_when_its_window_has_the_outer_folder_too(windows: Windows):
+    committed(windows.path / "inner")
+    before = tree(windows.path)
+    await windows.open_both()
+    (windows.path / "inner" / "b.py").write_text("agent\n")
+    await windows.until(lambda: windows.listed(WINDOW) == windows.listed(SECOND) != set())
+    windows.decisions.undo_all(SECOND)
+    await windows.until(lambda: not windows.listed(WINDOW))
+    assert tree(windows.path) == before
+
+
+async def test_what_waits_is_there_after_a_restart_without_any_agent(work: Work):
+    async with work:
+        await work.begun()
+        (work.path / "a.py").write_text("agent\n")
+        await work.until(lambda: "a.py" in work.rows)
+    async with Work(work.stores, work.folders) as later:
+        later.rounds.opened(WINDOW)
+        await later.until(lambda: "a.py" in later.rows)
+        assert later.rows["a.py"].agents == (AGENT,)
+        later.decisions.undo_all(WINDOW)
+        await later.until(lambda: not later.rows)
+        assert (work.path / "a.py").read_text() == LINES
+        later.decisions.redo(WINDOW)
+        await later.until(lambda: "a.py" in later.rows)
+
+
+async def test_no_round_begins_because_a_window_opens(work: Work):
+    work.rounds.opened(WINDOW)
+    await work.until(lambda: not work.tasks)
+    assert not work.stores.exists()
+    assert not work.rounds.roots.folders
+
+
+async def test_a_reload_waits_for_the_worker_of_the_instance_before(work: Work, tmp_path: Path):
+    await work.begun()
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    folder: Folder = work.known.folders[work.folders[0]]
+    go_on = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    busy = asyncio.create_task(folder.call(lambda: asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result()))
+    await asyncio.sleep(0.1)
+    work.rounds.close()
+    async with Work(work.stores, work.folders) as later:
+        later.rounds.clis(WINDOW, (AGENT,))
+        await asyncio.sleep(4)
+        assert not later.rows
+        assert len([path for path in work.stores.iterdir() if path.is_dir()]) == 1
+        go_on.set()
+        await later.until(lambda: "a.py" in later.rows)
+        await asyncio.gather(busy, return_exceptions=True)
+
+
+def test_a_store_is_known_by_its_root(tmp_path: Path):
+    assert places.related(str(tmp_path), str(tmp_path / "nowhere")) == []

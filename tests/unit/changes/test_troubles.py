@@ -1,0 +1,161 @@
+"""What keeps a look from its end is said, with what to do about it, and is over when a look ends again."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.changes import looking
+from companion.changes.folder import Folder, trouble_of
+from companion.changes.places import PlaceError
+from companion.snapshots import copies, git
+from companion.snapshots.git import Git, GitError, GitMissingError, GitStoppedError
+
+from .folders import committed
+from .work import AGENT, WINDOW, Work
+
+
+def store_of(work: Work) -> Path:
+    return next(path for path in work.stores.iterdir() if path.is_dir())
+
+
+async def test_a_lock_that_a_killed_git_has_left_does_not_end_the_list(work: Work):
+    await work.begun()
+    (store_of(work) / "index.lock").write_text("")
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    assert not work.rounds.roots.troubles(WINDOW)
+    assert not work.rounds.listing(WINDOW).unsure
+
+
+async def test_a_full_disk_is_said_until_there_is_space_again(work: Work, monkeypatch: pytest.MonkeyPatch):
+    await work.begun()
+    real, is_full = Git.run, [True]
+
+    def run(git: Git, *arguments: str, **more: Any) -> bytes:
+        if is_full and arguments[0] in {"update-index", "write-tree"}:
+            raise GitStoppedError(f"git {arguments[0]}: No space left on device")
+        return real(git, *arguments, **more)
+
+    monkeypatch.setattr(Git, "run", run)
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: work.rounds.roots.troubles(WINDOW))
+    [trouble] = work.rounds.roots.troubles(WINDOW)
+    assert "disk of the snapshots is full. Free some space." in trouble
+    assert work.rounds.listing(WINDOW).unsure == trouble
+    assert [said for said, _ in work.editor.said] == [trouble]
+    is_full.clear()
+    await work.until(lambda: "a.py" in work.rows)
+    await work.until(lambda: not work.rounds.roots.troubles(WINDOW))
+    assert work.rounds.listing(WINDOW).unsure == ""
+
+
+async def test_files_are_copied_in_the_background_and_status_says_what_is_left(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    os.utime(work.path / "a.py", (1_600_000_000, 1_600_000_000))
+    committed(work.path)
+    roots = work.rounds.roots
+    with monkeypatch.context() as patched:
+        patched.setattr(copies, "RESERVE", 1 << 62)
+        await work.begun()
+        assert roots.copying(WINDOW) == (f"1 file of {work.path}",)
+        await work.until(lambda: roots.troubles(WINDOW))
+        [trouble] = roots.troubles(WINDOW)
+        assert trouble.startswith("Not all files of project are copied for an undo: less than ")
+        await work.until(lambda: work.editor.said)
+        (work.path / "b.py").write_text("agent\n")
+        await work.until(lambda: "b.py" in work.rows)
+        assert not work.rounds.listing(WINDOW).unsure
+    await work.until(lambda: work.editor.settled == [trouble])
+    assert [said for said, _ in work.editor.said] == [trouble]
+    assert roots.troubles(WINDOW) == roots.copying(WINDOW) == ()
+
+
+async def test_all_files_are_copied_though_nobody_looks(work: Work, monkeypatch: pytest.MonkeyPatch):
+    os.utime(work.path / "a.py", (1_600_000_000, 1_600_000_000))
+    committed(work.path)
+    monkeypatch.setattr(looking, "LOOK", 3600)
+    await work.begun()
+    folder = work.known.folders[str(work.path)]
+    await work.until(lambda: not folder.left_to_copy)
+    entry = folder.round.objects.entry(folder.round.state.base, "a.py")
+    assert entry
+    assert not await folder.call(folder.round.objects.lacking, [entry.blob])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+async def test_a_pipe_in_a_repository_below_holds_no_look_up_for_long(work: Work, monkeypatch: pytest.MonkeyPatch):
+    await work.begun()
+    monkeypatch.setattr(git, "LIST_LIMIT", 0.3)
+    for name in ("objects", "refs"):
+        (work.path / "nested/.git" / name).mkdir(parents=True)
+    pipe = work.path / "nested/.git/HEAD"
+    os.mkfifo(pipe)
+    await work.until(lambda: work.rounds.roots.troubles(WINDOW))
+    [trouble] = work.rounds.roots.troubles(WINDOW)
+    assert "a file of git's is a pipe, such as the HEAD of a repository below). It is tried again." in trouble
+    pipe.unlink()
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    await work.until(lambda: not work.rounds.roots.troubles(WINDOW))
+
+
+async def test_a_look_that_does_not_end_is_said(work: Work, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(looking, "LATE", 0.2)
+    await work.begun()
+    go_on = threading.Event()
+    real = Folder.look
+
+    def hanging(folder: Folder, *args: Any) -> Any:
+        go_on.wait(20)
+        return real(folder, *args)
+
+    monkeypatch.setattr(Folder, "look", hanging)
+    try:
+        await work.until(lambda: work.rounds.roots.troubles(WINDOW))
+        assert "doesn't answer" in work.rounds.listing(WINDOW).unsure
+    finally:
+        go_on.set()
+    await work.until(lambda: not work.rounds.roots.troubles(WINDOW))
+
+
+async def test_nothing_is_said_to_wait_for_nothing_before_a_look_has_ended(work: Work, monkeypatch: pytest.MonkeyPatch):
+    go_on = threading.Event()
+    real = Folder.begin
+
+    def slow(folder: Folder, *args: Any, **more: Any) -> Any:
+        go_on.wait(20)
+        return real(folder, *args, **more)
+
+    monkeypatch.setattr(Folder, "begin", slow)
+    try:
+        work.rounds.clis(WINDOW, (AGENT,))
+        await work.until(lambda: work.rounds.listing(WINDOW).unsure)
+        assert "first look has not ended" in work.rounds.listing(WINDOW).unsure
+    finally:
+        go_on.set()
+    await work.until(lambda: not work.rounds.listing(WINDOW).unsure)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (GitMissingError("Git is not installed"), "Install it, or set"),
+        (GitStoppedError("git ls-files: Disk quota exceeded"), "Free some space"),
+        (PlaceError("there is no place for snapshots: /x belongs to another user"), "Make their folder writable"),
+        (OSError(30, os.strerror(30)), "Make their folder writable"),
+        (GitStoppedError("git diff-files: it ended with -9"), "git was ended"),
+        (GitError("git ls-files: fatal: bad index"), "Begin Review Round"),
+    ],
+)
+def test_each_trouble_has_a_sentence_with_a_remedy(tmp_path: Path, error: OSError, words: str):
+    assert words in trouble_of(error, str(tmp_path))
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path: Path):
+    assert "is gone" in trouble_of(GitError("git ls-files: fatal"), str(tmp_path / "gone"))

@@ -1,0 +1,210 @@
+"""Which ends of a terminal are the prompt of a CLI, empty or not: with recorded screens of the published versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from companion.clis.families import FAMILIES, GEMINI_CLI, QWEN_CODE, CliFamily
+from companion.clis.screen import prompt_text
+
+FILES = sorted(Path(__file__).with_name("screens").glob("*.txt"))
+BELOW = (
+    "$ ",
+    "ada@host:~/p$ ",
+    "➜  p git:(main) ✗",
+    "~/p ❯",
+    "[sudo] password for ada:",
+    "ada@host's password:",
+    "Enter passphrase for key '/home/ada/.ssh/id_ed25519':",
+    ">>>",
+    "...",
+    "rm: remove regular file 'greet.py'?",
+    "❯ Allow once",
+    "  › 1. Yes, allow once",
+    "│ ● 1. Allow once",
+    "Overwrite? [y/N]",
+    "(END)",
+    ":",
+    "-- INSERT --",
+    "[1]+  Stopped                 qwen",
+)
+
+
+class Recorded(NamedTuple):
+    """A screen, and what a person sees there: a prompt that is “empty” or has a “text”, or something “other”."""
+
+    family: CliFamily
+    name: str
+    lines: list[str]
+    label: str
+
+    def text(self, lines: list[str] | None = None) -> str | None:
+        return prompt_text(self.lines if lines is None else lines, self.family.layouts)
+
+
+def recorded() -> Iterator[Recorded]:
+    for path in FILES:
+        family = next(each for each in FAMILIES if path.stem.startswith(each.launch.key))
+        for part in path.read_text(encoding="utf-8").split("=== ")[1:]:
+            head, _, text = part.partition("\n")
+            name, _, label = head.partition(" ")
+            yield Recorded(family, f"{path.stem} {name}", text.rstrip("\n").split("\n"), label)
+
+
+SCREENS = list(recorded())
+EMPTY = [each for each in SCREENS if each.label == "empty"]
+TEXTS = [each for each in SCREENS if each.label == "text"]
+PROMPTS = EMPTY + TEXTS
+
+
+def sign_of(screen: Recorded) -> int:
+    """The row where a text begins."""
+    return next(at for at in reversed(range(len(screen.lines))) if re.match(r"(│ | )?[>*] \S", screen.lines[at]))
+
+
+def test_there_are_screens_of_each_form_and_state():
+    assert {path.stem for path in FILES} >= {"qwen-0.1.3", "qwen-0.24.4", "gemini-0.8.2", "gemini-0.61.0"}
+    states = {each.name.split()[1].rpartition("-")[0] for each in SCREENS}
+    assert states >= {
+        "empty",
+        "typed",
+        "shell-mode",
+        "asks-shell",
+        "asks-write",
+        "vim-normal",
+        "dialog-theme",
+        "exited",
+    }
+    for version in ("qwen-0.1.3", "qwen-0.21.2", "qwen-0.24.4", "gemini-0.8.2", "gemini-0.61.0"):
+        states = {name.rpartition("-")[0] for file, name in (each.name.split() for each in TEXTS) if file == version}
+        assert states >= {
+            f"text-{each}" for each in ("short", "mentions", "two-lines", "chinese", "question", "broken")
+        }
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=lambda each: each.name)
+def test_a_recorded_screen_is_what_a_person_sees(screen: Recorded):
+    text = screen.text()
+    assert screen.label == ("other" if text is None else "text" if text else "empty")
+
+
+@pytest.mark.parametrize("screen", PROMPTS, ids=lambda each: each.name)
+def test_below_the_footer_nothing_else_stands(screen: Recorded):
+    for below in BELOW:
+        for blanks in ([], [""], ["", ""]):
+            assert screen.text([*screen.lines, *blanks, below]) is None, below
+
+
+@pytest.mark.parametrize("screen", TEXTS, ids=lambda each: each.name)
+def test_between_the_frame_and_the_footer_stands_no_question_or_list(screen: Recorded):
+    """Some versions show the list of completions there."""
+    text = screen.text()
+    assert text is not None
+    below = sign_of(screen) + text.count("\n") + 2
+    for between in (
+        " greet.py",
+        " ▼",
+        "❯ Allow once",
+        "  › 1. Yes, allow once",
+        "  > greet.py",
+        "│ ● 1. Allow once   │",
+    ):
+        for at in range(below, len(screen.lines)):
+            assert screen.text([*screen.lines[:at], between, *screen.lines[at:]]) is None, between
+
+
+@pytest.mark.parametrize("screen", PROMPTS, ids=lambda each: each.name)
+def test_blank_lines_below_and_terminus_s_marks_of_wrapped_lines_change_nothing(screen: Recorded):
+    lines = [f"{line}\u200b" if len(line) > 50 else f"{line}  " for line in screen.lines]
+    assert screen.text([*lines, "", "   ", ""]) == screen.text() is not None
+
+
+def test_the_text_is_that_in_the_frame():
+    texts = {each.name: " ".join((each.text() or "").replace("│", " ").split()) for each in TEXTS}
+    for name, text in texts.items():
+        assert "─" not in text
+        assert "workspace" not in text
+        if " text-short-" in name:
+            assert text == "please read"
+        elif " text-mentions-" in name:
+            assert text == "@greet.py @greet.py"
+        elif " text-question-" in name:
+            # Gemini CLI's newer ones take the “?” for a key.
+            assert text in {"Do you want to proceed? ❯ 1. Yes", "Do you want to proceed ❯ 1. Yes"}
+        elif " text-broken-" in name:
+            assert text == "first ❯ 1. Yes 2. No"
+        elif " text-chinese-" in name:
+            assert text.replace(" ", "").strip("请看这个文件") == ""
+
+
+@pytest.mark.parametrize("screen", TEXTS, ids=lambda each: each.name)
+def test_a_text_behind_another_sign_is_none(screen: Recorded):
+    """The shell mode, the search, a list, and words of the CLI itself, as in Vim's modes."""
+    at = sign_of(screen)
+    for sign in ("! ", "(r:)  ", "❯ ", "● ", "? ", ">   ", "  ", ">"):
+        changed = re.sub("[>*] ", lambda _, sign=sign: sign, screen.lines[at], count=1)
+        assert screen.text([*screen.lines[:at], changed, *screen.lines[at + 1 :]]) is None, sign
+    assert screen.text(screen.lines[at:]) is None
+    assert screen.text([*screen.lines[: at + 1], "❯ Allow once", *screen.lines[at + 1 :]]) is None
+
+
+@pytest.mark.parametrize("screen", EMPTY, ids=lambda each: each.name)
+def test_a_frame_that_is_not_whole_is_none(screen: Recorded):
+    at = next(at for at, line in enumerate(screen.lines) if "Type your message" in line)
+    lines = screen.lines
+    assert screen.text(lines[: at + 1]) is None
+    for typed in ("! ", "x ", "(r:)", "❯ ", ">     "):
+        changed = lines[at].replace(">  ", typed, 1).replace("*  ", typed, 1)
+        assert screen.text([*lines[:at], changed, *lines[at + 1 :]]) is None
+    other_words = lines[at].replace("Type your message", "Please do")
+    assert screen.text([*lines[:at], other_words, *lines[at + 1 :]]) is None
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],
+        [""],
+        ["> Type your message or @path/to/file"],
+        ["it says:", ">   Type your message or @path/to/file"],
+        ["$ cat screen.txt", ">   Type your message or @path/to/file", "$ "],
+        ["─" * 60, ">   Type your message or @path/to/file", "─" * 60],
+        ["─" * 60, ">   Type your message or @path/to/file", "─" * 60, "  Remove it? [y/N]"],
+        ["─" * 60, ">   Type your message or @path/to/file", "─" * 60, "  › 1. Yes", "  ? for shortcuts"],
+        ["─" * 60, "!   Type your message or @path/to/file", "─" * 60, "  ? for shortcuts"],
+        ["─" * 60, "> ", "─" * 60, "  ? for shortcuts"],
+        ["─" * 60, "! ls", "─" * 60, "  ? for shortcuts"],
+        ["─" * 60, "❯ Allow once", "─" * 60, "  ? for shortcuts"],
+        ["─" * 60, "> Do you want to proceed?", "❯ 1. Yes", "─" * 60, "  ? for shortcuts"],
+        ["─" * 60, "> ls", "─" * 60, "❯ 1. Yes", "  ? for shortcuts"],
+        ["─" * 60, "> Remove it? [y/N]"],
+        ["> hello", "─" * 60, "  ? for shortcuts"],
+        ["─" * 60, "> hello", "  ? for shortcuts"],
+        ["─" * 60, "> hello", "─" * 60, "  -- NORMAL --"],
+        [f"╭{'─' * 58}╮", f"│{' ' * 58}│", f"│ {'> Select Theme':57}│", f"╰{'─' * 58}╯", "~/p  no sandbox  m (99%)"],
+        [f"╭{'─' * 58}╮", f"│ {'● 1. Yes, allow once':57}│", f"╰{'─' * 58}╯", "~/p  no sandbox  m (99%)"],
+        [f"╭{'─' * 58}╮", f"│ {'>':57}│", f"╰{'─' * 58}╯", "~/p  no sandbox  m (99%)"],
+        [f"╭{'─' * 58}╮", f"│ {'> Proceed?':57}│", f"│ {'● 1. Yes':57}│", f"╰{'─' * 58}╯", "~/p  no sandbox  m (99%)"],
+        [f"╭{'─' * 58}╮", f"│ {'> hi':57}│", f"╰{'─' * 58}╯", " greet.py", "~/p  no sandbox  m (99%)"],
+    ],
+)
+def test_other_screens_are_no_prompt(lines: list[str]):
+    assert all(prompt_text(lines, family.layouts) is None for family in FAMILIES)
+
+
+def test_the_frame_of_one_family_is_not_that_of_the_other():
+    """The oldest versions of the two have the same one."""
+    for screen in PROMPTS:
+        if screen.name.startswith(("qwen-0.24.4 ", "gemini-0.61.0 ")):
+            other = GEMINI_CLI if screen.family is QWEN_CODE else QWEN_CODE
+            assert prompt_text(screen.lines, other.layouts) is None
+
+
+def test_a_very_long_screen_costs_nothing():
+    for line in ("─" * 500 + " " * 500, "> " + "─" * 998, "  " + "│ " * 499):
+        assert prompt_text([line] * 50_000, QWEN_CODE.layouts + GEMINI_CLI.layouts) is None
