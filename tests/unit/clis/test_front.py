@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ class Terminal:
 
         shell = shutil.which("bash") or "bash"
         self._pty: Any = ptyprocess.PtyProcess.spawn(
-            [shell, "--norc", "--noprofile", "-i"], env={**os.environ, "PS1": "$ "}
+            [shell, "--norc", "--noprofile", "-i"], env={**os.environ, "PS1": "$ "}, preexec_fn=_with_usual_signals
         )
         self.pid: int = self._pty.pid
         self.descriptor: int = self._pty.fd
@@ -64,6 +65,12 @@ class Terminal:
             with contextlib.suppress(psutil.Error):
                 each.kill()
         self._pty.close(force=True)
+
+
+def _with_usual_signals() -> None:
+    """A shell without job control has what it runs in the background ignore these, which everything inherits."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture
