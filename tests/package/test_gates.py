@@ -13,13 +13,18 @@ FILES = ("platforms/files.py",)
 PROGRAMS = ("platforms/programs.py",)
 
 OPENS = {
-    "bz2.open", "codecs.open", "fileinput.input", "gzip.open", "io.FileIO", "io.open", "io.open_code",
-    "linecache.getline", "linecache.getlines", "lzma.open", "mmap.mmap", "open", "os.open", "os.readlink",
-    "pathlib.Path.open", "shelve.open", "shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copyfileobj",
-    "shutil.copytree", "shutil.make_archive", "shutil.move", "sqlite3.connect", "tarfile.open", "tokenize.open",
-    "zipfile.ZipFile",
+    "_io.open", "anyio.Path", "anyio.open_file", "builtins.open", "bz2.open", "codecs.open",
+    "configparser.ConfigParser", "dbm.open", "filecmp.cmp", "fileinput.input", "gzip.open", "io.FileIO", "io.open",
+    "io.open_code", "linecache.getline", "linecache.getlines", "logging.FileHandler", "lzma.open", "mmap.mmap",
+    "netrc.netrc", "nt.open", "open", "os.link", "os.open", "os.readlink", "os.truncate", "pathlib.Path.open",
+    "posix.open", "runpy.run_path", "shelve.open", "shutil.copy", "shutil.copy2", "shutil.copyfile",
+    "shutil.copyfileobj", "shutil.copytree", "shutil.make_archive", "shutil.move", "shutil.unpack_archive",
+    "sqlite3.connect", "starlette.responses.FileResponse", "tarfile.open", "tokenize.open",
+    "xml.etree.ElementTree.parse", "zipfile.ZipFile",
 }  # fmt: skip
 METHODS = {"read_text", "read_bytes", "write_text", "write_bytes", "copyfile", "extractall"}
+OF_AN_OPEN = {"mode", "buffering", "encoding", "errors", "newline"}
+"""Arguments that tell the method `open` of a path from others of that name."""
 STARTS = {
     "platform.platform", "platform.processor", "uuid.getnode", "uuid.uuid1",  # they run `uname` or `ifconfig`
     "ctypes.util.find_library", "multiprocessing.Process", "os.popen", "os.startfile", "os.system", "pty.spawn",
@@ -27,10 +32,15 @@ STARTS = {
     "subprocess.getoutput", "subprocess.getstatusoutput", "subprocess.run", "webbrowser.open", "webbrowser.get",
     "webbrowser.open_new", "webbrowser.open_new_tab", "asyncio.create_subprocess_exec",
     "asyncio.create_subprocess_shell", "asyncio.windows_utils.Popen",
+    "_posixsubprocess.fork_exec", "_winapi.CreateProcess", "anyio.open_process", "anyio.run_process",
+    "concurrent.futures.ProcessPoolExecutor", "multiprocessing.Pool", "multiprocessing.get_context", "psutil.Popen",
+    "pty.fork",
 }  # fmt: skip
 FAMILIES = ("os.exec", "os.spawn", "os.posix_spawn", "os.fork")
 START_METHODS = {"subprocess_exec", "subprocess_shell"}
 """Of an event loop."""
+COMMANDS = {"exec", "build", "open_url", "open_dir"}
+"""Of the editor, which start a program."""
 
 OPENED_HERE = {
     "changes/journal.py": "the journal, in a store of ours",
@@ -46,6 +56,7 @@ OPENED_HERE = {
     "libraries/installed.py": "our libraries, in the editor's folder",
     "libraries/repair.py": "our libraries, in the editor's folder",
     "backends/daemon/process/launch.py": "a temporary file of ours",
+    "platforms/inputs.py": "where the descriptors of a process lead, in /proc",
     "platforms/open_folders.py": "where a link leads, and nothing is read there",
     "platforms/spelling.py": "a folder, and nothing else",
     "registry/archives.py": "an agent's archive, in a folder of ours",
@@ -56,26 +67,61 @@ OPENED_HERE = {
 STARTED_HERE = {
     "backends/acp/child.py": "the class that platforms.programs makes",
 }
+BY_THE_EDITOR = {
+    "sublime_text/places.py": "the gate: after a look at the type and the size",
+    "sublime_text/changes/written.py": "after that look, or what is open already",
+    "sublime_text/follow/beside.py": "after the same look in `following`",
+}
+"""Modules that have the editor open a file."""
 
 
 def calls(tree: ast.Module, names: set[str], methods: set[str], families: tuple[str, ...] = ()) -> Iterator[str]:
     """The functions of the standard library that a module uses, and methods of these names."""
-    for name, node in uses(tree):
-        if not isinstance(getattr(node, "ctx", None), ast.Load):
-            continue
-        if name in names or name.startswith(families or ("\0",)):
-            yield name
+    used = [(name, node) for name, node in uses(tree) if isinstance(getattr(node, "ctx", None), ast.Load)]
+    full = {node: name for name, node in used}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in methods:
-            yield f".{node.attr}"
+        match node:
+            case ast.Call(func=ast.Name(id="getattr"), args=[of, ast.Constant(value=name), *_]) if of in full:
+                used.append((f"{full[of]}.{name}", node))
+            case ast.Attribute(attr=name) if name in methods:
+                yield f".{name}"
+            case _:
+                pass
+    yield from (name for name, _ in used if name in names or name.startswith(families or ("\0",)))
 
 
 def opened(tree: ast.Module) -> set[str]:
-    return set(calls(tree, OPENS, METHODS))
+    return {*calls(tree, OPENS, METHODS), *(".open" for node in ast.walk(tree) if _opens_a_path(node))}
+
+
+def _opens_a_path(node: ast.AST) -> bool:
+    """Whether a method `open` is called that, as far as its words tell, is a path's."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Call() | ast.BinOp() as of, attr="open")):
+            return isinstance(of, ast.BinOp) or ast.unparse(of.func).rpartition(".")[2] in {"Path", "joinpath"}
+        case ast.Call(func=ast.Attribute(attr="open"), args=[ast.Constant(value=str(mode))]):
+            return set(mode) <= {*"rwaxbt+"}
+        case ast.Call(func=ast.Attribute(attr="open"), keywords=keywords):
+            return any(each.arg in OF_AN_OPEN for each in keywords)
+    return False
 
 
 def started(tree: ast.Module) -> set[str]:
-    return set(calls(tree, STARTS, START_METHODS, FAMILIES))
+    return {*calls(tree, STARTS, START_METHODS, FAMILIES), *_commands(tree, COMMANDS)}
+
+
+def _commands(tree: ast.Module, names: set[str]) -> Iterator[str]:
+    """The commands of the editor of these names that a module runs."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="run_command"), args=[ast.Constant(value=str(name)), *_]):
+                yield from {name} & names
+            case _:
+                pass
+
+
+def opened_by_the_editor(tree: ast.Module) -> set[str]:
+    return set(calls(tree, set(), {"open_file"}))
 
 
 def around(found: dict[str, set[str]], gate: tuple[str, ...], here: dict[str, str]) -> dict[str, set[str]]:
@@ -94,6 +140,12 @@ def test_each_program_is_found_and_started_at_the_gate():
     assert [name for name in STARTED_HERE if not found.get(name)] == []
 
 
+def test_the_editor_opens_files_that_were_looked_at():
+    found = {name: opened_by_the_editor(tree) for name, tree in sources().items()}
+    assert around(found, (), BY_THE_EDITOR) == {}
+    assert [name for name in BY_THE_EDITOR if not found.get(name)] == []
+
+
 @pytest.mark.parametrize(
     ("code", "found"),
     [
@@ -106,6 +158,12 @@ def test_each_program_is_found_and_started_at_the_gate():
         ("path.write_bytes(data)", {".write_bytes"}),
         ("from shutil import copy2\ncopy2(a, b)", {"shutil.copy2"}),
         ("import os\nos.readlink(path)", {"os.readlink"}),
+        ("import os\ngetattr(os, 'open')(path, 0)", {"os.open"}),
+        ("import builtins\nbuiltins.open(path)", {"builtins.open"}),
+        ("Path(path).open()", {".open"}),
+        ("(folder / name).open()", {".open"}),
+        ("path.open('rb')", {".open"}),
+        ("path.open(encoding='utf-8')", {".open"}),
         ("reviews.open(path)\nself.open()\nos.open_later()", set()),
         ("def open(self) -> None: ...", set()),
     ],
@@ -125,6 +183,9 @@ def test_the_check_of_files_finds_it(code: str, found: set[str]):
         ("loop.subprocess_exec(protocol, 'git')", {".subprocess_exec"}),
         ("import shutil\nshutil.which('git')", {"shutil.which"}),
         ("import webbrowser\nwebbrowser.open(address)", {"webbrowser.open"}),
+        ("import subprocess\ngetattr(subprocess, 'run')(['git'])", {"subprocess.run"}),
+        ("import psutil\npsutil.Popen(['git'])", {"psutil.Popen"}),
+        ("window.run_command('exec', {'cmd': ['git']})", {"exec"}),
         ("import subprocess\nsubprocess.DEVNULL\nprograms.run(words)", set()),
     ],
 )

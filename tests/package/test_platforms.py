@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,7 @@ OWNER = "EnvironmentVariables"
 """The one class that changes the environment: terminals inherit the variables of the CLIs."""
 
 
+@cache
 def sources() -> dict[str, ast.Module]:
     """The modules of the package, by their path below `companion`."""
     package = ROOT / "companion"
