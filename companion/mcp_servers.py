@@ -33,6 +33,8 @@ _LOOKS_SECRET = re.compile(
     re.IGNORECASE,
 )
 """A text that is a secret whatever it is called: the forms of well-known services, and a name with a password."""
+_ROW = re.compile(r"(?<![\w#@-])(?<!sha256:)(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{32,}(?![\w-])", re.IGNORECASE)
+"""A long row of letters and digits, such as an address has in its path: a secret, unless it is a commit or digest."""
 _VALUE = r"""(?=[\s\\"']{0,9}(?:(?:bearer|basic|digest|token)\s{1,9})?([^\s\\"'&;,]{0,200}))"""
 _SETS = (
     # NAME=value, name: value, "name":"value", --name=value, ?name=value; /name:value, which is no mount of a folder
@@ -169,7 +171,7 @@ def _secret_in(text: str, where: str) -> str:
         for name, value in (found for pattern in _SETS for found in pattern.findall(spelling)):
             if _is_secret(name, value):
                 return _refused(name)
-        if _is_secret("", spelling):
+        if _is_secret("", spelling) or _ROW.search(_VARIABLE.sub(" ", spelling)):
             return _refused(where)
     return ""
 

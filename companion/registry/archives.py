@@ -131,8 +131,15 @@ class _Bounded:
         self._most = self._left = most
         self._why = why
         self._size = file.seek(0, os.SEEK_END)
-        self.seek, self.tell, self.seekable, self.close = file.seek, file.tell, file.seekable, file.close
+        self.tell, self.seekable, self.close = file.tell, file.seekable, file.close
         file.seek(0)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """As a file's. Raises ArchiveError for a place that no file has."""
+        try:
+            return self._file.seek(offset, whence)
+        except OSError:
+            raise ArchiveError("it is damaged (it names a place that it does not have)") from None
 
     def renew(self) -> None:
         """One member is listed: the next one may have as much."""
@@ -302,6 +309,8 @@ def _listed(archive: tarfile.TarFile, renew: Callable[[], object]) -> list[_Memb
 
 def _from_tar(archive: tarfile.TarFile, found: tarfile.TarInfo) -> _Member:
     kind: Literal["file", "folder", "link", "same"]
+    if found.size < 0:
+        raise ArchiveError(f"it is damaged (the size of {_quoted(found.name)} is negative)")
     if found.issym():
         kind = "link"
     elif found.islnk():

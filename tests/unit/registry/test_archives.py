@@ -188,6 +188,20 @@ def test_a_tar_file_that_says_too_much_about_a_member_is_refused(tmp_path: Path)
     assert "too many headers" in refused(made.getvalue(), tmp_path)
 
 
+@pytest.mark.parametrize("size", ["-1500", str(10**15)])
+def test_a_tar_file_with_a_size_that_no_file_has_is_refused(size: str, tmp_path: Path):
+    info = tarfile.TarInfo("agent")
+    info.pax_headers = {"size": size}
+    assert "damaged" in refused(info.tobuf(tarfile.PAX_FORMAT) + PROGRAM.ljust(512, b"\0"), tmp_path)
+
+
+def test_a_zip_with_a_directory_at_a_place_that_no_file_has_is_refused(tmp_path: Path):
+    data = bytearray(zipped({"agent": PROGRAM}))
+    at = data.rfind(b"PK\x05\x06")
+    data[at + 16 : at + 20] = b"\xf0\xff\xff\xff"
+    assert "damaged" in refused(bytes(data), tmp_path)
+
+
 def test_a_zip_with_a_directory_of_another_size_is_refused(tmp_path: Path):
     data = bytearray(zipped({"agent": PROGRAM}))
     at = data.rfind(b"PK\x05\x06")

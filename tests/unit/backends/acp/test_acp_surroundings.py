@@ -17,6 +17,8 @@ from companion.mcp_servers import McpServer, read_mcp_servers
 from tests.agent_talk import AgentTalk, FixedEnvironment, Talks, client_of, said, until
 from tests.parts import has
 
+ROW = "literalZmFrZS1zZWNyZXQtdG9rZW4tZm9yLXRlc3Q6"
+COMMIT = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
 REMEMBERS = """
 import json
 def answer_of(method):
@@ -173,6 +175,11 @@ async def test_every_agent_gets_the_servers_of_the_person(talks: Talks, tmp_path
         ({"url": "https://a.example/?a=1;token=literal"}, "has a secret in “token”"),
         ({"url": "https://a.example/mcp;token=literal"}, "has a secret in “token”"),
         ({"url": "https://a.example/mcp?%61pi_key=literal"}, "has a secret in “api_key”"),
+        ({"url": f"https://a.example/s/{ROW}/mcp"}, "has a secret in “the address”"),
+        ({"url": "https://a.example", "headers": {"X-Custom": ROW}}, "has a secret in “X-Custom”"),
+        ({"command": ["a", ROW]}, "has a secret in “command”"),
+        ({"command": ["a", f"--id={ROW}"]}, "has a secret in “command”"),
+        ({"command": ["a"], "environment": {"A": ROW}}, "has a secret in “A”"),
         ({"command": ["a"], "environment": {"A": 1}}, "values that are not an object of strings"),
         ({"command": ["a"], "more": 1}, "unknown key “more”"),
     ],
@@ -199,6 +206,9 @@ def test_a_server_that_can_not_be_used_is_said(entry: object, why: str):
         {"command": ["docker", "run", "-v", "/run/secrets:/run/secrets:ro", "-u", "1000:1000"]},
         {"command": ["a"], "environment": {"A": '{"Authorization": "Token ${A}"}', "B": "C:\\keys\\a"}},
         {"command": ["curl", "-u", "user:${A}"]},
+        {"command": ["npx", f"github:a/b#{COMMIT}", f"git+https://a.example/b.git@{COMMIT}"]},
+        {"command": ["docker", "run", f"image@sha256:{COMMIT}", "4f9c1a52-0c1e-4b9e-9f39-0d4a0b7f6a11"]},
+        {"command": ["a", "--config", "/home/ada/ALongFolderNameWithoutAnyNumberInIt/settings.json"]},
     ],
 )
 def test_secrets_that_are_named_by_variables_and_other_words_are_no_literal_ones(entry: object):
