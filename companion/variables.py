@@ -14,26 +14,29 @@ _DECIDING: Mapping[str, re.Pattern[str]] = {
     what: re.compile("|".join(names.split()), re.IGNORECASE)
     for what, names in {
         "which programs run": r"""
-            PATH PATHEXT COMSPEC SHELL SYSTEMROOT WINDIR EDITOR VISUAL PAGER \w+PAGER BROWSER LESSOPEN LESSCLOSE
-            GIT_.* SSH_.* \w*ASKPASS \w+_RSH HG\w+ NPM_.* YARN_.* PNPM_.* COREPACK_.* UV_.* PIP_.* PIPX_.*
-            CC CXX CPP LD AR RUSTC\w* CARGO_.* GO(?:FLAGS|PROXY|PATH|ROOT|TOOLCHAIN|ENV|BIN) MAKE\w* \w*FLAGS CMAKE_.*
-            PKG_CONFIG\w* MISE_.* ASDF_.* NVM_.* FNM_.* VOLTA_.* RBENV_.* PYENV_.* VIRTUAL_ENV CONDA_.* INIT_CWD
-            PROGRAMFILES\w* COMMONPROGRAM\w* SYSTEMDRIVE""",
+            PATH PATHEXT COMSPEC SHELL SYSTEMROOT WINDIR \w*EDITOR FCEDIT VISUAL PAGER \w+PAGER BROWSER
+            LESSOPEN LESSCLOSE GIT_.* SSH_.* \w*ASKPASS \w+_RSH HG\w+ NPM_.* YARN_.* PNPM_.* COREPACK_.* UV_.* PIP_.*
+            PIPX_.* CC CXX CPP LD AR RUSTC\w* CARGO_.* GO(?:FLAGS|PROXY|PATH|ROOT|TOOLCHAIN|ENV|BIN) MAKE\w* \w*FLAGS
+            CMAKE_.* GCC_EXEC_PREFIX RUSTUP_.* NIX_.* \w+_PYTHON PKG_CONFIG\w* MISE_.* ASDF_.* NVM_.* FNM_.* VOLTA_.*
+            RBENV_.* PYENV_.* VIRTUAL_ENV CONDA_.* INIT_CWD PROGRAMFILES\w* COMMONPROGRAM\w* SYSTEMDRIVE""",
         "which code is loaded": r"""
             LD_.* LDR_.* _RLD\w* DYLD_.* LIBPATH SHLIB_PATH GCONV_PATH GLIBC_.* OPENSSL_.* NODE_.* ELECTRON_.* BUN_.*
             DENO_.* COR_.* __COMPAT_LAYER PYTHON.* PERL.* RUBY.* GEM_.* BUNDLE_.* _?JAVA_.* JDK_.* CLASSPATH
-            DOTNET_.* CORECLR_.* COMPLUS_.*
+            DOTNET_.* CORECLR_.* COMPLUS_.* R_(?:PROFILE|ENVIRON)\w* ELIXIR_.* __PYVENV_.* OCL_ICD_.* \w+SAN_OPTIONS
             LUA_.* PHPRC PHP_.* TS_NODE_.* TSX_.* BABEL_.* VSCODE_.* MAVEN_.* GRADLE_.* JULIA_.* ERL_.* TCL\w*
-            GTK\w*_(?:MODULES|PATH) GIO_.* GDK_PIXBUF_.* QT_.*PATH\w* LOCPATH TERMINFO\w* TERMCAP VIMINIT EXINIT
-            EMACSLOADPATH MALLOC_.* VK_.* LIBGL_.*""",
+            GTK\w*_(?:MODULES|PATH) GIO_.* GDK_PIXBUF_.* QT_.*PATH\w* LOCPATH TERMINFO\w* TERMCAP
+            \w*VIMINIT MYVIMRC NVIM_.* EXINIT EMACSLOADPATH MALLOC_.* VK_.* LIBGL_.*""",
         "what a shell does first": r"""
-            BASH_.* BASHOPTS SHELLOPTS ENV ZDOTDIR FPATH CDPATH IFS PS[0-4] PROMPT_COMMAND FISH_.* PSMODULEPATH""",
+            BASH_.* BASHOPTS SHELLOPTS ENV ZDOTDIR FPATH CDPATH GLOBIGNORE IFS PS[0-4]
+            PROMPT_COMMAND FISH_.* PSMODULEPATH""",
         "where settings and keys are read": r"""
             HOME USERPROFILE HOMEDRIVE HOMEPATH \w*APPDATA PROGRAMDATA ALLUSERSPROFILE XDG_.* \w+_HOME \w+_CONFIG
-            \w+_CONFIG_(?:DIR|FILE|PATH) \w+_CREDENTIALS\w* KUBECONFIG WGETRC NETRC INPUTRC LESS\w* TMPDIR TEMP TMP""",
+            \w+_(?:CONFIG|SETTINGS|DEFAULTS)_(?:DIR|FILE|PATH) \w+_CREDENTIALS\w* KUBECONFIG WGETRC NETRC INPUTRC
+            LESS\w* TMPDIR TEMP TMP""",
         "where everything is sent": r"""
             \w+_PROXY SSL.* \w+_CA_BUNDLE \w+_URL \w+_ENDPOINT \w+_API_BASE \w+_HOST HOSTALIASES RES_OPTIONS
-            LOCALDOMAIN""",
+            LOCALDOMAIN RESOLV_.* DBUS_.*""",
+        "where files are looked for": r"\w*PATHS?",
     }.items()
 }
 """What variables decide, by their names in any case."""
