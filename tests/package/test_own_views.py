@@ -23,6 +23,13 @@ VARIABLE = {
     ("diff/side.py", "open_side"): "the indentation of the person's view",
 }
 """Where the name of a setting is a variable, and why that is none of ours."""
+PASSED = {
+    "buffers.py": "to a function of its own that overrides the editor's settings for a moment",
+    "changes/reference.py": "to a variable of this name, beside the window",
+}
+"""Where the settings of a view aren't used at once, and what becomes of them."""
+GATES_OWN = {"own_value", "MARKER"}
+"""What nobody else needs of the gate: it reads our settings of a view."""
 TERMINALS = "terminal/terminals.py"
 """The mark of a terminal names this run of the editor by a random value, which no file can have; its views are those
 of another package."""
@@ -37,6 +44,40 @@ def find(source: str, names: Mapping[str, str] | None = None) -> Iterator[tuple[
         for node in _within(function):
             for name in _named(node):
                 yield node.lineno, label, _text(name, known)  # type: ignore[attr-defined]
+
+
+def loose(source: str) -> list[str]:
+    """What is done with settings so that `find` can't see which ones are used, and what nobody else needs of the gate.
+
+    Settings are used at once, or have a variable called `settings`.
+    """
+    tree = ast.parse(source)
+    seen: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Call() as of, attr=name), args=[_, *_]) if name in METHODS:
+                seen.add(of)
+            case ast.Subscript(value=ast.Call() as of) | ast.Compare(comparators=[ast.Call() as of]):
+                seen.add(of)
+            case (
+                ast.Assign(targets=[ast.Name(id="settings")], value=ast.Call() as of)
+                | ast.AnnAssign(target=ast.Name(id="settings"), value=ast.Call() as of)
+            ):
+                seen.add(of)
+            case _:
+                pass
+    found: list[str] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="settings")) if node not in seen:
+                found.append(ast.unparse(node))
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value="settings"), *_]):
+                found.append(ast.unparse(node))
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name) if name in GATES_OWN:
+                found.append(name)
+            case _:
+                pass
+    return found
 
 
 def constants(tree: ast.Module) -> dict[str, str]:
@@ -133,6 +174,29 @@ def test_no_setting_of_a_view_or_a_window_is_ours(root: Path) -> None:
 def test_each_variable_is_still_there(root: Path) -> None:
     found = {(module, at) for module, source in modules(root).items() for _, at, name in find(source) if name is None}
     assert VARIABLE.keys() <= found
+
+
+def test_settings_are_used_where_their_names_stand(root: Path) -> None:
+    found = {module: uses for module, source in modules(root).items() if (uses := loose(source)) and module != GATE}
+    assert found.keys() == PASSED.keys(), found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        's = view.settings(); s.get("qwen_companion.chat")',
+        '(s := view.settings()).get("qwen_companion.chat")',
+        'view.settings().to_dict()["qwen_companion.chat"]',
+        'get = view.settings().get; get("qwen_companion.chat")',
+        'getattr(view, "settings")().get("qwen_companion.chat")',
+        'look(view.settings(), "qwen_companion.chat")',
+        'view.settings().get(key="qwen_companion.chat")',
+        'own_value(view, "qwen_companion.chat")',
+        "from .own_views import MARKER",
+    ],
+)
+def test_the_look_finds_settings_that_go_elsewhere(line: str) -> None:
+    assert loose(f"def look():\n    {line}\n")
 
 
 @pytest.mark.parametrize(
