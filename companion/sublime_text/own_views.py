@@ -279,9 +279,14 @@ class OwnViews:
 
     def _claim(self, view: sublime.View, window: sublime.Window) -> bool:
         """Make a view ours if its marker names a record that nobody has. Returns False if it is plain text now."""
-        if view.buffer_id() in self._claims or (marker := _own_marker(view)) is None:
+        if view.buffer_id() in self._claims or (named := view.settings().get(MARKER)) is None:
             return True
-        if view.file_name() is None and (claim := self._read(marker, window)):
+        marker = own_value(view, MARKER)
+        if marker is None:
+            # If the project has learned the name of a record, nobody can tell whether the view has it as well.
+            if not (view.is_scratch() and view.file_name() is None and self._read(named, window)):
+                return True
+        elif view.file_name() is None and (claim := self._read(marker, window)):
             claim["view"] = view.id()
             self._claims[view.buffer_id()] = claim
             self._settle(claim, window)
@@ -299,9 +304,9 @@ class OwnViews:
             _disown(view)
         return poses
 
-    def _read(self, marker: str, window: sublime.Window) -> dict[str, Any] | None:
+    def _read(self, marker: object, window: sublime.Window) -> dict[str, Any] | None:
         """The record of a marker, for a view in a window; None if there is none, or another buffer has it."""
-        if not _MARKER.fullmatch(marker):
+        if not isinstance(marker, str) or not _MARKER.fullmatch(marker):
             return None
         for buffer, claim in self._claims.items():
             if claim["marker"] == marker and _view_of(buffer):
@@ -434,14 +439,6 @@ def own_value(view: sublime.View, name: str) -> Any:
         return None
     settings.set(name, value)
     return value
-
-
-def _own_marker(view: sublime.View) -> str | None:
-    """The name of the record that a view says to have; None for none."""
-    if view.settings().get(MARKER) is None:
-        return None
-    marker = own_value(view, MARKER)
-    return None if marker is None else marker if isinstance(marker, str) else ""
 
 
 def _names(view: sublime.View) -> list[str]:

@@ -224,6 +224,24 @@ class TestWorkspaces(PosingCase):
         own.set_scratch(True)
         own.close()
 
+    def test_a_tab_whose_marker_the_project_has_as_well_is_not_lost_without_a_question(self) -> Steps:
+        own, other = self.window.new_file(), self.window.new_file()
+        for view in (own, other):
+            view.set_scratch(True)
+        views().take(own, "chat", folder=str(self.folder), agent="Own")
+        marker = own.settings().get("qwen_companion.view")
+        views().close()
+        self.pose("x", **{"qwen_companion.view": marker})
+        views().restore(self.window)
+        self.assertEqual((kind_of(own), other.is_scratch()), ("chat", True))
+        views().leave()
+        views().restore(self.window)
+        yield 1
+        self.assertEqual((kind_of(own), own.is_scratch()), ("", False))
+        for view in (own, other):
+            view.set_scratch(True)
+            view.close()
+
     def test_a_record_is_good_for_its_own_project_alone(self) -> Steps:
         own = self.window.new_file()
         views().take(own, "chat", folder="/")
