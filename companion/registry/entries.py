@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from ..variables import decides, is_variable
+from ..visible import is_plain
 from ..web import is_safe
 from .failures import DamagedListError
 
@@ -205,7 +206,7 @@ def _archive(fields: Mapping[str, Any]) -> ArchiveSource | None:
 
 def _program(value: object) -> str | None:
     """The path of a program inside its archive."""
-    if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST:
+    if not isinstance(value, str) or not _is_seen(value) or len(value) > _LONGEST:
         return None
     names = [name for name in value.replace("\\", "/").split("/") if name != "."]
     if not names or any(name in {"", ".."} or ":" in name for name in names):
@@ -226,14 +227,14 @@ def _command(fields: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]
     if deciding := next(filter(decides, variables), None):
         logger.info("A command of the registry is left out: %s decides %s", deciding, decides(deciding))
         return None
-    if not all(isinstance(text, str) and text.isprintable() and len(text) <= _LONGEST for text in texts):
+    if not all(isinstance(text, str) and _is_seen(text) and len(text) <= _LONGEST for text in texts):
         return None
     return tuple(map(str, words)), {name: str(value) for name, value in variables.items()}
 
 
 def is_address(url: str) -> bool:
     """Whether something may be fetched from an address: https, or this computer."""
-    return len(url) <= _LONGEST and is_safe(url)
+    return len(url) <= _LONGEST and is_safe(url) and _is_seen(url)
 
 
 def _address(value: object) -> str:
@@ -249,7 +250,12 @@ def _matching(pattern: re.Pattern[str], value: object, what: str) -> str:
 def _shown(value: object) -> str:
     """A text to be read: one line, without characters that can't be seen."""
     text = value if isinstance(value, str) else ""
-    return "".join(each for each in " ".join(text.split()) if each.isprintable())[:SHOWN]
+    return "".join(each for each in " ".join(text.split()) if _is_seen(each))[:SHOWN]
+
+
+def _is_seen(text: str) -> bool:
+    """Whether nothing in a text is hidden or acts."""
+    return text.isprintable() and is_plain(text)
 
 
 def _object(value: object) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...visible import visible_name
+from ...visible import visible, visible_name
 
 GAP = "\u00a0"
 """Follows the sign at the beginning of the chat's own lines: a no-break space, which no line of a message has there."""
@@ -80,7 +80,7 @@ def relative(path: str, folder: str) -> str:
 
 
 def whole(text: str) -> Iterator[str]:
-    """The whole text as lines, with the characters that an editor wouldn't show spelled out."""
-    first, *more = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], presentable(text)).split("\n")
+    """The whole text as lines, with each character that acts or hides as its number."""
+    first, *more = visible(presentable(text)).split("\n")
     yield first
     yield from (f"  {line}" for line in more)

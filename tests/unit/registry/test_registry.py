@@ -182,6 +182,19 @@ def test_what_is_shown_has_nothing_hidden_in_it():
     assert found.source == "@some/mine@1.2.3"
 
 
+UNSEEN = "\u3164\u115f\u034f\U000e0101\u180b\ufe0f"
+"""Characters that count as printable."""
+
+
+def test_what_is_printable_and_can_not_be_seen_is_left_out_as_well():
+    [found] = read_entries(listed(entry(name=f"Mi{UNSEEN}ne", repository=f"https://a.example/{UNSEEN}")))
+    assert (found.name, found.repository) == ("Mine", "")
+    fields = {"package": "mine@1.2.3", "archive": "https://a.example/a.zip", "cmd": "./a"}
+    for more in ({"args": [f"a{UNSEEN}b"]}, {"env": {"A": UNSEEN}}, {"cmd": f"./a{UNSEEN}"}):
+        distribution = {"binary": {system(): fields | more}}
+        assert [each.id for each in read_entries(listed(entry("odd", distribution=distribution), entry()))] == ["mine"]
+
+
 def test_a_package_is_pinned_at_the_version_of_the_registry():
     npx = {"npx": {"package": "@some/mine"}}
     uvx = {"uvx": {"package": "mine[acp]", "args": ["serve"]}}

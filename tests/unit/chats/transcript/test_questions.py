@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -130,6 +131,17 @@ def test_a_text_belongs_to_the_diff_of_its_file():
 def test_a_title_is_shown_to_its_end_with_what_an_editor_hides():
     title = f"{'x' * 400}\nls \x1b]8;; | rm -rf ~ \u202e#"
     assert question(title=title)[0].endswith(f"{'x' * 400} ↵ ls \\x1b]8;; | rm -rf ~ \\u202e#")
+
+
+@pytest.mark.parametrize(
+    "hidden", ["\u200b", "\u2060", "\ufeff", "\u3164", "\u034f", "\U000e0041", "\u2028", "\u202e", "\x9b"]
+)
+def test_what_is_asked_has_nothing_in_it_that_nobody_sees(hidden: str):
+    text = f"ls{hidden}#"
+    for call in ({"rawInput": {"command": text}}, {"rawInput": {"a": text}}, {"content": [said(text)]}):
+        last = question(kind="execute", **call)[-1]
+        assert last.isascii()
+        assert re.search(r"ls\\[xuU][0-9a-f]+#$", last)
 
 
 def test_the_text_of_a_question_is_shown_once():
