@@ -5,6 +5,7 @@ Every function here asks the system; call none of them on an event loop.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +23,8 @@ T = TypeVar("T")
 _RUNTIMES = ("node", "bun", "deno")
 _WITH_VALUE = {"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--env-file"}
 """Node's options that take the next word as their value."""
+_CODE = re.compile(r"-[ep]|--eval|--print")
+"""How its options begin that have it run what stands beside them, and no file."""
 _NO_EDITOR = {"serve", "mcp", "extensions", "extension", "channel", "hooks", "skills", "auth", "update", "sessions"}
 """Subcommands that don't connect to an editor."""
 _OF_THE_CONSOLE = {"conhost.exe", "openconsole.exe"}
@@ -157,11 +160,14 @@ def started_as(
     words = list(command)
     if not words:
         return None
-    if _name(words[0]) in _RUNTIMES:
+    is_script = _name(words[0]) in _RUNTIMES
+    if is_script:
         words = list(_without_options(words[1:]))
     for family in families if words else ():
-        package = f"/{family.launch.npm_package}/"
-        if package in words[0].replace("\\", "/") or _name(words[0]) == family.launch.key:
+        _, package, inside = words[0].replace("\\", "/").rpartition(f"/{family.launch.npm_package}/")
+        # Its package has programs of others as well, which the CLI runs.
+        is_own = is_script and package and "node_modules/" not in inside
+        if is_own or _name(words[0]) == family.launch.key:
             arguments = tuple(words[1:])
             unwanted = bool(arguments) and (arguments[0] in _NO_EDITOR or not _NO_EDITOR_OPTIONS.isdisjoint(arguments))
             return None if unwanted else (family, words[0], arguments)
@@ -172,6 +178,8 @@ def _without_options(words: Sequence[str]) -> Iterator[str]:
     """The program that a runtime executes, followed by its arguments."""
     rest = iter(words)
     for word in rest:
+        if _CODE.match(word):
+            return
         if word in _WITH_VALUE:
             next(rest, None)
         elif not word.startswith("-"):

@@ -74,6 +74,13 @@ def test_a_command_line_that_runs_a_cli(command: list[str], family: CliFamily, a
         ["qwen", "mcp", "list"],
         ["qwen", "--acp"],
         ["node", "gemini", "-p", "--version"],
+        ["node", "-e", "require('x')/qwen"],
+        ["node", "-pe", "x/qwen"],
+        ["node", "--eval=1", "qwen"],
+        ["node", "--print", "x/qwen"],
+        [f"/usr/lib/{PACKAGE}/vendor/ripgrep/rg", "x"],
+        [f"/usr/lib/{PACKAGE}/node_modules/.bin/editor"],
+        ["node", f"/usr/lib/{PACKAGE}/node_modules/other/server.js"],
     ],
 )
 def test_a_command_line_that_runs_none(command: list[str]):
