@@ -61,6 +61,8 @@ RULES_AND_COLUMNS = _layout(
     rf"(?:{_BAND}\n)? workspace\b.*\n \S.*"
 )
 """Gemini CLI 0.61: the approval mode above, and columns with their titles below."""
+_ASKS = re.compile(r"\?(?! for shortcuts)|[\[(]\w{1,5}/\w{1,5}[\])]|[:>$#]\Z|passw|passphrase", re.IGNORECASE)
+"""What no last line of a footer has: folders and models are any text, but a question isn't one."""
 
 
 def prompt_text(lines: Sequence[str], layouts: Sequence[Layout]) -> str | None:
@@ -71,6 +73,8 @@ def prompt_text(lines: Sequence[str], layouts: Sequence[Layout]) -> str | None:
     ends = [line.rstrip(f" {_WRAPPED}\u00a0") for line in lines]
     while ends and not ends[-1]:
         ends.pop()
+    if not ends or _ASKS.search(ends[-1]):
+        return None
     text = "\n".join(ends[-_LINES:])
     found = next((match for layout in layouts if (match := layout.search(text))), None)
     return (found["text"] or "") if found else None

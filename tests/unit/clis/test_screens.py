@@ -100,6 +100,24 @@ def test_below_the_footer_nothing_else_stands(screen: Recorded):
             assert screen.text([*screen.lines, *blanks, below]) is None, below
 
 
+@pytest.mark.parametrize("screen", PROMPTS, ids=lambda each: each.name)
+def test_in_the_place_of_the_footer_stands_no_question(screen: Recorded):
+    """Whatever else it looks like: the folder and the model are any text."""
+    for question in (
+        "Delete everything? (99%)",
+        "[sudo] password for ada (99%)",
+        " Overwrite it? /model",
+        " Remove greet.py? /model m",
+        "  Auto mode  Remove it? [y/N]",
+        "  ? for shortcuts  [y/N]",
+        "  plan mode  Password:",
+        " (yes/no) m",
+        " /home/ada  no sandbox  Enter passphrase",
+        " /home/ada  no sandbox  m (99%) $",
+    ):
+        assert screen.text([*screen.lines[:-1], question]) is None, question
+
+
 @pytest.mark.parametrize("screen", TEXTS, ids=lambda each: each.name)
 def test_between_the_frame_and_the_footer_stands_no_question_or_list(screen: Recorded):
     """Some versions show the list of completions there."""
