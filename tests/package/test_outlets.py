@@ -14,7 +14,10 @@ PLACES = {
     "set_clipboard": {"sublime_text/panels.py:to_clipboard", "sublime_text/panels.py:lines_to_clipboard"},
     "terminus_send_string": {"sublime_text/terminal/terminals.py:send"},
 }
-TYPING = ("terminus_keypress", "terminus_paste", "terminus_paste_text", "terminus_paste_from_history")
+TYPING = (
+    *("terminus_keypress", "terminus_paste", "terminus_paste_text", "terminus_paste_from_history"),
+    *("send_string", "send_key"),  # of Terminus's own object for a terminal
+)
 #: Commands whose names aren't literals, by the call; each can only be one of ours or the editor's.
 COMPUTED = {
     "view.run_command(*command(edits))": "sublime_text/buffers.py",
@@ -35,7 +38,7 @@ def around(tree: ast.Module, where: str) -> Iterator[str]:
         for name in _names(node):
             if at not in PLACES.get(name, {at} if name not in TYPING else set()):
                 yield f"{at}: {name}"
-        if _hides_the_editor(node) or _computes_a_command(node, where):
+        if _hides_the_editor(node) or _computes_a_command(node, where) or _writes_to_a_descriptor(node):
             yield f"{at}: {ast.unparse(node)}"
 
 
@@ -64,6 +67,11 @@ def _hides_the_editor(node: ast.AST) -> bool:
         ):
             return True
     return False
+
+
+def _writes_to_a_descriptor(node: ast.AST) -> bool:
+    """Whether bytes go to a descriptor, which may be that of a terminal. No module of the package needs that."""
+    return isinstance(node, ast.Attribute) and ast.unparse(node) in {"os.write", "os.writev", "os.pwrite"}
 
 
 def _computes_a_command(node: ast.AST, where: str) -> bool:
@@ -111,6 +119,8 @@ def test_nothing_goes_around_the_two_places(path: Path):
         "getattr(window, 'run_command')(name)",
         "view.run_command('terminus_paste_text', {})",
         "COMMAND = 'terminus_send_string'",
+        "_hosted(view).send_string(text)",
+        "os.write(pty_of(view).descriptor, text)",
         "def send(): sublime.set_clipboard(text)",
     ],
 )
