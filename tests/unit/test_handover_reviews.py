@@ -18,6 +18,7 @@ from companion import handover
 from companion.ids import ReviewId, WindowId
 from companion.protocol import DiffAccepted, Notification
 from companion.review import reviews as review_module
+from companion.review import writes
 from companion.review.left_reviews import Unclaimed
 from companion.review.review import Request, Review
 from companion.review.reviews import Reviews
@@ -164,18 +165,22 @@ def test_the_diff_of_a_cli_that_does_not_come_back_is_an_orphan_until_it_does(
     assert stream.skip_to("ide/diffAccepted")["content"] == "new\n"
 
 
-def test_whether_a_text_was_written_that_was_accepted_just_before_a_reload_is_said_after_it(
-    start: Start, project: Path
+@pytest.mark.parametrize("is_written", [True, False], ids=["written", "not written"])
+def test_whether_a_text_is_written_that_was_accepted_just_before_a_reload_is_looked_at_after_it(
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch, *, is_written: bool
 ) -> None:
+    """Only a text that nobody has written is kept, and that is said."""
     running, path = start(), str(project / "a.py")
     cli, _ = running.listening()
     cli.open_diff(path, "new\n")
     running.accept(path, "mine\n")
-    running = reload(running, start)
-    assert running.editor.kept == []
-    Path(path).write_text("mine\n")
-    until(lambda: ("Qwen Code has written a.py.", 1) in running.editor.mentioned)
-    assert running.editor.kept == []
+    unload(running)
+    if is_written:
+        Path(path).write_text("mine\n")
+    monkeypatch.setattr(writes, "LIMIT", 0.05)
+    running = start()
+    until(lambda: not running.do(lambda it: it.reviews._writes.missing))
+    assert [text for _, _, text, _ in running.editor.kept] == ([] if is_written else ["mine\n"])
 
 
 def mixed(lines: int) -> str:
