@@ -372,6 +372,13 @@ class Folder:
         name = os.path.basename(self.root) or self.root
         return f"Not all files of {name} are copied for an undo: {why}. Free some space." if why else ""
 
+    def take_dropped(self) -> int:
+        """How many checkpoints had to go since the last call because the store had too much in it."""
+        dropped = self._parts.round.dropped if self._parts else 0
+        if self._parts and dropped:
+            self._parts.round.dropped -= dropped
+        return dropped
+
     def failed(self, error: OSError) -> None:
         """A look or a beginning has failed. On the worker thread."""
         self.trouble = trouble_of(error, self.root)

@@ -174,8 +174,12 @@ class Roots:
             self._hearing = {path: task for path, task in self._hearing.items() if task not in late}
 
     def publish_all(self, folder: Folder) -> None:
-        """Show what waits in each window that has a folder."""
+        """Show what waits in each window that has a folder, and say what its store had no room for."""
+        dropped, name = folder.take_dropped(), os.path.basename(folder.root) or folder.root
         for window in list(folder.windows):
+            if dropped:
+                points = f"{dropped} of the oldest checkpoint{'s' * (dropped != 1)}"
+                self.editor.mention(f"The snapshots of {name} became too large: {points} went.", window)
             self.publish(window)
 
     def publish(self, window: WindowId) -> None:

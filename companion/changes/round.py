@@ -81,6 +81,8 @@ class Round:
         """When the person has saved a file last, in nanoseconds of Unix time."""
         self.named: Mapping[str, str] = {}
         """The agents that have named the files they write."""
+        self.renaming = ""
+        """The file or the folder for which the person types another name in the side bar."""
         self._found: list[Seen] = []
         """What the looks have found that was not taken yet."""
         self._held: weakref.WeakSet[Seen] = weakref.WeakSet()
@@ -168,8 +170,14 @@ class Round:
         changed: list[str] = []
         self.recent.forget_old()
         found = self.objects.differences(before, self.state.now, renames=False)
+        renamed = self._renamed(before, found)
+        by_person = {old for old, new in renamed.items() if self._rename(old, new)}
+        by_person |= {renamed[old] for old in by_person}
+        sources = {new: next(each.before for each in found if each.path == old) for old, new in renamed.items()}
         base = self.state.base
         for each in found:
+            if each.path in by_person:
+                continue
             if each.path not in own:
                 changed.append(each.path)
             agent, at = self.named.get(each.path, ""), looked.written.get(each.path, 0)
@@ -178,7 +186,9 @@ class Round:
             self.recent.add(each.path, Sighting(each.before, base, lines, tuple(known), at, agent))
             began = [turn.agent] if turn and at >= turn.sent - CLOCK else []
             who = [agent] if agent else list(dict.fromkeys([*at_work, *began]))
-            self.written(each.path, each.before, each.after, who, at, is_named=bool(agent))
+            if each.path not in renamed:
+                source = sources.get(each.path, each.before)
+                self.written(each.path, source, each.after, who, at, is_named=bool(agent))
         self._forget_modes(each.path for each in found if each.after is None)
         self.save()
         moved_by, by_git = self._moved(head, [path for path in changed if path not in self.named], looked_at)
@@ -189,6 +199,39 @@ class Round:
             self._found.append(seen)
         self.prune()
         return seen
+
+    def _renamed(self, before: TreeSnapshot, found: Sequence[Difference]) -> dict[str, str]:
+        """The files that were renamed since a look, among those that differ: the new path of each old one."""
+        if all(each.before for each in found) or all(each.after for each in found):
+            return {}
+        alike = self.objects.differences(before, self.state.now)
+        return {each.renamed_from: each.path for each in alike if each.renamed_from}
+
+    def _rename(self, old: str, new: str) -> bool:
+        """A file has another name: what is known of it is of that name by now. Returns whether the person did it.
+
+        Then the baseline has the other name, too. So it has if an agent has created the file, whose name is its own.
+        """
+        state = self.state
+        folder, rest = self.renaming.rpartition("/")[0], old.removeprefix(self.renaming)
+        is_there = self.renaming and f"{old}/".startswith(f"{self.renaming}/") and new.endswith(rest)
+        is_persons = bool(is_there and new.removesuffix(rest).rpartition("/")[0] == folder)
+        origin = state.renamed.pop(old, old)
+        base, disk = self.objects.entry(state.base, origin), self.objects.entry(state.now, new)
+        if is_persons:
+            state.saves += [Save(old, disk, None), Save(new, None, disk)]
+        if origin == old and base and (is_persons or old in state.created):
+            state.base = self.objects.with_entries(state.base, {old: None, new: base})
+            self._keep_modes([old, new])
+        elif base and origin != new:
+            state.renamed[new] = origin
+        for known in (state.agents, state.lines):
+            if old in known:
+                known[new] = known.pop(old)  # type: ignore[assignment]
+        if old in state.created:
+            state.created.remove(old)
+            state.created.add(new)
+        return is_persons
 
     def _forget_modes(self, gone: Iterable[str]) -> None:
         """Forget the permissions of deleted files, unless an undo or a checkpoint can bring them back."""
@@ -221,7 +264,13 @@ class Round:
 
     def waiting(self) -> list[Difference]:
         """What differs between the baseline and the last look."""
-        return self.objects.differences(self.state.base, self.state.now)
+        found = {each.path: each for each in self.objects.differences(self.state.base, self.state.now)}
+        for new, old in self.state.renamed.items():
+            gone, come = found.get(old), found.get(new)
+            if gone and come and gone.after is None and come.before is None and come.after:
+                found[new] = Difference(new, gone.before, come.after, old)
+                del found[old]
+        return list(found.values())
 
     def rows(self) -> list[ChangeRow]:
         """The files that wait, by path."""
@@ -385,13 +434,14 @@ class Round:
         is_doubtful = not is_named and after is not None and 0 < at <= self.saved_at.get(path, 0) + FORMATTING
         if path not in self.state.lines and not is_doubtful:
             return
-        ours = self.objects.entry(self.state.base, path)
+        origin = self.state.renamed.get(path, path)
+        ours = self.objects.entry(self.state.base, origin)
         weave = self._lines(path, ours, before)
         data = self.objects.read([after.blob]).get(after.blob) if after and is_text(after) else None
         if weave is None:
             self.state.lines.pop(path, None)
             return
-        self._note(path, path, weave.written(data, is_doubtful=is_doubtful), ours, after, before or after)
+        self._note(path, origin, weave.written(data, is_doubtful=is_doubtful), ours, after, before or after)
 
     def _note(
         self, path: str, at: str, weave: Weave, ours: Entry | None, after: Entry | None, before: Entry | None
@@ -483,6 +533,7 @@ class Round:
         self.state.agents = {path: names for path, names in self.state.agents.items() if path in waiting}
         self.state.lines = {path: known for path, known in self.state.lines.items() if path in waiting}
         self.state.created &= waiting
+        self.state.renamed = {new: old for new, old in self.state.renamed.items() if {new, old} <= waiting}
         self.save()
         self.prune()
 

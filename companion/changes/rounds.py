@@ -243,6 +243,17 @@ class Rounds:
         if lost and folder.windows:
             await folder.tell_overwritten(min(folder.windows), name, lost)
 
+    def handled(self, paths: Sequence[str], *, is_renamed: bool) -> None:
+        """The person has deleted files or folders in the side bar, or begins to type another name for one."""
+        for path in paths:
+            self.roots.hear(path, lambda folder, name: self._handled(folder, name, is_renamed=is_renamed))
+
+    async def _handled(self, folder: Folder, name: str, *, is_renamed: bool) -> None:
+        async with folder.lock:
+            await folder.call(folder.saves.handled, name, self.roots.at_work(folder), is_renamed=is_renamed)
+            await folder.call(folder.refresh)
+        self.roots.publish_all(folder)
+
     async def merged(self, baseline: str, disk: str, mine: str) -> str:
         """The baseline with the unsaved edits of a buffer, `mine`."""
         sides = (text.encode("utf-8", "surrogatepass") for text in (baseline, disk, mine))

@@ -6,6 +6,7 @@ Everything here blocks and runs on the folder's worker thread, as the round does
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -91,6 +92,22 @@ class Saves:
             self._state.lines.pop(path, None)
         self._round.save()
         return lost
+
+    def handled(self, path: str, at_work: Sequence[str], *, is_renamed: bool) -> None:
+        """The person has deleted a file or a folder in the editor's side bar, or begins to type another name for it.
+
+        Whether they have is what the disk says: now for a deletion, at a later look for a name.
+        """
+        self._round.renaming = path if is_renamed else ""
+        self._round.look(at_work)
+        if is_renamed or os.path.lexists(os.path.join(self._round.root, path)):
+            return
+        for each in self._objects.differences(self._state.base, self._state.now, renames=False):
+            if each.after is None and f"{each.path}/".startswith(f"{path}/"):
+                seen = self._recent.of(each.path)
+                self._round.follow(each.path, seen[-1].before if seen else each.before, None)
+                self._recent.forget(each.path)
+        self._round.settle()
 
     def _written_since(
         self, path: str, after: Entry | None, now: Entry | None, agent: str, at_work: Sequence[str]

@@ -107,6 +107,8 @@ class RoundState:
     """By path: whose lines they are, where that is more than how the file differs from its baseline."""
     created: set[str] = field(default_factory=set[str])
     """Files that an agent has created, and whose baseline has nothing but what the person has added to them."""
+    renamed: dict[str, str] = field(default_factory=dict[str, str])
+    """By their path now: the paths in the baseline of files that agents have renamed."""
     saves: list[Save] = field(default_factory=list[Save])
     checkpoints: list[Checkpoint] = field(default_factory=list[Checkpoint])
     undone: list[Operation] = field(default_factory=list[Operation])
@@ -136,6 +138,7 @@ class RoundState:
             "agents": self.agents,
             "lines": self.lines,
             "created": sorted(self.created),
+            "renamed": self.renamed,
             "saves": [[each.path, _entry_to(each.before), _entry_to(each.after)] for each in self.saves],
             "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
             "undone": [_operation_to(each) for each in self.undone],
@@ -174,6 +177,7 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
         {path: list(names) for path, names in plain["agents"].items()},
         _lines_from(plain.get("lines")),
         set(plain.get("created", ())),
+        dict(plain.get("renamed", {})),
         [Save(path, _entry_from(before), _entry_from(after)) for path, before, after in plain["saves"]],
         [_checkpoint_from(each) for each in plain["checkpoints"]],
         [_operation_from(each) for each in plain["undone"]],

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import BinaryIO, cast
 
 from ..platforms import files
@@ -74,12 +74,15 @@ def blob_id(data: bytes) -> str:
 
 
 class _Hash:
-    """Takes what would be written to a file, and has git's id of it."""
+    """Takes what would be written to a file, and has git's id of it. Ends with an error as soon as `is_over`."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, is_over: Callable[[], bool]) -> None:
+        self._is_over = is_over
         self._digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
 
     def write(self, data: bytes) -> int:
+        if self._is_over():
+            raise WriteRefusedError("it was ended")
         self._digest.update(data)
         return len(data)
 
@@ -88,17 +91,17 @@ class _Hash:
         return self._digest.hexdigest()
 
 
-def large_id(root: str, path: str) -> str:
+def large_id(root: str, path: str, is_over: Callable[[], bool] = lambda: False) -> str:
     """What identifies a file that isn't copied: git's id, and for a very large one its size and its time.
 
     Raises:
-        OSError: it can't be read.
+        OSError: it can't be read, or `is_over` before it was read.
     """
     with files.entry(path, below=root) as entry:
         found = entry.found()
         if found.st_size > LARGEST:
             return f"{found.st_size}-{found.st_mtime_ns}"
-        taken = _Hash(found.st_size)
+        taken = _Hash(found.st_size, is_over)
         entry.copy(cast("BinaryIO", taken), LARGEST)
         return taken.id
 

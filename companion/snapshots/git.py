@@ -173,6 +173,10 @@ class Git:
             raise (GitStoppedError if is_stopped else GitError)(f"git {arguments[0]}: {why}")
         return printed
 
+    def is_closed(self) -> bool:
+        """Whether it was closed: whoever works on the store ends."""
+        return self._is_closed
+
     def close(self) -> None:
         """End the process that runs; from any thread."""
         self._is_closed = True

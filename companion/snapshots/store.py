@@ -364,7 +364,7 @@ class Store:
                 beside[path], stats[path] = Entry(mode, f"{found.st_size}-{found.st_mtime_ns}", "excluded"), key
             elif not is_link and found.st_size > LARGE:
                 known = self._beside.get(path) if self._stats.get(path) == key else None
-                beside[path], stats[path] = known or _large(self.root, path, mode), key
+                beside[path], stats[path] = known or self._large(path, mode), key
             elif self._failed.get(path) == key:
                 beside[path], stats[path] = Entry(mode, f"{found.st_size}-{found.st_mtime_ns}", "unreadable"), key
             else:
@@ -374,6 +374,15 @@ class Store:
             raise TooLargeError(files, size)
         self._known = 0, 0
         return sorted(add), beside, stats
+
+    def _large(self, path: str, mode: str) -> Entry:
+        """A file that isn't copied has git's id, so that it may be found in the person's repository."""
+        try:
+            return Entry(mode, large_id(self.root, path, self._git.is_closed), "large")
+        except OSError:
+            if self._git.is_closed():
+                raise GitStoppedError("it was ended") from None
+            return Entry(mode, "unreadable", "unreadable")
 
     def _is_hidden(self, path: str) -> bool:
         """Whether a file is in a folder that may not be read, where nobody can tell what has become of it."""
@@ -407,11 +416,3 @@ class Store:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-
-
-def _large(root: str, path: str, mode: str) -> Entry:
-    """A file that isn't copied has git's id, so that it may be found in the person's repository."""
-    try:
-        return Entry(mode, large_id(root, path), "large")
-    except OSError:
-        return Entry(mode, "unreadable", "unreadable")

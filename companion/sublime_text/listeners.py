@@ -28,6 +28,8 @@ _BRINGS = {
     "select_by_index",
 }
 """The commands of keys that bring another tab to the front."""
+_IN_SIDE_BAR = {"delete_file": "files", "delete_folder": "dirs", "rename_path": "paths"}
+"""The side bar's commands that delete or rename, and the argument with their paths."""
 _NOT_SAVED = "A diff is not saved as a file. Accept it to have the file written."
 _SAVED_BY_HAND = {"async": True}
 """The arguments of `save` in the editor's own keys, menu and palette."""
@@ -169,9 +171,14 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         return _instead(view, command_name, args)
 
     def on_post_window_command(self, window: sublime.Window, command_name: str, args: Args) -> None:
-        """A key may have brought a diff to the front."""
-        if command_name in _BRINGS and (adapter := package.adapter()) and (view := window.active_view()):
+        """A key may have brought a diff to the front; the person may have deleted or renamed files in the side bar."""
+        if not (adapter := package.adapter()):
+            return
+        if command_name in _BRINGS and (view := window.active_view()):
             adapter.diffs.brought(view)
+        if (name := _IN_SIDE_BAR.get(command_name)) and args and (paths := args.get(name)):
+            is_renamed = command_name == "rename_path"
+            adapter.thread.post(lambda companion: companion.changes.handled(paths, is_renamed=is_renamed))
 
     def on_post_text_command(self, view: sublime.View, command_name: str, args: Args) -> None:
         """A click into a view is the command `drag_select`."""

@@ -122,6 +122,11 @@ class TestWritten(ChangesCase):
         self.window.run_command("qwen_companion_redo_change")
         yield from self.waits(code=("modified", 2))
 
+    def test_what_the_person_deletes_in_the_side_bar_is_not_listed(self) -> Steps:
+        self.window.run_command("delete_file", {"files": [str(self.path)], "prompt": False})
+        yield from self.waits()
+        self.assertFalse(self.path.exists())
+
     def test_what_the_person_saves_is_not_listed(self) -> Steps:
         """Their edit beside the agent's changes is theirs."""
         yield from self.opened_at_first()

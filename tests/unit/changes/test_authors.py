@@ -248,3 +248,17 @@ TestAuthors.settings = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
+
+
+def test_a_file_that_an_agent_has_created_and_renamed_keeps_the_lines_of_the_person() -> None:
+    """Found at random, with the seed 939392808: its baseline has so little of it that git sees no rename."""
+    state = Authors()
+    state.begin(lines=0, ending="\n", has_file=False, break_="\n")
+    state.agent_writes(changes=[("insert", 7)], ending="\n")
+    state.opens()
+    state.types(changes=[("insert", 3), ("insert", 7)])
+    state.saves(is_seen=False)
+    state.agent_renames(at=1)
+    state.decides(keeps=False, number=0, part=None)
+    state.undoes_all(is_restarted=True)
+    state.teardown()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from companion.changes import round as round_module
-from companion.snapshots import copies
+from companion.snapshots import copies, files
 from companion.snapshots.files import WriteRefusedError, blob_id
 from companion.snapshots.git import GitStoppedError
 from companion.snapshots.objects import EMPTY_TREE
@@ -291,6 +291,25 @@ def test_over_the_bound_the_oldest_turns_go(folder: Folder, monkeypatch: pytest.
     assert folder.round.dropped == 12 - len(points) > 0
     assert points[-1].words == "turn 11"
     folder.undo_all_to(before)
+
+
+def test_a_large_file_holds_up_no_reload(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    """It is read in parts, and no more of it once the folder is let go."""
+    folder.begin_copied()
+    with (folder.path / "large.bin").open("wb") as file:
+        file.truncate(100 * 1024 * 1024)
+    parts: list[int] = []
+    write = files._Hash.write
+
+    def closed(self: files._Hash, data: bytes) -> int:
+        parts.append(len(data))
+        folder.store._git.close()
+        return write(self, data)
+
+    monkeypatch.setattr(files._Hash, "write", closed)
+    with pytest.raises(GitStoppedError):
+        folder.look()
+    assert sum(parts) < 10 * 1024 * 1024
 
 
 def test_rules_that_the_person_has_saved_hold_at_once(folder: Folder):

@@ -293,3 +293,24 @@ def test_lines_of_a_file_above_a_megabyte_have_authors(tmp_path: Path):
     folder.edit("a.txt", theirs, theirs.replace("line 8 of", "mine: line 8 of"))
     assert folder.undo_all() == []
     assert folder.read("a.txt").decode() == lines.replace("line 8 of", "mine: line 8 of")
+
+
+def test_a_renamed_file_that_is_hardly_like_its_baseline_is_undone_as_one(folder: Folder):
+    """Git sees one that has gone and one that has come: undone, the latter took the person's line with it."""
+    folder.write("a.py", theirs := "".join(f"other {number}\n" for number in range(100)) + AGENTS)
+    folder.look()
+    folder.edit("a.py", theirs, theirs.replace("line 20\n", "mine\n"))
+    (folder.path / "a.py").rename(folder.path / "b.py")
+    folder.look()
+    (folder.path / "b.py").rename(folder.path / "c.py")
+    folder.look()
+    folder.reopen()
+    assert folder.listed() == {"c.py": "renamed"}
+    assert folder.undo("c.py") == []
+    assert folder.read("a.py").decode() == LINES.replace("line 20\n", "mine\n")
+    assert folder.listed() == {}
+    folder.redo()
+    folder.look()
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES.replace("line 20\n", "mine\n")
+    assert not (folder.path / "c.py").exists()

@@ -159,3 +159,12 @@ def test_each_trouble_has_a_sentence_with_a_remedy(tmp_path: Path, error: OSErro
 
 def test_a_folder_that_is_gone_is_said(tmp_path: Path):
     assert "is gone" in trouble_of(GitError("git ls-files: fatal"), str(tmp_path / "gone"))
+
+
+async def test_checkpoints_that_had_to_go_are_said_once(work: Work):
+    folder = await work.in_turn()
+    folder.round.dropped = 2
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: work.rows)
+    said = ("The snapshots of project became too large: 2 of the oldest checkpoints went.", WINDOW)
+    assert work.editor.mentioned.count(said) == 1

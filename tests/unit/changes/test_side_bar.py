@@ -1,0 +1,107 @@
+"""What the person deletes or renames in the editor's side bar is theirs, and what an agent deletes is not."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from .folders import AGENT, Folder
+from .work import AGENT as CLI
+from .work import LINES, Work
+
+AGENTS = LINES.replace("line 3\n", "agent\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    for path in ("a.py", "sub/b.py", "sub/deep/c.py"):
+        made.write(path, LINES.replace("line 1\n", f"{path}\n"))
+    made.round.begin()
+    return made
+
+
+def test_a_file_that_the_person_deletes_is_not_listed(folder: Folder):
+    (folder.path / "a.py").unlink()
+    folder.saves.handled("a.py", [AGENT], is_renamed=False)
+    assert folder.listed() == {}
+    folder.write("a.py", "agent\n")
+    folder.look()
+    assert folder.listed() == {"a.py": "created"}
+    assert folder.undo_all() == []
+    assert not (folder.path / "a.py").exists()
+
+
+def test_a_folder_that_the_person_deletes_is_not_listed(folder: Folder):
+    shutil.rmtree(folder.path / "sub")
+    folder.look()  # it comes before the word of that
+    folder.saves.handled("sub", [AGENT], is_renamed=False)
+    assert folder.listed() == {}
+
+
+def test_a_deletion_that_the_person_has_not_confirmed_leaves_the_file_to_whoever_deletes_it(folder: Folder):
+    folder.saves.handled("a.py", [AGENT], is_renamed=False)
+    (folder.path / "a.py").unlink()
+    folder.look()
+    assert folder.listed() == {"a.py": "deleted"}
+
+
+def test_what_an_agent_has_deleted_in_a_folder_that_stays_is_listed(folder: Folder):
+    (folder.path / "sub/b.py").unlink()
+    folder.look()
+    folder.saves.handled("sub", [AGENT], is_renamed=False)
+    assert folder.listed() == {"sub/b.py": "deleted"}
+
+
+def test_a_file_that_an_agent_deletes_beside_one_of_the_person_is_listed(folder: Folder):
+    (folder.path / "a.py").unlink()
+    (folder.path / "sub/b.py").unlink()
+    folder.saves.handled("a.py", [AGENT], is_renamed=False)
+    assert folder.listed() == {"sub/b.py": "deleted"}
+
+
+@pytest.mark.parametrize("what", ["a.py", "sub"])
+def test_what_the_person_renames_is_not_listed_and_what_waits_in_it_waits_there(folder: Folder, what: str):
+    path = "a.py" if what == "a.py" else "sub/b.py"
+    text = folder.read(path).decode()
+    folder.write(path, text.replace("line 3\n", "agent\n"))
+    folder.look()
+    folder.saves.handled(what, [AGENT], is_renamed=True)  # the name is typed after that
+    (folder.path / what).rename(folder.path / "new")
+    folder.look()
+    assert folder.listed() == {path.replace(what, "new", 1): "modified"}
+    assert folder.undo_all() == []
+    assert folder.read(path.replace(what, "new", 1)).decode() == text
+    assert not (folder.path / path).exists()
+
+
+def test_a_rename_of_another_file_is_the_agents(folder: Folder):
+    folder.saves.handled("a.py", [AGENT], is_renamed=True)
+    (folder.path / "sub/b.py").rename(folder.path / "sub/new.py")
+    folder.look()
+    assert folder.listed() == {"sub/new.py": "renamed"}
+
+
+def test_a_file_that_an_agent_moves_elsewhere_is_not_the_one_that_the_person_renames(folder: Folder):
+    """The side bar renames within a folder."""
+    folder.saves.handled("a.py", [AGENT], is_renamed=True)
+    (folder.path / "a.py").rename(folder.path / "sub/a.py")
+    folder.look()
+    assert folder.listed() == {"sub/a.py": "renamed"}
+
+
+def test_a_restore_brings_nothing_back_that_the_person_has_deleted_since(folder: Folder):
+    number = folder.checkpoints.add(AGENT, "")
+    (folder.path / "a.py").unlink()
+    folder.saves.handled("a.py", [AGENT], is_renamed=False)
+    assert folder.checkpoints.plan(number)[0] == []
+
+
+async def test_the_word_of_a_deletion_comes_from_the_editor(work: Work):
+    await work.begun(CLI)
+    (work.path / "a.py").unlink()
+    await work.until(lambda: "a.py" in work.rows)
+    work.rounds.handled([str(work.path / "a.py")], is_renamed=False)
+    await work.until(lambda: not work.rows)
