@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import random
+import shutil
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -17,12 +20,14 @@ from typing import Any
 from companion.changes import folder as changes_folder
 from companion.changes.round import Seen
 from tests.unit.changes.folders import Folder, git
-from tests.unit.changes.work import Work
+from tests.unit.changes.work import WINDOW, Work
 
 FILES = 50_000
 LINES = 140
 """In each file: about 4 kB, 200 MB together."""
-CHANGED = 300
+CHANGED = 3_000
+A_SECOND = 200
+"""Files that an agent writes in a second while the person keeps one."""
 TRIES = 5
 WORKING = 60.0
 """Seconds for which an agent writes."""
@@ -48,17 +53,25 @@ def make(folder: Path) -> None:
 
 
 def first(base: Path, project: Folder) -> dict[str, float]:
-    """The first snapshot beside `git status`, its copies beside `git add -A` of a clone whose index is gone."""
-    clone = base / "clone"
-    git(base, "clone", "-q", "--no-hardlinks", str(project.path), str(clone))
-    (clone / ".git" / "index").unlink()
-    added = timed(lambda: git(clone, "add", "-A"))
-    asked = timed(lambda: git(project.path, "status", "--porcelain"))
-    begun = timed(project.round.begin)
+    """The first snapshot beside `git status`, and its copies beside `git add -A` of the same files, which stores them.
+
+    In a clone that has its objects still, `git add` would store nothing.
+    """
+    other = base / "other"
+    shutil.copytree(project.path, other, ignore=shutil.ignore_patterns(".git"))
+    git(other, "init", "-q")
+    added = timed(lambda: git(other, "add", "-A"))
+    asked: list[float] = []
+    begun: list[float] = []
+    for number in range(TRIES):
+        project.store_path = base / f"store-{number}"
+        project.reopen()
+        asked.append(timed(lambda: git(project.path, "status", "--porcelain")))
+        begun.append(timed(project.round.begin))
     copied = timed(lambda: project.store.copies.more(600))
     own = sum(each.stat().st_size for each in project.store_path.rglob("*") if each.is_file())
-    whole = sum(each.stat().st_size for each in (clone / ".git").rglob("*") if each.is_file())
-    ratios = {"changes.begin_ratio": begun / asked, "changes.copies_ratio": copied / added}
+    whole = sum(each.stat().st_size for each in (project.path / ".git").rglob("*") if each.is_file())
+    ratios = {"changes.begin_ratio": median(begun) / median(asked), "changes.copies_ratio": copied / added}
     return ratios | {"changes.store_ratio": own / whole}
 
 
@@ -71,16 +84,60 @@ def look(project: Folder) -> dict[str, float]:
     return {"changes.look_ratio": looked / asked}
 
 
-def undo(project: Folder) -> dict[str, float]:
-    """Undo everything in some hundred files."""
-    for number in range(CHANGED):
-        path = project.path / f"d{number // 500}" / f"e{number // 50 % 10}" / f"f{number}.txt"
-        lines = path.read_text("utf-8").split("\n")
-        lines[10], lines[60], lines[110] = "x", "y", "z"
-        path.write_text("\n".join(lines), "utf-8")
-    project.look()
-    rows = timed(project.round.rows)
-    return {"changes.rows_300_s": rows, "changes.undo_all_s": timed(project.undo_all)}
+def deciding(base: Path, project: Path) -> dict[str, float]:
+    """How soon the first and the last of thousands of files are undone, and one is kept while many are written."""
+    paths = [project / f"d{number // 500}" / f"e{number // 50 % 10}" / f"f{number}.txt" for number in range(CHANGED)]
+    before = {path: path.read_bytes() for path in paths}
+
+    def write(path: Path) -> None:
+        lines = before[path].split(b"\n")
+        lines[10], lines[60], lines[110] = b"%.9f" % time.perf_counter(), b"y", b"z"
+        path.write_bytes(b"\n".join(lines))
+
+    async def until(holds: Callable[[], object]) -> float:
+        began = time.perf_counter()
+        while not holds():  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.005)
+        return time.perf_counter() - began
+
+    async def work() -> dict[str, float]:
+        async with Work(base / "stores", [str(project)]) as work:
+            await work.begun()
+            for path in paths:
+                write(path)
+            await until(lambda: len(work.rows) == CHANGED)
+            began, used = time.perf_counter(), sum(os.times()[:4])
+            work.decisions.undo_all(WINDOW)
+            await until(lambda: any(path.read_bytes() == before[path] for path in paths[:: CHANGED // 10]))
+            first = time.perf_counter() - began
+            await until(lambda: not work.rows)
+            found = {"changes.undo_first_s": first, "changes.undo_all_s": time.perf_counter() - began}
+            found["changes.undo_all_cpu_s"] = sum(os.times()[:4]) - used
+            if any(path.read_bytes() != text for path, text in before.items()):
+                raise RuntimeError("not everything is undone")
+            is_over = threading.Event()
+            writer = threading.Thread(target=lambda: _write_on(write, paths[A_SECOND:], is_over))
+            writer.start()
+            kept: list[float] = []
+            for path in paths[:TRIES]:
+                write(path)
+                name = path.relative_to(project).as_posix()
+                work.rounds.look(WINDOW)
+                await until(lambda: name in work.rows)  # noqa: B023 - in the same turn
+                work.decisions.keep_file(WINDOW, work.rows[name])
+                kept.append(await until(lambda: name not in work.rows))  # noqa: B023
+            is_over.set()
+            writer.join()
+            return found | {"changes.keep_s": median(kept)}
+
+    return asyncio.run(work())
+
+
+def _write_on(write: Callable[[Path], object], paths: Sequence[Path], is_over: threading.Event) -> None:
+    for path in itertools.cycle(paths):
+        write(path)
+        if is_over.wait(1 / A_SECOND):
+            return
 
 
 def working(base: Path, project: Path) -> dict[str, float]:
@@ -119,5 +176,5 @@ def figures() -> dict[str, float]:
         base = Path(folder)
         project = Folder(base)
         make(project.path)
-        found = first(base, project) | look(project) | undo(project)
+        found = first(base, project) | look(project) | deciding(base, project.path)
         return found | working(base, project.path)

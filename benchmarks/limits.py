@@ -9,7 +9,12 @@ LIMITS: Mapping[str, float] = {
     "changes.begin_ratio": 1.2,
     "changes.copies_ratio": 1.5,
     "changes.look_ratio": 1,
-    "changes.undo_all_s": 2,
+    "changes.store_ratio": 1.2,
+    # 3,000 files: the first and the last
+    "changes.undo_first_s": 0.3,
+    "changes.undo_all_s": 4,
+    # While an agent writes 200 files in a second
+    "changes.keep_s": 0.5,
     # While an agent writes all the time
     "changes.core_percent": 5,
     # CPU time of the UI thread: 1,000 changes in 300 files, and single ones in a file of 10,000 lines

@@ -211,8 +211,8 @@ class RoundUndo:
         if write.data is None:
             files.delete(self._round.root, write.path, frozenset(self._state.empty))
             return
-        found = files.current(self._round.root, write.path)
-        if found and found[1] == write.data and LINK not in {write.mode, found[0]}:
+        before = write.expected  # as which it was just found
+        if before and before.blob == files.blob_id(write.data) and LINK not in {write.mode, before.mode}:
             files.set_mode(self._round.root, write.path, write.mode, write.full_mode)
         else:
             files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)

@@ -83,25 +83,28 @@ class StoreObjects:
         `write_tree` then writes only those that are others: a file for each folder takes longer than all the rest.
         Returns the tree of all files, and the folders.
         """
-        folders: dict[str, list[bytes]] = {"": []}
+        # Git has the lines of a tree in the order of their names, a folder's as if it ended with a slash.
+        folders: dict[str, list[tuple[bytes, bytes]]] = {"": []}
         for path, blob in blobs.items():
             folder, _, name = path.rpartition("/")
             if folder not in folders:
                 folders[folder] = []
-            about = modes.get(path, FILE) + " " + name + "\0"
-            folders[folder].append(about.encode("utf-8", "surrogateescape") + bytes.fromhex(blob))
+            place = name.encode("utf-8", "surrogateescape")
+            about = b"%b %b\0%b" % (modes.get(path, FILE).encode(), place, bytes.fromhex(blob))
+            folders[folder].append((place, about))
         for folder in [*folders]:
             while folder := folder.rpartition("/")[0]:
                 folders.setdefault(folder, [])
         packed: dict[bytes, bytes] = {}
         tree = b""
         for folder in sorted(folders, key=lambda path: path.count("/") if path else -1, reverse=True):
-            data = b"".join(sorted(folders[folder], key=_place))
+            data = b"".join(line for _, line in sorted(folders[folder]))
             tree = hashlib.sha1(b"tree %d\0" % len(data) + data, usedforsecurity=False).digest()
             packed[tree] = _packed_tree(data)
             above, _, name = folder.rpartition("/")
             if folder:
-                folders[above].append(b"40000 " + name.encode("utf-8", "surrogateescape") + b"\0" + tree)
+                place = name.encode("utf-8", "surrogateescape")
+                folders[above].append((place + b"/", b"40000 " + place + b"\0" + tree))
         pack = b"PACK" + struct.pack(">II", 2, len(packed)) + b"".join(packed.values())
         self._git.run("index-pack", "--stdin", given=pack + hashlib.sha1(pack, usedforsecurity=False).digest())
         return tree.hex(), folders
@@ -296,12 +299,6 @@ class StoreObjects:
 
 def _is_id(blob: str) -> bool:
     return _ID.fullmatch(blob) is not None
-
-
-def _place(line: bytes) -> bytes:
-    """What the lines of a tree are in order of: the name, for a folder as if that ended with a slash."""
-    mode, _, rest = line.partition(b" ")
-    return rest.partition(b"\0")[0] + (b"/" if mode == b"40000" else b"")
 
 
 def _packed_tree(data: bytes) -> bytes:
