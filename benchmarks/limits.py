@@ -22,7 +22,6 @@ LIMITS: Mapping[str, float] = {
     "written.list_ui_ms": 30,
     "written.undo_all_ui_ms": 30,
     "written.undo_all_s": 2,
-    "written.undo_all_questions": 1,
     "written.keep_10k_ui_ms": 30,
     "written.undo_10k_ui_ms": 30,
     "start.published_ms": 30,

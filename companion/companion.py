@@ -56,7 +56,13 @@ class Companion:
         self.changes = Rounds(editor, self, self._background)
         self.decisions = Decisions(self.changes.roots)
         self.reviews = Reviews(
-            editor, self._background, self.settings_of, self.changes_changed, self._written, self._opened
+            editor,
+            self._background,
+            self.settings_of,
+            self.changes_changed,
+            self._written,
+            self._opened,
+            self.decisions.answered,
         )
         self.chats = Chats(
             editor,

@@ -216,10 +216,10 @@ class Checkpoints:
         failed = self._undo.finish(writes, at_work)
         entries = {path: entry for path, entry in base.items() if path not in failed}
         before = self._objects.entries(state.base, list(entries))
-        state.undone[-1].base = {path: (before.get(path), entry) for path, entry in entries.items()}
+        state.decided[-1].base = {path: (before.get(path), entry) for path, entry in entries.items()}
         if entries:
             state.base = self._objects.with_entries(state.base, entries)
-        operation = state.undone[-1]
+        operation = state.decided[-1]
         operation.lines = lines | operation.lines
         operation.created = sorted({*created, *operation.created})
         point = next((each for each in state.checkpoints if each.number == number), None)

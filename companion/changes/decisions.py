@@ -1,17 +1,20 @@
-"""What the person does with what was written: keep, undo, redo, restore."""
+"""What the person does with what was written: keep, undo, restore, and taking back what was decided last."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..ids import WindowId
+from ..review.review import Review
 from ..snapshots.files import WriteRefusedError
 from .folder import Folder, WriteOutcome
 from .roots import Roots
 from .rows import ChangeRow
+from .window import Answered
 
 KEPT = 200
 """Reviewed files that a list keeps."""
@@ -123,26 +126,57 @@ class Decisions:
         await folder.call(folder.look, at_work)
         outcome = await folder.undo_all(window, at_work, self._roots.sees(folder, window))
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
+        if count := len(outcome.written):
+            self._roots.editor.offer_take_back(window, f"Undone: {count} file{'s' * (count != 1)}")
 
-    def redo(self, window: WindowId) -> None:
-        """Take the last undo of a window back that can be."""
-        found = [folder for folder in self._roots.opened(window) if folder.round.state.undone]
-        if not found:
-            self._roots.editor.mention("Nothing was undone.", window)
-            return
-        found.sort(key=lambda folder: folder.round.state.undone[-1].at, reverse=True)
-        self._roots.background(self._redo(window, found))
+    def answered(self, review: Review, text: str) -> None:
+        """The person has accepted a proposal, or rejected it, with this text."""
+        window = review.owner.window
+        known = self._roots.window(window)
+        known.answered = [*known.answered, Answered(time.time(), review, text)][-KEPT:]
+        if review.outcome == "accepted":
+            self._roots.editor.offer_take_back(window, f"Accepted {review.name}")
 
-    async def _redo(self, window: WindowId, folders: Sequence[Folder]) -> None:
+    def take_back(self, window: WindowId) -> None:
+        """Take the last decision of a window back that can be, of whatever kind it is."""
+        self._roots.background(self._take_back(window))
+
+    async def _take_back(self, window: WindowId) -> None:
+        await self._roots.heard()
+        known = self._roots.window(window)
+        found = [
+            (decided[-1].at, folder)
+            for folder in self._roots.opened(window)
+            if (decided := folder.decided(window, self._roots.sees(folder, window)))
+        ]
+        folders = [folder for _, folder in sorted(found, key=lambda each: each[0], reverse=True)]
+        if known.answered and known.answered[-1].at >= max((at for at, _ in found), default=0):
+            self._take_answer_back(window, known.answered.pop())
+        elif folders:
+            await self._take_back_in(window, folders)
+        else:
+            self._roots.editor.mention("There is no decision to take back.", window)
+
+    def _take_answer_back(self, window: WindowId, answered: Answered) -> None:
+        """A CLI has had its answer: the text of a rejected proposal comes back; an accepted one is not there yet."""
+        review = answered.review
+        if review.outcome == "accepted":
+            why = f"{review.owner.cli} was not seen to write {review.name}, so that can't be taken back."
+            self._roots.editor.mention(why, window)
+        else:
+            why = f"{review.owner.cli} was told that you reject its change of {review.name}. This is its text."
+            self._roots.editor.keep_text(window, review.name, answered.text, why)
+
+    async def _take_back_in(self, window: WindowId, folders: Sequence[Folder]) -> None:
         outcomes: list[WriteOutcome] = []
 
-        async def redo(folder: Folder) -> None:
+        async def take_back(folder: Folder) -> None:
             sees = self._roots.sees(folder, window)
-            outcomes.append(await folder.redo(self._roots.at_work(folder), sees))
+            outcomes.append(await folder.take_back(window, self._roots.at_work(folder), sees))
 
         for folder in folders:
             if all(each.is_nothing for each in outcomes):
-                await self._done(window, folder, redo, None, "")
+                await self._done(window, folder, take_back, None, "")
         left = (sentence for each in outcomes for sentence in each.left)
         self._say_left(window, "Not brought back", left, outcomes[-1].unseen if outcomes else "")
 
@@ -171,7 +205,7 @@ class Decisions:
     ) -> None:
         known = self._roots.window(window)
         await self._roots.heard()
-        async with folder.lock:
+        async with folder.lock, folder.deciding(window):
             before = {each.path: each for each in folder.rows}
             await self._tried(window, action(folder))
             await self._tried(window, folder.call(folder.refresh))

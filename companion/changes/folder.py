@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import ParamSpec, Protocol, TypeVar
@@ -28,6 +28,7 @@ from .port import ChangeViews, FileChanges, UnsavedTextError
 from .round import Round, Seen, Turn
 from .rows import ChangeRow
 from .saves import Overwritten, Saves
+from .state import Operation
 from .undo import RoundUndo, UnseenError, Write
 
 logger = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_WHAT = {"undo": "The undo", "redo": "The redo", "restore": "The restore"}
+_WHAT = {"undo": "The undo of", "back": "Taking back", "restore": "The restore of"}
 NAMED = 5
 """Lines that a question names."""
 QUIET = 60.0
@@ -377,6 +378,16 @@ class Folder:
         name = os.path.basename(self.root) or self.root
         return f"Not all files of {name} are copied for an undo: {why}. Free some space." if why else ""
 
+    @contextlib.asynccontextmanager
+    async def deciding(self, window: WindowId) -> AsyncGenerator[None]:
+        """What is decided meanwhile is decided in a window. The lock is held."""
+        self.round.deciding = window
+        try:
+            yield
+        finally:
+            if self._parts:
+                self._parts.round.deciding = 0
+
     def take_dropped(self) -> int:
         """How many checkpoints had to go since the last call because the store had too much in it."""
         dropped = self._parts.round.dropped if self._parts else 0
@@ -476,19 +487,28 @@ class Folder:
         paths = [path for each in found if all(map(sees, each.paths)) for path in each.paths]
         self.round.keep_all(paths if len(paths) < sum(len(each.paths) for each in found) else None)
 
-    async def redo(self, at_work: Sequence[str], sees: Callable[[str], bool]) -> WriteOutcome:
-        """Take the last undo back that a window sees, or the last one before it of which something can be."""
+    def decided(self, window: WindowId, sees: Callable[[str], bool]) -> list[Operation]:
+        """What was decided in a window, or before a restart, in what it sees: the latest last."""
+        found = self.round.state.decided if self.has_round else []
+        return [each for each in found if each.window in (0, window) and all(map(sees, each.paths))]
+
+    async def take_back(self, window: WindowId, at_work: Sequence[str], sees: Callable[[str], bool]) -> WriteOutcome:
+        """Take the last decision of a window back, or the last one before it of which something can be."""
         left: list[str] = []
         tried: list[float] = []
         while True:
             try:
-                operation, writes = await self.call(self.undo.plan_redo, left, tried)
+                operation, writes = await self.call(self.undo.plan_back, left, tried)
             except WriteRefusedError as error:
                 return WriteOutcome([], left or [str(error)], is_nothing=True)
-            if not all(map(sees, operation.disk)):
+            if operation not in self.decided(window, sees):
                 tried.append(operation.at)
                 continue
-            outcome = await self._carry_out(Intent("redo", writes, operation=operation.at), at_work)
+            if operation.is_edited:
+                question = f"You have edited what you accepted in {', '.join(operation.disk)}. Take it back?"
+                if not await self._editor.confirm(window, question, "Take Back"):
+                    return WriteOutcome([], left)
+            outcome = await self._carry_out(Intent("back", writes, operation=operation.at), at_work)
             left += outcome.left
             if not outcome.is_nothing:  # of a checkpoint perhaps the baseline alone
                 return replace(outcome, left=left)
@@ -517,7 +537,7 @@ class Folder:
         outcome = await self._carry_out(replace(intent, writes=rest, base=base), at_work, done)
         left = [*left, *outcome.left]
         files = f"{len(intent.writes)} file{'s' * (len(intent.writes) != 1)}"
-        said = f"{_WHAT[intent.kind]} of {files} was interrupted when the editor ended. It is finished now"
+        said = f"{_WHAT[intent.kind]} {files} was interrupted when the editor ended. It is finished now"
         return f"{said}, but: {'; '.join(left[:3])}." if left else f"{said}."
 
     async def _carry_out(self, intent: Intent, at_work: Sequence[str], before: Sequence[Write] = ()) -> WriteOutcome:
@@ -549,9 +569,9 @@ class Folder:
                 with contextlib.suppress(OSError):  # what was written is noted in any case
                     notes = self.undo.notes(intent.path, intent.key, intent.lines, done)
                 failed = self.undo.finish(done, at_work, notes)
-            case "redo":
-                operation = next(each for each in self.round.state.undone if each.at == intent.operation)
-                failed = self.undo.finish_redo(operation, done, at_work)
+            case "back":
+                operation = next(each for each in self.round.state.decided if each.at == intent.operation)
+                failed = self.undo.finish_back(operation, done, at_work)
             case "restore":
                 lost = {write.path for write in intent.writes} - {write.path for write in done}
                 kept = {path: entry for path, entry in intent.base.items() if path not in lost}

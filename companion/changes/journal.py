@@ -1,8 +1,8 @@
 """What is about to be written into a folder, noted before its first file is touched.
 
-An undo, a redo or a restore of a checkpoint writes files one after the other. The plan of it is in the store until all
-of that is noted in the round: whoever opens the store after a kill finishes it. *Keep* needs none, as it only replaces
-`round.json`, which is one step. Everything here blocks and runs on the folder's worker thread.
+An undo, a restore of a checkpoint, or taking one back writes files one after the other. The plan of it is in the store
+until all of that is noted in the round: whoever opens the store after a kill finishes it. *Keep* needs none, as it only
+replaces `round.json`, which is one step. Everything here blocks and runs on the folder's worker thread.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _VERSION = 1
 class Intent:
     """What is going to be written, and what is noted in the round after that."""
 
-    kind: Literal["undo", "redo", "restore"]
+    kind: Literal["undo", "back", "restore"]
     writes: Sequence[Write]
     path: str = ""
     """Of an undo: the file, its change and the lines of that, if not everything is undone."""
     key: str = ""
     lines: tuple[int, int] | None = None
     operation: float = 0.0
-    """Of a redo: the time of the operation that it takes back."""
+    """Of taking back: the time of the operation that it takes back."""
     point: int = 0
     """Of a restore: the number of the checkpoint."""
     base: Mapping[str, Entry | None] = field(default_factory=dict[str, Entry | None])
@@ -110,10 +110,10 @@ class Journal:
 
     def _is_noted(self, intent: Intent) -> bool:
         """Whether the round knows of it already: the editor was killed just before it removed the journal."""
-        undone = self._round.state.undone
-        if intent.kind == "redo":
+        undone = self._round.state.decided
+        if intent.kind == "back":
             return all(each.at != intent.operation for each in undone)
-        return any(each.at >= intent.at for each in undone)
+        return any(each.disk and each.at >= intent.at for each in undone)
 
     def sorted_out(self, intent: Intent) -> tuple[list[Write], list[Write], list[str]]:
         """What was written of an intent, what is still to be written, and a sentence for each file that changed."""

@@ -121,6 +121,10 @@ class ChangeViews(Messages, Protocol):
         """A save of the person has overwritten what agents had written in a file: the text that was lost there."""
         ...
 
+    def offer_take_back(self, window: WindowId, said: str) -> None:
+        """Say for ten seconds what the person has decided, such as “Accepted a.py”, and how that is taken back."""
+        ...
+
     def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         """A turn is over, or a CLI has been quiet for a while, and this many files have changed in it."""
         ...

@@ -24,10 +24,12 @@ from .hunks import Hunks, Pieces, differences
 from .lines import Weave
 from .recent import CLOCK, RecentLooks, Sighting
 from .rows import ChangeRow, Rows, is_comparable, is_text, known_lines
-from .state import EMPTY, KnownLines, RoundState, Save, read_state
+from .state import EMPTY, KnownLines, Operation, RoundState, Save, read_state
 
 FORMATTING = 5_000_000_000
 """Nanoseconds after a save in which a formatter may write the file: nobody knows then whose a change of it is."""
+OPERATIONS_KEPT = 200
+EMPTY_LINES: Mapping[str, KnownLines] = {}
 _BOTH_WHOLE = "-1~1"
 """Whose a file is that both have changed and that can't be compared."""
 
@@ -81,6 +83,8 @@ class Round:
         """When the person has saved a file last, in nanoseconds of Unix time."""
         self.named: Mapping[str, str] = {}
         """The agents that have named the files they write."""
+        self.deciding = 0
+        """The window in which something is being decided."""
         self.renaming = ""
         """The file or the folder for which the person types another name in the side bar."""
         self._found: list[Seen] = []
@@ -237,7 +241,7 @@ class Round:
         """Forget the permissions of deleted files, unless an undo or a checkpoint can bring them back."""
         left = self.store.modes.left
         paths = {path for path in gone if path in left}
-        paths.difference_update(*(each.disk for each in self.state.undone))
+        paths.difference_update(*(each.disk for each in self.state.decided))
         for disk in {each.disk.tree: each.disk for each in self.state.checkpoints}.values():
             if paths:
                 paths -= self.objects.entries(disk, list(paths)).keys()
@@ -371,7 +375,7 @@ class Round:
         Over the bound of the store the oldest checkpoints go; `dropped` says how many.
         """
         store, state = self.store.copies, self.state
-        pairs = [pair for each in state.undone for pairs in (each.disk, each.base) for pair in pairs.values()]
+        pairs = [pair for each in state.decided for pairs in (each.disk, each.base) for pair in pairs.values()]
         pairs += [(each.before, each.after) for each in state.saves]
         entries = [entry for pair in pairs for entry in pair] + self.recent.entries()
         blobs = {entry.blob for entry in entries if entry and not entry.why}
@@ -486,6 +490,23 @@ class Round:
         else:
             self._note(path, at, weave.saved(data, is_edited=is_save), ours, after, before)
 
+    def remember(self, operation: Operation) -> None:
+        """The person has decided something that can be taken back: in the order of the decisions."""
+        operation.saves = len(self.state.saves)
+        self.state.decided.append(operation)
+        self.state.decided.sort(key=lambda each: each.at)
+        del self.state.decided[:-OPERATIONS_KEPT]
+
+    def operation(self, disk: Mapping[str, tuple[Entry | None, Entry | None]], paths: Iterable[str]) -> Operation:
+        """A decision about some files, with what is known of them before."""
+        state, known = self.state, {*paths}
+        operation = Operation({**disk}, at=time.time(), created=sorted(state.created & known))
+        operation.agents = {path: names for path, names in state.agents.items() if path in known}
+        operation.lines = {path: lines for path, lines in state.lines.items() if path in known}
+        operation.renamed = {path: old for path, old in state.renamed.items() if path in known}
+        operation.window = self.deciding
+        return operation
+
     def keep_file(self, path: str, after: str = "") -> None:
         """Take a file over into the baseline; `after` is that of its row, if the person has seen one."""
         found = self.wanted(path, after)
@@ -503,24 +524,31 @@ class Round:
             raise WriteRefusedError(f"{path} has changed since")
         is_all = kept.base == weave.disk
         entry = Entry((found.after if is_all else found.before).mode, self.objects.write(kept.base))
-        self.state.lines[path] = KnownLines(entry.blob, found.after.blob, kept.ops)
-        self._keep({path: entry}, [path] if is_all else [])
+        known = KnownLines(entry.blob, found.after.blob, kept.ops)
+        self._keep({path: entry}, [path] if is_all else [], {path: known})
 
     def keep_all(self, paths: Collection[str] | None = None) -> None:
         """Take everything over, or all of these files."""
-        if paths is not None:
-            entries = self.objects.entries(self.state.now, list(paths))
-            self._keep({path: entries.get(path) for path in paths}, paths)
-            return
-        found = self.waiting()
-        self.state.base = self.state.now
-        self._keep_modes(path for each in found for path in each.paths)
-        self.settle()
+        if paths is None:
+            paths = [path for each in self.waiting() for path in each.paths]
+        entries = self.objects.entries(self.state.now, list(paths))
+        self._keep({path: entries.get(path) for path in paths}, paths)
 
-    def _keep(self, entries: Mapping[str, Entry | None], whole: Iterable[str]) -> None:
+    def _keep(
+        self, entries: Mapping[str, Entry | None], whole: Collection[str], lines: Mapping[str, KnownLines] = EMPTY_LINES
+    ) -> None:
         """Have other entries in the baseline; `whole` are the files that are there as on the disk."""
+        if not entries:
+            return
+        before = self.objects.entries(self.state.base, list(entries))
+        operation = self.operation({}, entries)
+        operation.base = {path: (before.get(path), entry) for path, entry in entries.items()}
+        modes = {path: self.store.modes.of(path, before[path], before[path]) for path in whole if path in before}
+        operation.modes = {path: mode for path, mode in modes.items() if mode is not None}
         self.state.base = self.objects.with_entries(self.state.base, entries)
+        self.state.lines |= lines
         self._keep_modes(whole)
+        self.remember(operation)
         self.settle()
 
     def _keep_modes(self, paths: Iterable[str]) -> None:

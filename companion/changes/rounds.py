@@ -139,7 +139,7 @@ class Rounds:
         left: list[str] = []
         await self.roots.heard()
         for folder in self.roots.opened(window):
-            async with folder.lock:
+            async with folder.lock, folder.deciding(window):
                 at_work = self.roots.at_work(folder)
                 await folder.call(folder.look, at_work)
                 if point := await folder.call(folder.checkpoints.begin_of, turn):
@@ -267,13 +267,20 @@ class Rounds:
 
     def written(self, review: Review, text: str) -> None:
         """A proposal that the person has accepted is on the disk: it counts as reviewed."""
-        before = review.disk.source.source if review.disk.exists else None
-        self.roots.hear(review.file_path, lambda folder, name: self._reviewed(folder, name, before, text))
+        self.roots.hear(review.file_path, lambda folder, name: self._reviewed(folder, name, review, text))
 
-    async def _reviewed(self, folder: Folder, name: str, before: str | None, text: str) -> None:
+    async def _reviewed(self, folder: Folder, name: str, review: Review, text: str) -> None:
+        window = review.owner.window
         encodings = await self._editor.encodings(folder.full_path(name))
-        async with folder.lock:
-            await folder.call(folder.saves.reviewed, name, before, text, encodings, self.roots.at_work(folder))
+        async with folder.lock, folder.deciding(window):
+            before = review.disk.source.source if review.disk.exists else None
+            at_work, at = self.roots.at_work(folder), self.roots.window(window).take_accepted(review)
+            operation = await folder.call(folder.saves.reviewed, name, before, text, encodings, at_work)
+            if operation and at:
+                operation.at, operation.accepted = at, review.owner.cli
+                operation.is_edited = text != review.proposed.source
+                await folder.call(folder.round.remember, operation)
+            await folder.call(folder.round.settle)
             await folder.call(folder.refresh)
         self.roots.publish_all(folder)
 

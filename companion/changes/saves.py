@@ -18,7 +18,7 @@ from .port import SavedText
 from .recent import CLOCK, Sighting
 from .round import Round, Seen
 from .rows import is_text
-from .state import RoundState
+from .state import Operation, RoundState
 
 ANOTHER = "another program"
 
@@ -160,16 +160,17 @@ class Saves:
 
     def reviewed(
         self, path: str, before: str | None, text: str, encodings: Encodings, at_work: Sequence[str] = ()
-    ) -> None:
+    ) -> Operation | None:
         """The person has accepted a proposal: `text` in place of `before`, None for a new file.
 
         It counts as reviewed if the disk has that text. An agent may write another encoding than the editor has read.
+        Returns what that has done, if it can be taken back.
         """
         self._round.look(at_work)
         after, ours = self._objects.entry(self._state.now, path), self._objects.entry(self._state.base, path)
         shown = SourceText(text).shown
         if after is None or shown not in {self._text(after, each) for each in (encodings, Encodings())}:
-            return
+            return None
         old = None if before is None else SourceText(before).shown
         data = self._data(ours) if ours else None
         seen = ours
@@ -177,10 +178,13 @@ class Saves:
             try:
                 seen = Entry(after.mode, self._objects.write(encode_like(before, data or b"", encodings)))
             except UnicodeEncodeError:
-                return
-        if before is not None or ours is None:
-            self._round.follow(path, seen, after, is_save=False)  # an agent has made it
-        self._round.settle()
+                return None
+        if before is None and ours is not None:
+            return None
+        operation = self._round.operation({path: (seen, after)}, [path])
+        self._round.follow(path, seen, after, is_save=False)  # an agent has made it
+        operation.base = {path: (ours, self._objects.entry(self._state.base, path))}
+        return operation
 
     def _data(self, entry: Entry) -> bytes | None:
         """The bytes of a file; None if the store lacks them."""

@@ -17,6 +17,8 @@ from ..snapshots.project import Head
 
 _FILE = "round.json"
 _VERSION = 1
+_MORE = ("renamed", "modes", "saves", "accepted", "is_edited")
+"""What an operation remembers by name."""
 _MODES = ("modes", "usual_modes", "left_modes")
 EMPTY = TreeSnapshot(EMPTY_TREE, {})
 
@@ -33,7 +35,7 @@ class KnownLines(NamedTuple):
 
 @dataclass(slots=True)
 class Operation:
-    """What a command has done on the disk and to the baseline: (entry before, entry after) for each path."""
+    """What a decision of the person has done on the disk and to the baseline: (entry before, after) for each path."""
 
     disk: dict[str, tuple[Entry | None, Entry | None]]
     agents: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -48,6 +50,23 @@ class Operation:
     """Whose lines they were before."""
     created: list[str] = field(default_factory=list[str])
     """Those that an agent had created, and that had lines of the person."""
+    renamed: dict[str, str] = field(default_factory=dict[str, str])
+    """By their path: those that an agent had renamed, as the baseline had them."""
+    modes: dict[str, int] = field(default_factory=dict[str, int])
+    """The permissions in the baseline before, as far as they are others now."""
+    saves: int = 0
+    """How many of the person's saves came before it."""
+    accepted: str = ""
+    """For a proposal that the person has accepted: its agent."""
+    is_edited: bool = False
+    """Whether they had edited that."""
+    window: int = 0
+    """The window in which it was decided; 0 if that was before a restart."""
+
+    @property
+    def paths(self) -> set[str]:
+        """The files that it is about."""
+        return {*self.disk, *self.base}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +130,8 @@ class RoundState:
     """By their path now: the paths in the baseline of files that agents have renamed."""
     saves: list[Save] = field(default_factory=list[Save])
     checkpoints: list[Checkpoint] = field(default_factory=list[Checkpoint])
-    undone: list[Operation] = field(default_factory=list[Operation])
-    """What can be taken back, the latest last."""
+    decided: list[Operation] = field(default_factory=list[Operation])
+    """What the person has kept, undone, restored and accepted, and can take back: the latest last."""
     working: list[str] = field(default_factory=list[str])
     """Who was at work at the last look: what is written until the next instance looks is theirs."""
     modes: Modes = field(default_factory=Modes)
@@ -141,7 +160,7 @@ class RoundState:
             "renamed": self.renamed,
             "saves": [[each.path, _entry_to(each.before), _entry_to(each.after)] for each in self.saves],
             "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
-            "undone": [_operation_to(each) for each in self.undone],
+            "undone": [_operation_to(each) for each in self.decided],
             "working": self.working,
             "modes": self.modes.own,
             "usual_modes": self.modes.usual,
@@ -189,7 +208,8 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
 
 def _operation_to(operation: Operation) -> list[Any]:
     disk, base = _pairs_to(operation.disk), _pairs_to(operation.base)
-    return [disk, operation.agents, operation.at, base, operation.notes, operation.lines, operation.created]
+    more = {name: getattr(operation, name) for name in _MORE}
+    return [disk, operation.agents, operation.at, base, operation.notes, operation.lines, operation.created, more]
 
 
 def _operation_from(value: Any) -> Operation:
@@ -197,7 +217,8 @@ def _operation_from(value: Any) -> Operation:
     notes = [str(note) for note in rest[0]] if rest else []
     lines = _lines_from(rest[1]) if len(rest) > 1 else {}
     created = [str(path) for path in rest[2]] if len(rest) > 2 else []
-    return Operation(_pairs_from(disk), dict(agents), at, _pairs_from(base), notes, lines, created)
+    more = {name: rest[3][name] for name in _MORE if name in rest[3]} if len(rest) > 3 else {}
+    return Operation(_pairs_from(disk), dict(agents), at, _pairs_from(base), notes, lines, created, **more)
 
 
 def _lines_from(value: Any) -> dict[str, KnownLines]:

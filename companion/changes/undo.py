@@ -21,9 +21,8 @@ from ..snapshots.modes import on_disk
 from .notes import MAX_NOTES, done_notes, limited, quoted, undone_notes
 from .round import Round
 from .rows import DOUBTFUL, EDITED, is_text, known_lines
-from .state import KnownLines, Operation, RoundState
+from .state import KnownLines, Operation, RoundState, Save
 
-OPERATIONS_KEPT = 200
 _WHY = {
     "rules": "{path} is git's own: change it by hand",
     "excluded": "{path} is excluded by the setting “context_exclude”, so there is no copy of it",
@@ -273,12 +272,10 @@ class RoundUndo:
         failed = self._failed(writes)
         after = {write.path: Entry(write.mode, files.blob_id(write.data)) for write in writes if write.data is not None}
         disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
-        lines = {path: self._state.lines[path] for path in disk if path in self._state.lines}
-        agents = {path: self._state.agents[path] for path in disk if path in self._state.agents}
-        told = [line for path in disk if path not in failed for line in notes.get(path, ())]
-        created = [path for path in disk if path in self._state.created]
-        operation = Operation(disk, agents, time.time(), notes=limited(told), lines=lines, created=created)
-        self._state.undone = [*self._state.undone, operation][-OPERATIONS_KEPT:]
+        operation = self._round.operation(disk, disk)
+        lines = operation.lines
+        operation.notes = limited([line for path in disk if path not in failed for line in notes.get(path, ())])
+        self._round.remember(operation)
         try:
             self._round.save()  # whatever the look meets, it can be taken back
             self._look_at_own(disk, at_work)
@@ -332,24 +329,24 @@ class RoundUndo:
 
     def untold(self) -> list[str]:
         """The lines of what was undone, is not back, and was not told yet."""
-        return [line for operation in self._state.undone for line in operation.notes]
+        return [line for operation in self._state.decided for line in operation.notes]
 
     def told(self, lines: Sequence[str]) -> None:
         """These lines were told."""
-        for operation in self._state.undone:
+        for operation in self._state.decided:
             operation.notes = [line for line in operation.notes if line not in lines]
         self._round.save()
 
-    def plan_redo(
+    def plan_back(
         self, passed: list[str] | None = None, without: Collection[float] = ()
     ) -> tuple[Operation, list[Write]]:
-        """The last operation of which something can be taken back, and what to write for that.
+        """The last decision of which something can be taken back, and what to write for that.
 
         `passed` gets a sentence for each that is passed over, because all of its files have changed since. `without`
         has the times of operations that were tried already. Raises WriteRefusedError if there is none to take back.
         """
         passed = [] if passed is None else passed
-        for operation in reversed(self._state.undone):
+        for operation in reversed(self._state.decided):
             if operation.at in without:
                 continue
             try:
@@ -363,7 +360,7 @@ class RoundUndo:
             if len(changed) < len(writes) or not writes:
                 return operation, sorted(writes, key=lambda write: write.data is not None)
             passed.append(changed[0])
-        raise WriteRefusedError(passed[0] if passed else "nothing was undone")
+        raise WriteRefusedError(passed[0] if passed else "nothing was decided")
 
     def _changed_since(self, writes: Sequence[Write]) -> list[str]:
         changed: list[str] = []
@@ -375,7 +372,7 @@ class RoundUndo:
                 changed.append(str(error))
         return changed
 
-    def finish_redo(self, operation: Operation, writes: Sequence[Write], at_work: Sequence[str] = ()) -> list[str]:
+    def finish_back(self, operation: Operation, writes: Sequence[Write], at_work: Sequence[str] = ()) -> list[str]:
         """Files of an operation are as they were before it, and so is their baseline. The rest can still come back.
 
         Returns what is not as it should be.
@@ -387,20 +384,74 @@ class RoundUndo:
         known = dict(self._state.agents)
         try:
             self._look_at_own(back, at_work)
+            back = [path for path in operation.paths if path not in rest]
             self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in back}
-            entries = {path: before for path, (before, _) in operation.base.items() if path not in rest}
             self._state.lines |= {path: known for path, known in operation.lines.items() if path not in rest}
-            if entries:
-                self._state.base = self._objects.with_entries(self._state.base, entries)
+            self._state.renamed |= {path: old for path, old in operation.renamed.items() if path not in rest}
             self._state.created.update(path for path in operation.created if path not in rest)
+            self._base_back(operation, rest)
             if rest:
                 operation.disk = rest
                 operation.base = {path: pair for path, pair in operation.base.items() if path in rest}
                 about = tuple(f"{path}{mark}" for path in back for mark in (":", ", line"))
                 operation.notes = [note for note in operation.notes if not note.startswith(about)]
             else:
-                self._state.undone.remove(operation)
+                self._state.decided.remove(operation)
+                if operation.accepted:
+                    self._tell_of_accepted(operation)
             self._round.save()
         except OSError as error:
             raise UnseenError(str(error), failed) from error
         return failed
+
+    def _base_back(self, operation: Operation, rest: Collection[str]) -> None:
+        """The baseline is as before an operation, but for the `rest` of its files and what was saved since."""
+        entries = {path: before for path, (before, _) in operation.base.items() if path not in rest}
+        if not entries:
+            return
+        now = self._objects.entries(self._state.base, list(entries))
+        saves: dict[str, list[Save]] = {}
+        for save in self._state.saves[operation.saves :]:
+            if save.path in entries and now.get(save.path) != operation.base[save.path][1]:
+                saves.setdefault(save.path, []).append(save)
+        for path, made in saves.items():
+            entries[path] = self._saved_since(path, entries[path], made)
+        self._state.base = self._objects.with_entries(self._state.base, entries)
+        for path, mode in operation.modes.items():
+            self._round.store.modes.noted(path, mode)
+
+    def _saved_since(self, path: str, before: Entry | None, saves: Sequence[Save]) -> Entry | None:
+        """A file of the baseline with what the person has saved since it was that: those lines are theirs."""
+        first, after = saves[0].before, saves[-1].after
+        known = self._state.lines.pop(path, None)
+        is_known = known and first and known[:2] == (before.blob if before else "", first.blob)
+        weave = self._round.weave(before, first, known.ops if known and is_known else "")
+        for save in saves:
+            sides = (save.before, save.after)
+            data = self._objects.read(entry.blob for entry in sides if entry)
+            old, new = (data.get(entry.blob) if entry else None for entry in sides)
+            if weave is None or old is None or new is None:
+                return after
+            weave = (weave if weave.disk == old else weave.written(old)).saved(new)
+        if weave is None or after is None:
+            return after
+        base = Entry((before or after).mode, self._objects.write(weave.base)) if weave.base or before else None
+        self._state.lines[path] = KnownLines(base.blob if base else "", after.blob, weave.ops)
+        return base
+
+    def _tell_of_accepted(self, operation: Operation) -> None:
+        """A proposal that was accepted is undone: its agent is told, and that can be taken back, too."""
+        disk, base = (
+            {path: (after, before) for path, (before, after) in each.items()}
+            for each in (operation.disk, operation.base)
+        )
+        notes: list[str] = []
+        for path, (after, before) in disk.items():
+            data = self._objects.read(entry.blob for entry in (after, before) if entry)
+            if after and before and {after.blob, before.blob} <= data.keys():
+                notes += done_notes(path, data[after.blob], data[before.blob])
+            else:
+                notes.append(f"{path}: the file is as before")
+        undone = Operation(disk, {path: [operation.accepted] for path in disk}, time.time(), base, notes)
+        undone.window = operation.window
+        self._round.remember(undone)

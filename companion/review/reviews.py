@@ -52,15 +52,17 @@ class Reviews:
         changed: Callable[[], object],
         written: Callable[[Review, str], object],
         opened: Callable[[Review], object],
+        answered: Callable[[Review, str], object] = lambda _, _text: None,
     ) -> None:
         """`settings_of` gives the settings of a window.
 
         `changed` is called when a review was opened or has its outcome, `written` with each accepted proposal and its
-        text, `opened` with each new proposal.
+        text, `opened` with each new proposal, `answered` with each that the person has answered, and its text then.
         """
         self.settings_of = settings_of
         self._changed = changed
         self._opened = opened
+        self._answered = answered
         self._written = written
         self._editor = editor
         self._background = background
@@ -110,6 +112,7 @@ class Reviews:
             return
         self._settle(review, "accepted")
         self._editor.dismiss_review(review)
+        self._answered(review, text)
         if not review.is_editable:
             self._accept(review, review.proposed.source)
         elif review.is_costly:
@@ -118,11 +121,12 @@ class Reviews:
         else:
             self._accept(review, review.restored(text))
 
-    def reject(self, number: ReviewId) -> None:
-        """The person rejects, by command or by closing the view."""
+    def reject(self, number: ReviewId, text: str | None = None) -> None:
+        """The person rejects, by command or by closing the view. `text` is that of the view, if it is known."""
         review = self.find(number)
         if review is not None:
             self._reject(review)
+            self._answered(review, review.shown if text is None else text)
             self._editor.mention(f"Rejected the change of {review.name}.", review.owner.window)
 
     def reject_window(self, window: WindowId) -> None:

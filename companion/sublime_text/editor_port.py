@@ -14,6 +14,7 @@ from ..review.disk import Encodings, Stamp, stamp
 from ..visits import Visit
 from .bridge import LIMIT, UiBridge
 from .calls import AskLater, Post
+from .changes.written import offer_take_back
 from .chat import files
 from .chat.forms import ask_form
 from .diff.left_views import abandon, keep_unwritten
@@ -156,6 +157,10 @@ class EditorPort:
     def overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
         """A save of the person has overwritten what agents had written in a file: the text that was lost there."""
         self._bridge.post(lambda: self._overwritten(window, path, agents, text))
+
+    def offer_take_back(self, window: WindowId, said: str) -> None:
+        """Say for ten seconds what the person has decided, and how that is taken back."""
+        self._bridge.post(lambda: offer_take_back(window, said))
 
     def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         """A turn is over, or a CLI has been quiet for a while, and this many files have changed in it."""

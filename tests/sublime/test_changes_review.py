@@ -115,11 +115,11 @@ class TestWritten(ChangesCase):
         self.assertIn("line three\n", text_of(self.code))
 
     def test_a_file_is_undone_and_brought_back(self) -> Steps:
-        """Undo File and Redo Change."""
+        """Undo File and Take Back."""
         self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
         yield from self.waits()
         self.assertEqual(self.path.read_text(), LINES)
-        self.window.run_command("qwen_companion_redo_change")
+        self.window.run_command("qwen_companion_take_back")
         yield from self.waits(code=("modified", 2))
 
     def test_what_the_person_deletes_in_the_side_bar_is_not_listed(self) -> Steps:
@@ -251,15 +251,48 @@ class TestWritten(ChangesCase):
         self.assertEqual(self.listed(), {"code.txt": ("modified", 2)})
 
     def test_a_created_file_is_deleted_and_comes_back(self) -> Steps:
-        """Undo All asks first; Redo brings everything back."""
+        """Undo File and Take Back."""
         (self.folder / "new.txt").write_text("new\n")
         yield from self.waits(code=("modified", 2), new=("created", 1))
         self.window.run_command("qwen_companion_undo_file", {"path": "new.txt"})
         yield from self.waits(code=("modified", 2))
         self.assertFalse((self.folder / "new.txt").exists())
-        self.window.run_command("qwen_companion_redo_change")
+        self.window.run_command("qwen_companion_take_back")
         yield from self.waits(code=("modified", 2), new=("created", 1))
         self.assertEqual((self.folder / "new.txt").read_text(), "new\n")
+
+    def test_what_is_undone_at_once_is_offered_to_be_taken_back(self) -> Steps:
+        """Nobody is asked before: nothing of the person's goes."""
+        self.window.run_command("qwen_companion_undo_all_changes")
+        yield from self.waits()
+        view = self.window.active_view()
+        assert view
+        yield lambda: "Undone: 1 file · Take Back" in view.get_status("qwen_companion.take_back")
+        self.window.run_command("qwen_companion_take_back")
+        yield from self.waits(code=("modified", 2))
+
+    def test_what_was_accepted_is_taken_back(self) -> Steps:
+        """Its file is as it was before, and what is listed stays listed."""
+        before = self.file.read_text()
+        yield from self.open_diff("print(1)\n")
+        yield from self.accepted()
+        view = self.window.active_view()
+        assert view
+        shown = lambda: [each.get_status("qwen_companion.take_back") for each in self.window.views()]  # noqa: E731
+        yield lambda: any(said.startswith("Accepted ") for said in shown())
+        yield lambda: self.file.read_text() == "print(1)\n"
+        yield 700
+        self.window.run_command("qwen_companion_take_back")
+        yield lambda: self.file.read_text() == before
+        self.assertEqual(self.listed(), {"code.txt": ("modified", 2)})
+
+    def test_what_was_rejected_comes_back_in_a_tab(self) -> Steps:
+        yield from self.open_diff("print(2)\n")
+        self.proposal.run_command("insert", {"characters": "mine "})
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield lambda: not self.proposal.is_valid()
+        self.window.run_command("qwen_companion_take_back")
+        yield lambda: any("mine" in text_of(view) and "print(2)" in text_of(view) for view in self.window.views())
 
     def test_a_round_goes_on_over_a_reload_of_the_package(self) -> Steps:
         """What waits stays listed, and what is written meanwhile is the CLI's too."""

@@ -94,6 +94,8 @@ class MemoryEditor:
     """The questions that were asked."""
     says_yes: bool = True
     turns: list[tuple[int, str, int]] = field(default_factory=list)
+    offered: list[str] = field(default_factory=list)
+    """The decisions of which it was said how they are taken back."""
     """The turns that have changed files."""
     show_fails: Exception | None = None
     questions: list[ContextRequest] = field(default_factory=list)
@@ -316,6 +318,9 @@ class MemoryEditor:
 
     def return_draft(self, chat: int, draft: Draft, why: str) -> None:
         self.returned.append((chat, draft, why))
+
+    def offer_take_back(self, window: WindowId, said: str) -> None:
+        self.offered.append(said)
 
     def mention(self, message: str, window: WindowId) -> None:
         self.mentioned.append((message, window))

@@ -132,19 +132,19 @@ class QwenCompanionKeepAllChangesCommand(_AllCommand):
 
 
 class QwenCompanionUndoAllChangesCommand(_AllCommand):
-    """Undo everything that agents have written, after a question."""
+    """Undo everything that agents have written."""
 
     decision = "undo"
 
 
-class QwenCompanionRedoChangeCommand(sublime_plugin.WindowCommand):
-    """Bring back what was undone last."""
+class QwenCompanionTakeBackCommand(sublime_plugin.WindowCommand):
+    """Take back what was decided last: a keep, an undo, a restore, an accepted or a rejected proposal."""
 
     def run(self) -> None:
-        """Write the agent's text again."""
+        """Ask only if text of the person's own goes with that."""
         if adapter := package.adapter():
             number = WindowId(self.window.id())
-            adapter.thread.post(lambda companion: companion.decisions.redo(number))
+            adapter.thread.post(lambda companion: companion.decisions.take_back(number))
 
 
 class QwenCompanionCompareOverwrittenCommand(sublime_plugin.TextCommand):

@@ -11,12 +11,11 @@ import sublime
 
 from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
-from ...chats.transcript.plain import flat
 from ...ids import WindowId
 from ..calls import AskLater, OffThread
 from ..notices import NOTICES
 from ..places import if_openable
-from ..windows import Focus, is_code, is_in_front
+from ..windows import Focus, find_window, is_code, is_in_front
 from .listings import WrittenListings, counted
 from .onward import Decision, Onward, behind
 from .overwritten import OverwrittenTexts
@@ -38,6 +37,28 @@ UNSEEN = frozenset({"deleted", "excluded", "link", "repository"})
 
 IDLE = 5.0
 """Seconds without an edit after which a change may be opened by itself."""
+
+
+OFFERED = 10_000
+"""Milliseconds for which it is said how a decision is taken back."""
+_OFFER = "qwen_companion.take_back"
+TAKE_BACK = "Take Back (in the palette)"
+
+
+def offer_take_back(number: WindowId, said: str) -> None:
+    """Say what was decided in the status bar of a window, and how that is taken back."""
+    window = find_window(number)
+    view = window.active_view() if window else None
+    if window and view:
+        shown = f"{said} · {TAKE_BACK}"
+        NOTICES.add(shown, window)
+        view.set_status(_OFFER, shown)
+        sublime.set_timeout(lambda: _withdraw(view, shown), OFFERED)
+
+
+def _withdraw(view: sublime.View, shown: str) -> None:
+    if view.is_valid() and view.get_status(_OFFER) == shown:
+        view.erase_status(_OFFER)
 
 
 class WrittenChanges:
@@ -291,7 +312,7 @@ class WrittenChanges:
             self._tell(lambda companion: companion.decisions.undo_file(number, row))
 
     def decide_all(self, window: sublime.Window, what: Decision) -> None:
-        """Keep or undo everything; *undo* asks first."""
+        """Keep or undo everything."""
         listing, number = self.listings.of(window), WindowId(window.id())
         if not listing.rows:
             window.status_message(f"QwenCompanion: {self.listings.of(window).unsure or NOTHING}")
@@ -299,10 +320,7 @@ class WrittenChanges:
         if what == "keep":
             self._tell(lambda companion: companion.decisions.keep_all(number))
             return
-        names = "\n".join(flat(row.path, 200) for row in listing.rows[:20]) + "\n…" * (len(listing.rows) > 20)
-        question = f"Undo {counted(listing)}? Redo Change brings them back.\n\n{names}"
-        if sublime.ok_cancel_dialog(question, "Undo All"):
-            self._tell(lambda companion: companion.decisions.undo_all(number))
+        self._tell(lambda companion: companion.decisions.undo_all(number))
 
     def go(self, window: sublime.Window, view: sublime.View | None, step: Literal[1, -1] = 1) -> None:
         """Go to the next change from a view: in its file, then in the next file."""

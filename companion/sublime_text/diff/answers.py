@@ -95,7 +95,7 @@ class Answers:
         if (text := diff.text()) is not None:
             self.rejected.add(diff.review.name, text, diff.proposal.syntax())
             diff.is_kept = True
-        self.closed(diff)
+        self._tell(lambda reviews: reviews.reject(diff.review.number, text))
 
 
 def keep_edits(diff: DiffView, window: sublime.Window) -> None:

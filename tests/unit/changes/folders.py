@@ -93,10 +93,10 @@ class Folder:
 
     def redo(self) -> None:
         """Take the last undo back."""
-        operation, writes = self.undoing.plan_redo()
+        operation, writes = self.undoing.plan_back()
         for write in writes:
             self.undoing.write(write)
-        assert self.undoing.finish_redo(operation, writes) == []
+        assert self.undoing.finish_back(operation, writes) == []
 
     def apply(self, writes: Sequence[Write]) -> list[str]:
         """Write what was planned."""

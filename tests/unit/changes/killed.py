@@ -48,7 +48,7 @@ async def main(base: Path, what: str, step: int) -> None:
         if what == "undo":
             work.decisions.undo_all(WINDOW)
         elif what == "redo":
-            work.decisions.redo(WINDOW)
+            work.decisions.take_back(WINDOW)
         else:
             work.decisions.restore(WINDOW, folder.root, folder.round.state.checkpoints[0].number)
         await asyncio.gather(*[task for task in work.tasks if task is not work.known.watching])

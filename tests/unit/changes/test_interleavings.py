@@ -321,7 +321,7 @@ class Interleavings(RuleBasedStateMachine):
         data = self.folder.store.objects.read([entry.blob])[entry.blob]
         return {"120000": 0, "100755": 1}.get(entry.mode, 2), data
 
-    @precondition(lambda self: self.folder.round.state.undone)
+    @precondition(lambda self: self.folder.round.state.decided)
     @rule()
     def redo(self) -> None:
         """It comes back if nothing has been written there since; otherwise nothing is touched."""

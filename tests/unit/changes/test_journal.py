@@ -63,7 +63,10 @@ def store_of(base: Path) -> Path:
     return next(path for path in (base / "stores").iterdir() if path.is_dir())
 
 
-@pytest.mark.parametrize("what", ["undo", "redo", "restore"])
+WORDS = {"undo": "The undo of", "redo": "Taking back", "restore": "The restore of"}
+
+
+@pytest.mark.parametrize("what", WORDS)
 async def test_a_kill_at_any_step_is_finished_by_the_next_editor(tmp_path: Path, what: str):
     """A step is a file that is written, moved or deleted, or the journal itself."""
     base, made = tmp_path / "base", tmp_path / "made"
@@ -86,7 +89,7 @@ async def test_a_kill_at_any_step_is_finished_by_the_next_editor(tmp_path: Path,
         said = await finished(base, wanted if is_noted or done else start)
         if is_part:
             interrupted += 1
-            assert [sentence for sentence in said if "was interrupted" in sentence and what in sentence]
+            assert [sentence for sentence in said if "was interrupted" in sentence and WORDS[what] in sentence]
     else:
         raise AssertionError("it has no end")
     assert tree(base / "project") == wanted
@@ -101,7 +104,7 @@ async def test_what_was_undone_in_part_can_be_redone_after_the_next_start(tmp_pa
     project = tmp_path / "project"
     async with Work(tmp_path / "stores", [str(project)]) as work:
         await work.begun()
-        work.decisions.redo(WINDOW)
+        work.decisions.take_back(WINDOW)
         await work.until(lambda: tree(project) == start)
         await work.until(lambda: len(work.rows) == 5)
         assert all(row.agents == (AGENT,) for row in work.rows.values())

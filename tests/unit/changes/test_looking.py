@@ -161,14 +161,14 @@ async def undone(work: Work) -> None:
     work.decisions.undo_file(WINDOW, work.rows["b.py"])
     await work.until(lambda: not work.rows)
     found = work.rounds.roots.folder(str(work.path))
-    await work.until(lambda: found and len(found.round.state.undone) == 2)
+    await work.until(lambda: found and len(found.round.state.decided) == 2)
 
 
 async def test_a_file_that_has_changed_since_does_not_stand_before_an_earlier_undo(work: Work):
     await undone(work)
     (work.path / "b.py").write_text("another\n")
     await work.until(lambda: set(work.rows) == {"b.py"})
-    work.decisions.redo(WINDOW)
+    work.decisions.take_back(WINDOW)
     await work.until(lambda: (work.path / "a.py").read_text() == "agent\n")
     await work.until(lambda: work.editor.said)
     assert [said for said, _ in work.editor.said] == ["Not brought back: b.py has changed since."]
@@ -177,7 +177,7 @@ async def test_a_file_that_has_changed_since_does_not_stand_before_an_earlier_un
     # Where it was left out, it is tried again.
     (work.path / "b.py").unlink()
     await work.until(lambda: set(work.rows) == {"a.py"})
-    work.decisions.redo(WINDOW)
+    work.decisions.take_back(WINDOW)
     await work.until((work.path / "b.py").exists)
     await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
 
@@ -187,7 +187,7 @@ async def test_a_tab_with_unsaved_edits_does_not_stand_before_an_earlier_undo(wo
     path = str(work.path / "b.py")
     work.editor.buffers[path] = "mine\n"
     work.editor.unsaved.add(path)
-    work.decisions.redo(WINDOW)
+    work.decisions.take_back(WINDOW)
     await work.until(lambda: (work.path / "a.py").read_text() == "agent\n")
     await work.until(lambda: any("b.py has unsaved edits" in said for said, _ in work.editor.said))
     assert not (work.path / "b.py").exists()
@@ -202,7 +202,7 @@ async def test_of_an_undo_of_several_files_those_that_have_not_changed_come_back
     await work.until(lambda: not work.rows)
     (work.path / "b.py").write_text("another\n")
     await work.until(lambda: set(work.rows) == {"b.py"})
-    work.decisions.redo(WINDOW)
+    work.decisions.take_back(WINDOW)
     await work.until(lambda: set(work.rows) == {"a.py", "b.py", "c.py"})
     assert (work.path / "b.py").read_text() == "another\n"
     await work.until(lambda: work.editor.said)
@@ -210,7 +210,7 @@ async def test_of_an_undo_of_several_files_those_that_have_not_changed_come_back
     # What came back is not undone again by the next one, and b.py still can come back.
     (work.path / "b.py").unlink()
     await work.until(lambda: set(work.rows) == {"a.py", "c.py"})
-    work.decisions.redo(WINDOW)
+    work.decisions.take_back(WINDOW)
     await work.until(lambda: set(work.rows) == {"a.py", "b.py", "c.py"})
     assert (work.path / "b.py").read_text() == "agent\n"
     assert all(row.agents == (AGENT,) for row in work.rows.values())
@@ -235,7 +235,7 @@ async def test_a_restored_checkpoint_that_has_written_nothing_is_taken_back_alon
     (point,) = [each for each in await work.decisions.points(WINDOW) if each.words == "go on"]
     work.decisions.restore(WINDOW, point.root, point.number)
     await work.until(lambda: set(work.rows) == {"b.py"})
-    work.decisions.redo(WINDOW)
+    work.decisions.take_back(WINDOW)
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == before
     assert (work.path / "b.py").read_text() == "agent\n"

@@ -86,10 +86,10 @@ async def test_each_window_lists_keeps_and_undoes_its_own_folders_only(windows: 
     assert windows.listed(WINDOW) == {str(outer)}
     windows.decisions.undo_all(WINDOW)
     await windows.until(lambda: not windows.listed(WINDOW))
-    windows.decisions.redo(SECOND)
+    windows.decisions.take_back(SECOND)
     await windows.until(lambda: inner.read_text() == "agent\n")
     assert outer.read_text() == LINES
-    windows.decisions.redo(WINDOW)
+    windows.decisions.take_back(WINDOW)
     await windows.until(lambda: windows.listed(WINDOW) == {str(inner), str(outer)})
     windows.decisions.keep_all(SECOND)
     await windows.until(lambda: not windows.listed(SECOND))
@@ -201,7 +201,7 @@ async def test_what_waits_is_there_after_a_restart_without_any_agent(work: Work)
         later.decisions.undo_all(WINDOW)
         await later.until(lambda: not later.rows)
         assert (work.path / "a.py").read_text() == LINES
-        later.decisions.redo(WINDOW)
+        later.decisions.take_back(WINDOW)
         await later.until(lambda: "a.py" in later.rows)
 
 

@@ -76,7 +76,7 @@ async def test_an_undo_that_can_not_be_looked_at_afterwards_can_be_taken_back(
         await work.until(lambda: any("No space left" in said for said, _ in work.editor.said))
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == LINES
-    work.decisions.redo(WINDOW)
+    work.decisions.take_back(WINDOW)
     await work.until(lambda: len(work.rows) == 2)
     assert (work.path / "a.py").read_text() == "agent\n"
     assert (work.path / "new.txt").read_text() == ""
@@ -111,7 +111,7 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_looked_at_afte
         if decision == "undo":
             work.decisions.undo_all(WINDOW)
         elif decision == "redo":
-            work.decisions.redo(WINDOW)
+            work.decisions.take_back(WINDOW)
         else:
             work.decisions.restore(WINDOW, folder.root, folder.round.state.checkpoints[0].number)
         await work.until(lambda: work.editor.said)
@@ -174,7 +174,7 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_listed_afterwa
         if decision == "undo":
             work.decisions.undo_file(WINDOW, work.rows["a.py"])
         else:
-            work.decisions.redo(WINDOW)
+            work.decisions.take_back(WINDOW)
         await work.until(lambda: not work.tasks)
     said = [words for words, _ in work.editor.said]
     assert "What was written in 1 file could not be looked at: Git is gone." in said

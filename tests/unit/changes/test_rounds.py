@@ -29,7 +29,7 @@ async def test_a_round_begins_when_a_cli_connects_and_lists_what_it_writes(work:
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == LINES
     assert [state for _, state in work.rounds.listing(WINDOW).done] == ["undone"]
-    work.decisions.redo(WINDOW)
+    work.decisions.take_back(WINDOW)
     await work.until(lambda: "a.py" in work.rows)
     work.decisions.keep_all(WINDOW)
     await work.until(lambda: not work.rows)
@@ -115,7 +115,7 @@ async def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_sav
     assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
     assert not (work.path / "new.txt").exists()
     await work.until(lambda: not work.rows)
-    work.decisions.redo(WINDOW)
+    work.decisions.take_back(WINDOW)
     await work.until(lambda: (work.path / "a.py").read_text() == mine)
     await work.until(lambda: set(work.rows) == {"a.py", "new.txt"})
 

@@ -1,0 +1,206 @@
+"""Every decision can be taken back, the last one first: keep, undo, restore, reject and accept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from companion.changes.port import SavedText
+from companion.ids import ReviewId
+from companion.review.disk import DiskFile
+from companion.review.left_reviews import Unclaimed
+from companion.review.review import Review
+from companion.review.source_text import SourceText
+
+from .folders import AGENT, Folder
+from .work import LINES, WINDOW, Work
+
+AGENTS = LINES.replace("line 3\n", "agent\n").replace("line 20\n", "more\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    made.write("a.py", LINES)
+    made.begin_copied()
+    made.write("a.py", AGENTS)
+    made.write("new.py", "agent\n")
+    made.look()
+    return made
+
+
+def test_a_change_that_was_kept_waits_again(folder: Folder):
+    before = folder.round.rows()
+    folder.round.keep_change("a.py", folder.keys("a.py")[0])
+    assert len(folder.keys("a.py")) == 1
+    folder.reopen()
+    folder.redo()
+    assert folder.round.rows() == before
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES
+
+
+def test_everything_that_was_kept_waits_again_whoever_has_written_it(folder: Folder):
+    (folder.path / "new.py").chmod(0o600)
+    before = folder.round.rows()
+    folder.round.keep_all()
+    assert folder.listed() == {}
+    folder.redo()
+    assert folder.round.rows() == before
+    assert folder.round.rows()[0].agents == (AGENT,)
+    folder.undo_all()
+    assert not (folder.path / "new.py").exists()
+
+
+def test_what_the_person_has_saved_since_a_keep_stays_theirs(folder: Folder):
+    folder.round.keep_all()
+    folder.edit("a.py", AGENTS, mine := AGENTS.replace("line 9\n", "mine\n").replace("agent\n", "agent and me\n"))
+    folder.redo()
+    folder.look()
+    assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES.replace("line 3\n", "line 3\nagent and me\n").replace(
+        "line 9\n", "mine\n"
+    )
+    assert "mine" in mine
+
+
+def test_the_permissions_of_the_baseline_come_back_with_a_keep(folder: Folder):
+    (folder.path / "a.py").chmod(0o600)
+    folder.look()
+    folder.round.keep_file("a.py")
+    folder.redo()
+    assert folder.undo("a.py") == []
+    assert (folder.path / "a.py").stat().st_mode & 0o777 != 0o600
+
+
+def proposal(path: Path, before: str | None, proposed: str) -> Review:
+    disk = DiskFile() if before is None else DiskFile(SourceText(before), exists=True)
+    return Review(Unclaimed(WINDOW, "Agent"), str(path), SourceText(proposed), ReviewId(1), disk=disk)
+
+
+async def accepted(work: Work, name: str, before: str | None, text: str, proposed: str = "") -> Review:
+    """The person accepts, and the agent writes."""
+    review = proposal(work.path / name, before, proposed or text)
+    review.outcome = "accepted"
+    work.decisions.answered(review, text)
+    (work.path / name).write_text(text)
+    work.rounds.written(review, text)
+    await work.rounds.roots.heard()
+    await work.until(lambda: not work.rows)
+    return review
+
+
+@pytest.mark.parametrize("name", ["a.py", "new.py"])
+async def test_an_accepted_proposal_is_undone_and_its_agent_is_told(work: Work, name: str):
+    await work.begun()
+    before = LINES if name == "a.py" else None
+    await accepted(work, name, before, AGENTS)
+    assert work.editor.offered == [f"Accepted {name}"]
+    work.decisions.take_back(WINDOW)
+    path = work.path / name
+    await work.until(lambda: (path.read_text() == before) if before else not path.exists())
+    await work.until(lambda: not work.known.folders[work.folders[0]].lock.locked())
+    told = await work.rounds.undone_since(WINDOW)
+    assert told
+    assert all(name in line for line in told)
+    assert work.rows == {}
+    work.decisions.take_back(WINDOW)  # that, too
+    await work.until(lambda: path.exists() and path.read_text() == AGENTS)
+    await work.until(lambda: not work.known.folders[work.folders[0]].lock.locked())
+    assert await work.rounds.undone_since(WINDOW) == []
+    assert work.editor.confirmed == []
+
+
+@pytest.mark.parametrize("says_yes", [True, False])
+async def test_it_is_asked_before_what_the_person_wrote_into_a_proposal_goes(work: Work, says_yes: bool):
+    work.editor.says_yes = says_yes
+    await work.begun()
+    await accepted(work, "a.py", LINES, AGENTS, LINES.replace("line 3\n", "agent\n"))
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.editor.confirmed)
+    await work.until(lambda: not work.known.folders[work.folders[0]].lock.locked())
+    assert (work.path / "a.py").read_text() == (LINES if says_yes else AGENTS)
+
+
+async def test_what_has_changed_since_it_was_accepted_is_left_alone(work: Work):
+    await work.begun()
+    await accepted(work, "a.py", LINES, AGENTS)
+    (work.path / "a.py").write_text(AGENTS + "later\n")
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.editor.said)
+    assert "a.py has changed since" in work.editor.said[-1][0]
+    assert (work.path / "a.py").read_text() == AGENTS + "later\n"
+
+
+async def test_what_was_accepted_and_is_not_written_takes_nothing_else_back(work: Work):
+    await work.begun()
+    (work.path / "b.py").write_text("agent\n")
+    await work.until(lambda: "b.py" in work.rows)
+    work.decisions.keep_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    review = proposal(work.path / "a.py", LINES, AGENTS)
+    review.outcome = "accepted"
+    work.decisions.answered(review, AGENTS)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.editor.mentioned)
+    assert work.editor.mentioned[-1] == ("Agent was not seen to write a.py, so that can't be taken back.", WINDOW)
+    assert work.rows == {}
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: "b.py" in work.rows)
+
+
+async def test_a_rejected_text_comes_back_in_a_tab(work: Work):
+    review = proposal(work.path / "a.py", LINES, AGENTS)
+    review.outcome = "rejected"
+    work.decisions.answered(review, "edited\n")
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.editor.kept)
+    [(window, name, text, why)] = work.editor.kept
+    assert (window, name, text) == (WINDOW, "a.py", "edited\n")
+    assert why == "Agent was told that you reject its change of a.py. This is its text."
+
+
+async def test_the_last_decision_of_any_kind_comes_first(work: Work):
+    await work.begun()
+    await accepted(work, "a.py", LINES, AGENTS)
+    (work.path / "b.py").write_text("agent\n")
+    await work.until(lambda: "b.py" in work.rows)
+    work.decisions.keep_file(WINDOW, work.rows["b.py"])
+    await work.until(lambda: not work.rows)
+    (work.path / "c.py").write_text("agent\n")
+    await work.until(lambda: "c.py" in work.rows)
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    assert work.editor.offered[-1] == "Undone: 1 file"
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: set(work.rows) == {"c.py"})
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: set(work.rows) == {"b.py", "c.py"})
+    assert (work.path / "a.py").read_text() == AGENTS
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: (work.path / "a.py").read_text() == LINES)
+    await work.until(lambda: not work.known.folders[work.folders[0]].lock.locked())
+    work.decisions.take_back(WINDOW)  # the undo of what was accepted is a decision
+    await work.until(lambda: (work.path / "a.py").read_text() == AGENTS)
+
+
+async def test_a_save_does_not_stand_before_a_keep(work: Work):
+    await work.begun()
+    (work.path / "a.py").write_text(AGENTS)
+    await work.until(lambda: "a.py" in work.rows)
+    work.decisions.keep_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    (work.path / "a.py").write_text(mine := AGENTS + "mine\n")
+    work.rounds.saved(str(work.path / "a.py"), SavedText(AGENTS, mine))
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: "a.py" in work.rows)
+    assert work.rows["a.py"].inserted == 2
+
+
+async def test_where_nothing_was_decided_that_is_said(work: Work):
+    await work.begun()
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.editor.mentioned)
+    assert work.editor.mentioned == [("There is no decision to take back.", WINDOW)]
