@@ -32,6 +32,7 @@ REVIEWS: tuple[Review, ...] = ("off", "after", "before")
 """From the one that reviews least."""
 
 TellUndone = Literal["chats", "always", "never"]
+UndoWhileWorking = Literal["wait", "now"]
 """With the next prompt of a chat; with comments for a CLI in a terminal, too; or not at all."""
 
 
@@ -60,6 +61,8 @@ class Settings:
     """When changes are reviewed."""
     tell_undone: TellUndone = "chats"
     """Where an agent is told what the person has undone of its changes."""
+    undo_while_working: UndoWhileWorking = "wait"
+    """When a change is undone while a turn runs in its folder: after that, or at once."""
     legacy_discovery_files: bool = True
     """Whether to write the files with other names that Qwen Code reads before 0.5.2."""
     max_marked_characters: int = 5 * 1024 * 1024
@@ -221,6 +224,7 @@ TABLE = (
     Setting("actions", {}),
     # Sent along with the person's next prompt or comments.
     Setting("tell_undone", _DEFAULTS.tell_undone, choices=("chats", "always", "never")),
+    Setting("undo_while_working", _DEFAULTS.undo_while_working, choices=("wait", "now")),
     # Never in a project: it must not decide what is started or where a token is sent.
     Setting("daemon.enabled", _DAEMON.enabled),
     Setting("daemon.url", _DAEMON.url, is_secret=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,13 @@ from ..ids import WindowId
 from ..review.review import Review
 from ..snapshots.files import WriteRefusedError
 from .folder import Folder, WriteOutcome
+from .port import GOES
 from .roots import Roots
 from .rows import ChangeRow
-from .window import Answered
+from .window import Answered, Chosen
 
 KEPT = 200
 """Reviewed files that a list keeps."""
-Chosen = tuple[str, tuple[int, int] | None]
-"""A change of a file: its key, and the first and the last line if only some of its lines are meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,11 @@ class Decisions:
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
+        roots.turn_over = self._turn_over
 
     def keep_file(self, window: WindowId, row: ChangeRow) -> None:
         """Take what is written in a file over."""
+        self._roots.window(window).going.pop((row.root, row.path), None)
         self._do(window, row.root, lambda folder: folder.call(folder.round.keep_file, row.path, row.after), row, "kept")
 
     async def keep_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
@@ -66,7 +67,11 @@ class Decisions:
         )
 
     async def undo_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
-        """Undo changes of a file in the same way."""
+        """Undo changes of a file in the same way, or when the turn of an agent ends that runs in its folder."""
+        if not self._waits(window, {(row.root, row.path): tuple(found)}):
+            await self._undo_changes(window, row, found)
+
+    async def _undo_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
         await self._decide(
             window, row, "undone", found, lambda folder, key, lines: self._undo(window, folder, row.path, key, lines)
         )
@@ -87,8 +92,53 @@ class Decisions:
         await asyncio.gather(*filter(None, tasks))
 
     def undo_file(self, window: WindowId, row: ChangeRow) -> None:
-        """Write a file as it was."""
+        """Write a file as it was, or do so when the turn ends."""
+        if not self._waits(window, {(row.root, row.path): ()}):
+            self._undo_file(window, row)
+
+    def _undo_file(self, window: WindowId, row: ChangeRow) -> None:
         self._do(window, row.root, lambda folder: self._undo(window, folder, row.path), row, "undone")
+
+    def _waits(self, window: WindowId, wanted: Mapping[tuple[str, str], tuple[Chosen, ...]]) -> bool:
+        """Whether an undo waits for the end of the turn that runs in its folder, whose next edit builds on the lines.
+
+        The second time it doesn't, nor with the setting `undo_while_working`.
+        """
+        known = self._roots.window(window)
+        is_now = self._roots.work.settings_of(window).undo_while_working == "now"
+        late: dict[tuple[str, str], tuple[Chosen, ...]] = {}
+        for at, found in wanted.items():
+            folder, before = self._roots.folder(at[0]), known.going.get(at)
+            is_marked = before is not None and (not before or (found and _is_among(found, before)))
+            if folder and self._roots.is_in_turn(folder) and not is_now and not is_marked:
+                late[at] = (*(before or ()), *found) if found else ()
+        if not late:
+            for at in wanted:
+                known.going.pop(at, None)
+            return False
+        known.going |= late
+        for root in {root for root, _ in late}:
+            if folder := self._roots.folder(root):
+                self._roots.publish_all(folder)
+        names = sorted(path for _, path in late)
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        self._roots.editor.mention(f"{names[0]}{more} {GOES}. Undo again does it now.", window)
+        return True
+
+    def _turn_over(self) -> None:
+        """A turn has ended: what was to be undone then is undone, unless another one runs there."""
+        for number in list(self._roots.windows):
+            known = self._roots.window(number)
+            for (root, path), found in list(known.going.items()):
+                folder = self._roots.folder(root)
+                if folder and self._roots.is_in_turn(folder):
+                    continue
+                del known.going[root, path]
+                row = next((each for each in folder.rows if each.path == path), None) if folder else None
+                if row and found:
+                    self._roots.background(self._undo_changes(number, row, found))
+                elif row:
+                    self._undo_file(number, row)
 
     async def _undo(
         self, window: WindowId, folder: Folder, path: str, key: str = "", lines: tuple[int, int] | None = None
@@ -117,7 +167,10 @@ class Decisions:
         await folder.call(folder.keep_all, self._roots.sees(folder, window))
 
     def undo_all(self, window: WindowId) -> None:
-        """Write everything as it was."""
+        """Write everything as it was, or do so when the turn ends."""
+        rows = self._roots.window(window).listing.rows
+        if rows and self._waits(window, {(row.root, row.path): () for row in rows}):
+            return
         for folder in self._roots.opened(window):
             self._do(window, folder.root, lambda folder: self._undo_all(window, folder), None, "undone")
 
@@ -254,3 +307,9 @@ def _points(folder: Folder) -> list[Point]:
         Point(folder.root, each.number, each.at, each.agent, each.words, folder.checkpoints.files_since(each))
         for each in folder.round.state.checkpoints
     ]
+
+
+def _is_among(found: Sequence[Chosen], marked: Sequence[Chosen]) -> bool:
+    """Whether changes are among those that are marked, wherever they have moved since."""
+    known = {tuple(key.split("-")[2:]) for key, _ in marked}
+    return all(tuple(key.split("-")[2:]) in known for key, _ in found)

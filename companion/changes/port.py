@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .rows import ChangeRow
 
 
+GOES = "goes when the turn ends"
+"""What is said of a change that is undone then."""
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """What is to be reviewed in a window, and what was reviewed since something waited last."""
@@ -53,6 +57,8 @@ class FileChanges:
     """Identifies what is on the disk."""
     new: frozenset[str] = frozenset()
     """The keys of the changes that were made since comments were sent."""
+    going: frozenset[str] = frozenset()
+    """The keys of those that are undone when the turn ends; an empty one stands for all."""
 
 
 @dataclass(frozen=True, slots=True)

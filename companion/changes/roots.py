@@ -37,6 +37,8 @@ class Roots:
         self._is_closed = False
         self.takes: Callable[[Folder, Seen], object]
         """Takes on what a look at a folder has found."""
+        self.turn_over: Callable[[], object] = lambda: None
+        """Hears that a turn has ended and was looked at."""
         self.named: dict[str, str] = {}
         """The agents that have named the files they write, by the file's real path."""
         self._troubles: dict[str, set[str]] = {}
@@ -111,6 +113,15 @@ class Roots:
         """Who may be writing in a folder."""
         names = [name for window in folder.windows for name in self.window(window).at_work]
         return tuple(dict.fromkeys(names))
+
+    def is_in_turn(self, folder: Folder) -> bool:
+        """Whether the turn of an agent runs in a folder."""
+        return any(self.window(window).turns for window in folder.windows)
+
+    def going(self, folder: Folder, path: str) -> frozenset[str]:
+        """The keys of the changes of a file that are undone when the turn ends; an empty one stands for all."""
+        found = [self.window(window).going.get((folder.root, path)) for window in folder.windows]
+        return frozenset(key for each in found if each is not None for key, _ in each or (("", None),))
 
     def sees(self, folder: Folder, window: WindowId) -> Callable[[str], bool]:
         """Says of a path in a folder whether a window may decide about it: it has the file and doesn't exclude it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..ids import ChatId, WindowId
@@ -120,6 +121,7 @@ class Rounds:
         if files:
             self.roots.work.turn_written(chat, turn, files)
         self._looks.announce(window, agent)
+        self.roots.turn_over()
 
     async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
         """The files that going back to before a turn would write; None if there is no checkpoint of it."""
@@ -173,6 +175,7 @@ class Rounds:
     def window_closed(self, window: WindowId) -> None:
         """A window closes: its folders are let go, unless another window has them."""
         self.roots.close_window(window)
+        self.roots.turn_over()  # its turns are over for the others
 
     def close(self) -> None:
         """The companion ends. What waits goes on with the next one."""
@@ -287,7 +290,8 @@ class Rounds:
     async def file(self, root: str, path: str) -> FileChanges | None:
         """The changes of a file that waits, for its view."""
         folder = self.roots.folder(root)
-        return await folder.file(path) if folder else None
+        found = await folder.file(path) if folder else None
+        return replace(found, going=self.roots.going(folder, path)) if found and folder else None
 
     async def committed(self, root: str, path: str, *, in_index: bool) -> str | None:
         """The text of a file in the person's own repository, for the editor's gutter."""

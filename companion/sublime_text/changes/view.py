@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import sublime
 
-from ...changes.port import FileChanges
+from ...changes.port import GOES, FileChanges
 from ...changes.rows import ChangeRow
 from ..style import COLOURS
 
@@ -60,9 +60,12 @@ class WrittenView:
         deleted = self.changes.changes[number][1] - self.changes.changes[number][0]
         gone = _GONE.format(lines=deleted) if deleted else ""
         keep = f'<a class="accept" href="keep:{number}">✓ keep</a>'
-        undo = f'<a class="reject" href="undo:{number}">↩ undo</a>'
-        new = "<b>new</b> " if self.changes.changes[number][4] in self.changes.new else ""
-        return f'<body id="qwen-companion-written">{_STYLE}{new}{gone}{keep}{undo}</body>'
+        key, going = self.changes.changes[number][4], self.changes.going
+        is_going = not going.isdisjoint({"", key})
+        undo = f'<a class="reject" href="undo:{number}">↩ undo{" now" if is_going else ""}</a>'
+        new = "<b>new</b> " if key in self.changes.new else ""
+        goes = f"<b>{GOES}</b> " if is_going else ""
+        return f'<body id="qwen-companion-written">{_STYLE}{new}{goes}{gone}{keep}{undo}</body>'
 
     def _clicked(self, href: str) -> None:
         what, _, number = href.partition(":")

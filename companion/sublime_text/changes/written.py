@@ -164,7 +164,7 @@ class WrittenChanges:
                 self._clear(marked)
             self._asked.pop(view.id(), None)
             return
-        state = f"{row.before} {row.after}"
+        state = f"{row.before} {row.after} {row.note}"
         if self._asked.get(view.id()) == state or view.is_loading():
             return
         self._asked[view.id()] = state

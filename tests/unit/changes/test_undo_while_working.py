@@ -1,0 +1,126 @@
+"""An undo waits for the end of the turn that runs in its folder: the agent's next edit builds on what is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from companion.changes.port import GOES
+from companion.ids import ChatId, ViewId
+
+from .work import CHAT, LINES, WINDOW, Work
+
+AGENTS = LINES.replace("line 3\n", "agent\n").replace("line 20\n", "more\n")
+
+
+async def written(work: Work) -> None:
+    """An agent has changed two lines of a file and made another one, in a turn that runs."""
+    await work.in_turn()
+    (work.path / "a.py").write_text(AGENTS)
+    (work.path / "new.py").write_text("agent\n")
+    await work.until(lambda: set(work.rows) == {"a.py", "new.py"})
+
+
+def end_turn(work: Work) -> None:
+    work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+
+
+async def keys(work: Work) -> list[str]:
+    found = await work.rounds.file(work.folders[0], "a.py")
+    assert found
+    return [change[4] for change in found.changes]
+
+
+async def test_a_change_goes_when_the_turn_ends_and_its_agent_is_told(work: Work):
+    await written(work)
+    first, second = await keys(work)
+    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None)])
+    assert (work.path / "a.py").read_text() == AGENTS
+    assert work.rows["a.py"].note == GOES
+    found = await work.rounds.file(work.folders[0], "a.py")
+    assert found
+    assert found.going == {first}
+    assert work.editor.mentioned[-1] == (f"a.py {GOES}. Undo again does it now.", WINDOW)
+    end_turn(work)
+    await work.until(lambda: (work.path / "a.py").read_text() == AGENTS.replace("agent\n", "line 3\n"))
+    await work.until(lambda: work.rows["a.py"].changes == 1)
+    assert work.rows["a.py"].note == ""
+    assert await work.rounds.undone_since(WINDOW) == ["a.py, line 3: “agent” was undone"]
+    assert second
+
+
+async def test_a_second_press_does_it_at_once(work: Work):
+    await written(work)
+    for _ in range(2):
+        work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    await work.until(lambda: "new.py" not in work.rows)
+    assert not (work.path / "new.py").exists()
+    for number in range(2):
+        first, *_ = await keys(work)
+        (work.path / "a.py").write_text("above\n" * (number + 1) + AGENTS)  # its lines move meanwhile
+        work.rounds.look(WINDOW)
+        await work.until(lambda number=number: work.rows["a.py"].inserted == number + 3)
+        at = (await keys(work))[1]
+        await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(at, None)])
+        assert first
+    assert (work.path / "a.py").read_text() == "above\n" * 2 + AGENTS.replace("agent\n", "line 3\n")
+
+
+async def test_everything_goes_when_the_turn_ends(work: Work):
+    await written(work)
+    work.decisions.undo_all(WINDOW)
+    assert {row.note for row in work.rows.values()} == {GOES}
+    (work.path / "later.py").write_text("agent\n")
+    await work.until(lambda: len(work.rows) == 3)
+    end_turn(work)
+    await work.until(lambda: set(work.rows) == {"later.py"})  # nobody has decided about that
+    assert (work.path / "a.py").read_text() == LINES
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: len(work.rows) == 2)
+
+
+async def test_all_of_it_goes_at_once_the_second_time(work: Work):
+    await written(work)
+    work.decisions.undo_all(WINDOW)
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    assert (work.path / "a.py").read_text() == LINES
+
+
+async def test_what_is_kept_after_all_stays(work: Work):
+    await written(work)
+    work.decisions.undo_all(WINDOW)
+    work.decisions.keep_file(WINDOW, work.rows["a.py"])
+    await work.until(lambda: set(work.rows) == {"new.py"})
+    end_turn(work)
+    await work.until(lambda: not work.rows)
+    assert (work.path / "a.py").read_text() == AGENTS
+
+
+async def test_it_waits_for_the_last_of_two_turns(work: Work):
+    await written(work)
+    other = ChatId(ViewId(8))
+    work.rounds.turn_began(WINDOW, other, "Other", "turn-2", "and this", 0)
+    work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    end_turn(work)
+    await work.until(lambda: len(work.known.turns) == 1)
+    work.rounds.look(WINDOW)
+    await work.until(lambda: not work.known.folders[work.folders[0]].lock.locked())
+    assert (work.path / "new.py").exists()
+    work.rounds.turn_ended(WINDOW, other, "turn-2")
+    await work.until(lambda: "new.py" not in work.rows)
+
+
+@pytest.mark.parametrize("is_in_turn", [True, False])
+async def test_with_the_setting_or_without_a_turn_it_goes_at_once(work: Work, is_in_turn: bool):
+    if is_in_turn:
+        work.settings = replace(work.settings, undo_while_working="now")
+        await written(work)
+    else:
+        await work.begun()
+        (work.path / "new.py").write_text("agent\n")
+        await work.until(lambda: work.rows)
+    work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    await work.until(lambda: "new.py" not in work.rows)
+    assert not (work.path / "new.py").exists()
