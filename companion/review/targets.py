@@ -12,7 +12,8 @@ from .changes import Range, Side, TextEdit, changes, lines_of, restore_edits, re
 from .compare import Change, unchanged
 from .slides import MAX_SLIDE
 
-Action = Literal["revert", "restore"]
+Action = Literal["revert", "restore", "undo"]
+"""*undo* reverts the changes at some lines; if there is none, it restores what was reverted there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,14 @@ def restore_fingerprint(change: Change, old: Sequence[str]) -> str:
 def edits_of(target: Target, original: str, shown: str, text: str) -> list[TextEdit]:
     """The edits of `text` for a target, from the top. `shown` is the proposal as it came, `text` as it is now."""
     originals, now = lines_of(original), lines_of(text)
-    if target.action == "revert":
+    if target.action != "restore":
         found = changes(originals, now)
         if target.fingerprint:
             chosen = [change for change in found if revert_fingerprint(change, now) == target.fingerprint]
         else:
             chosen = touched(found, target.lines, target.side, originals if target.side == "old" else now)
-        return revert_edits(originals, now, chosen)
+        if chosen or target.action == "revert":
+            return revert_edits(originals, now, chosen)
     proposed = lines_of(shown)
     found = changes(now, proposed)
     if target.fingerprint:

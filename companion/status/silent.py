@@ -12,7 +12,7 @@ SILENT = (
     "{name} doesn't ask before it changes files ({why}). {after} To be asked first, press Shift+Tab in it until it "
     "asks, or start it with Run {name}."
 )
-REVIEWED = "What it writes comes up for review (F8)."
+REVIEWED = "What it writes comes up for review."
 UNSEEN = "What it writes isn't shown: the setting “review” is “off”."
 
 

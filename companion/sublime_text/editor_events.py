@@ -10,6 +10,7 @@ import sublime
 from ..ids import ViewId, WindowId
 from .calls import Post
 from .chat import vim
+from .keys import KEYS
 from .own_views import VIEWS
 from .parts import Parts
 from .window_state import to_serve
@@ -98,6 +99,9 @@ class EditorEvents:
             VIEWS.release(view)
         self._parts.unsaved.settled(view)
         name, saved = view.file_name(), self._parts.loaded.saved(view)
+        if name and name.endswith(".sublime-keymap"):
+            KEYS.forget()
+            self._parts.status_bar.draw()
         if name and is_code(view) and not OWN_SAVES.is_own(name):
             encodings = encodings_of(name)
             self._post(lambda companion: companion.changes.saved(name, saved, encodings))

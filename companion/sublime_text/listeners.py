@@ -13,8 +13,10 @@ from .chat.vim import is_enter
 from .own_views import SIDES, VIEWS, Kind
 
 WAITING_CONTEXT = "qwen_companion.diff_waits"
-WRITTEN_CONTEXT = "qwen_companion.written_change"
-"""A caret is in a change that is written already and waits for a review."""
+CHANGE_CONTEXT = "qwen_companion.change"
+"""The view is one of a proposal, or a caret is in a change that is written already and waits for a review."""
+FILE_CONTEXT = "qwen_companion.changed_file"
+"""The view is one of a proposal, or of a file with such changes."""
 Args = dict[str, Any] | None
 _SAVES = {"save", "save_as", "prompt_save_as", "save_all"}
 _CLOSES = {"close", "close_file"}
@@ -194,9 +196,10 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         elif key == WAITING_CONTEXT:
             adapter = package.adapter()
             holds = adapter is not None and _waits(adapter, view)
-        elif key == WRITTEN_CONTEXT:
-            adapter = package.adapter()
-            holds = adapter is not None and adapter.written.has_change_at_caret(view)
+        elif key == CHANGE_CONTEXT:
+            holds = package.is_in_change(view)
+        elif key == FILE_CONTEXT:
+            holds = package.is_in_changed_file(view)
         else:
             return None
         return holds == operand if operator == sublime.QueryOperator.EQUAL else holds != operand

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .adapter import Adapter
-from .own_views import VIEWS
+from .own_views import SIDES, VIEWS
 
 if TYPE_CHECKING:
     import sublime
@@ -42,6 +42,20 @@ def adapter() -> Adapter | None:
 def is_in_diff(view: sublime.View | None) -> bool:
     """Whether the view that has the focus is one of a diff. Its palette leaves out what is about other files."""
     return _adapter is not None and view is not None and _adapter.diffs.find(view) is not None
+
+
+def is_in_change(view: sublime.View) -> bool:
+    """Whether a view is one of a proposal, or has a caret in a change that is written already."""
+    if _adapter is None:
+        return False
+    return VIEWS.is_ours(view, *SIDES) or _adapter.written.has_change_at_caret(view)
+
+
+def is_in_changed_file(view: sublime.View) -> bool:
+    """Whether a view is one of a proposal, or of a file with written changes."""
+    if _adapter is None:
+        return False
+    return VIEWS.is_ours(view, *SIDES) or _adapter.written.listings.row_in(view) is not None
 
 
 def _take() -> Adapter | None:

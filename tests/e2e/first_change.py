@@ -155,12 +155,11 @@ class FirstChange:
         self.editor.do("command", name="hide_panel", window=self.window)
         self._press("f8", proposal)
         self.show("F8 goes to the diff: the file on the left, the proposal on the right.", 5, "review-1")
-        self._press("f7", proposal)
-        self._press("f7", proposal)
-        self.show("F7 goes to the next change.", 3)
-        self._press("ctrl+f7", proposal)
+        self._press("f8", proposal)
+        self.show("F8 goes to the next change as well.", 3)
+        self._press("ctrl+shift+f8", proposal)
         self.editor.wait("reverted change", lambda: "restore:" in str(self.editor.view(proposal["id"])["annotations"]))
-        self.show("Ctrl+F7 reverts it. The link at the change does the same.", 5, "review-2")
+        self.show("Ctrl+Shift+F8 undoes it. The link at the change does the same.", 5, "review-2")
         text = self.editor.view(proposal["id"])["text"]
         old, new = "Unknown book: ${title}", "We do not sell ${title}."
         start = text.index(old)

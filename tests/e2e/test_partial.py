@@ -35,7 +35,7 @@ ROWS = {1: 2, 2: 14, 3: 26}
 def _by_command(session: Session, proposal: Told, change: int) -> None:
     point = len("".join(proposal["text"].splitlines(keepends=True)[: ROWS[change]]))
     session.editor.do("select", view=proposal["id"], regions=[[point, point]])
-    session.editor.do("command", name="qwen_companion_revert_change", view=proposal["id"])
+    session.editor.do("command", name="qwen_companion_undo_change", view=proposal["id"])
 
 
 def _by_link(session: Session, proposal: Told, change: int) -> None:
@@ -70,7 +70,7 @@ def test_a_change_that_was_reverted_and_restored_is_written(session: Session) ->
     proposal = session.editor.wait_diff(path)
     _by_command(session, proposal, 1)
     session.editor.wait("reverted change", lambda: session.editor.view(proposal["id"])["text"] == _text())
-    session.editor.do("command", name="qwen_companion_restore_change", view=proposal["id"])
+    session.editor.do("command", name="qwen_companion_undo_change", view=proposal["id"])
     session.editor.wait("restored change", lambda: session.editor.view(proposal["id"])["text"] == _text(1))
     session.editor.accept(proposal)
     session.cli.wait_done(script)

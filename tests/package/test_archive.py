@@ -147,7 +147,7 @@ def test_the_first_screen_answers_what_a_newcomer_asks(root: Path) -> None:
         )
         assert [words for words in needed if words not in text] == []
         assert text.lower().index("approval mode") < text.index("Open a folder")
-        assert re.search(r"`?F7`? and `?F8`? may need `?fn", text)
+        assert re.search(r"`?F8`? may need `?fn", text)
     assert "Remove Repository" in (root / "messages/install.txt").read_text(encoding="utf-8")
     assert "Remove Repository" in (root / "docs/install.md").read_text(encoding="utf-8")
 

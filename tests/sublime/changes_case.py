@@ -44,6 +44,11 @@ class ChangesCase(CompanionCase):
         """Run one of the package's commands on the proposal."""
         self.proposal.run_command(f"qwen_companion_{name}")
 
+    def go(self, *, previous: bool = False) -> None:
+        """Press the key of *Next Change* in the proposal, or that of *Previous Change*."""
+        self.window.focus_view(self.proposal)
+        self.window.run_command("qwen_companion_go_to_diff", {"previous": previous})
+
     def row(self) -> int:
         """The row of the proposal's caret, from 0."""
         [caret] = self.proposal.sel()

@@ -93,6 +93,22 @@ class TestOnward(ChangesCase):
         yield {"condition": lambda: self.screen.said("other.txt is reviewed. Nothing else"), "timeout": LIMIT}
         self.assertEqual(self.window.active_view(), other)
 
+    def test_the_next_file_comes_after_a_whole_one_was_decided(self) -> Steps:
+        """One key for each file."""
+        opened = lambda: self.window.find_open_file(str(self.other))  # noqa: E731
+        for decision, text in (("undo", LINES), ("keep", None)):
+            with self.subTest(decision):
+                self.window.focus_view(self.code)
+                self.window.run_command(f"qwen_companion_{decision}_file")
+                yield from self.waits(other=("modified", 1))
+                yield {"condition": lambda: opened() and self.window.active_view() == opened(), "timeout": LIMIT}
+                yield {"condition": lambda: self.row(opened()) == 7, "timeout": LIMIT}
+                if text:
+                    self.assertEqual(self.path.read_text(), text)
+                    self.path.write_text(LINES.replace("line 3\n", "x\n"), newline="")
+                    yield from self.waits(code=("modified", 1), other=("modified", 1))
+                    yield from self.marked(self.code, 1)
+
     def test_who_has_gone_on_by_themselves_stays_where_they_are(self) -> Steps:
         """A decision takes a moment, and the focus is not taken from where somebody types by then."""
         self.code.run_command("select_all")

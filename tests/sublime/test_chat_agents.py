@@ -356,8 +356,8 @@ class TestEditedProposal(ChangesCase):
         self.assertEqual(self.chat.contents, ["before\n" + PROPOSAL])
 
     def test_one_change_is_reverted(self) -> Steps:
-        self.command("next_change")
-        self.command("revert_change")
+        self.go()
+        self.command("undo_change")
         yield lambda: text_of(self.proposal) != "before\n" + PROPOSAL
         self.command("accept_diff")
         yield lambda: self.chat.contents

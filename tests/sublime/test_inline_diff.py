@@ -86,7 +86,7 @@ class TestInlineDiff(ChangesCase):
         yield lambda: len(self.shown) == 2
         before = self.toggled
         self.put_caret(2)
-        self.command("revert_change")
+        self.command("undo_change")
         yield lambda: self.shown == [GONE_WITH_LINK]
         self.assertEqual(self.toggled, before)
 
@@ -94,7 +94,7 @@ class TestInlineDiff(ChangesCase):
         yield from self.open_inline()
         yield lambda: len(self.shown) == 2
         self.put_caret(2)
-        self.command("revert_change")
+        self.command("undo_change")
         yield lambda: self.shown == [GONE_WITH_LINK]
         self.command("toggle_diff_layout")
         yield (lambda: diff_views(self.window, "original") and self.shown == [LINK])

@@ -155,7 +155,7 @@ class TestDiffs(Checks):
         yield lambda: self.screen.annotations(self.proposal)
         self.proposal.sel().clear()
         self.proposal.sel().add(self.proposal.text_point(2, 0))
-        self.proposal.run_command("qwen_companion_revert_change")
+        self.proposal.run_command("qwen_companion_undo_change")
         yield lambda: self.screen.restores(self.proposal)
         self.is_harmless("restore 1 line", "↩ revert", "restore")
 

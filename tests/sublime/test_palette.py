@@ -124,7 +124,7 @@ class TestInTheWorstDiff(written.ChangesCase):
         self.window.focus_view(self.proposal)
         yield {"condition": lambda: diff.review.can_reload and diff.warnings, "timeout": 30_000}
         self.put_caret(self.proposal, 2)
-        self.proposal.run_command("qwen_companion_revert_change")
+        self.proposal.run_command("qwen_companion_undo_change")
         self.put_caret(self.proposal, 9)
         self.proposal.run_command("qwen_companion_comment", {"text": "why?"})
         found = shown(self.window, self.proposal)

@@ -20,7 +20,7 @@ class TestMoving(ChangesCase):
         self.assertEqual(self.rows(), ROWS)
         seen = []
         for _ in range(4):
-            self.command("next_change")
+            self.go()
             seen.append(self.row())
         self.assertEqual(seen, [*ROWS, ROWS[0]])
         self.assertTrue(self.screen.said("Change 1 of 3, from the top again"))
@@ -32,7 +32,7 @@ class TestMoving(ChangesCase):
         yield from self.open_changes()
         seen = []
         for _ in range(4):
-            self.command("previous_change")
+            self.go(previous=True)
             seen.append(self.row())
         self.assertEqual(seen, [*ROWS[::-1], ROWS[-1]])
 
@@ -40,7 +40,7 @@ class TestMoving(ChangesCase):
         """Reachable by a key."""
         yield from self.open_changes("".join([*LINES[:-1], "another end\n"]))
         self.assertFalse(self.proposal.visible_region().contains(self.regions()[0]))
-        self.command("next_change")
+        self.go()
         yield lambda: self.proposal.visible_region().contains(self.regions()[0])
 
     def test_a_changed_word_far_to_the_right_is_scrolled_to_on_both_sides(self) -> Steps:
@@ -50,7 +50,7 @@ class TestMoving(ChangesCase):
         yield lambda: "word79" in text_of(self.view)
         yield from self.open_changes("".join([*LINES[:9], long[0].replace("end", "END")]))
         self.window.focus_view(self.proposal)
-        self.command("next_change")
+        self.go()
         self.assertEqual(self.row(), 9)
         yield lambda: self.proposal.viewport_position()[0] > 0
         yield lambda: self.original.viewport_position()[0] == self.proposal.viewport_position()[0]
@@ -69,7 +69,7 @@ class TestMoving(ChangesCase):
         self.edit(self.proposal, FILE)
         yield lambda: not self.regions()
         self.put_caret(5)
-        self.command("next_change")
+        self.go()
         self.assertEqual(self.row(), 5)
 
 
@@ -81,7 +81,7 @@ class TestReverting(ChangesCase):
         yield from self.open_changes()
         for change, row in enumerate(ROWS):
             self.put_caret(row)
-            self.command("revert_change")
+            self.command("undo_change")
             yield from self.becomes(without(change))
             self.proposal.run_command("undo")
             self.assertEqual(text_of(self.proposal), PROPOSAL)
@@ -106,7 +106,7 @@ class TestReverting(ChangesCase):
         yield from self.open_changes()
         for change, row in enumerate(ROWS):
             self.put_caret(row)
-            self.command("revert_change")
+            self.command("undo_change")
             yield from self.becomes(without(change))
             yield lambda: len(self.screen.restores(self.proposal)) == 1
             [region] = self.proposal.get_regions("qwen_companion.reverted")
@@ -150,9 +150,9 @@ class TestReverting(ChangesCase):
         yield from self.open_changes()
         for change, row in enumerate(ROWS):
             self.put_caret(row)
-            self.command("revert_change")
+            self.command("undo_change")
             yield from self.becomes(without(change))
-            self.command("restore_change")
+            self.command("undo_change")
             yield from self.becomes(PROPOSAL)
             yield lambda: self.rows() == ROWS
 
@@ -161,7 +161,7 @@ class TestReverting(ChangesCase):
         yield from self.open_changes()
         self.proposal.run_command("append", {"characters": "# mine\n"})
         self.put_caret(ROWS[1])
-        self.command("revert_change")
+        self.command("undo_change")
         yield from self.becomes(without(1) + "# mine\n")
         self.proposal.run_command("undo")
         self.assertEqual(text_of(self.proposal), PROPOSAL + "# mine\n")
@@ -176,8 +176,8 @@ class TestReverting(ChangesCase):
         yield from self.open_changes()
         for _ in ROWS:
             before = len(self.rows())
-            self.command("next_change")
-            self.command("revert_change")
+            self.go()
+            self.command("undo_change")
             yield lambda before=before: len(self.rows()) < before
             yield from self.turned()
         self.assertEqual(text_of(self.proposal), FILE)
@@ -188,7 +188,7 @@ class TestReverting(ChangesCase):
         """The change at the caret."""
         yield from self.open_changes()
         self.put_caret(6)
-        self.command("revert_change")
+        self.command("undo_change")
         yield lambda: self.screen.said("no change at the caret")
         self.assertEqual(text_of(self.proposal), PROPOSAL)
 
@@ -197,7 +197,7 @@ class TestReverting(ChangesCase):
         yield from self.open_changes()
         self.proposal.sel().clear()
         self.proposal.sel().add(sublime.Region(*(self.proposal.text_point(row, 0) for row in (ROWS[1] - 1, ROWS[1]))))
-        self.command("revert_change")
+        self.command("undo_change")
         yield lambda: self.screen.said("no change at the caret")
         self.assertEqual(text_of(self.proposal), PROPOSAL)
 
@@ -205,7 +205,7 @@ class TestReverting(ChangesCase):
         """The text may change while the edits are computed; the command is not dropped."""
         yield from self.open_changes()
         self.put_caret(ROWS[0])
-        self.command("revert_change")
+        self.command("undo_change")
         self.proposal.run_command("append", {"characters": "# mine\n"})
         yield from self.becomes(without(0) + "# mine\n")
 
@@ -213,8 +213,8 @@ class TestReverting(ChangesCase):
         """Next, revert, next, revert: the second was dropped."""
         yield from self.open_changes()
         for _ in range(3):
-            self.command("next_change")
-            self.command("revert_change")
+            self.go()
+            self.command("undo_change")
         yield from self.becomes(FILE)
         for _ in range(3):
             self.proposal.run_command("undo")
@@ -230,7 +230,7 @@ class TestReverting(ChangesCase):
         ):
             self.proposal.sel().clear()
             self.proposal.sel().add_all(regions)
-            self.command("revert_change")
+            self.command("undo_change")
             yield from self.becomes(FILE)
             self.proposal.run_command("undo")
             self.assertEqual(text_of(self.proposal), PROPOSAL)
@@ -242,9 +242,9 @@ class TestReverting(ChangesCase):
         self.put_caret(ROWS[0])
         self.original.sel().clear()
         self.original.sel().add(self.original.text_point(29, 0))
-        self.original.run_command("qwen_companion_revert_change")
+        self.original.run_command("qwen_companion_undo_change")
         yield from self.becomes(without(2))
-        self.original.run_command("qwen_companion_restore_change")
+        self.original.run_command("qwen_companion_undo_change")
         yield from self.becomes(PROPOSAL)
 
     def test_the_last_link_reverts_the_last_change(self) -> Steps:
@@ -292,7 +292,7 @@ class TestKeys(ChangesCase):
                 self.assertEqual(answer, not is_diff)
         self.assertIsNone(listener.on_query_context(self.proposal, "another.key", equal, True, False))
 
-    def test_f7_moves_in_a_diff_and_nowhere_else(self) -> Steps:
+    def test_the_keys_work_in_a_diff_and_nowhere_else(self) -> Steps:
         """None active elsewhere."""
         try:
             from headless import host, keymap  # noqa: PLC0415 - Sublime's API has no way to press a key
@@ -300,13 +300,71 @@ class TestKeys(ChangesCase):
             return self.skipTest("keys can be pressed in the headless editor alone")
         press = lambda view, key: keymap.press(host.app(), host.app().views[view.id()], [key])  # noqa: E731
         yield from self.open_changes()
-        keys = ["f7", "shift+f7", "primary+f7", "primary+shift+f7", "shift+escape", "primary+s"]
+        keys = ["primary+f8", "primary+shift+f8", "primary+f10", "primary+shift+f10", "shift+escape", "primary+s"]
         ours = [press(self.view, key) for key in keys]
         self.assertEqual([name for name in ours if name and name.startswith("qwen_companion")], [])
-        self.assertEqual(press(self.proposal, "f7"), "qwen_companion_next_change")
+        self.window.focus_view(self.proposal)
+        self.assertEqual(press(self.proposal, "f8"), "qwen_companion_go_to_diff")
         self.assertEqual(self.row(), ROWS[0])
-        self.assertEqual(press(self.proposal, "primary+f7"), "qwen_companion_revert_change")
+        self.assertEqual(press(self.proposal, "primary+shift+f8"), "qwen_companion_undo_change")
         yield from self.becomes(without(0))
-        self.assertEqual(press(self.proposal, "primary+s"), "qwen_companion_accept_diff")
+        self.assertEqual(press(self.proposal, "primary+f10"), "qwen_companion_keep_file")
         yield from self.written()
         self.assertEqual(self.content, without(0))
+
+
+class TestVerbs(ChangesCase):
+    """The verbs of written changes, in a proposal."""
+
+    def test_keep_goes_on_and_stays_at_the_last_change(self) -> Steps:
+        """It keeps what is there anyway; the file is answered as a whole."""
+        yield from self.open_changes()
+        self.go()
+        for row in ROWS[1:]:
+            self.command("keep_change")
+            self.assertEqual(self.row(), row)
+        self.command("keep_change")
+        self.assertEqual(self.row(), ROWS[-1])
+        self.assertTrue(self.screen.said("That was the last change of app.py. Accept"))
+        self.assertEqual((text_of(self.proposal), self.cli.outcomes), (PROPOSAL, []))
+
+    def test_the_same_key_restores_what_it_has_undone(self) -> Steps:
+        """One key, as often as it is pressed."""
+        yield from self.open_changes()
+        for change, row in enumerate(ROWS):
+            self.put_caret(row)
+            for text in (without(change), PROPOSAL, without(change), PROPOSAL):
+                self.command("undo_change")
+                yield from self.becomes(text)
+            yield lambda: self.rows() == ROWS
+
+    def test_undo_file_rejects_and_keep_file_accepts_what_was_seen(self) -> Steps:
+        """From the palette as well."""
+        yield from self.open_changes()
+        self.go()
+        self.window.run_command("qwen_companion_undo_file")
+        yield lambda: [method for method, _ in self.cli.outcomes] == ["ide/diffRejected"]
+
+    def test_next_goes_from_the_last_change_of_one_proposal_to_the_next_proposal(self) -> Steps:
+        """The oldest first, and around."""
+        (self.folder / "b.py").write_text(FILE)
+        yield from self.open_changes()
+        first = self.proposal
+        yield from self.open_diff(PROPOSAL, self.folder / "b.py")
+        second = self.proposal
+        self.window.focus_view(first)
+        for proposal in (first, second, first):
+            for row in ROWS:
+                self.window.run_command("qwen_companion_go_to_diff")
+                yield lambda proposal=proposal, row=row: (self.focused(), self.row_in(proposal)) == (proposal, row)
+        for row in ROWS[1::-1]:
+            self.window.run_command("qwen_companion_go_to_diff", {"previous": True})
+            yield lambda row=row: (self.focused(), self.row_in(first)) == (first, row)
+        self.window.run_command("qwen_companion_go_to_diff", {"previous": True})
+        yield lambda: (self.focused(), self.row_in(second)) == (second, ROWS[-1])
+
+    @staticmethod
+    def row_in(view: sublime.View) -> int:
+        """The row of a view's only caret."""
+        [caret] = view.sel()
+        return view.rowcol(caret.b)[0]

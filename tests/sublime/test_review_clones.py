@@ -96,7 +96,7 @@ class TestClones(CompanionCase):
         clone = self.clone()
         clone.sel().clear()
         clone.sel().add(clone.text_point(20, 0))
-        clone.run_command("qwen_companion_revert_change")
+        clone.run_command("qwen_companion_undo_change")
         yield lambda: "x20" not in text_of(self.proposal)
         self.assertIn("x3\n", text_of(self.proposal))
 

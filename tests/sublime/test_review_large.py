@@ -21,10 +21,10 @@ class TestLarge(CompanionCase):
         yield {"condition": lambda: diff.counts and diff.counts.changes == LINES // 2, "timeout": 60_000}
         version = self.proposal.change_count()
         self.proposal.run_command("select_all")
-        self.proposal.run_command("qwen_companion_revert_change")
+        self.proposal.run_command("qwen_companion_undo_change")
         yield {"condition": lambda: text_of(self.proposal) == FILE, "timeout": 60_000}
         self.assertLessEqual(self.proposal.change_count(), version + 2)
-        self.proposal.run_command("qwen_companion_restore_change")
+        self.proposal.run_command("qwen_companion_undo_change")
         yield {"condition": lambda: text_of(self.proposal) == PROPOSAL, "timeout": 60_000}
         self.proposal.run_command("undo")
         self.assertEqual(text_of(self.proposal), FILE)

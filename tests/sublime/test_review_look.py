@@ -77,7 +77,7 @@ class TestLook(ChangesCase):
         """It stays visible, all its lines."""
         yield from self.open_changes()
         self.put_caret(ROWS[2])
-        self.command("revert_change")
+        self.command("undo_change")
         yield lambda: self.proposal.get_regions(REVERTED)
         [region] = self.proposal.get_regions(REVERTED)
         self.assertEqual(self.proposal.substr(region), "".join(LINES[29:31]))
@@ -127,12 +127,42 @@ class TestTop(ChangesCase):
 class TestReach(ChangesCase):
     """Accept, Reject and the place of the caret, wherever one scrolls."""
 
+    def test_messages_name_the_persons_own_keys(self) -> Steps:
+        """Theirs go before ours; a key of ours that they use for something else is not named."""
+        keys = loaded("sublime_text.keys")
+        theirs = """[
+            // Comments and trailing commas are fine.
+            { "keys": ["f9"], "command": "qwen_companion_go_to_diff", "context": [{ "key": "qwen_companion.any" }] },
+            { "keys": ["primary+shift+f8"], "command": "build" },
+            { "keys": ["primary+f8"], "command": "build", "context": [{ "key": "selector", "operand": "source.c" }] },
+            { "keys": ["primary+k", "x"], "command": "qwen_companion_accept_diff", "args": { "by_key": true } },
+        ]"""
+        load = sublime.load_resource
+
+        def read(name: str) -> str:
+            if name == "Packages/User/Default.sublime-keymap":
+                return theirs
+            return "[{" if name.startswith("Packages/User/") else load(name)
+
+        self.addCleanup(keys.KEYS.forget)
+        with patch.object(sublime, "load_resource", read):
+            keys.KEYS.forget()
+            yield from self.open_changes()
+            self.assertIn("Next F9 · Keep", self.proposal.get_status(KEYS))
+            yield lambda: "1 diff (F9)" in self.view.get_status("zz_qwen_companion")
+            mac = sublime.platform() == "osx"
+            self.assertEqual(keys.KEYS.of("accept_diff"), "⌘K, X" if mac else "Ctrl+K, X")
+            self.assertEqual(keys.KEYS.of("keep_change"), "⌘F8" if mac else "Ctrl+F8")
+            self.assertEqual((keys.KEYS.of("undo_change"), keys.KEYS.in_brackets("undo_change")), ("", ""))
+            self.assertEqual(keys.KEYS.of("go_to_diff", previous=True), "⇧F8" if mac else "Shift+F8")
+
     def test_the_status_bar_says_which_change_the_caret_is_in_and_names_the_keys(self) -> Steps:
         yield from self.open_changes()
-        keys = "Accept Ctrl+S · Reject Shift+Esc · Next change F7 · Next diff F8"
-        keys = keys.replace("Ctrl+", "⌘") if sublime.platform() == "osx" else keys
+        keys = "Accept Ctrl+S · Reject Shift+Esc · Next F8 · Keep Ctrl+F8 · Undo Ctrl+Shift+F8"
+        if sublime.platform() == "osx":
+            keys = "Accept ⌘S · Reject ⇧Esc · Next F8 · Keep ⌘F8 · Undo ⇧⌘F8"
         for at in range(1, 4):
-            self.command("next_change")
+            self.go()
             yield lambda at=at: self.proposal.get_status(KEYS) == f"Change {at} of 3 · {keys}"
         self.put_caret(ROWS[1] + 1)
         yield lambda: self.proposal.get_status(KEYS).startswith("Change 2 of 3 · ")

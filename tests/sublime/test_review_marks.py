@@ -29,7 +29,7 @@ class TestMarks(ChangesCase):
         yield from self.open_changes()
         self.assertIn("Qwen Code: +3 −3 in 3 changes", self.screen.header(self.proposal))
         self.put_caret(ROWS[1])
-        self.command("revert_change")
+        self.command("undo_change")
         yield lambda: "+1 −3 in 2 changes" in self.screen.header(self.proposal)
 
     def test_the_marks_follow_the_persons_edits(self) -> Steps:
@@ -81,7 +81,7 @@ class TestMarks(ChangesCase):
         yield from self.turned()
         self._assert_level()
         self.put_caret(ROWS[2])
-        self.command("revert_change")
+        self.command("undo_change")
         yield lambda: len(self.rows()) == 3
         yield from self.turned()
         self._assert_level()
@@ -110,7 +110,7 @@ class TestMarks(ChangesCase):
         self.assertIn("Too many changes: no links.", self.screen.header(self.proposal))
         self.command("toggle_diff_layout")
         self.put_caret(ROWS[1])
-        self.command("revert_change")
+        self.command("undo_change")
         yield from self.becomes(without(1))
         yield lambda: "in 2 changes" in self.screen.header(self.proposal)
         self.assertNotIn("Too many", self.screen.header(self.proposal))
@@ -174,8 +174,8 @@ class TestInline(ChangesCase):
         self.assertEqual(diff_views(self.window, "original"), [])
         self.assertEqual(self.selected(), [self.view, self.proposal])
         self.assertIn("+3 −3 in 3 changes", self.screen.header(self.proposal))
-        self.command("next_change")
-        self.command("revert_change")
+        self.go()
+        self.command("undo_change")
         yield from self.becomes(without(0))
         yield from self.accepted()
         self.assertEqual(self.content, without(0))

@@ -104,9 +104,9 @@ class TestReload(ReloadCase):
         yield from self.reload()
         self.window.focus_view(self.proposal)
         self.proposal.run_command("select_all")
-        self.proposal.run_command("qwen_companion_revert_change")
+        self.proposal.run_command("qwen_companion_undo_change")
         yield lambda: text_of(self.proposal) == FILE
-        self.proposal.run_command("qwen_companion_restore_change")
+        self.proposal.run_command("qwen_companion_undo_change")
         yield lambda: text_of(self.proposal) == PROPOSAL
 
     def test_an_inline_diff_stays_inline(self) -> Steps:

@@ -64,13 +64,13 @@ class TestRequest(ChangesCase):
         self.assertEqual([text for text in self.screen.annotations(self.proposal) if text], [])
         found = []
         for _ in ROWS:
-            self.command("next_change")
+            self.go()
             found.append(self.row())
         self.assertEqual(found, [row + 1 for row in ROWS])
-        self.command("revert_change")
+        self.command("undo_change")
         why = "QwenCompanion: Qwen Code writes app.py exactly as proposed. Accept or reject the whole change."
         yield lambda: why in self.screen.messages
-        self.command("restore_change")
+        self.command("undo_change")
         yield lambda: self.screen.messages.count(why) == 2
         self.assertEqual(text_of(self.proposal), "before\n" + PROPOSAL)
 

@@ -84,6 +84,7 @@ class TestUnseen(CompanionCase):
         first = self.proposal
         yield from self.open_diff("x = 1\n", self.folder / "b.py")
         self.window.run_command("qwen_companion_go_to_diff")
+        self.window.run_command("qwen_companion_go_to_diff")
         self.now += 1.1
         self.window.run_command("save", BY_HAND)
         yield lambda: not self.proposal.is_valid() and self.window.active_view() == first

@@ -13,7 +13,9 @@ from ..panels import say
 
 if TYPE_CHECKING:
     from ...changes.rows import ChangeRow
-    from .written import Decision
+    from ..diff.diffs import Diffs
+    from ..diff.view import DiffView
+    from .written import Decision, WrittenChanges
 
 
 class QwenCompanionReviewChangesCommand(sublime_plugin.WindowCommand):
@@ -36,54 +38,85 @@ def _waits(window: sublime.Window) -> bool:
 
 
 class _ChangeCommand(sublime_plugin.TextCommand):
-    """A command on the changes at the carets."""
-
-    decision: Decision = "keep"
+    """A command on the changes at the carets, of a proposal or of a file that is written already."""
 
     def is_enabled(self) -> bool:
-        """Whether a caret is in a change."""
-        adapter = package.adapter()
-        return adapter is not None and adapter.written.has_change_at_caret(self.view)
+        """Whether a caret is in a change, or the view is one of a proposal."""
+        return package.is_in_change(self.view)
 
     def run(self, edit: sublime.Edit) -> None:
-        """Only the selected lines, if some are selected."""
-        if adapter := package.adapter():
-            adapter.written.decide_at_carets(self.view, self.decision)
+        """In a proposal after a reload, as soon as it is known whether it goes on."""
+        if not (adapter := package.adapter()):
+            return
+        if adapter.diffs.awaited.has(self.view):
+            adapter.diffs.awaited.later(lambda: self.view.run_command(self.name()))
+        elif diff := adapter.diffs.find(self.view):
+            if diff.is_shown:
+                diff.attention.entered()
+            self._in_proposal(adapter.diffs, diff)
+        else:
+            self._in_file(adapter.written)
+
+    def _in_proposal(self, diffs: Diffs, diff: DiffView) -> None:
+        raise NotImplementedError
+
+    def _in_file(self, written: WrittenChanges) -> None:
+        raise NotImplementedError
 
 
 class QwenCompanionKeepChangeCommand(_ChangeCommand):
-    """Keep the written changes at the carets, or the selected lines of them."""
+    """Keep the changes at the carets, or the selected lines of a written one, and go to the next change."""
 
-    decision = "keep"
+    def _in_proposal(self, diffs: Diffs, diff: DiffView) -> None:
+        diffs.keep_change(diff)
+
+    def _in_file(self, written: WrittenChanges) -> None:
+        written.decide_at_carets(self.view, "keep")
 
 
 class QwenCompanionUndoChangeCommand(_ChangeCommand):
-    """Undo the written changes at the carets, or the selected lines of them."""
+    """Undo the changes at the carets, or the selected lines of a written one; in a proposal, once more restores it."""
 
-    decision = "undo"
+    def _in_proposal(self, diffs: Diffs, diff: DiffView) -> None:
+        diffs.actions(diff).undo(self.view)
+
+    def _in_file(self, written: WrittenChanges) -> None:
+        written.decide_at_carets(self.view, "undo")
 
 
 class _FileCommand(sublime_plugin.WindowCommand):
-    """A command on a file with written changes: the one in the list's row, the one of a path, or the active one."""
+    """A command on a whole file: the proposal that has the focus, else one with written changes.
+
+    That is the one in the list's row, the one of a path, or the active one.
+    """
 
     decision: Decision = "keep"
 
     def is_enabled(self) -> bool:
         """Whether anything waits."""
-        return _waits(self.window)
+        return self._diff() is not None or _waits(self.window)
 
     def is_visible(self) -> bool:
         """Whether the file that it would be for has such changes."""
-        return self._row("") is not None
+        return self._diff() is not None or self._row("") is not None
 
-    def run(self, path: str = "") -> None:
-        """Keep or undo all changes of the file."""
+    def run(self, path: str = "", *, by_key: bool = False) -> None:
+        """Answer the proposal, or keep or undo all changes of the file; then the next file comes."""
         if not (adapter := package.adapter()):
             return
-        if row := self._row(path):
+        if not path and (diff := self._diff()):
+            answer = "accept" if self.decision == "keep" else "reject"
+            diff.proposal.run_command(f"qwen_companion_{answer}_diff", {"by_key": by_key})
+        elif row := self._row(path):
             adapter.written.decide_file(self.window, row, self.decision)
         else:
-            self.window.status_message("QwenCompanion: No written change in this file waits for a review.")
+            self.window.status_message("QwenCompanion: No change in this file waits for a review.")
+
+    def _diff(self) -> DiffView | None:
+        """The proposal that has the focus."""
+        adapter = package.adapter()
+        view = adapter.focus.last(self.window) if adapter else None
+        return adapter.diffs.find(view) if adapter and view else None
 
     def _row(self, path: str) -> ChangeRow | None:
         if not (adapter := package.adapter()):
@@ -95,13 +128,13 @@ class _FileCommand(sublime_plugin.WindowCommand):
 
 
 class QwenCompanionKeepFileCommand(_FileCommand):
-    """Keep all written changes of a file."""
+    """Keep all changes of a file: accept a proposal, or keep what is written."""
 
     decision = "keep"
 
 
 class QwenCompanionUndoFileCommand(_FileCommand):
-    """Undo all written changes of a file."""
+    """Undo all changes of a file: reject a proposal, or undo what is written."""
 
     decision = "undo"
 

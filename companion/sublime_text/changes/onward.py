@@ -39,6 +39,14 @@ class Onward:
         self._hull = min([*carets, rows[0][0]]), max([*carets, rows[-1][1]])
         self._last = rows[-1][0]
         self._is_one = len(rows) == 1
+        self._is_file = False
+
+    @classmethod
+    def of_file(cls, view: sublime.View, what: Decision) -> Onward:
+        """All changes of the file in a view."""
+        onward = cls(view, what, (), [(0, view.rowcol(view.size())[0])])
+        onward._is_file = True
+        return onward
 
     @property
     def is_under_way(self) -> bool:
@@ -65,6 +73,8 @@ class Onward:
             return focused is not None and focused.file_name() == self.path
         if focused != view:
             return False
+        if self._is_file and self.what == "undo":
+            return True  # it is loaded again, or gone from the disk
         if self.what == "keep":
             return view.change_count() == self._text and _carets(view) == self._carets
         # The edit that undoes it moves the carets in its lines.

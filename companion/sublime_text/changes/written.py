@@ -13,6 +13,7 @@ from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
 from ...ids import WindowId
 from ..calls import AskLater, OffThread
+from ..keys import KEYS
 from ..notices import NOTICES
 from ..places import if_openable
 from ..windows import Focus, find_window, is_code, is_in_front
@@ -93,6 +94,8 @@ class WrittenChanges:
         """The files whose first change, or last for -1, the caret goes to as soon as it is known."""
         self._onward: dict[int, Onward] = {}
         """What was decided by a key in a view, after which the next change comes."""
+        self._after_file: dict[int, Onward] = {}
+        """The file of a window that was decided as a whole, after which the next file comes."""
         self._references = ReferenceDocuments(ask, self._views.get)
         self._sides = SidesByWindow()
         self.overwritten = OverwrittenTexts(ask, self._show_beside)
@@ -103,6 +106,10 @@ class WrittenChanges:
         for view in window.views():
             self._refresh(view)
         self._changed(window)
+        onward = self._after_file.get(window.id())
+        if onward and onward.is_under_way and self.listings.row_of(window, onward.path) is None:
+            del self._after_file[window.id()]
+            self._decided(window, onward)
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
@@ -129,6 +136,7 @@ class WrittenChanges:
         """A window closes."""
         self.listings.forget(window)
         self._sides.forget(window)
+        self._after_file.pop(window.id(), None)
 
     def close_all(self) -> None:
         """The package is unloaded."""
@@ -273,7 +281,7 @@ class WrittenChanges:
         if done is None or not window.is_valid():
             return
         rest = (
-            f"{counted(listing)} still wait{'s' * (listing.changes == 1)} (F8)"
+            f"{counted(listing)} still wait{'s' * (listing.changes == 1)}{KEYS.in_brackets('go_to_diff')}"
             if listing.rows
             else listing.unsure.rstrip(".") or NOTHING_ELSE
         )
@@ -304,8 +312,10 @@ class WrittenChanges:
         return True
 
     def decide_file(self, window: sublime.Window, row: ChangeRow, what: Decision) -> None:
-        """Keep or undo a file."""
-        number = WindowId(window.id())
+        """Keep or undo a file. Then the next one comes if the person is in it."""
+        number, view = WindowId(window.id()), self._focus.last(window)
+        if view and self.listings.row_in(view) == row:
+            self._after_file[window.id()] = Onward.of_file(view, what)
         if what == "keep":
             self._tell(lambda companion: companion.decisions.keep_file(number, row))
         else:
@@ -387,7 +397,7 @@ class WrittenChanges:
 
     def turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
         """A turn has changed some files: say so once."""
-        NOTICES.add(f"{agent}: {files} file{'s' * (files != 1)} changed. Review (F8)", window)
+        NOTICES.add(f"{agent}: {files} file{'s' * (files != 1)} changed. {KEYS.after('Review', 'go_to_diff')}", window)
         view = self._focus.last(window)
         is_idle = view is not None and is_code(view) and time.monotonic() - self._typed_at >= IDLE
         if is_idle and is_in_front(window) and self._opens_first():

@@ -10,7 +10,7 @@ import sublime
 
 from ...review.port import NOT_EDITABLE
 from ...review.targets import Action, Target
-from .navigation import go_to_change, make_edits
+from .navigation import go_to_change, make_edits, no_change
 
 if TYPE_CHECKING:
     from ...review.changes import TextEdit
@@ -34,16 +34,19 @@ class ChangeActions:
         self._carets: list[sublime.Region] = []
         self._tries = 0
 
-    def move(self, step: Literal[1, -1]) -> None:
-        """Go to the next or the previous change, after the commands before."""
-        self._add(lambda: go_to_change(self._diff.window, self._diff.proposal, step))
+    def move(self, step: Literal[1, -1], beyond: Callable[[], object] | None = None) -> None:
+        """Go to the next or the previous change, after the commands before.
 
-    def edit(self, action: Action, view: sublime.View) -> None:
-        """Revert or restore the changes at the carets of the view that a command was run on."""
+        If there is none, `beyond` is called; without it, the first one from the other end comes.
+        """
+        self._add(lambda: self._move(step, beyond))
+
+    def undo(self, view: sublime.View) -> None:
+        """Revert the changes at the carets of the view that a command was run in, or restore what was reverted."""
         diff = self._diff
         if diff.review.is_editable:
             of_diff = view if diff.has(view) else diff.proposal
-            self._add(lambda: self._begin_at_carets(action, of_diff))
+            self._add(lambda: self._begin_at_carets("undo", of_diff))
         else:
             why = NOT_EDITABLE.format(cli=diff.review.owner.cli, name=diff.review.name)
             diff.window.status_message(f"QwenCompanion: {why}")
@@ -79,6 +82,13 @@ class ChangeActions:
         self._waiting = None
         self._diff.proposal.erase_regions(TARGETS)
         self._run()
+
+    def _move(self, step: Literal[1, -1], beyond: Callable[[], object] | None) -> None:
+        diff = self._diff
+        if diff.is_arriving:  # its first change comes as soon as it is marked
+            return
+        if not go_to_change(diff.window, diff.proposal, step, wraps=beyond is None):
+            (beyond or (lambda: no_change(diff.window)))()
 
     def _add(self, command: Callable[[], None]) -> None:
         self._queue.append(command)

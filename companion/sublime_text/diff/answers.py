@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.transcript.plain import flat
+from ..keys import KEYS
 from ..notices import NOTICES, named
 from .kept import RejectedTexts, open_kept
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from ...review.reviews import Reviews
     from .view import DiffView
 
-GO_KEY = "F8"
-"""The key of Go to Diff."""
 LONGEST_MESSAGE = 80
 """Characters of a message in the status bar."""
 LONGEST_NAME = 24
@@ -59,7 +58,7 @@ class Answers:
             if (text := diff.text()) is not None:
                 self._accept(diff, text)
         if not seen and diffs:
-            NOTICES.add(naming(f"Nothing accepted. Go to each first ({GO_KEY})", diffs), window)
+            NOTICES.add(naming(f"Nothing accepted. Go to each first{KEYS.in_brackets('go_to_diff')}", diffs), window)
 
     def reject_all(self, window: sublime.Window) -> None:
         """Reject every diff of a window."""
@@ -78,7 +77,9 @@ class Answers:
         elif attention.is_seen:
             return True
         elif attention.has_landed:
-            why = f"The diff of {diff.review.name} has opened by itself. Press {GO_KEY} to go to it first."
+            why = (
+                f"The diff of {diff.review.name} has opened by itself. Go to it first{KEYS.in_brackets('go_to_diff')}."
+            )
         else:
             self._show(diff)
             why = f"Look at the diff of {diff.review.name} before you answer."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import sublime
 import sublime_plugin
@@ -59,34 +59,6 @@ class QwenCompanionRejectDiffCommand(_DiffCommand):
 
     def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diffs.answers.reject(diff, by_key=by_key)
-
-
-class QwenCompanionNextChangeCommand(_DiffCommand):
-    """Go to the next change."""
-
-    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        diffs.actions(diff).move(1)
-
-
-class QwenCompanionPreviousChangeCommand(_DiffCommand):
-    """Go to the previous change."""
-
-    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        diffs.actions(diff).move(-1)
-
-
-class QwenCompanionRevertChangeCommand(_DiffCommand):
-    """Undo the changes at the carets."""
-
-    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        diffs.actions(diff).edit("revert", self.view)
-
-
-class QwenCompanionRestoreChangeCommand(_DiffCommand):
-    """Restore the changes at the carets."""
-
-    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        diffs.actions(diff).edit("restore", self.view)
 
 
 class QwenCompanionReloadDiffCommand(_DiffCommand):
@@ -202,7 +174,7 @@ class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
 
 
 class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
-    """Go to the diff or the written change that waits, to the next one or to the one before.
+    """Go to the next change that waits for a review, proposed or written, or to the one before.
 
     If nothing waits in this window, go to the window where a diff does.
     """
@@ -216,22 +188,41 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
         return bool(here or adapter.diffs.elsewhere(self.window))
 
     def run(self, *, previous: bool = False) -> None:
-        """Show it and focus it. The diffs come first, since a CLI waits for them."""
+        """Proposals come first, since a CLI waits for them; the oldest one at the beginning."""
         if not (adapter := package.adapter()):
             return
         view, step = adapter.focus.last(self.window), -1 if previous else 1
-        diffs, diff = adapter.diffs.in_window(self.window), adapter.diffs.find(view) if view else None
-        rows = adapter.written.listings.of(self.window).rows
-        if not diffs and not rows and (other := adapter.diffs.elsewhere(self.window)):
+        if view and adapter.diffs.awaited.has(view):
+            adapter.diffs.awaited.later(lambda: self.run(previous=previous))
+            return
+        diffs, rows = adapter.diffs.in_window(self.window), adapter.written.listings.of(self.window).rows
+        is_in_file = view is not None and adapter.written.listings.row_in(view) is not None
+        if view and (diff := adapter.diffs.find(view)):
+            if diff.is_shown:
+                diff.attention.entered()
+            adapter.diffs.actions(diff).move(step, lambda: self._go_beyond(diff, step))
+        elif rows and (not diffs or (view and is_in_file and not adapter.written.is_last(view, step))):
+            adapter.written.go(self.window, view, step)
+        elif diffs and is_in_file:
+            adapter.diffs.show(diffs[0 if step > 0 else -1], step)
+        elif diffs:
+            adapter.diffs.show_front(self.window)
+        elif other := adapter.diffs.elsewhere(self.window):
             other.window.bring_to_front()
             adapter.diffs.show(other)
+
+    def _go_beyond(self, diff: DiffView, step: Literal[1, -1]) -> None:
+        """The diff has no further change: go to the next one, then to what is written, and around."""
+        if not (adapter := package.adapter()):
             return
-        is_at_end = diff is not None and diff == diffs[-1 if step > 0 else 0]
-        is_in_file = view is not None and adapter.written.listings.row_in(view) is not None
-        if rows and (not diffs or is_at_end or (is_in_file and view and not adapter.written.is_last(view, step))):
-            adapter.written.go(self.window, None if diff else view, step)
+        diffs, rows = adapter.diffs.in_window(self.window), adapter.written.listings.of(self.window).rows
+        at = diffs.index(diff) + step if diff in diffs else 0
+        if rows and not 0 <= at < len(diffs):
+            adapter.written.go(self.window, None, step)
+        elif len(diffs) > 1:
+            adapter.diffs.show(diffs[at % len(diffs)], step)
         else:
-            adapter.diffs.show_next(self.window, view, step)
+            adapter.diffs.actions(diff).move(step)
 
 
 class QwenCompanionDiffListCommand(sublime_plugin.WindowCommand):

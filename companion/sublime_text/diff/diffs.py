@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import sublime
 
+from ...chats.transcript.plain import flat
+from ..keys import KEYS
 from ..notices import NOTICES
 from ..own_views import SIDES, VIEWS
 from ..windows import Focus, FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
 from .actions import ChangeActions
-from .answers import Answers, accepted, keep_edits
+from .answers import LONGEST_NAME, Answers, accepted, keep_edits
 from .attention import SETTLED
 from .awaited import AwaitedDiffs
 from .left_views import LeftViews
@@ -194,6 +196,12 @@ class Diffs:
         """The commands on the changes of an open diff."""
         return self._actions[diff.review.number]
 
+    def keep_change(self, diff: DiffView) -> None:
+        """The person goes on to the next change of a diff; at the last one they hear how to answer."""
+        accept = KEYS.after("Accept", "accept_diff")
+        why = f"That was the last change of {flat(diff.review.name, LONGEST_NAME)}. {accept}"
+        self.actions(diff).move(1, lambda: diff.window.status_message(f"QwenCompanion: {why}"))
+
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
         """The diffs of a window, in the order of their opening."""
         return [diff for diff in self._open.values() if diff.window == window]
@@ -212,8 +220,13 @@ class Diffs:
         in_window = self.in_window(view.window())
         return in_window[0] if len(in_window) == 1 else None
 
-    def show(self, diff: DiffView) -> None:
-        """Go to a diff, as the person wants: show it and focus its proposal."""
+    def show(self, diff: DiffView, step: Literal[1, -1] | None = None) -> None:
+        """Go to a diff, as the person wants: show it and focus its proposal.
+
+        With a step they come from the change before it, or after it. At the first time they come to its first change.
+        """
+        if step or not diff.attention.is_seen:
+            diff.arrive(step or 1)
         diff.attention.brought()
         self.lists.changed(diff.window)
         diff.show()
@@ -227,15 +240,10 @@ class Diffs:
         if diff := self._open.get(number):
             self.show(diff)
 
-    def show_next(self, window: sublime.Window, view: sublime.View | None, step: Literal[1, -1] = 1) -> None:
-        """Go to the only diff of a window, or to the one after that of a view, or before it."""
-        diffs = self.in_window(window)
-        if diffs:
-            current = self.find(view) if view else None
-            if current is None:
-                self.show(next((diff for diff in diffs if diff.is_shown), diffs[0]))
-            else:
-                self.show(diffs[(diffs.index(current) + step) % len(diffs)])
+    def show_front(self, window: sublime.Window) -> None:
+        """Go to the diff that a window shows, else to its oldest one."""
+        if diffs := self.in_window(window):
+            self.show(next((diff for diff in diffs if diff.is_shown), diffs[0]))
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""

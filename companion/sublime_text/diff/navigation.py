@@ -34,27 +34,38 @@ def make_edits(proposal: sublime.View, edits: Sequence[TextEdit], *, moves_caret
         proposal.sel().add_all(carets)
 
 
-def go_to_change(window: sublime.Window, proposal: sublime.View, step: Literal[1, -1]) -> None:
-    """Go to the next or the previous change from the caret, and wrap around at the end."""
+def go_to_change(window: sublime.Window, proposal: sublime.View, step: Literal[1, -1], *, wraps: bool) -> bool:
+    """Go to the next or the previous change from the caret. Returns whether there is one.
+
+    With `wraps`, the first one from the other end comes after the last.
+    """
     regions = change_regions(proposal)
     starts = [region.begin() for region in regions]
-    if not starts:
-        window.status_message("QwenCompanion: There is no change.")
-        return
     caret = proposal.sel()[0].b if len(proposal.sel()) else 0
     further = [start for start in starts if (start - caret) * step > 0]
-    target = (min(further) if step > 0 else max(further)) if further else starts[0 if step > 0 else -1]
-    wrapped = "" if further else ", from the top again" if step > 0 else ", from the bottom again"
-    proposal.sel().clear()
-    proposal.sel().add(target)
+    if not further and not (wraps and starts):
+        return False
+    at = starts.index(min(further) if step > 0 else max(further)) if further else (0 if step > 0 else len(starts) - 1)
     focus_view(window, proposal)
-    proposal.show_at_center(target)
-    at = starts.index(target) + 1
-    words = proposal.get_regions(WORDS)
-    if word := next((word for word in words if regions[at - 1].contains(word)), None):
+    show_change(proposal, regions[at])
+    if not further:
+        wrapped = "from the top again" if step > 0 else "from the bottom again"
+        window.status_message(f"QwenCompanion: Change {at + 1} of {len(starts)}, {wrapped}")
+    return True
+
+
+def show_change(proposal: sublime.View, region: sublime.Region) -> None:
+    """Put the caret at a change, in the middle of the screen."""
+    proposal.sel().clear()
+    proposal.sel().add(region.begin())
+    proposal.show_at_center(region.begin())
+    if word := next((word for word in proposal.get_regions(WORDS) if region.contains(word)), None):
         show_sideways(proposal, word)
-    if wrapped:
-        window.status_message(f"QwenCompanion: Change {at} of {len(starts)}{wrapped}")
+
+
+def no_change(window: sublime.Window) -> None:
+    """Say that there is nothing to go to."""
+    window.status_message("QwenCompanion: There is no change.")
 
 
 def _carets_after(edits: Sequence[TextEdit], size: int) -> list[sublime.Region]:

@@ -6,16 +6,26 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
+from ..keys import KEYS
 from ..own_views import VIEWS
 from .leftovers import KEYS_STATUS
 
 if TYPE_CHECKING:
     from ...review.review import Review
 
-_PRIMARY = "⌘" if sublime.platform() == "osx" else "Ctrl+"
-KEYS = f"Accept {_PRIMARY}S · Reject Shift+Esc · Next change F7 · Next diff F8"
-"""In the status bar while the focus is in a diff."""
 Side = Literal["original", "proposal"]
+_KEYS = {
+    "Accept": "accept_diff",
+    "Reject": "reject_diff",
+    "Next": "go_to_diff",
+    "Keep": "keep_change",
+    "Undo": "undo_change",
+}
+
+
+def keys() -> str:
+    """What the status bar says while the focus is in a diff: its commands with the person's keys."""
+    return " · ".join(KEYS.after(words, command) for words, command in _KEYS.items())
 
 
 def open_side(
@@ -43,4 +53,4 @@ def set_up(view: sublime.View, review: Review, side: Side) -> None:
     settings = view.settings()
     settings.set("mini_diff", False)  # it would say what our own marks say, perhaps a line apart
     settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
-    view.set_status(KEYS_STATUS, KEYS)
+    view.set_status(KEYS_STATUS, keys())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import sublime
 
@@ -15,10 +15,11 @@ from .header import Header, show_headers
 from .inline import InlineDiff, gone_lines
 from .left_views import LeftViews
 from .leftovers import FILLERS, HEADER, KEYS_STATUS
-from .marks import NARROW, Links, SideMarks, are_few
+from .marks import NARROW, Links, SideMarks, are_few, change_regions
+from .navigation import show_change
 from .notes import notes, place, warnings_of
 from .scroll import ScrollTogether, level
-from .side import KEYS, open_side, set_up
+from .side import keys, open_side, set_up
 from .steps import in_steps
 from .widths import Widths
 
@@ -68,6 +69,9 @@ class DiffView:
         self._filled_version: int | None = None
         self._is_original_filled = False
         self._drawing: object = None
+        self._is_drawn = False
+        self._arrival: Literal[1, -1] | None = None
+        """The person has come to a diff that is not marked yet: to its first change, or backwards to the last."""
         self._was_dirty = False
         self._is_exact = True
         """The view of the proposal holds the very text; the editor may change characters such as NUL."""
@@ -162,6 +166,28 @@ class DiffView:
         views = [*([beside] if beside else []), *self.views]
         show_in_group(self.window, self.group, [sheet for view in views if (sheet := view.sheet())])
         self.wake()
+
+    def arrive(self, step: Literal[1, -1]) -> None:
+        """The person comes here: go to the first change, or to the last one if the step is backwards."""
+        if self._is_drawn:
+            self._go_to_end(step)
+        else:
+            self._arrival = step
+
+    @property
+    def is_arriving(self) -> bool:
+        """Whether the change to which the person has come is still to be marked."""
+        return self._arrival is not None and self._marks is not None
+
+    def _go_to_end(self, step: Literal[1, -1]) -> None:
+        if regions := change_regions(self.proposal):
+            show_change(self.proposal, regions[0 if step > 0 else -1])
+
+    def _drawn(self) -> None:
+        self._is_drawn = True
+        arrival, self._arrival = self._arrival, None
+        if arrival and [(each.a, each.b) for each in self.proposal.sel()] == [(0, 0)]:  # they have not moved on
+            self._go_to_end(arrival)
 
     def wake(self) -> None:
         """The diff may be on the screen again."""
@@ -341,7 +367,7 @@ class DiffView:
             steps += self._original_marks.steps(marks.original, inline=False)
         drawing = self._drawing = object()
         in_steps(
-            steps,
+            [*steps, self._drawn],
             lambda: self._drawing is drawing and all(view.is_valid() for view in self.views),
         )
 
@@ -349,7 +375,7 @@ class DiffView:
         """Say in the status bar which change the caret is in."""
         lines = self._marks.proposal.lines if self._marks else []
         caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
-        self.proposal.set_status(KEYS_STATUS, f"{place(lines, caret)}{KEYS}")
+        self.proposal.set_status(KEYS_STATUS, f"{place(lines, caret)}{keys()}")
 
     def show_headers(self) -> None:
         """Say in the headers what is so now."""

@@ -9,6 +9,7 @@ from typing import Literal
 import sublime
 
 from ...editor import WindowStatus
+from ..keys import KEYS
 
 Wanted = Literal["always", "connected", "never"]
 """When the item is shown. A message that needs an action is shown unless it is "never"."""
@@ -108,9 +109,10 @@ def status_text(status: WindowStatus | None) -> str:
         for name, times in counts.items()
     )
     asking = f" ({', '.join(status.asking)})" if status.asking else ""
+    key = KEYS.in_brackets("go_to_diff")
     waiting = [
         f"{count} {what}{'s' if count != 1 else ''}{more}"
-        for count, what, more in ((status.diffs, "diff", " (F8)"), (status.questions, "question", asking))
+        for count, what, more in ((status.diffs, "diff", key), (status.questions, "question", asking))
         if count
     ]
     if status.files:
@@ -126,7 +128,8 @@ def status_text(status: WindowStatus | None) -> str:
 
 def elsewhere_text(diffs: int) -> str:
     """The text for diffs that wait in other windows."""
-    return f"{diffs} diff{'s' if diffs != 1 else ''} in another window (F8)" if diffs else ""
+    key = KEYS.in_brackets("go_to_diff")
+    return f"{diffs} diff{'s' if diffs != 1 else ''} in another window{key}" if diffs else ""
 
 
 def notices_text(count: int) -> str:
