@@ -205,7 +205,7 @@ TABLE = (
     # A project can only make it stricter.
     Setting(_REVIEW, _DEFAULTS.review, choices=REVIEWS[::-1], in_projects=True),
     Setting("open_first_change", False),
-    Setting("diff_layout", "side_by_side", choices=("side_by_side", "inline"), in_projects=True),
+    Setting("diff_layout", "auto", choices=("auto", "side_by_side", "inline"), in_projects=True),
     Setting("terminal_location", "panel", choices=("panel", "tab", "split"), in_projects=True),
     # Never in a project: opening a folder must not decide which program runs.
     Setting("qwen_command", ["qwen"], or_text=True),

@@ -12,8 +12,9 @@ from .changes import Range, Side, TextEdit, changes, lines_of, restore_edits, re
 from .compare import Change, unchanged
 from .slides import MAX_SLIDE
 
-Action = Literal["revert", "restore", "undo"]
-"""*undo* reverts the changes at some lines; if there is none, it restores what was reverted there."""
+Action = Literal["revert", "restore", "undo", "redo"]
+"""*undo* reverts, and restores where there is nothing to revert; *redo* restores, and reverts otherwise."""
+_TRIED: dict[Action, tuple[Action, ...]] = {"undo": ("revert", "restore"), "redo": ("restore", "revert")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +47,30 @@ def restore_fingerprint(change: Change, old: Sequence[str]) -> str:
 
 def edits_of(target: Target, original: str, shown: str, text: str) -> list[TextEdit]:
     """The edits of `text` for a target, from the top. `shown` is the proposal as it came, `text` as it is now."""
+    for action in _TRIED.get(target.action, (target.action,)):
+        edits = _reverts(target, original, text) if action == "revert" else _restores(target, original, shown, text)
+        if edits:
+            return edits
+    return []
+
+
+def _reverts(target: Target, original: str, text: str) -> list[TextEdit]:
     originals, now = lines_of(original), lines_of(text)
-    if target.action != "restore":
-        found = changes(originals, now)
-        if target.fingerprint:
-            chosen = [change for change in found if revert_fingerprint(change, now) == target.fingerprint]
-        else:
-            chosen = touched(found, target.lines, target.side, originals if target.side == "old" else now)
-        if chosen or target.action == "revert":
-            return revert_edits(originals, now, chosen)
-    proposed = lines_of(shown)
+    found = changes(originals, now)
+    if target.fingerprint:
+        chosen = [change for change in found if revert_fingerprint(change, now) == target.fingerprint]
+    else:
+        chosen = touched(found, target.lines, target.side, originals if target.side == "old" else now)
+    return revert_edits(originals, now, chosen)
+
+
+def _restores(target: Target, original: str, shown: str, text: str) -> list[TextEdit]:
+    now, proposed = lines_of(text), lines_of(shown)
     found = changes(now, proposed)
     if target.fingerprint:
         chosen = [change for change in found if restore_fingerprint(change, now) == target.fingerprint]
     else:
-        lines = target.lines if target.side == "new" else _across(target.lines, originals, now)
+        lines = target.lines if target.side == "new" else _across(target.lines, lines_of(original), now)
         chosen = touched(found, lines, "old", now)
     return restore_edits(now, proposed, chosen)
 

@@ -72,6 +72,7 @@ class CompanionCase(DeferrableTestCase):
     def setUp(self) -> Steps:
         self.screen = Screen(self)
         self.set_limit("sublime_text.diff.attention", "SETTLED", 0.0)
+        self.set_setting("diff_layout", "side_by_side")
         self.folder = Path(tempfile.mkdtemp(prefix="companion-")).resolve()
         self.file = self.folder / "app.py"
         self.file.write_bytes(b'def greet(name):\n    print("hi")\n')
@@ -132,15 +133,31 @@ class CompanionCase(DeferrableTestCase):
         future.result()
 
     def open_diff(self, content: str, path: Path | str | None = None, cli: Cli | None = None) -> Steps:
-        """Have the CLI propose a text, and wait until its diff is on the screen: self.original and self.proposal."""
+        """Have the CLI propose a text, and wait until its diff is on the screen: self.original and self.proposal.
+
+        Where another diff has a tab, it is gone to, and the focus comes back.
+        """
         before = {view.id() for view in self.window.views()}
-        call = (cli or self.cli).call("openDiff", filePath=str(path or self.file), newContent=content)
-        yield from self.done(call)
-        self.assertEqual((call.result()["content"], call.result().get("isError", False)), ([], False))
+        diff = yield from self.propose(content, path, cli)
+        if not diff.is_open:
+            focused = self.focused()
+            loaded("sublime_text.package").adapter().diffs.show(diff)
+            loaded("sublime_text.package").adapter().focus.give(self.window, focused)
         fresh = lambda side: [v for v in diff_views(self.window, side) if v.id() not in before]  # noqa: E731
         yield lambda: fresh("proposal")
         self.proposal = fresh("proposal")[-1]
         self.original = fresh("original")[-1] if fresh("original") else self.proposal
+
+    def propose(self, content: str, path: Path | str | None = None, cli: Cli | None = None) -> Generator[Any, Any, Any]:
+        """Have the CLI propose a text; it may wait for its tab. Returns its diff."""
+        diffs = loaded("sublime_text.package").adapter().diffs
+        known = {diff.review.number for diff in diffs.in_window(self.window)}
+        call = (cli or self.cli).call("openDiff", filePath=str(path or self.file), newContent=content)
+        yield from self.done(call)
+        self.assertEqual((call.result()["content"], call.result().get("isError", False)), ([], False))
+        fresh = lambda: [diff for diff in diffs.in_window(self.window) if diff.review.number not in known]  # noqa: E731
+        yield fresh
+        return fresh()[-1]
 
     def go_to_each(self, count: int) -> None:
         """Go to so many diffs of the window, one after the other, and back to the file."""

@@ -172,7 +172,7 @@ class TestView(ChatCase):
         """The questions are answered there, and what is asked is in the diff."""
         yield lambda: self.window.active_view() == self.view
         yield from self.open_diff("other\n")
-        self.assertEqual(self.selected(), [self.view, self.original, self.proposal])
+        self.assertEqual(self.selected(), [self.view, self.proposal])
         self.assertEqual(self.focused(), self.view)
 
     def test_closing_it_closes_the_chat(self) -> Steps:

@@ -20,7 +20,7 @@ class TestDiffs(CompanionCase):
         self.assertTrue(self.original.is_read_only())
         self.assertFalse(self.proposal.is_read_only())
         shown = self.window.selected_sheets_in_group(self.window.get_view_index(self.proposal)[0])
-        self.assertEqual([sheet.view() for sheet in shown], [self.view, self.original, self.proposal])
+        self.assertEqual([sheet.view() for sheet in shown], [self.view, self.proposal])
         self.assertEqual(value(self.proposal, "file_path"), str(self.file))
 
     def test_the_first_undo_does_not_empty_the_proposal(self) -> Steps:
@@ -184,7 +184,7 @@ class TestDiffs(CompanionCase):
         yield 50
         self.assertEqual(self.window.active_view(), terminal)
         shown = self.window.selected_sheets_in_group(self.window.get_view_index(terminal)[0])
-        self.assertEqual([sheet.view() for sheet in shown], [terminal, self.original, self.proposal])
+        self.assertEqual([sheet.view() for sheet in shown], [terminal, self.proposal])
         self.proposal.run_command("qwen_companion_accept_diff")
         yield lambda: not diff_views(self.window, "proposal")
         self.assertEqual(self.window.active_view(), terminal)

@@ -356,4 +356,4 @@ class TestProposals(CompanionCase):
         yield lambda: not old.is_valid()
         yield lambda: PROPOSAL + "# mine\n" in [text_of(view) for view in self.window.views()]
         self.assertEqual(self.cli.outcomes, [])
-        self.assertEqual(self.selected(), [self.view, self.original, self.proposal])
+        self.assertEqual(self.selected(), [self.view, self.proposal])

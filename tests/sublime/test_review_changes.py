@@ -49,8 +49,7 @@ class TestMoving(ChangesCase):
         self.file.write_text("".join([*LINES[:9], *long]))
         yield lambda: "word79" in text_of(self.view)
         yield from self.open_changes("".join([*LINES[:9], long[0].replace("end", "END")]))
-        self.window.focus_view(self.proposal)
-        self.go()
+        self.window.run_command("qwen_companion_go_to_diff")
         self.assertEqual(self.row(), 9)
         yield lambda: self.proposal.viewport_position()[0] > 0
         yield lambda: self.original.viewport_position()[0] == self.proposal.viewport_position()[0]

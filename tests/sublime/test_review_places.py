@@ -6,7 +6,7 @@ from typing import Any
 
 import sublime
 
-from .companion_case import CompanionCase, Steps, text_of
+from .companion_case import CompanionCase, Steps, loaded, text_of
 
 PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
 TWO_GROUPS: Any = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
@@ -33,7 +33,7 @@ class TestPlaces(CompanionCase):
         self.window.focus_view(self.view)
         yield from self.open_diff(PROPOSAL)
         self.assertEqual(self.window.layout(), TWO_GROUPS)
-        self.assertEqual(self.selected(0), [self.view, self.original, self.proposal])
+        self.assertEqual(self.selected(0), [self.view, self.proposal])
         self.assertEqual(self.selected(1), right)
         self.proposal.run_command("qwen_companion_reject_diff")
         yield from self.closed()
@@ -149,13 +149,12 @@ class TestPlaces(CompanionCase):
             yield from self.open_view("b.py")
             self.select([self.view, self.opened])
             self.window.focus_view(self.view)
-            proposals = []
-            for name in ("first.py", "second.py"):
-                yield from self.open_diff("x = 1\n", self.folder / name)
-                proposals.append(self.proposal)
-            for number in order:
-                proposals[number].run_command("qwen_companion_reject_diff")
-                yield lambda proposal=proposals[number]: not proposal.is_valid()
+            first = yield from self.propose("x = 1\n", self.folder / "first.py")
+            second = yield from self.propose("x = 1\n", self.folder / "second.py")
+            answers = loaded("sublime_text.package").adapter().diffs.answers
+            for diff in [(first, second)[number] for number in order]:
+                answers.reject(diff)
+                yield lambda diff=diff: not diff.views
             yield from self.closed()
             self.assertEqual(self.selected(), [self.view, self.opened])
             self.assertEqual(self.window.active_view(), self.view)
@@ -163,8 +162,13 @@ class TestPlaces(CompanionCase):
     def test_a_diff_stays_level_with_its_original_when_edits_of_another_are_kept(self) -> Steps:
         """The view that keeps them opens behind what is shown."""
         yield from self.open_diff(PROPOSAL)
-        shown = [self.view, self.original, self.proposal]
+        self.window.run_command("qwen_companion_go_to_diff")
+        shown = [self.original, self.proposal]
+        self.assertEqual(self.selected(), shown)
         yield from self.open_diff("x = 1\n", self.folder / "b.py")
+        diffs = loaded("sublime_text.package").adapter().diffs
+        diffs.show(diffs.in_window(self.window)[0])
+        self.assertEqual(self.selected(), shown)
         self.proposal.run_command("append", {"characters": "# mine\n"})
         yield from self.done(self.cli.call("closeDiff", filePath=str(self.folder / "b.py")))
         yield lambda: "x = 1\n# mine\n" in [text_of(view) for view in self.window.views()]
@@ -191,3 +195,31 @@ class TestPlaces(CompanionCase):
         self.original.run_command("qwen_companion_accept_diff")
         yield from self.written()
         self.assertEqual(self.content, PROPOSAL)
+
+    def test_two_agents_of_one_name_have_tabs_of_different_names(self) -> Steps:
+        """Two terminals propose the same file."""
+        other = self.connect()
+        yield from self.done(other.connected)
+        for cli in (self.cli, other):
+            yield from self.open_diff(PROPOSAL, cli=cli)
+        names = [view.name() for view in self.window.views() if "←" in view.name()]
+        self.assertEqual(sorted(names), ["app.py ← Qwen Code", "app.py ← Qwen Code (2)"])
+
+    def test_auto_is_inline_beside_the_code_and_side_by_side_once_the_person_is_there(self) -> Steps:
+        """Where each side has 80 columns."""
+        self.set_setting("diff_layout", "auto")
+        for columns, shown in ((1, 2), (10_000, 1)):
+            with self.subTest(columns):
+                self.set_limit("sublime_text.diff.diffs", "SIDE_COLUMNS", columns)
+                self.window.focus_view(self.view)
+                yield from self.open_diff(PROPOSAL)
+                self.assertEqual(self.selected(), [self.view, self.proposal])
+                self.window.run_command("qwen_companion_go_to_diff")
+                self.assertEqual(len(self.selected()), shown)
+                self.assertEqual(self.window.active_view(), self.proposal)
+                self.proposal.run_command("qwen_companion_toggle_diff_layout")
+                self.window.focus_view(self.view)
+                self.window.run_command("qwen_companion_go_to_diff")
+                self.assertEqual(len(self.selected()), 3 - shown)
+                self.proposal.run_command("qwen_companion_reject_diff")
+                yield from self.closed()

@@ -83,7 +83,12 @@ class TestBytes(CompanionCase):
             row, before = getattr(change, f"{side}_start"), text_of(self.proposal)
             self.proposal.sel().clear()
             self.proposal.sel().add(self.proposal.text_point(row, 0))
-            self.proposal.run_command(f"qwen_companion_{name}_change")
+            if name == "revert":
+                self.proposal.run_command("qwen_companion_undo_change")
+            else:
+                diffs, targets = loaded("sublime_text.package").adapter().diffs, loaded("review.targets")
+                link = targets.restore_fingerprint(change, loaded("review.changes").lines_of(before))
+                diffs.actions(diffs.find(self.proposal)).follow("restore", link)
             yield {"condition": lambda before=before: text_of(self.proposal) != before, "period": 5}
 
 

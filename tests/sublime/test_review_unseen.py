@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -28,7 +30,7 @@ class TestUnseen(CompanionCase):
         self.view.run_command("insert", {"characters": "a"})
         yield from self.open_diff(PROPOSAL)
         self.assertEqual((self.window.active_view(), self.focused()), (self.view, self.view))
-        self.assertEqual(self.selected(), [self.view, self.original, self.proposal])
+        self.assertEqual(self.selected(), [self.view, self.proposal])
         self.window.run_command("insert", {"characters": "b"})
         self.assertEqual(text_of(self.proposal), PROPOSAL)
         self.window.run_command("save", BY_HAND)
@@ -36,20 +38,35 @@ class TestUnseen(CompanionCase):
         self.assertEqual((self.cli.outcomes, self.proposal.is_valid()), ([], True))
         self.assertTrue(text_of(self.view).startswith("ab") or text_of(self.view).endswith("ab"))
 
-    def test_a_diff_opens_behind_the_one_that_the_person_is_in(self) -> Steps:
-        """It doesn't cover the view that is being typed in."""
+    def test_a_diff_waits_while_another_one_has_its_tab(self) -> Steps:
+        """It doesn't cover what is being typed in; it opens when the one before is answered, and the CLI waits."""
         yield from self.open_diff(PROPOSAL)
         first = self.proposal
         self.window.focus_view(first)
         shown = self.selected()
-        yield from self.open_diff("x = 1\n", self.folder / "b.py")
+        diff = yield from self.propose("x = 1\n", self.folder / "b.py")
+        yield 200
         self.assertEqual((self.selected(), self.window.active_view()), (shown, first))
+        self.assertEqual(len(diff_views(self.window, "proposal")), 1)
+        yield lambda: "2 diffs" in self.view.get_status("zz_qwen_companion")
+        self.now += 1.1
         first.run_command("qwen_companion_accept_diff")
-        yield lambda: not first.is_valid()
-        self.file.write_text(PROPOSAL)
-        yield 50
-        self.assertEqual(self.window.active_view(), self.proposal)
-        self.assertEqual(self.selected(), [self.proposal])
+        yield lambda: diff.is_open and self.window.active_view() == diff.proposal
+        self.assertEqual([told["filePath"] for _, told in self.cli.outcomes], [str(self.file)])
+        call = self.cli.call("closeDiff", filePath=str(self.folder / "b.py"), suppressNotification=True)
+        yield from self.done(call)
+        yield from self.closed()
+
+    def test_the_text_of_a_diff_that_waits_is_told_when_the_cli_closes_it(self) -> Steps:
+        """No call depends on a tab."""
+        yield from self.open_diff(PROPOSAL)
+        diff = yield from self.propose("x = 1\n", self.folder / "b.py")
+        call = self.cli.call("closeDiff", filePath=str(self.folder / "b.py"), suppressNotification=True)
+        yield from self.done(call)
+        self.assertIn("x = 1", str(call.result()["content"]))
+        self.assertFalse(diff.is_open)
+        yield 100
+        self.assertEqual(diff_views(self.window, "proposal"), [self.proposal])
 
     def test_a_diff_that_the_cli_closes_hands_the_focus_to_no_other_diff(self) -> Steps:
         """What is being typed in it would go on in the next one."""
@@ -129,42 +146,50 @@ class TestUnseen(CompanionCase):
     def test_an_unseen_diff_is_shown_before_it_can_be_accepted(self) -> Steps:
         """Never accept what the person has not looked at."""
         yield from self.open_diff(PROPOSAL)
-        self.window.focus_view(self.proposal)
-        first = self.proposal
-        yield from self.open_diff("x = 1\n", self.folder / "b.py")
+        self.select([self.view])
         self.proposal.run_command("qwen_companion_accept_diff")
-        yield lambda: self.screen.said("Look at the diff of b.py")
+        yield lambda: self.screen.said("Look at the diff of app.py")
         self.assertEqual((self.window.active_view(), self.cli.outcomes), (self.proposal, []))
-        self.assertTrue(first.is_valid())
 
-    def test_proposals_that_only_flashed_by_are_not_accepted_together(self) -> Steps:
-        """Six arrive at once while the person types: each covers the one before."""
-        yield from self.open_six()
-        self.window.run_command("qwen_companion_diff_list")
-        panel = self.window.find_output_panel("QwenCompanion Diffs")
-        assert panel
-        self.window.focus_view(self.view)
+    def test_six_proposals_of_which_nobody_has_gone_to_one_are_not_accepted_together(self) -> Steps:
+        """They arrive at once while the person types; a minute passes."""
+        yield from self.propose_six()
+        self.assertEqual(len(diff_views(self.window, "proposal")), 1)
         self.now += 60
         self.window.run_command("qwen_companion_accept_all")
         yield 100
         self.assertEqual(self.cli.outcomes, [])
-        self.assertEqual(len(diff_views(self.window, "proposal")), 6)
-        self.assertEqual(text_of(panel).count("not viewed"), 6)
         self.assertEqual(
             self.screen.messages[-1],
             "QwenCompanion: Nothing accepted. Go to each first (F8): a.py, b.py, c.py, 3 more",
         )
 
-    def test_accepting_all_accepts_what_was_seen_and_names_the_rest(self) -> Steps:
-        """Two of six were gone to."""
-        yield from self.open_six()
-        shown = set(diff_views(self.window, "proposal"))
-        for _ in range(2):
-            self.window.run_command("qwen_companion_go_to_diff")
+    def test_tabs_that_flash_by_are_not_seen(self) -> Steps:
+        """Each of six comes to the screen, and goes again because its CLI closes it or another one comes."""
+        diffs = yield from self.propose_six()
+        for diff in diffs:
+            loaded("sublime_text.package").adapter().diffs._open_by_itself(diff) if not diff.is_open else None
+            self.window.focus_view(diff.proposal)
+            self.now += 0.3
+        self.window.focus_view(self.view)
+        self.now += 60
         self.window.run_command("qwen_companion_accept_all")
-        yield lambda: len(self.cli.outcomes) == 2
-        yield lambda: len(shown & set(diff_views(self.window, "proposal"))) == 4
-        yield lambda: self.screen.said("Accepted", "4 wait")
+        yield lambda: self.screen.said("Nothing accepted")
+        self.assertEqual(self.cli.outcomes, [])
+
+    def test_accepting_all_accepts_what_was_seen_and_names_the_rest(self) -> Steps:
+        """One was gone to, and two others were in front in the Review."""
+        diffs = yield from self.propose_six()
+        self.window.run_command("qwen_companion_go_to_diff")
+        for diff in diffs[2:4]:
+            loaded("sublime_text.package").adapter().diffs.saw(diff.review.number)
+        self.window.run_command("qwen_companion_accept_all")
+        yield lambda: len(self.cli.outcomes) == 3
+        names = [Path(told["filePath"]).name for method, told in self.cli.outcomes if method == "ide/diffAccepted"]
+        self.assertEqual(sorted(names), ["a.py", "c.py", "d.py"])
+        self.assertEqual({told["content"] for _, told in self.cli.outcomes}, {"x = 1\n"})
+        yield lambda: self.screen.said("Accepted", "3 wait: b.py, e.py, f.py")
+        yield lambda: [view.name() for view in diff_views(self.window, "proposal")] == ["b.py ← Qwen Code"]
         self.assertTrue(all(len(message) <= 80 for message in self.screen.messages), self.screen.messages)
 
     def test_a_terminal_that_keeps_the_focus_leaves_a_diff_unseen(self) -> Steps:
@@ -204,11 +229,13 @@ class TestUnseen(CompanionCase):
             yield lambda number=number: len(self.cli.outcomes) == number + 1
             self.window.focus_view(self.view)
 
-    def open_six(self) -> Steps:
+    def propose_six(self) -> Generator[Any, Any, list[Any]]:
         """Six proposals of one turn, with the focus in a file all the time."""
         for name in "abcdef":
-            yield from self.open_diff("x = 1\n", self.folder / f"{name}.py")
+            yield from self.propose("x = 1\n", self.folder / f"{name}.py")
         self.assertEqual(self.focused(), self.view)
+        found: list[Any] = loaded("sublime_text.package").adapter().diffs.in_window(self.window)
+        return found
 
     def test_the_key_of_go_to_diff_works_only_while_a_diff_waits(self) -> Steps:
         """Each binding has a context of our own."""

@@ -379,7 +379,7 @@ class TestSettings(CompanionCase):
 
     def test_a_wrong_value_is_reported_once_and_the_default_is_used(self) -> Steps:
         self.set_setting("diff_layout", "both")
-        said = "“diff_layout” must be “side_by_side” or “inline”, not “both”; the default is used."
+        said = "“diff_layout” must be “auto”, “side_by_side” or “inline”, not “both”; the default is used."
         yield lambda: self.screen.said("QwenCompanion.sublime-settings", said)
         self.set_setting("max_marked_lines", 99)
         yield from self.open_diff(BETTER)

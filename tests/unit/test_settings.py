@@ -80,9 +80,13 @@ def test_the_defaults_have_no_problems():
         (
             "diff_layout",
             "both",
-            "“diff_layout” must be “side_by_side” or “inline”, not “both”; the default is used.",
+            "“diff_layout” must be “auto”, “side_by_side” or “inline”, not “both”; the default is used.",
         ),
-        ("diff_layout", False, "“diff_layout” must be “side_by_side” or “inline”, not false; the default is used."),
+        (
+            "diff_layout",
+            False,
+            "“diff_layout” must be “auto”, “side_by_side” or “inline”, not false; the default is used.",
+        ),
         (
             "max_marked_characters",
             True,
@@ -192,7 +196,7 @@ def test_a_project_without_settings_has_those_of_the_user():
         ({"debug": True}, "“debug” can't be set for a project."),
         (
             {"diff_layout": None},
-            "“diff_layout” must be “side_by_side” or “inline”, not null; the user's setting is used.",
+            "“diff_layout” must be “auto”, “side_by_side” or “inline”, not null; the user's setting is used.",
         ),
     ],
 )

@@ -51,8 +51,7 @@ class _ChangeCommand(sublime_plugin.TextCommand):
         if adapter.diffs.awaited.has(self.view):
             adapter.diffs.awaited.later(lambda: self.view.run_command(self.name()))
         elif diff := adapter.diffs.find(self.view):
-            if diff.is_shown:
-                diff.attention.entered()
+            adapter.diffs.entered(diff)
             self._in_proposal(adapter.diffs, diff)
         else:
             self._in_file(adapter.written)

@@ -33,6 +33,8 @@ class ChangeActions:
         self._waiting: Callable[[], Target] | None = None
         self._carets: list[sublime.Region] = []
         self._tries = 0
+        self._done: tuple[Action, int, list[sublime.Region]] | None = None
+        """What the key of *Undo Change* has done last, and the version and the carets of the proposal after that."""
 
     def move(self, step: Literal[1, -1], beyond: Callable[[], object] | None = None) -> None:
         """Go to the next or the previous change, after the commands before.
@@ -46,7 +48,7 @@ class ChangeActions:
         diff = self._diff
         if diff.review.is_editable:
             of_diff = view if diff.has(view) else diff.proposal
-            self._add(lambda: self._begin_at_carets("undo", of_diff))
+            self._add(lambda: self._begin_at_carets(self._undo_or_redo(), of_diff))
         else:
             why = NOT_EDITABLE.format(cli=diff.review.owner.cli, name=diff.review.name)
             diff.window.status_message(f"QwenCompanion: {why}")
@@ -77,11 +79,18 @@ class ChangeActions:
             self._send()
             return
         if edits and self._diff.proposal.change_count() == version:
-            proposal = self._diff.proposal
+            proposal, action = self._diff.proposal, self._waiting().action
             make_edits(proposal, edits, moves_carets=list(proposal.sel()) == self._carets)
+            self._done = action, proposal.change_count(), list(proposal.sel())
         self._waiting = None
         self._diff.proposal.erase_regions(TARGETS)
         self._run()
+
+    def _undo_or_redo(self) -> Action:
+        """What the key does: the opposite of what it has just done here, where two changes may be close together."""
+        proposal = self._diff.proposal
+        is_here = self._done is not None and self._done[1:] == (proposal.change_count(), list(proposal.sel()))
+        return "redo" if is_here and self._done and self._done[0] == "undo" else "undo"
 
     def _move(self, step: Literal[1, -1], beyond: Callable[[], object] | None) -> None:
         diff = self._diff

@@ -94,14 +94,14 @@ class Answers:
     def _reject(self, diff: DiffView) -> None:
         diff.attention.is_answered = True
         if (text := diff.text()) is not None:
-            self.rejected.add(diff.review.name, text, diff.proposal.syntax())
+            self.rejected.add(diff.review.name, text, diff.syntax)
             diff.is_kept = True
         self._tell(lambda reviews: reviews.reject(diff.review.number, text))
 
 
 def keep_edits(diff: DiffView, window: sublime.Window) -> None:
     """Keep the text of a diff that closes without an answer, in a tab of this window or of a new one."""
-    text, name, syntax = diff.text(), diff.review.name, diff.proposal.syntax()
+    text, name, syntax = diff.text(), diff.review.name, diff.syntax
     if text is None or diff.is_kept:
         return
     diff.is_kept = True

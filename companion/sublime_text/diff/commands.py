@@ -114,6 +114,7 @@ class QwenCompanionToggleDiffLayoutCommand(_DiffCommand):
             super().run(edit, by_key=by_key)
 
     def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
+        diff.has_chosen_layout = True
         diff.toggle_layout()
 
 
@@ -198,8 +199,7 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
         diffs, rows = adapter.diffs.in_window(self.window), adapter.written.listings.of(self.window).rows
         is_in_file = view is not None and adapter.written.listings.row_in(view) is not None
         if view and (diff := adapter.diffs.find(view)):
-            if diff.is_shown:
-                diff.attention.entered()
+            adapter.diffs.entered(diff)
             adapter.diffs.actions(diff).move(step, lambda: self._go_beyond(diff, step))
         elif rows and (not diffs or (view and is_in_file and not adapter.written.is_last(view, step))):
             adapter.written.go(self.window, view, step)

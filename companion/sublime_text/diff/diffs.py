@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CALM = 50
+"""Milliseconds after which the next diff opens where one was closed by its CLI, which may close several."""
+SIDE_COLUMNS = 80
+"""With fewer columns for each side, a diff is inline if the setting leaves that open."""
 QUIET = 150
 """Milliseconds without an edit before the changes are marked again."""
 
@@ -70,36 +75,54 @@ class Diffs:
         self.lists = DiffLists(self.in_window, written, commented, self._open_number, self.answers)
 
     def open(self, review: Review, marks: Marks | None) -> None:
-        """Show a review in its session's window.
+        """Show a review in its session's window, in a tab at once if no other one has a tab there.
 
-        The focus stays where it is. In the group of the diff, the view that has it stays beside the diff. If that is
-        another diff, the new one opens behind it.
+        Else it waits until the person goes to it, or until the one before is answered.
         """
         window = find_window(review.owner.window)
         if window is None:
             self._tell(lambda reviews: reviews.reject(review.number))
             return
+        diff = self._begin(window, review, marks)
+        if not any(other.is_open for other in self.in_window(window)):
+            self._open_by_itself(diff)
+
+    def _open_by_itself(self, diff: DiffView) -> None:
+        """Open the tab of a diff. The focus stays where it is, and the view that has it stays beside the proposal."""
+        window = diff.window
         focus = self._focus.last(window)
-        code = self._focus.last_code(window)
-        group = max(window.get_view_index(code)[0] if code else window.active_group(), 0)
-        before, contents = self._focus.before(window, focus), GroupContents(window, group)
-        # A new file has nothing on the left.
-        layout: Layout = self._setting(window, "diff_layout") if review.disk.exists else "inline"
         is_focused = focus is not None and is_visible(focus)
-        beside = focus if is_focused and contents.shows(focus) else None
-        is_behind = beside is not None and self.find(beside) is not None
-        diff = self._begin(window, group, review, layout, before)
-        diff.show_marks(marks)
-        if is_behind:
-            contents.restore()
-        else:
-            diff.show(beside)
-            diff.attention.appeared()
+        before, group = self._focus.before(window, focus), self._group(window)
+        beside = focus if is_focused and GroupContents(window, group).shows(focus) else None
+        diff.open(group, self._layout(diff.review, window, group, is_alone=beside is None), before)
+        diff.show(beside)
+        diff.attention.appeared()
         if focus and is_focused:
             self._focus.give(window, focus)
         else:
             diff.attention.has_landed = True
             self._focus.give(window, diff.proposal)
+
+    def _open_for_person(self, diff: DiffView, before: FocusBefore | None = None) -> None:
+        """Open the tab of a diff to which the person goes. `before` is where the focus goes back to afterwards."""
+        if not diff.is_open:
+            window, group = diff.window, self._group(diff.window)
+            before = before or self._focus.before(window, self._focus.last(window))
+            diff.open(group, self._layout(diff.review, window, group), before)
+
+    def _group(self, window: sublime.Window) -> int:
+        """The group for a diff: that of the code."""
+        code = self._focus.last_code(window)
+        return max(window.get_view_index(code)[0] if code else window.active_group(), 0)
+
+    def _layout(self, review: Review, window: sublime.Window, group: int, *, is_alone: bool = True) -> Layout:
+        """How a diff is to be shown in a group. With "auto", side by side only if each side has its columns."""
+        if not review.disk.exists:  # a new file has nothing on the left
+            return "inline"
+        wanted: Literal["auto", "side_by_side", "inline"] = self._setting(window, "diff_layout")
+        if wanted != "auto":
+            return wanted
+        return "side_by_side" if is_alone and _columns(window, group) >= 2 * SIDE_COLUMNS else "inline"
 
     def text(self, review: Review) -> str | None:
         """The text of a review's proposal, or None if it isn't open."""
@@ -109,7 +132,7 @@ class Diffs:
     def show_marks(self, review: Review, marks: Marks, version: int) -> None:
         """Mark the changes of a proposal, unless it has been edited since."""
         diff = self._open.get(review.number)
-        if diff and diff.proposal.is_valid() and diff.proposal.change_count() == version:
+        if diff and diff.is_open and diff.proposal.is_valid() and diff.proposal.change_count() == version:
             diff.show_marks(marks)
             self.lists.changed(diff.window)
 
@@ -120,7 +143,7 @@ class Diffs:
 
     def close(self, review: Review) -> None:
         """A review has its outcome: close its views and restore the focus, or go on to the next diff."""
-        order = list(self._open.values())
+        order = [self._open[number] for number in sorted(self._open)]
         diff = self._open.pop(review.number, None)
         self._actions.pop(review.number, None)
         if diff is None:
@@ -136,7 +159,8 @@ class Diffs:
         was_in_diff = focus is not None and diff.has(focus)
         # If the CLI has closed the diff, the person may be typing in it: that must not go on in the next one.
         goes_on = was_in_diff and diff.attention.is_answered
-        after = diff.focus_before if focus is None or was_in_diff else self._focus.before(window, focus)
+        keeps_focus = not diff.is_open or (focus is not None and not was_in_diff)
+        after = self._focus.before(window, focus) if keeps_focus else diff.focus_before
         was_shown = diff.is_shown
         for other in self._open.values():
             other.take_over(diff)
@@ -148,11 +172,14 @@ class Diffs:
         at = order.index(diff)
         following = (*order[at + 1 :], *order[:at])
         waiting = [other for other in following if other.window == window and not other.attention.is_answered]
-        here = [other for other in waiting if other.group == diff.group]
+        here = [other for other in waiting if other.is_open and diff.is_open and other.group == diff.group]
         if goes_on and waiting:
+            self._open_for_person(waiting[0], after)
+            waiting[0].arrive(1)
             waiting[0].show()
             hidden.append(waiting[0])
             self._focus.give(window, waiting[0].proposal)
+            waiting[0].attention.focused()  # a new tab has the focus before it is known whose it is
         elif was_shown and here and not any(other.is_shown for other in here):
             self._uncover(here[0], after)
         else:
@@ -160,6 +187,13 @@ class Diffs:
         for other in hidden:
             if other.is_shown:
                 other.attention.appeared()
+        sublime.set_timeout(lambda: self._open_next(window), CALM)
+
+    def _open_next(self, window: sublime.Window) -> None:
+        """Open the oldest diff that waits in a window, if none has a tab there."""
+        diffs = [diff for diff in self.in_window(window) if not diff.attention.is_answered]
+        if window.is_valid() and diffs and not any(diff.is_open for diff in self.in_window(window)):
+            self._open_by_itself(diffs[0])
 
     @staticmethod
     def _uncover(diff: DiffView, after: FocusBefore) -> None:
@@ -203,8 +237,8 @@ class Diffs:
         self.actions(diff).move(1, lambda: diff.window.status_message(f"QwenCompanion: {why}"))
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
-        """The diffs of a window, in the order of their opening."""
-        return [diff for diff in self._open.values() if diff.window == window]
+        """The diffs of a window, the oldest first, with those that have no tab yet."""
+        return [self._open[number] for number in sorted(self._open) if self._open[number].window == window]
 
     def elsewhere(self, window: sublime.Window | None) -> DiffView | None:
         """A diff that waits in another window."""
@@ -225,12 +259,29 @@ class Diffs:
 
         With a step they come from the change before it, or after it. At the first time they come to its first change.
         """
+        self._open_for_person(diff)
         if step or not diff.attention.is_seen:
             diff.arrive(step or 1)
         diff.attention.brought()
+        self._widen(diff)
         self.lists.changed(diff.window)
         diff.show()
         self._focus.give(diff.window, diff.proposal)
+
+    def entered(self, diff: DiffView) -> None:
+        """The person goes on in a diff that has the focus."""
+        if diff.is_shown:
+            diff.attention.entered()
+        if self._widen(diff) or not all(map(is_visible, diff.views)):
+            diff.show()
+
+    def _widen(self, diff: DiffView) -> bool:
+        """Show both sides of a diff that is inline only because it opened beside the code. Returns whether it was."""
+        is_auto = self._setting(diff.window, "diff_layout") == "auto" and not diff.has_chosen_layout
+        if not is_auto or diff.layout != "inline" or self._layout(diff.review, diff.window, diff.group) == "inline":
+            return False
+        diff.toggle_layout()
+        return True
 
     def show_list(self, window: sublime.Window) -> None:
         """Open the list of a window's diffs, which stays open, and go to it."""
@@ -239,6 +290,12 @@ class Diffs:
     def _open_number(self, number: int) -> None:
         if diff := self._open.get(number):
             self.show(diff)
+
+    def saw(self, number: ReviewId) -> None:
+        """The changes of a proposal were in front of the person for a second in the Review tab: they have seen it."""
+        if diff := self._open.get(number):
+            diff.attention.entered()
+            self.lists.changed(diff.window)
 
     def show_front(self, window: sublime.Window) -> None:
         """Go to the diff that a window shows, else to its oldest one."""
@@ -304,7 +361,7 @@ class Diffs:
 
     def view_closed(self, view: sublime.View) -> None:
         """A view was closed. Without its original, a diff is inline."""
-        for diff in list(self._open.values()):
+        for diff in self._with_tabs:
             if view == diff.proposal and (clones := diff.clones):
                 diff.go_on_in(clones[0])
                 self.actions(diff).compare()
@@ -315,7 +372,7 @@ class Diffs:
 
     def became_file(self, view: sublime.View) -> None:
         """The person has saved a side of a diff as a file, which is theirs: the diff has ended for them."""
-        for diff in list(self._open.values()):
+        for diff in self._with_tabs:
             if view.buffer_id() == diff.proposal.buffer_id():
                 diff.is_kept = True
                 self.answers.closed(diff)
@@ -327,6 +384,8 @@ class Diffs:
         if elsewhere:
             self.lists.forget(window)
         for diff in self._open.values():
+            if diff.review.owner.window == window.id():
+                diff.attention.is_answered = True  # all are closed now, and none opens in the place of another one
             if not diff.is_edited:
                 continue
             if diff.window != window and diff.review.owner.window == window.id():  # it was moved out of its window
@@ -334,6 +393,10 @@ class Diffs:
             elif diff.window == window:
                 others = [other for other in sublime.windows() if other != window] if elsewhere else [window]
                 keep_edits(diff, others[0] if others else window)
+
+    @property
+    def _with_tabs(self) -> list[DiffView]:
+        return [diff for diff in self._open.values() if diff.is_open]
 
     def clear_leftovers(self, window: sublime.Window) -> list[str]:
         """Sublime has restored a window's views. Close those of old diffs; the result names the tabs that were kept."""
@@ -395,33 +458,39 @@ class Diffs:
             return False
         review.views = None
         group = window.get_view_index(left.proposal)[0]
-        before = self._focus.before(window, left.focus)
-        self._begin(window, group, review, left.layout, before, left)
+        diff = self._begin(window, review, None)
+        diff.open(group, left.layout, self._focus.before(window, left.focus), left)
+        self.actions(diff).compare()
         return True
 
-    def _begin(
-        self,
-        window: sublime.Window,
-        group: int,
-        review: Review,
-        layout: Layout,
-        before: FocusBefore,
-        left: LeftViews | None = None,
-    ) -> DiffView:
-        diff = DiffView(window, group, review, layout, before, lambda href: self._clicked(diff, href), left)
+    def _begin(self, window: sublime.Window, review: Review, marks: Marks | None) -> DiffView:
+        diff = DiffView(window, review, marks, self._title(window, review), lambda href: self._clicked(diff, href))
         self._actions[review.number] = ChangeActions(diff, self._tell)
-        if not left and not self.in_window(window):
+        if not self.in_window(window):
             self.lists.begin(window)
         self._open[review.number] = diff
         self.lists.changed(window)
         if review.is_here:
             self._by_file.setdefault(real_path(review.file_path), []).append(diff)
-        if left:
-            self.actions(diff).compare()
         return diff
+
+    def _title(self, window: sublime.Window, review: Review) -> str:
+        """The name of a diff's tab, which tells apart two agents of the same name."""
+        alike = [diff.review.owner for diff in self.in_window(window) if diff.review.owner.cli == review.owner.cli]
+        owners = list(dict.fromkeys([*alike, review.owner]))
+        number = owners.index(review.owner) + 1
+        return f"{review.name} ← {review.owner.cli}{f' ({number})' if number > 1 else ''}"
 
     def _clicked(self, diff: DiffView, href: str) -> None:
         if not diff.attention.is_new:
             diff.attention.entered()
         if actions := self._actions.get(diff.review.number):
             follow(href, diff, self.answers, actions)
+
+
+def _columns(window: sublime.Window, group: int) -> float:
+    """The columns that a group has for text, told from what it shows; infinite if it shows nothing."""
+    view = window.active_view_in_group(group)
+    if view is None or not view.em_width():
+        return math.inf
+    return view.viewport_extent()[0] / view.em_width() * max(1, len(window.selected_sheets_in_group(group)))

@@ -35,6 +35,8 @@ class LeftViews:
     """Which of it was active."""
     is_exact: bool
     is_seen: bool = False
+    has_chosen_layout: bool = False
+    """The person has switched the layout themselves."""
 
     @classmethod
     def of(cls, left: Mapping[str, Any]) -> LeftViews:

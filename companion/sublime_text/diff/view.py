@@ -32,38 +32,39 @@ if TYPE_CHECKING:
 
 
 class DiffView:
-    """The views of a review: the proposal, editable unless a chat asks, and, side by side with it, the file on disk.
+    """One review on the screen, which may still wait for its tab.
 
+    `open` makes its views: the proposal, editable unless a chat asks, and, side by side with it, the file on disk.
     `act` is called with the href that the person clicks: accept, reject, next, previous, revert:… or restore:….
     """
 
+    proposal: sublime.View
+    """Only if `is_open`, as `layout`, `group` and `focus_before`."""
+    layout: Layout
+    group: int
+    focus_before: FocusBefore
+    _before: GroupContents
+
     def __init__(
-        self,
-        window: sublime.Window,
-        group: int,
-        review: Review,
-        layout: Layout,
-        focus_before: FocusBefore,
-        act: Callable[[str], None],
-        left: LeftViews | None = None,
+        self, window: sublime.Window, review: Review, marks: Marks | None, title: str, act: Callable[[str], None]
     ) -> None:
-        """`left` has the views of a diff that was open before the package was loaded again."""
+        """`title` is the name of its tab."""
         self.window = window
-        self.group = group
         self.review = review
-        self.layout: Layout = layout
-        self.focus_before = focus_before
         self.attention = Attention()
+        self.is_open = False
+        """It has its tab."""
         self.is_kept = False
         """What the person has edited has been kept in a tab."""
+        self.has_chosen_layout = False
+        """The person has switched the layout themselves."""
         self.generation = 0
         """Counts the drawings of the links, so that one of an older drawing can be told."""
+        self.original: sublime.View | None = None
+        self._title = title
         self._act = act
-        self._before = GroupContents(window, group)
-        self._others = [sheet for sheet in window.selected_sheets() if sheet.group() != group]
-        own = self._views_of_file()
-        self._like = next((view for view in own if view.window() == window), next(iter(own), None))
-        self._marks: Marks | None = None
+        self._like: sublime.View | None = None
+        self._marks = marks
         self._has_ended = False
         self._is_filled = False
         self._filled_version: int | None = None
@@ -77,14 +78,21 @@ class DiffView:
         """The view of the proposal holds the very text; the editor may change characters such as NUL."""
         self._scroll: ScrollTogether | None = None
         self.widths = Widths(lambda: self.views, self._is_on_screen, self._draw)
-        self.original: sublime.View | None = None
+
+    def open(self, group: int, layout: Layout, focus_before: FocusBefore, left: LeftViews | None = None) -> None:
+        """Make the views in a group of the window. `left` has those from before the package was loaded again."""
+        self.group, self.layout, self.focus_before = group, layout, focus_before
+        self._before = GroupContents(self.window, group)
+        own = self._views_of_file()
+        self._like = next((view for view in own if view.window() == self.window), next(iter(own), None))
+        self.is_open = True
         if left:
             self._take_up(left)
             return
         if layout == "side_by_side":
             self._add_original()
-        self._own(self._new_view("proposal", f"{review.name} ← {review.owner.cli}"))
-        fill(self.proposal, review.shown, self._filled, detects_indentation=self._like is None)
+        self._own(self._new_view("proposal", self._title))
+        fill(self.proposal, self.review.shown, self._filled, detects_indentation=self._like is None)
 
     def _own(self, proposal: sublime.View) -> None:
         """Show the diff in this view of the proposal."""
@@ -112,6 +120,7 @@ class DiffView:
         self._own(left.proposal)
         self._inline.take_up()
         self._is_exact, self._is_filled, self._is_original_filled = left.is_exact, True, True
+        self.has_chosen_layout = left.has_chosen_layout
         if left.is_seen:
             self.attention.entered()
         self._before.sheets, self._before.active = left.sheets, left.active
@@ -124,6 +133,8 @@ class DiffView:
         """
         self._has_ended = True
         self._end_scrolling()
+        if not self.is_open:
+            return None
         if not self._is_filled or not self.proposal.is_valid():
             self._drawing = None
             self.close()
@@ -138,6 +149,7 @@ class DiffView:
             before.active,
             is_exact=self._is_exact,
             is_seen=self.attention.is_seen,
+            has_chosen_layout=self.has_chosen_layout,
         )
         return dict(vars(left))
 
@@ -149,7 +161,7 @@ class DiffView:
     @property
     def views(self) -> list[sublime.View]:
         """The open views, the original first."""
-        return [view for view in (self.original, self.proposal) if view and view.is_valid()]
+        return [view for view in (self.original, self.proposal) if view and view.is_valid()] if self.is_open else []
 
     @property
     def counts(self) -> Tally | None:
@@ -162,8 +174,8 @@ class DiffView:
         return any(is_visible(view) for view in self.views)
 
     def show(self, beside: sublime.View | None = None) -> None:
-        """Select the views side by side, next to a view of the same group that has to stay visible."""
-        views = [*([beside] if beside else []), *self.views]
+        """Select the views side by side, or the proposal alone next to a view of the same group that has to stay."""
+        views = [beside, self.proposal] if beside else self.views
         show_in_group(self.window, self.group, [sheet for view in views if (sheet := view.sheet())])
         self.wake()
 
@@ -193,7 +205,8 @@ class DiffView:
         """The diff may be on the screen again."""
         if self._scroll:
             self._scroll.wake()
-        self.widths.wake()
+        if self.is_open:
+            self.widths.wake()
 
     def _is_on_screen(self) -> bool:
         return not self._has_ended and self.proposal.is_valid() and self.is_shown
@@ -203,6 +216,8 @@ class DiffView:
 
     def text(self) -> str | None:
         """The current text of the proposal, or None if its view is closed."""
+        if not self.is_open:
+            return self.review.shown
         if not self.proposal.is_valid():
             return None
         if not self._is_filled or not self._is_exact:
@@ -213,6 +228,11 @@ class DiffView:
     def is_edited(self) -> bool:
         """Whether the person has edited the proposal."""
         return self.text() not in (None, self.review.shown)
+
+    @property
+    def syntax(self) -> sublime.Syntax | None:
+        """That of the proposal's tab, if it has one."""
+        return self.proposal.syntax() if self.is_open else None
 
     def needs_marks(self, version: int) -> bool:
         """Whether the marks of this version of the proposal are still to be computed."""
@@ -225,6 +245,8 @@ class DiffView:
 
     def reload(self) -> None:
         """The file on disk has been read again: show it."""
+        if not self.is_open:
+            return
         if self.original and self.original.is_valid():
             self._fill_original(self.original)
         self.proposal.set_reference_document(self.review.original)
@@ -237,6 +259,8 @@ class DiffView:
 
     def toggle_layout(self) -> None:
         """Switch between side by side and inline. The proposal's view, text and undo history stay."""
+        if not self.is_open:
+            return
         inline = self.layout == "side_by_side"
         self.layout = "inline" if inline else "side_by_side"
         if inline:
@@ -273,6 +297,8 @@ class DiffView:
     @property
     def clones(self) -> list[sublime.View]:
         """Further views of the proposal, which the person has opened."""
+        if not self.is_open:
+            return []
         views = (view for window in sublime.windows() for view in window.views(include_transient=True))
         return [view for view in views if view.buffer_id() == self._buffer and view != self.proposal]
 
@@ -296,6 +322,8 @@ class DiffView:
 
     def take_over(self, closing: DiffView) -> None:
         """Another diff is about to close. If this one covers it, this one takes over what to restore later."""
+        if not self.is_open or not closing.is_open:
+            return
         if any(sheet in self._before.sheets for view in closing.views if (sheet := view.sheet())):
             self._before = closing._before
         if self.focus_before.view in closing.views:
@@ -379,6 +407,8 @@ class DiffView:
 
     def show_headers(self) -> None:
         """Say in the headers what is so now."""
+        if not self.is_open:
+            return
         self.widths.drawn()
         is_beside = self.original is not None and self.original.is_valid()
         beside = self._original_header if is_beside else None

@@ -32,6 +32,8 @@ def test_a_selection_of_everything_reverts_and_restores_everything(pair: tuple[s
     assert edited(Target("revert", whole(proposal)), original, proposal, proposal) == original
     assert edited(Target("revert", whole(original), "old"), original, proposal, proposal) == original
     assert edited(Target("restore", whole(original)), original, proposal, original) == proposal
+    assert edited(Target("undo", whole(proposal)), original, proposal, proposal) == original
+    assert edited(Target("redo", whole(original)), original, proposal, original) == proposal
 
 
 @given(pairs)
