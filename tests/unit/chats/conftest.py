@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent_talk import Talks, scripted, talking
+
 from .chatting import Room, attached
 
 
@@ -14,3 +16,8 @@ from .chatting import Room, attached
 def room(project: Path) -> AbstractAsyncContextManager[Room]:
     """Window 1, whose chats are attached to a scripted daemon."""
     return attached(project)
+
+
+@pytest.fixture
+def talks(project: Path, tmp_path: Path) -> Talks:
+    return lambda script="", **more: talking(scripted(script, tmp_path), str(project), **more)
