@@ -10,10 +10,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
-from ..conversation.events import Envelope
+from ..conversation.events import Envelope, EventCursor, Replay
 from ..conversation.failures import MissingFeatureError
 from ..conversation.forms import Values
-from ..conversation.history import EventCursor, Replay
 from ..conversation.snapshot import Locality
 from .parts import (
     Authentication,

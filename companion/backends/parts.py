@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from ..conversation.events import Envelope
-from ..conversation.history import Oldest
-from ..conversation.snapshot import Choices, Command, ContextWindow, Queued
-from ..conversation.task import Task
+from ..conversation.events import Envelope, Oldest
+from ..conversation.snapshot import Choices, Command, ContextWindow, Queued, Task
 from .sessions import AgentSession, FoundSession, SessionPage
 
 ExportForm = Literal["html", "md", "json", "jsonl"]

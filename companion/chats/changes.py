@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ..conversation.changed import FileChange, changed_files
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Turn
+from ..conversation.turns import FileChange, changed_files
 from ..ids import ChatId
 from ..review.changes import changes, lines_of, tally
 from ..review.compare import Change

@@ -19,7 +19,6 @@ from ..backends.sessions import AgentSession
 from ..backends.surroundings import Surroundings
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
-from ..conversation.plain import plain
 from ..conversation.snapshot import ConnectionStatus, Snapshot, Status, Turn
 from ..exclusion import Told
 from ..ids import ChatId, WindowId
@@ -27,7 +26,7 @@ from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .chosen import Chosen
 from .connection import ChatConnection
-from .inherited import Inherited
+from .inherited import Inherited, plain
 from .outbox import Outbox
 from .permissions import Approvals
 from .port import ChatScreen

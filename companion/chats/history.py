@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from ..backends.backend import Backend, needed
 from ..backends.parts import Rewind, Rewinding, RewindPoint
-from ..conversation.changed import changed_files
 from ..conversation.failures import ChatError, MissingFeatureError
 from ..conversation.snapshot import Message, Turn
+from ..conversation.turns import changed_files
 from ..ids import ChatId
 from .chat import Chat
 from .mentions import mention

@@ -11,7 +11,7 @@ from ..backends.backend import needed
 from ..backends.wire import as_object
 from ..background import answered
 from ..conversation.failures import ChatError
-from ..conversation.task import Task
+from ..conversation.snapshot import Task
 from ..ids import ChatId
 from ..platforms.files import Content, FileRefusedError, IrregularError, entry
 from .chat import Chat

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from companion.backends.daemon.process import launch
-from companion.conversation.history import MOST_TURNS
+from companion.conversation.events import MOST_TURNS
 from tests.parts import has
 
 from .daemon import VERSIONS, Daemons, said, talk, until

@@ -29,7 +29,7 @@ PIECES = (
 BOUNDED = {
     "companion.chats.mentions._END": "a path of at most MAX_PATH characters",
     "companion.small_files._JSON_WITH_COMMENTS": "a settings file of another editor, of at most SETTINGS bytes",
-    r"""companion.conversation.reducer: \s*[(\[“\"'`#]*word[)\]”\"'`]*""": "a message of LONGEST_NOTICE characters",
+    r"""companion.conversation.conversation: \s*[(\[“\"'`#]*word[)\]”\"'`]*""": "a message of LONGEST_NOTICE characters",
     "companion.exclusion._CLASS": "one part of a pattern of the person's own settings",
 }
 """What the other patterns read at most."""

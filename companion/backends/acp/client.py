@@ -15,10 +15,9 @@ from typing import Any
 
 from ...agents import AgentCommand
 from ...clis.environment import LoginEnvironment
-from ...conversation.events import Envelope, Unsupported
+from ...conversation.events import Envelope, EventCursor, Replay, Unsupported
 from ...conversation.failures import MissingFeatureError
 from ...conversation.forms import Values
-from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Locality
 from ...exclusion import Told
 from ...ids import WindowId

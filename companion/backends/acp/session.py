@@ -9,8 +9,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from ...conversation.events import Replay
 from ...conversation.failures import SessionGoneError
-from ...conversation.history import Replay
 from ..port import EditorServer, OfferedServer
 from ..sessions import AgentSession
 from ..surroundings import Surroundings, offered

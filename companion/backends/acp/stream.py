@@ -7,8 +7,7 @@ import secrets
 from collections import deque
 from collections.abc import AsyncGenerator
 
-from ...conversation.events import Envelope, Event
-from ...conversation.history import EventCursor
+from ...conversation.events import Envelope, Event, EventCursor
 from .errors import AgentError
 
 OURS = "editor"

@@ -8,8 +8,7 @@ from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from ...conversation.events import Envelope
-from ...conversation.history import EventCursor, Replay
+from ...conversation.events import Envelope, EventCursor, Replay
 from ...conversation.snapshot import Choices, ContextWindow, Queued
 from ..choices import OfferedModels, OfferedModes, OptionValue, choices_of
 from ..wire import Object, Text, Wire, as_list, objects, texts

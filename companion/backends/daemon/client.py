@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote
 
+from ...conversation.events import EventCursor, Replay
 from ...conversation.failures import AlreadyAnsweredError, MissingFeatureError, SessionGoneError
 from ...conversation.forms import Values
-from ...conversation.history import EventCursor, Replay
 from ...conversation.snapshot import Locality
 from ...garbage import no_collection
 from ..backend import Block

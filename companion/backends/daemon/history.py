@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...conversation.events import Envelope
-from ...conversation.history import MOST_TURNS
+from ...conversation.events import MOST_TURNS, Envelope
 from ..wire import as_object
 from .decoder import decode
 

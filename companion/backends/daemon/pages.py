@@ -5,8 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from urllib.parse import quote
 
-from ...conversation.events import Envelope
-from ...conversation.history import Oldest
+from ...conversation.events import Envelope, Oldest
 from ..sessions import AgentSession
 from . import answers
 from .errors import RefusedError

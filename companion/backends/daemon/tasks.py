@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from pydantic import BeforeValidator
 
-from ...conversation.task import Task
+from ...conversation.snapshot import Task
 from ..sessions import AgentSession
 from ..wire import Number, Text, Wire, as_object, objects
 from . import answers

@@ -6,8 +6,10 @@ answer itself is as the model wrote it and may hold any line; but buttons and ke
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Container, Iterable, Mapping
+import shlex
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -15,13 +17,236 @@ from typing import Any, cast
 
 from ...agents import DAEMON_AGENT
 from ...conversation.forms import Form
-from ...conversation.snapshot import Attachment, Diff, Permission, Tool
+from ...conversation.snapshot import (
+    Attachment,
+    Cost,
+    Diff,
+    Locality,
+    Permission,
+    Status,
+    Step,
+    Tool,
+    Turn,
+    Unsent,
+    duration,
+)
 from ...review.changes import Tally, changes, lines_of, tally
 from ..uris import file_of
-from .arguments import as_text, command_of, is_nothing, left_over, text_beside
-from .plain import GAP, SIGNS, clean, flat, presentable, relative, spelled, whole
-from .render import Ask, Running
-from .writer import Writer
+from .plain import GAP, SIGNS, YOU, clean, flat, foreign, presentable, relative, sentence, spelled, whole
+from .render import Ask, Running, Writer
+
+_OF_DIFFS = frozenset({
+    "abspath", "absolutepath", "changes", "content", "contents", "diff", "edits", "filename", "filepath", "filetext",
+    "newcontent", "newfilecontents", "newstr", "newstring", "newtext", "oldstr", "oldstring", "oldtext", "patch",
+    "path", "unifieddiff",
+})  # fmt: skip
+"""Arguments of tools that edit, in lower case without underscores. Those with other names are shown beside a diff."""
+
+_IN_OBJECTS = frozenset({*_OF_DIFFS, "add", "allowmultiple", "movepath", "replaceall", "type", "update"})
+"""Names in the objects among those arguments: Codex has an object for each file, Claude one for each edit."""
+_FLAGS = frozenset({"allowmultiple", "replaceall"})
+"""Those that say how often a text is replaced, as the diffs show."""
+_PATH_NAMES = ("path", "filename")
+"""What the names of paths end with."""
+_OF_QUESTIONS = frozenset({"description", "header", "label", "multiselect", "options", "question"})
+"""Names in the objects of an argument that holds questions."""
+
+
+def command_of(arguments: Mapping[str, Any]) -> str:
+    """The command of a tool call as a line of a shell; empty if it has none that can be written as one."""
+    command: object = arguments.get("command")
+    if isinstance(command, list):
+        words = cast("list[object]", command)
+        return shlex.join(map(str, words)) if words and all(isinstance(word, str) for word in words) else ""
+    return command if isinstance(command, str) else ""
+
+
+def is_nothing(value: object) -> bool:
+    """Whether an argument says nothing. False and 0 say something."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def as_text(value: object) -> str:
+    """An argument as a text."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def left_over(permission: Permission) -> Iterator[tuple[str, object]]:
+    """The arguments that neither the command of a question nor its diffs nor what it asks shows."""
+    has_command = bool(command_of(permission.input).strip())
+    diffs = [(diff.path, presentable(text)) for diff in permission.diffs for text in (diff.old, diff.new)]
+    for name, value in permission.input.items():
+        is_shown = (
+            is_nothing(value)
+            or (name == "command" and has_command)
+            or (name == "questions" and _is_asked("", value, _texts_asked(permission)))
+            or (_plain_name(name) in _OF_DIFFS and bool(diffs) and _is_in_diffs(_plain_name(name), value, diffs))
+        )
+        if not is_shown:
+            yield name, value
+
+
+def text_beside(permission: Permission) -> str:
+    """The text of a question, unless an argument or the title says the same."""
+    text, command = permission.text.strip(), command_of(permission.input)
+    # A command is shown in the place of the title.
+    said = [command or permission.title, *(as_text(value) for value in permission.input.values())]
+    return "" if text in (each.strip() for each in said) else text
+
+
+def _plain_name(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _texts_asked(permission: Permission) -> set[object]:
+    """Every text of a permission's questions."""
+    said: set[object] = {text for each in permission.questions for text in (each.text, each.header)}
+    return said | {text for each in permission.questions for answer in each.answers for text in answer}
+
+
+def _is_asked(name: str, value: object, said: Container[object]) -> bool:
+    """Whether the texts of questions hold all of an argument. Decoders keep it from being nested too deeply."""
+    if isinstance(value, dict):
+        return all(
+            _plain_name(key) in _OF_QUESTIONS and _is_asked(_plain_name(key), each, said)
+            for key, each in cast("dict[str, object]", value).items()
+        )
+    if isinstance(value, list | tuple):
+        return all(_is_asked(name, each, said) for each in cast("list[object]", value))
+    return value in said or (isinstance(value, bool) and name == "multiselect")
+
+
+def _is_in_diffs(name: str, value: object, diffs: Sequence[tuple[str, str]]) -> bool:
+    """Whether diffs show all of an argument with a plain name: its paths, and its texts as parts of theirs.
+
+    `diffs` are paths with the texts before and after.
+    """
+    if isinstance(value, dict):
+        return all(_is_entry_in_diffs(key, each, diffs) for key, each in cast("dict[str, object]", value).items())
+    if isinstance(value, list | tuple):
+        return all(_is_in_diffs(name, each, diffs) for each in cast("list[object]", value))
+    if is_nothing(value) or not isinstance(value, str):
+        return is_nothing(value) or name in _FLAGS
+    if name.endswith(_PATH_NAMES):
+        return any(value == path for path, _ in diffs)
+    # A call that deletes a file is never taken for one that changes it.
+    return (name == "type" and value in {"add", "update"}) or any(presentable(value) in text for _, text in diffs)
+
+
+def _is_entry_in_diffs(key: str, value: object, diffs: Sequence[tuple[str, str]]) -> bool:
+    """Whether diffs show an entry of an object: what belongs to a path, or has one of the names that are known."""
+    if of_file := [each for each in diffs if each[0] == key]:
+        return _is_in_diffs("", value, of_file)
+    return _plain_name(key) in _IN_OBJECTS and _is_in_diffs(_plain_name(key), value, diffs)
+
+
+MOST_STEPS = 100
+"""Steps of a plan that are shown; the plan is written anew with each change of the conversation."""
+LONGEST_STEP = 1000
+"""Characters of a step."""
+
+
+def ending(turn: Turn) -> str:
+    """How a turn ended, if not normally, and what it has taken, or that it is being cancelled; empty if unknown."""
+    how = _how_ended(turn)
+    took = _took(turn.cost) if turn.state != "running" else ""
+    return "\n".join(line for line in (how, f"—{GAP}{took} —" if took else "") if line)
+
+
+def _took(cost: Cost) -> str:
+    """The time and the tokens of a turn."""
+    time = duration(cost.seconds) if cost.seconds >= 1 else ""
+    tokens = f"{amount(cost.read)} tokens in, {amount(cost.written)} out" if cost.read or cost.written else ""
+    return " · ".join(part for part in (time, tokens) if part)
+
+
+def amount(number: int) -> str:
+    """A number of tokens, such as 4.1k."""
+    for step, sign in ((1_000_000, "M"), (1000, "k")):
+        if number >= step:
+            return f"{number / step:.1f}".removesuffix(".0") + sign
+    return str(number)
+
+
+def _how_ended(turn: Turn) -> str:
+    match turn.state:
+        case "running":
+            return f"—{GAP}Cancelling… —" if turn.cancelling else ""
+        case "cancelled":
+            return f"—{GAP}Cancelled —"
+        case "failed":
+            return f"—{GAP}Failed: {sentence(turn.error or 'it is not said why')} —"
+        case "interrupted":
+            return f"—{GAP}Interrupted: the agent ended before this was through. —"
+        case "done":
+            return _stopped(turn.stop_reason)
+
+
+def _stopped(reason: str) -> str:
+    if reason in {"", "end_turn", "cancelled"}:
+        return ""
+    known = {
+        "max_tokens": "the answer has reached its maximum length",
+        "max_turn_requests": "the turn has reached its maximum number of requests",
+        "refusal": "the model refuses to go on",
+    }
+    return f"—{GAP}Stopped: {sentence(known.get(reason, reason))} —"
+
+
+def header(locality: Locality) -> str:
+    """Where the chat runs. Says only what is known."""
+    # An agent may call itself anything, also what would look like one of the chat's own lines.
+    program = foreign(f"{flat(locality.agent) or 'An agent'} {flat(locality.version)}".rstrip())
+    host = f" {'on' if locality.is_known else 'at'} {flat(locality.host)}" if locality.host else ""
+    folder = f", in {flat(locality.folder)}" if locality.folder else ""
+    lines = [program + host + folder]
+    if locality.folders:
+        lines.append(f"It works in the window’s other folders, too: {', '.join(map(flat, locality.folders))}")
+    if locality.host and locality.is_local:
+        lines.append(f"Files, commands and keys are those of {flat(locality.host)}.")
+    elif locality.host and not locality.is_known:
+        lines.append("Files, commands and keys are those of the machine on which it runs.")
+    elif locality.host:
+        lines.append(f"Files, commands and keys are those of {flat(locality.host)}, not of this editor’s computer.")
+    if locality.warning:
+        lines.append(f"⚠{GAP}{sentence(locality.warning)}")
+    return "\n".join(lines)
+
+
+def tail(status: Status, unsent: Iterable[Unsent] = ()) -> str:
+    """What is above the prompt: prompts on their way, the plan and the state of the connection."""
+    parts = (*map(_unsent, unsent), _plan(status.plan, is_running=status.running is not None), _connection(status))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _unsent(prompt: Unsent) -> str:
+    how = {"waiting": "Waiting for the connection", "sending": "Sending", "sent": "Sent"}[prompt.state]
+    return f"{YOU}{foreign(presentable(prompt.text)).strip(chr(10))}\n◌{GAP}{how}…"
+
+
+def _plan(plan: Iterable[Step], *, is_running: bool) -> str:
+    steps = tuple(plan)
+    if not steps or not (is_running or any(step.status != "completed" for step in steps)):
+        return ""
+    texts = (flat(step.text[: LONGEST_STEP + 1], LONGEST_STEP) for step in steps)
+    lines = [f"  {SIGNS.get(step.status, '○')} {text}" for step, text in zip(steps[:MOST_STEPS], texts, strict=False)]
+    more = [f"  … and {len(steps) - MOST_STEPS} more"] if len(steps) > MOST_STEPS else []
+    return "\n".join([f"◇{GAP}Plan", *lines, *more])
+
+
+def _connection(status: Status) -> str:
+    connection = status.connection
+    match connection.state:
+        case "live":
+            return ""
+        case "connecting":
+            return f"◌{GAP}{sentence(connection.message)}" if connection.message else f"◌{GAP}Connecting…"
+        case "waiting":
+            again = f" The next try is in {connection.retry_in:.0f} s." if connection.retry_in is not None else ""
+            return f"⚠{GAP}{sentence(connection.message or 'The connection is lost')}{again}"
+        case "lost" | "ended":
+            return f"⚠{GAP}{sentence(connection.message or 'The connection is lost')}"
+
 
 INDENT = "    "
 _VERBS = {"read": "Read", "edit": "Edit", "delete": "Delete", "move": "Move", "execute": "Run", "fetch": "Fetch"}

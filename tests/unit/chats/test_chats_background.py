@@ -12,7 +12,7 @@ import pytest
 
 from companion.chats import reader
 from companion.conversation.failures import ChatError
-from companion.conversation.task import Task
+from companion.conversation.snapshot import Task
 
 from ..fake_daemon import Request, until
 from .chatting import CHAT, Room, live

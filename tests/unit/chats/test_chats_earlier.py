@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from companion.backends.daemon import history as earlier
 from companion.backends.daemon import long, pages
 from companion.backends.daemon.decoder import decode
-from companion.conversation.conversation import Conversation
-from companion.conversation.history import EventCursor, Replay
+from companion.conversation.conversation import START, Conversation
+from companion.conversation.events import EventCursor, Replay
 from companion.conversation.snapshot import Message, Tool
-from companion.conversation.state import START
 
 from ..fake_daemon import FEATURES, Request, Stream, until
 from .chatting import CHAT, WINDOW, Room, real

@@ -22,10 +22,10 @@ import pytest
 from companion.agents import AgentCommand
 from companion.backends.acp.process import end_group
 from companion.chats.chats import Chats
+from companion.chats.inherited import plain, restored
 from companion.chats.prompt import Draft, Excerpt
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
-from companion.conversation.plain import plain, restored
 from companion.ids import WindowId
 from companion.review.left_reviews import Unclaimed
 from tests.agent_talk import scripted, until

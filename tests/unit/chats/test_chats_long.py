@@ -15,7 +15,7 @@ from companion.chats.prompt import Draft
 from companion.chats.renderer import SLICE, slices
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
-from companion.conversation.history import EventCursor, Replay
+from companion.conversation.events import EventCursor, Replay
 from companion.conversation.snapshot import Locality, Message, Snapshot, Status, Tool, Turn
 
 from ..conversation.test_conversation import NUMBERED, event, request, told, update

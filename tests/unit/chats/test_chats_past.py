@@ -13,9 +13,9 @@ from companion.backends.parts import RewindPoint
 from companion.chats import history
 from companion.chats.history import RewindTarget, rewind_targets
 from companion.chats.prompt import Draft
-from companion.conversation.changed import FileChange, changed_files
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Attachment, Diff, Location, Message, Tool, Turn
+from companion.conversation.turns import FileChange, changed_files
 
 from ..fake_daemon import Request, Stream, until
 from .chatting import CHAT, live, real

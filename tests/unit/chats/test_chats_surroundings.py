@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from companion.chats.chats import Chats
-from companion.chats.transcript.status_text import header
+from companion.chats.transcript.wording import header
 from companion.conversation.snapshot import Locality
 from companion.exclusion import Told
 from companion.ids import WindowId

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from companion.backends.daemon import answers, long
 from companion.backends.daemon.decoder import decode
-from companion.conversation.conversation import Conversation
-from companion.conversation.events import Envelope
-from companion.conversation.history import EventCursor, Replay
+from companion.conversation.conversation import START, Conversation
+from companion.conversation.events import Envelope, EventCursor, Replay
 from companion.conversation.snapshot import (
     ChatNotice,
     Choice,
@@ -25,7 +24,6 @@ from companion.conversation.snapshot import (
     Tool,
     Turn,
 )
-from companion.conversation.state import START
 
 from ..backends.daemon.test_daemon_events import HISTORIES, SESSION
 

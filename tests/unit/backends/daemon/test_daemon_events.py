@@ -14,8 +14,7 @@ from companion.backends.daemon.decoder import decode
 from companion.backends.daemon.sse import MAX_EVENT, Decoder, EventTooLargeError
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation import events
-from companion.conversation.conversation import Conversation
-from companion.conversation.reducer import Reducer
+from companion.conversation.conversation import Conversation, Reducer
 from companion.conversation.snapshot import ChatNotice, Locality, Message
 from companion.conversation.turns import TurnBuilder
 

@@ -14,7 +14,7 @@ from companion.backends.daemon.client import Client
 from companion.backends.sessions import SessionPage
 from companion.chats import prompt
 from companion.conversation import failures
-from companion.conversation.history import EventCursor
+from companion.conversation.events import EventCursor
 from companion.conversation.snapshot import ContextWindow, Queued
 
 from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked

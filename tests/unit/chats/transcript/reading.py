@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from companion.chats.transcript.plain import GAP
-from companion.chats.transcript.render import Render
-from companion.chats.transcript.transcript import MARK, Transcript
+from companion.chats.transcript.render import MARK, Render
+from companion.chats.transcript.transcript import Transcript
 from companion.conversation.snapshot import (
     ConnectionStatus,
     Diff,

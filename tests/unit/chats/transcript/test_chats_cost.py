@@ -8,11 +8,10 @@ import pytest
 
 from companion.backends.daemon.decoder import decode
 from companion.chats.transcript.plain import GAP
-from companion.chats.transcript.status_text import amount
 from companion.chats.transcript.transcript import Transcript
+from companion.chats.transcript.wording import amount
 from companion.conversation.conversation import Conversation
-from companion.conversation.snapshot import ConnectionStatus, Locality
-from companion.conversation.task import duration
+from companion.conversation.snapshot import ConnectionStatus, Locality, duration
 
 
 def live(at: float, kind: str = "agent_message_chunk", text: str = "", **usage: int) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from companion.backends.updates import decode_permission
+from companion.chats.transcript.render import Writer
 from companion.chats.transcript.transcript import Transcript
 from companion.chats.transcript.wording import MOST_ASKED, Context, whole_question, write_ask
-from companion.chats.transcript.writer import Writer
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import Envelope, PermissionResolved, Unsupported
 from companion.conversation.snapshot import Diff

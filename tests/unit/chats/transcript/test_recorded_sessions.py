@@ -6,11 +6,11 @@ all that was shown on the way. `RECORD=1` writes them anew.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -21,7 +21,7 @@ from companion.backends.daemon.decoder import decode
 from companion.chats.transcript.render import Render
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ConnectionStatus, Locality
-from tests.agent_talk import AgentTalk, Talks, run
+from tests.agent_talk import AgentTalk, Talks, run, until
 
 from ...backends.daemon.test_daemon_events import DIED, HISTORIES, SESSION
 from .reading import Shown
@@ -53,7 +53,7 @@ class Recording:
     def note(self, point: str) -> None:
         """Record what is shown at a point of the session, from the first line on that differs from the point before."""
         before, self._noted = self._noted, self.look().split("\n")
-        same = len(os.path.commonprefix([before, self._noted]))
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, self._noted, strict=False)))
         self.parts.append("\n".join([f"======== {point}, from line {same + 1}", *self._noted[same:], ""]))
 
     def check(self, name: str) -> None:
@@ -117,8 +117,7 @@ async def _answer(talk: AgentTalk, recording: Recording, *kinds: str | None, **v
         recording.note(f"Question {number}")
         option = next((each.id for each in permission.options if each.kind == kind), None)
         await talk.client.answer(talk.session, permission.id, option, values if permission.form else None)
-        while permission.id in {each.id for each in talk.conversation.status.permissions}:
-            await asyncio.sleep(0.002)
+        await until(lambda: permission not in talk.conversation.status.permissions)  # noqa: B023 - within the loop
 
 
 @pytest.fixture
