@@ -30,24 +30,30 @@ from .companion.sublime_text.changes.commands import (
     QwenCompanionUndoFileCommand,
     QwenCompanionUnsavedTextCommand,
 )
-from .companion.sublime_text.chat.changes import QwenCompanionChatChangesCommand
 from .companion.sublime_text.chat.commands import (
     QwenCompanionChatAnswerCommand,
     QwenCompanionChatCancelCommand,
+    QwenCompanionChatChangesCommand,
     QwenCompanionChatCommand,
+    QwenCompanionChatCompleteCommand,
     QwenCompanionChatContinueCommand,
     QwenCompanionChatEarlierCommand,
     QwenCompanionChatFolderCommand,
+    QwenCompanionChatFollowCommand,
+    QwenCompanionChatForkCommand,
+    QwenCompanionChatHomeCommand,
     QwenCompanionChatLeaveOutCommand,
     QwenCompanionChatLinksCommand,
     QwenCompanionChatNewCommand,
+    QwenCompanionChatRecallCommand,
     QwenCompanionChatReconnectCommand,
-    QwenCompanionChatSendCommand,
-    QwenCompanionChatWithCommand,
-)
-from .companion.sublime_text.chat.history import (
-    QwenCompanionChatForkCommand,
     QwenCompanionChatRewindCommand,
+    QwenCompanionChatSendCommand,
+    QwenCompanionChatSuggestionCommand,
+    QwenCompanionChatTasksCommand,
+    QwenCompanionChatTypeCommand,
+    QwenCompanionChatUndoCommand,
+    QwenCompanionChatWithCommand,
 )
 from .companion.sublime_text.chat.listener import QwenCompanionChatListener
 from .companion.sublime_text.chat.pickers import (
@@ -61,16 +67,6 @@ from .companion.sublime_text.chat.pickers import (
 )
 from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand
 from .companion.sublime_text.chat.sign_in import QwenCompanionChatSignInCommand, QwenCompanionChatSignOutCommand
-from .companion.sublime_text.chat.tasks import QwenCompanionChatTasksCommand
-from .companion.sublime_text.chat.text_commands import (
-    QwenCompanionChatCompleteCommand,
-    QwenCompanionChatFollowCommand,
-    QwenCompanionChatHomeCommand,
-    QwenCompanionChatRecallCommand,
-    QwenCompanionChatSuggestionCommand,
-    QwenCompanionChatTypeCommand,
-    QwenCompanionChatUndoCommand,
-)
 from .companion.sublime_text.comments.commands import (
     QwenCompanionCommentCommand,
     QwenCompanionCopyCommentsCommand,

@@ -64,15 +64,7 @@ class Companion:
             self._opened,
             self.decisions.answered,
         )
-        self.chats = Chats(
-            editor,
-            self.reviews,
-            self,
-            self.told_of,
-            self.changes_changed,
-            self.changes,
-            self.folders_of,
-        )
+        self.chats = Chats(editor, self.reviews, self, self.changes)
         self.registry = AgentRegistry(editor.mention, self.chats.environment)
         self._editor = editor
         self._settings = settings

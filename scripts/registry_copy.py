@@ -16,10 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from companion.registry.downloads import fetch
-from companion.registry.entries import read_entries
-from companion.registry.failures import RegistryError
-from companion.registry.registry import ADDRESS, LIST_LIMIT, LIST_SECONDS
+from companion.registry.entries import RegistryError, read_entries
+from companion.registry.registry import ADDRESS, LIST_LIMIT, LIST_SECONDS, fetch
 
 TARGET = Path(__file__).resolve().parents[1] / "companion" / "registry" / "registry.json"
 LICENSE = "Apache-2.0"

@@ -15,10 +15,9 @@ from typing import Any, Protocol, TypeVar
 import psutil
 
 from companion.agents import AgentCommand
-from companion.backends.acp.client import AgentClient
-from companion.backends.port import EditorServer
-from companion.backends.sessions import AgentSession
-from companion.backends.surroundings import Surroundings, no_surroundings
+from companion.backends.acp.client import AcpAgent
+from companion.backends.agent import AgentSession
+from companion.backends.port import OfferedServer, Surroundings
 from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
@@ -27,6 +26,7 @@ from companion.conversation.snapshot import ChatNotice, Message, Permission, Too
 from companion.exclusion import Told
 from companion.ids import WindowId
 from companion.review.disk import Encodings, Stamp, stamp
+from companion.settings import DaemonSettings
 
 T = TypeVar("T")
 SCRIPTED = Path(__file__).with_name("scripted_agent.py")
@@ -96,6 +96,19 @@ class MemoryFiles:
         self.kept.append(text)
 
 
+class Server(Protocol):
+    """The editor's MCP server, as it is offered to agents."""
+
+    def admit(self, agent: str) -> OfferedServer | None: ...
+
+    def dismiss(self, token: str) -> None: ...
+
+
+async def no_surroundings() -> Surroundings:
+    """Nothing besides the folder."""
+    return Surroundings()
+
+
 class FixedEnvironment(LoginEnvironment):
     """An environment that no shell is asked for."""
 
@@ -107,23 +120,51 @@ class FixedEnvironment(LoginEnvironment):
         return dict(self._fixed)
 
 
+class MemoryWindow:
+    """Window 1, for an agent that is told everything."""
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        screen: MemoryFiles | None = None,
+        server: Server | None = None,
+        around: Callable[[], Awaitable[Surroundings]] = no_surroundings,
+    ) -> None:
+        self.id = WindowId(1)
+        self.screen = screen or MemoryFiles()
+        self.login: LoginEnvironment = FixedEnvironment(environment)
+        self.settings = DaemonSettings()
+        self.daemon_folders: set[str] = set()
+        self.server = server
+        self.surroundings = around
+
+    def told(self) -> Told:
+        return Told()
+
+    def admit(self, agent: str) -> OfferedServer | None:
+        return self.server.admit(agent) if self.server else None
+
+    def dismiss(self, token: str) -> None:
+        if self.server:
+            self.server.dismiss(token)
+
+
 def client_of(
     command: AgentCommand,
     environment: Mapping[str, str],
     editor: MemoryFiles | None = None,
     *,
-    server: EditorServer | None = None,
+    server: Server | None = None,
     around: Callable[[], Awaitable[Surroundings]] = no_surroundings,
-) -> AgentClient:
+) -> AcpAgent:
     """A client in window 1, which is told everything."""
-    known = FixedEnvironment(environment)
-    return AgentClient(command, editor or MemoryFiles(), WindowId(1), known, Told, server, around)
+    return AcpAgent(command, MemoryWindow(environment, editor, server, around))
 
 
 class AgentTalk:
     """A connected client, its conversation, and what a person does."""
 
-    def __init__(self, client: AgentClient, editor: MemoryFiles, folder: str) -> None:
+    def __init__(self, client: AcpAgent, editor: MemoryFiles, folder: str) -> None:
         self.client = client
         self.editor = editor
         self.folder = folder
@@ -139,7 +180,7 @@ class AgentTalk:
             self.conversation.rebuild(history)
         else:
             self.session = await self.client.create(self.folder)
-        self.conversation.set_choices(await self.client.options.choices(self.session))
+        self.conversation.set_choices(await self.client.choices(self.session))
         self._following = asyncio.create_task(self._follow())
 
     async def _follow(self) -> None:
@@ -182,12 +223,12 @@ class AgentTalk:
     async def reload(self) -> None:
         """Go on with a client of the next instance of the package."""
         await self._stop_following()
-        left = await self.client.leave()
+        left = await self.client.hand_over()
         assert left
         unread = self.client.unread
         name, words = left["command"]
         self.client = client_of(AgentCommand(name, tuple(words)), os.environ, self.editor)
-        self.session = await self.client.take_over(left)
+        self.session = await self.client.resume(left)
         for envelope in unread:
             assert self.conversation.apply(envelope)
         self.conversation.cursor = None
@@ -214,7 +255,7 @@ async def talking(
     name: str = "The agent",
     session: str | None = "",
     editor: MemoryFiles | None = None,
-    server: EditorServer | None = None,
+    server: Server | None = None,
     around: Callable[[], Awaitable[Surroundings]] = no_surroundings,
 ) -> AsyncGenerator[AgentTalk]:
     """A talk with an agent, with a new session or the one that is named; None opens none."""

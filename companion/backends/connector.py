@@ -1,6 +1,6 @@
 """What answers a chat and how it is reached: the daemon, or an agent that is started or that goes on after a reload.
 
-This is the one place that knows both back ends. Whoever is above it gets a `Backend`.
+This is the one place that knows both kinds. Whoever is above it gets an `Agent`.
 """
 
 from __future__ import annotations
@@ -10,34 +10,82 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from ..agents import DAEMON_AGENT, AgentCommand
-from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ConnectionStatus, Locality
-from ..exclusion import Told
-from ..ids import WindowId
 from ..registry.plans import prepare
-from ..settings import DaemonSettings
-from .acp import process as agents
-from .acp.client import AgentClient
+from .acp.client import AcpAgent
 from .acp.process import end_left
-from .acp.services import Screen
-from .backend import Backend
+from .acp.process import end_leftovers as end_agents_left
+from .agent import Agent, AgentSession
 from .daemon.address import Address, resolve, starts_own
-from .daemon.client import Client, load
+from .daemon.client import DaemonAgent, load
 from .daemon.errors import DisabledError
-from .daemon.here import is_here
 from .daemon.locality import where
-from .daemon.process import launch
-from .daemon.process.private import CONNECTING, PrivateDaemon
-from .daemons import Daemons
-from .port import EditorServer
-from .sessions import AgentSession
-from .surroundings import Surroundings
+from .daemon.private import CONNECTING, STOP_LIMIT, Daemon, PrivateDaemon, from_plain, stop_now
+from .daemon.private import end_leftovers as end_daemons_left
+from .port import Workplace
+
+
+class Daemons:
+    """The daemons of one window: one private daemon for each folder that a chat works in."""
+
+    def __init__(self, place: Workplace) -> None:
+        self.own_clients: set[str] = set()
+        """The client ids that daemons have given to the chats so far: a new one at each attach."""
+        self.here: set[str] = set()
+        """The addresses of which the person has said that they are on this computer."""
+        self._place = place
+        self._private: dict[str, PrivateDaemon] = {}
+
+    def _say(self, message: str) -> None:
+        self._place.screen.say(message, self._place.id)
+
+    def private(self, folder: str) -> PrivateDaemon:
+        """The private daemon of a folder, which need not run."""
+        if folder not in self._private:
+            self._private[folder] = PrivateDaemon(self._say, self._place.login)
+        return self._private[folder]
+
+    @property
+    def running(self) -> list[Daemon]:
+        """Those that were started and have not been ended."""
+        return [private.daemon for private in self._private.values() if private.daemon]
+
+    async def end_others(self) -> None:
+        """End the private daemons of folders in which no chat works any more."""
+        used = self._place.daemon_folders
+        await self._stop([folder for folder in self._private if folder not in used], STOP_LIMIT)
+
+    async def stop(self, limit: float = STOP_LIMIT) -> None:
+        """End all private daemons, after `limit` seconds without asking."""
+        await self._stop(list(self._private), limit)
+
+    async def _stop(self, folders: Collection[str], limit: float) -> None:
+        await asyncio.gather(*(self._private[folder].stop(limit) for folder in folders))
+
+    def hand_over(self) -> dict[str, Any]:
+        """Let go of everything. Returns what the next instance of the package needs, as plain data."""
+        left = {folder: plain for folder, one in self._private.items() if (plain := one.hand_over())}
+        return {"daemons": left, "clients": sorted(self.own_clients), "here": sorted(self.here)}
+
+    def inherit(self, left: Mapping[str, Any]) -> None:
+        """Take what the instance before this one has left."""
+        self.own_clients.update(left["clients"])
+        self.here.update(left["here"])
+        for folder, one in left["daemons"].items():
+            self.private(folder).daemon = from_plain(one)
+
+
+def end_inherited(left: Mapping[str, Any]) -> None:
+    """End the private daemons that no instance has taken over. Call it from any thread; it blocks for a moment."""
+    for one in left["daemons"].values():
+        stop_now(from_plain(one))
+
 
 logger = logging.getLogger(__name__)
 
@@ -50,28 +98,22 @@ MAX_SAID = 200
 class Connector:
     """Connects one chat to what answers it, and knows where that is."""
 
-    def __init__(
-        self,
-        settings: Callable[[], DaemonSettings],
-        daemons: Daemons,
-        agent: Callable[[AgentCommand], AgentClient],
-    ) -> None:
-        """`daemons` are those of the window, `agent` makes a client of an agent on stdio: see `agents_of`."""
+    def __init__(self, place: Workplace, daemons: Daemons) -> None:
+        """`place` is the window of the chat, `daemons` are those of the window."""
+        self._place = place
         self.daemons = daemons
         self.agent: AgentCommand | None = None
         """The agent that is started for the chat; None for the daemon."""
-        self._make_agent = agent
         self.folder = ""
         """The chat's, as the editor calls it."""
         self._where = Locality(agent=DAEMON_AGENT)
-        self._started: AgentClient | None = None
+        self._started: AcpAgent | None = None
         """The agent that was reached last; None if it is a daemon."""
         self.inherited: Mapping[str, Any] | None = None
         """The agent that the instance before this one has left, until it is taken up."""
-        self._settings = settings
         self._known: set[str] = set()
         """The addresses at which a daemon has answered."""
-        self._daemon: Client | None = None
+        self._daemon: DaemonAgent | None = None
         """The daemon that was reached last; None if it is an agent."""
 
     @property
@@ -85,7 +127,7 @@ class Connector:
         return self.daemons.private(self.folder)
 
     @property
-    def can_take_over(self) -> bool:
+    def can_resume(self) -> bool:
         """Whether the agent that another instance has left is the one to start."""
         if self.inherited is None or self.agent is None:
             return False
@@ -94,7 +136,7 @@ class Connector:
     @property
     def is_off(self) -> bool:
         """Whether the person has turned off what it connects to."""
-        return self.agent is None and not self._settings().enabled
+        return self.agent is None and not self._place.settings.enabled
 
     def end_inherited(self) -> None:
         """End the agent that nobody goes on with."""
@@ -125,11 +167,11 @@ class Connector:
         if self._daemon:
             await self._locate(self._daemon, await self._daemon.connect(self.folder))
 
-    async def reach_daemon(self, conversation: Conversation) -> tuple[Backend, str]:
+    async def reach_daemon(self, conversation: Conversation) -> tuple[Agent, str]:
         """The daemon, and the folder as it calls it."""
         await load()
         address = await self._address(conversation)
-        client = Client(address, is_known=address.url in self._known)
+        client = DaemonAgent(address, is_known=address.url in self._known)
         try:
             folder = await client.connect(self.folder)
             self._known.add(address.url)
@@ -140,11 +182,11 @@ class Connector:
         self._daemon = client
         return client, folder
 
-    async def take_over(self, agent: AgentCommand, left: Mapping[str, Any]) -> tuple[Backend, AgentSession] | None:
+    async def resume_agent(self, agent: AgentCommand, left: Mapping[str, Any]) -> tuple[Agent, AgentSession] | None:
         """The agent that another instance has left, and its session; None if that can't be taken up, and is ended."""
-        client = self._make_agent(agent)
+        client = AcpAgent(agent, self._place)
         try:
-            session = await client.take_over(left)
+            session = await client.resume(left)
         except Exception:
             logger.exception("The agent could not be taken over, and is started again")
             await client.close()
@@ -154,13 +196,13 @@ class Connector:
         self._located(client, client.folder)
         return client, session
 
-    async def start_agent(self, agent: AgentCommand, conversation: Conversation) -> tuple[Backend, str]:
+    async def start_agent(self, agent: AgentCommand, conversation: Conversation) -> tuple[Agent, str]:
         """The agent, and the folder as it gets it."""
         conversation.set_connection(_starting(f"Starting {agent.name}…"))
         with contextlib.suppress(OSError):
             # The person may have cleared the folder of what was installed. If it can't be made, npx says so.
             await asyncio.to_thread(prepare, agent.command)
-        client = self._make_agent(agent)
+        client = AcpAgent(agent, self._place)
         telling = asyncio.create_task(_tell_start(client, agent.name, conversation))
         try:
             folder = await client.connect(self.folder)
@@ -172,23 +214,23 @@ class Connector:
             telling.cancel()
         return client, folder
 
-    def _located(self, client: AgentClient, folder: str) -> None:
-        version, name = client.agent.info.version, client.name
+    def _located(self, client: AcpAgent, folder: str) -> None:
+        version, name = client.running.info.info.version, client.name
         self._started = client
         self._where = Locality("this computer", folder, version, is_private=True, agent=name)
         self._daemon = None
 
-    async def _locate(self, client: Client, folder: str) -> None:
+    async def _locate(self, client: DaemonAgent, folder: str) -> None:
         """Look where a daemon is that has been reached; `folder` is the chat's, as the daemon calls it."""
         address, is_private = client.address, self.private.is_at(client.address)
         known_here = is_private or (address.is_loopback and address.url in self.daemons.here)
-        shown_here = known_here or await is_here(client, self.folder)
+        shown_here = known_here or await client.is_here(self.folder)
         self._started = None
         self._where = where(address, client.capabilities, folder, is_here=shown_here, is_private=is_private)
 
     async def _address(self, conversation: Conversation) -> Address:
         """The daemon to use; a private one is started if none runs, and ended if it isn't wanted."""
-        settings = self._settings()
+        settings = self._place.settings
 
         def connecting(message: str) -> None:
             conversation.set_connection(ConnectionStatus("connecting", message))
@@ -204,24 +246,12 @@ class Connector:
         return resolve(url=settings.url, token=settings.token, environment=environment)
 
 
-def agents_of(
-    editor: Screen,
-    window: WindowId,
-    environment: LoginEnvironment,
-    told: Callable[[], Told],
-    server: EditorServer | None,
-    surroundings: Callable[[], Awaitable[Surroundings]],
-) -> Callable[[AgentCommand], AgentClient]:
-    """Makes the clients of a window's agents on stdio. The arguments are those of `AgentClient`."""
-    return lambda agent: AgentClient(agent, editor, window, environment, told, server, surroundings)
-
-
 def end_leftovers() -> list[int]:
     """End the daemons and agents whose editor has crashed. Returns their process ids. Blocks."""
-    return [*launch.end_leftovers(), *agents.end_leftovers()]
+    return [*end_daemons_left(), *end_agents_left()]
 
 
-async def _tell_start(client: AgentClient, name: str, conversation: Conversation) -> None:
+async def _tell_start(client: AcpAgent, name: str, conversation: Conversation) -> None:
     """Say how long the start has taken, and what the program or its installer says."""
     seconds = 0.0
     while True:

@@ -1,14 +1,20 @@
-"""The port to an editor whose files an agent reads and writes."""
+"""What whoever answers a chat needs of the editor, and of the window that the chat is in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..conversation.forms import Form, Values
 from ..ids import WindowId
 from ..review.disk import Encodings, Stamp
+
+if TYPE_CHECKING:
+    from ..clis.environment import LoginEnvironment
+    from ..exclusion import Told
+    from ..mcp_servers import McpServer
+    from ..settings import DaemonSettings
 
 SERVER = "qwen-companion"
 """What the editor's server is called among an agent's servers."""
@@ -28,31 +34,8 @@ class OfferedServer:
         return {"type": "http", "name": SERVER, "url": self.url, "headers": [header]}
 
 
-class EditorServer(Protocol):
-    """Offers the editor's MCP server to agents, if the person wants that."""
-
-    def admit(self, agent: str) -> OfferedServer | None:
-        """Let an agent in; None if it is not offered."""
-        ...
-
-    def dismiss(self, token: str) -> None:
-        """That agent has ended."""
-        ...
-
-
-class AgentQuestions(Protocol):
-    """Asks the person what an agent wants to know, called on the companion thread."""
-
-    async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
-        """Have the person fill in a form, or go to a page, while there is no conversation that could show it.
-
-        Returns `accept`, `decline` or None if they did neither, and what they have entered.
-        """
-        ...
-
-
-class AgentFiles(Protocol):
-    """The files of the editor, called on the companion thread."""
+class AgentScreen(Protocol):
+    """What an agent needs of the editor. Called on the companion thread."""
 
     async def buffer(self, path: str) -> str | None:
         """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
@@ -73,4 +56,73 @@ class AgentFiles(Protocol):
 
     async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
         """Ask the person whether an agent may read or write a file that is outside the chat's folders."""
+        ...
+
+    async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        """Have the person fill in a form, or go to a page, while there is no conversation that could show it.
+
+        Returns `accept`, `decline` or None if they did neither, and what they have entered.
+        """
+        ...
+
+    def say(self, message: str, window: WindowId | None = None) -> None:
+        """Show a problem and keep it for the status report."""
+        ...
+
+    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
+        """Show text that would be lost in a new view, and say why."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the person lets every agent of a window have besides the folder of its chat."""
+
+    folders: tuple[str, ...] = ()
+    """Absolute paths. None of them is excluded."""
+    servers: tuple[McpServer, ...] = ()
+
+
+class Workplace(Protocol):
+    """The window of a chat, for what answers there. Called on the companion thread."""
+
+    @property
+    def id(self) -> WindowId:
+        """The window's."""
+        ...
+
+    @property
+    def screen(self) -> AgentScreen:
+        """The editor."""
+        ...
+
+    @property
+    def login(self) -> LoginEnvironment:
+        """What agents are started with."""
+        ...
+
+    @property
+    def settings(self) -> DaemonSettings:
+        """As they are now."""
+        ...
+
+    @property
+    def daemon_folders(self) -> Collection[str]:
+        """The folders whose chats need a daemon."""
+        ...
+
+    def told(self) -> Told:
+        """What may be told of the window's files."""
+        ...
+
+    async def surroundings(self) -> Surroundings:
+        """What a session gets besides its folder."""
+        ...
+
+    def admit(self, agent: str) -> OfferedServer | None:
+        """Offer the editor's MCP server to an agent; None if it is not offered."""
+        ...
+
+    def dismiss(self, token: str) -> None:
+        """That agent has ended: its token is worth nothing any more."""
         ...

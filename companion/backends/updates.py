@@ -15,7 +15,6 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from ..conversation import events
 from ..conversation.snapshot import Command, ContextWindow, Diff, Location, PermissionOption, Question, Step
-from .content import ContentBlock, OtherBlock, decode_content, plain_content
 from .wire import (
     MOST,
     Count,
@@ -32,6 +31,71 @@ from .wire import (
     shallow,
     shallow_object,
 )
+
+
+class _TextBlock(Wire):
+    text: str
+
+
+class _LinkBlock(Wire):
+    uri: str
+    name: str = ""
+
+
+class _Named(Wire):
+    uri: str
+
+
+class _ResourceBlock(Wire):
+    resource: _Named
+
+
+class OtherBlock(Wire):
+    """A block of a kind that isn't shown, or that lacks what its kind needs."""
+
+    type: Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else "something")] = "something"
+
+
+def _content_kind(value: Any) -> str:
+    fields = as_object(value)
+    kind, held = fields.get("type"), as_object(fields.get("resource"))
+    needed = {"text": fields.get("text"), "resource_link": fields.get("uri"), "resource": held.get("uri")}
+    return kind if isinstance(kind, str) and isinstance(needed.get(kind), str) else "other"
+
+
+ContentBlock = Annotated[
+    Annotated[_TextBlock, Tag("text")]
+    | Annotated[_LinkBlock, Tag("resource_link")]
+    | Annotated[_ResourceBlock, Tag("resource")]
+    | Annotated[OtherBlock, Tag("other")],
+    Discriminator(_content_kind),
+]
+"""A block of a message or of a tool call."""
+
+
+def decode_content(content: ContentBlock) -> events.Content:
+    """The block of a message."""
+    match content:
+        case _TextBlock(text=text):
+            return events.TextContent(text)
+        case _LinkBlock(uri=uri, name=name):
+            return events.ResourceLink(uri, name or uri.rpartition("/")[2])
+        case _ResourceBlock(resource=resource):
+            return events.EmbeddedResource(resource.uri)
+        case OtherBlock(type=kind):
+            return events.OtherContent(kind)
+
+
+def plain_content(content: ContentBlock) -> str:
+    """A block as text, for what a tool has shown."""
+    match content:
+        case _TextBlock(text=text):
+            return text
+        case _LinkBlock(uri=uri) | _ResourceBlock(resource=_Named(uri=uri)):
+            return uri
+        case OtherBlock(type=kind):
+            return f"Unsupported: {kind}."
+
 
 logger = logging.getLogger(__name__)
 

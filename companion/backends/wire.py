@@ -10,6 +10,8 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from ..conversation.snapshot import Choice
+
 M = TypeVar("M", bound="Wire")
 
 MAX_DEPTH = 100
@@ -158,3 +160,49 @@ def read(model: type[M], value: object) -> M | None:
         return model.model_validate({name: each for name, each in fields.items() if each is not None})
     except ValidationError:
         return None
+
+
+class _Offered(Wire):
+    name: ShortText = ""
+    description: ShortText = ""
+
+
+class ModelChoice(_Offered):
+    """A model that can be switched to."""
+
+    id: str = Field(alias="modelId")
+
+
+class ModeChoice(_Offered):
+    """A mode that can be switched to."""
+
+    id: str
+
+
+class OptionValue(_Offered):
+    """A value that an option can have."""
+
+    id: str = Field(alias="value")
+
+
+class OfferedModels(Wire):
+    """The models of a session."""
+
+    current: Text = Field(default="", alias="currentModelId")
+    available: Annotated[
+        tuple[ModelChoice, ...], BeforeValidator(several(ModelChoice)), Field(alias="availableModels")
+    ] = ()
+
+
+class OfferedModes(Wire):
+    """The modes of a session."""
+
+    current: Text = Field(default="", alias="currentModeId")
+    available: Annotated[
+        tuple[ModeChoice, ...], BeforeValidator(several(ModeChoice)), Field(alias="availableModes")
+    ] = ()
+
+
+def choices_of(offered: Iterable[ModelChoice | ModeChoice | OptionValue]) -> tuple[Choice, ...]:
+    """What is offered, as the person sees it."""
+    return tuple(Choice(each.id, each.name or each.id, each.description) for each in offered)

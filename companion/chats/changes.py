@@ -14,10 +14,9 @@ from ..conversation.turns import FileChange, changed_files
 from ..ids import ChatId
 from ..review.changes import changes, lines_of, tally
 from ..review.compare import Change
+from .chat import Registry
 from .history import RewindTarget, rewind_targets
-from .registry import Registry
 from .transcript.plain import clean, flat, relative
-from .turn_watch import WrittenTurns
 
 CONTEXT = 3
 """Lines that are shown before and after a change."""
@@ -65,9 +64,8 @@ class TurnChanges:
 class ChatChanges:
     """Lists what the turns of a conversation have changed."""
 
-    def __init__(self, registry: Registry, written: WrittenTurns) -> None:
+    def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._written = written
 
     async def by_turn(self, chat_id: ChatId) -> list[TurnChanges]:
         """The turns that have changed files, the latest first.
@@ -80,10 +78,10 @@ class ChatChanges:
         points: list[RewindTarget] = []
         with contextlib.suppress(ChatError):
             client, session = chat.connection.connected
-            points = rewind_targets(turns, await client.rewind.points(session) if client.rewind else [], folder)
+            points = rewind_targets(turns, await client.rewind_points(session) if client.can("rewind") else [], folder)
         written: dict[str, list[FileChange]] = {}
         for turn in turns if chat.is_local else ():
-            if (texts := await self._written.turn_texts(chat.window, turn.key)) is not None:
+            if (texts := await self._registry.turns.turn_texts(chat.window, turn.key)) is not None:
                 written[turn.key] = [FileChange(*each) for each in texts]
         found = await asyncio.to_thread(_changes, turns, points, folder, written)
         if not found:

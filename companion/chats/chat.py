@@ -1,27 +1,28 @@
 """One chat: reads and shows its conversation, and sends what the person writes.
 
-Two tasks run while it is open: `connection` reads, and `renderer` shows. What the person does comes from `chats`.
+Two tasks run while it is open: its `connection` reads, and its `renderer` shows, as often as the screen is ready. What
+the person does comes from `chats`. The chats of a window share a `ChatWindow`, those of all windows a `Registry`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
 
 from ..agents import AgentCommand
-from ..backends.backend import Backend
-from ..backends.connector import Connector, agents_of
-from ..backends.daemons import Daemons
-from ..backends.port import EditorServer
-from ..backends.sessions import AgentSession
-from ..backends.surroundings import Surroundings
+from ..backends.agent import Agent, AgentSession
+from ..backends.connector import Connector, Daemons
+from ..backends.port import OfferedServer, Surroundings
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
+from ..conversation.failures import AlreadyAnsweredError, ChatError, NotConnectedError
 from ..conversation.snapshot import ConnectionStatus, Snapshot, Status, Turn
 from ..exclusion import Told
 from ..ids import ChatId, WindowId
+from ..platforms.files import real_folder
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .chosen import Chosen
@@ -31,12 +32,151 @@ from .outbox import Outbox
 from .permissions import Approvals
 from .port import ChatScreen
 from .prompt import ChatFolder, Draft
-from .renderer import Renderer
-from .turn_watch import TurnWatch, WrittenTurns
-from .undone import UndoneNews
-from .visit_watch import VisitWatch
+from .transcript.render import Render
+from .transcript.transcript import Transcript
+from .watch import TurnWatch, VisitWatch, WrittenTurns
 
 logger = logging.getLogger(__name__)
+
+MANY = 50
+"""Turns whose text takes long to make: about 0.2 ms each."""
+SLICE = 200
+"""Items, such as tool calls and messages, that are new in one frame."""
+FRAMES_PER_SECOND = 30
+"""Snapshots that a screen gets at most."""
+
+
+class Renderer:
+    """Brings the view of a chat up to date."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+        self._showing: asyncio.Task[object] | None = None
+        self._fetching: asyncio.Task[object] | None = None
+        self._is_shown_anew = False
+        """Whether all was shown at once, because a part of it could not be."""
+        self._written: tuple[str, int] = "", 0
+        """A turn that has ended, and how many files were found to be changed in it. The tools tell less than that."""
+
+    def begin(self) -> None:
+        """Show the whole conversation anew, and what comes."""
+        self.stop()
+        self._showing = self._chat.background(self._run(self._chat.connection.conversation))
+
+    def stop(self) -> None:
+        """Show nothing more."""
+        if self._showing:
+            self._showing.cancel()
+            self._showing = None
+
+    def show_earlier(self) -> None:
+        """Show a page of the turns before the first one that is shown."""
+        conversation = self._chat.connection.conversation
+        if not (self._fetching and not self._fetching.done()) and not conversation.show_earlier():
+            self._fetching = self._chat.background(self._fetch_earlier(conversation))
+
+    def turn_written(self, turn: str, files: int) -> None:
+        """So many files were found to be changed in a turn that has ended."""
+        self._written = turn, files
+        self._chat.connection.conversation.changed.set()
+
+    async def _run(self, conversation: Conversation) -> None:
+        conversation.hide_earlier()
+        transcript = Transcript()
+        transcript.own_clients = self._chat.connector.daemons.own_clients
+        known: dict[str, int] = {}
+        async for snapshot in snapshots(conversation):
+            try:
+                self._chat.look_after(snapshot)
+            except Exception:
+                logger.exception("What a chat asks could not be looked after")
+            transcript.shows_diffs = self._chat.place.shows_diffs
+            for part in slices(snapshot, known):
+                self._is_shown_anew = False
+                if not await self._shown(transcript, part, conversation):
+                    asyncio.get_running_loop().call_soon(self._chat.close)
+                    return
+                if self._is_shown_anew:
+                    break
+
+    async def _fetch_earlier(self, conversation: Conversation) -> None:
+        """Put the page before the first turn that is known into a conversation; say what goes wrong."""
+        try:
+            client, session = self._chat.connection.connected
+            page, has_more = await client.earlier(session, conversation.oldest)
+        except ChatError as error:
+            self._chat.place.screen.mention(str(error), self._chat.window)
+            return
+        conversation.prepend(page, has_more=has_more)
+
+    async def _shown(self, transcript: Transcript, snapshot: Snapshot, conversation: Conversation) -> bool:
+        """Bring the editor up to date. Returns whether it shows the chat at all."""
+        has_failed = False
+        while True:
+            try:
+                self._chat.outbox.shown()
+                render = await self._render(transcript, snapshot)
+                return await self._chat.place.screen.show_chat(self._chat.id, render)
+            except TimeoutError:
+                # It may have been shown or not.
+                pass
+            except Exception as error:
+                logger.exception("The chat could not be shown")
+                if has_failed:
+                    why = f"The chat could not be shown ({type(error).__name__})."
+                    self._chat.place.screen.say(why, self._chat.window)
+                    self._chat.connection.break_off(why)
+                    transcript.reset()
+                    return True
+                has_failed = True
+            transcript.reset()
+            snapshot, self._is_shown_anew = conversation.look_at_all(), True
+
+    async def _render(self, transcript: Transcript, snapshot: Snapshot) -> Render:
+        """The text of a snapshot; that of many turns is made on another thread, so that the loop isn't held up."""
+        turn, files = self._written
+        if turn in snapshot.order[-1:] and not snapshot.status.running:
+            snapshot = replace(snapshot, status=replace(snapshot.status, changed=files))
+        about = snapshot, self._chat.connector.locality, self._chat.connection.session, self._chat.outbox.unsent
+        if len(snapshot.changed) > MANY:
+            render = await asyncio.to_thread(transcript.update, *about)
+        else:
+            render = transcript.update(*about)
+        return replace(render, chosen=self._chat.connection.chosen.as_plain(self._chat.connection.session))
+
+
+def slices(snapshot: Snapshot, known: dict[str, int]) -> Iterator[Snapshot]:
+    """A snapshot as several, each with at most `SLICE` items more than the one before.
+
+    An agent may tell of thousands of tool calls between two frames. `known` has how many items of each turn were
+    shown, and is brought up to date.
+    """
+    for key in known.keys() - set(snapshot.order):
+        del known[key]
+    turns, left = list[Turn](), SLICE
+    for turn in snapshot.changed:
+        shown = known.get(turn.key, 0)
+        while len(turn.items) - shown > left:
+            shown += left
+            yield replace(snapshot, changed=(*turns, replace(turn, items=turn.items[:shown])))
+            turns, left = [], SLICE
+        left -= max(0, len(turn.items) - shown)
+        known[turn.key] = len(turn.items)
+        turns.append(turn)
+    yield replace(snapshot, changed=tuple(turns))
+
+
+async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_SECOND) -> AsyncGenerator[Snapshot]:
+    """What to show: at once, and then after changes, at most `per_second` times.
+
+    The next snapshot is taken when it is asked for, so a slow screen gets fewer. A conversation has one such reader.
+    """
+    yield conversation.look_at_all()
+    while True:
+        await conversation.changed.wait()
+        yield conversation.look()
+        await asyncio.sleep(1 / per_second)
+
 
 SEND_LIMIT = 60.0
 """Seconds that a prompt waits for the connection."""
@@ -51,65 +191,22 @@ LEAST_SHOWN = 180
 class Chat:
     """A chat with an agent, in a view of its own."""
 
-    def __init__(
-        self,
-        chat_id: ChatId,
-        window: WindowId,
-        editor: ChatScreen,
-        reviews: Reviews,
-        settings: Callable[[], DaemonSettings],
-        told: Callable[[], Told],
-        environment: LoginEnvironment,
-        daemons: Daemons,
-        questions_changed: Callable[[], object],
-        turns: WrittenTurns,
-        server: EditorServer,
-        surroundings: Callable[[], Awaitable[Surroundings]],
-    ) -> None:
-        """`daemons` are those of its window, `server` is that of its window; `turns` hears of its turns.
-
-        `surroundings` is what an agent gets besides the chat's folder.
-        """
-        self.window = window
-        self.connector = Connector(
-            settings, daemons, agents_of(editor, window, environment, told, server, surroundings)
-        )
-        self.connection = ChatConnection(self.connector, told)
-        self._id = chat_id
-        self._editor = editor
-        self._settings = settings
+    def __init__(self, chat_id: ChatId, place: ChatWindow) -> None:
+        self.id = chat_id
+        self.place = place
+        self.window = place.id
+        self.connector = Connector(place, place.daemons)
+        self.connection = ChatConnection(self.connector, place)
         self._is_open = False
         self._tasks: set[asyncio.Task[object]] = set()
         self._reading: asyncio.Task[object] | None = None
-        news = UndoneNews(turns, window, lambda: reviews.settings_of(window).tell_undone != "never")
-        self.outbox = self._made_outbox(news)
-        self._turn_watch = TurnWatch(chat_id, window, turns)
-        self._visit_watch = VisitWatch(chat_id, window, editor, self.connection.path_there)
         self._agent_name = ""
         self._inherited = Inherited()
-        self.approvals = Approvals(window, editor, reviews, self.connection, self.background, questions_changed)
-        self.renderer = Renderer(
-            chat_id,
-            window,
-            editor,
-            self.connector,
-            self.connection,
-            self.outbox,
-            self.approvals,
-            self.background,
-            self._look_after,
-            self.close,
-        )
-
-    def _made_outbox(self, news: UndoneNews) -> Outbox:
-        return Outbox(
-            self._ready,
-            lambda: self.connection.conversation,
-            self._give_back,
-            self.background,
-            self._show_soon,
-            news,
-        )
+        self._turn_watch = TurnWatch(chat_id, place.id, place.turns)
+        self._visit_watch = VisitWatch(chat_id, place.id, place.screen, self.connection.path_there)
+        self.outbox = Outbox(self)
+        self.approvals = Approvals(self)
+        self.renderer = Renderer(self)
 
     @property
     def needs_daemon(self) -> bool:
@@ -153,7 +250,7 @@ class Chat:
         self.connector.folder = folder
         self.begin(session, Chosen.from_plain(chosen, session))
         for draft in self._inherited.take_unsent():
-            self._give_back(draft, "It was not sent before the package was reloaded.")
+            self.give_back(draft, "It was not sent before the package was reloaded.")
 
     def shows(self, folder: str, session: str, agent: str) -> bool:
         """Whether it is open with an agent in a folder, and shows a session; any session if none is named."""
@@ -168,7 +265,7 @@ class Chat:
     def begin(self, session: str = "", chosen: Chosen | None = None) -> None:
         """Show a session; without one, begin a new conversation. `chosen` is what the person has chosen for it."""
         for draft in self._end():
-            self._give_back(draft, "The conversation has changed before this was sent.")
+            self.give_back(draft, "The conversation has changed before this was sent.")
         self._is_open = True
         self.connection.begin(session, chosen or Chosen())
         self.connection.conversation = self._begun()
@@ -203,7 +300,7 @@ class Chat:
         """The chat is about to end: what was not sent goes back to the person, whose tab may have moved."""
         self._inherited.give_up()
         for draft in [*self._inherited.take_unsent(), *self._take_unsent()]:
-            self._give_back(draft, "The chat was closed before this was sent.")
+            self.give_back(draft, "The chat was closed before this was sent.")
 
     async def finished(self) -> None:
         """Wait until everything is done that had begun when the view was closed."""
@@ -235,7 +332,7 @@ class Chat:
         """The chat's settings were read. They apply at the next connection; a chat that is switched off ends now."""
         if self.connector.agent:
             return
-        if not self._settings().enabled:
+        if not self.place.settings.enabled:
             if self._is_open:
                 self.connection.again()
         elif is_changed and self.status.connection.state in {"waiting", "lost"}:
@@ -300,13 +397,13 @@ class Chat:
     def chose(self, **choices: Any) -> None:
         """The person has chosen something for the session, which holds: fields of `Chosen`."""
         self.connection.chosen.take(**choices)
-        self._show_soon()
+        self.show_soon()
 
-    def _show_soon(self) -> None:
+    def show_soon(self) -> None:
         """Something is to be shown, although nothing has changed in the conversation."""
         self.connection.conversation.changed.set()
 
-    async def _ready(self) -> tuple[Backend, AgentSession, ChatFolder]:
+    async def ready(self) -> tuple[Agent, AgentSession, ChatFolder]:
         """The connection, once something may be sent.
 
         Raises:
@@ -318,7 +415,7 @@ class Chat:
         self.connection.chosen.check()
         return found
 
-    def _look_after(self, snapshot: Snapshot) -> None:
+    def look_after(self, snapshot: Snapshot) -> None:
         """What follows from a look besides that it is shown."""
         self.connection.seen(snapshot)
         if self.is_local:
@@ -337,7 +434,7 @@ class Chat:
         agent = self.connector.agent
         same = (
             each
-            for each in self._settings().agents
+            for each in self.place.settings.agents
             if agent and (each.name, each.command) == (agent.name, agent.command)
         )
         return next(same, agent)
@@ -357,8 +454,9 @@ class Chat:
         held = self._held if with_queue and self._is_open else {}
         return [*held.values(), *self.outbox.take(with_queue=with_queue)]
 
-    def _give_back(self, draft: Draft, why: str) -> None:
-        self._editor.return_draft(self._id, draft, why)
+    def give_back(self, draft: Draft, why: str) -> None:
+        """Put a draft back into the prompt, and say why."""
+        self.place.screen.return_draft(self.id, draft, why)
 
     def _done(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)
@@ -368,3 +466,167 @@ class Chat:
 
 def _name(agent: AgentCommand | None) -> str:
     return agent.name if agent else ""
+
+
+REACH_LIMIT = 10.0
+"""Seconds that a question to the daemon waits for the connection."""
+BUSY = "A turn runs: wait until it ends, or cancel it first."
+
+
+class Windows(Protocol):
+    """What the companion knows of the windows that chats are in."""
+
+    def told_of(self, window: WindowId) -> Told:
+        """What may be told of a window's files."""
+        ...
+
+    def folders_of(self, window: WindowId) -> tuple[str, ...]:
+        """The folders of a window."""
+        ...
+
+    def admit(self, window: WindowId, agent: str) -> OfferedServer | None:
+        """Let an agent use the MCP server of a window; None if the window has no server."""
+        ...
+
+    def dismiss_agent(self, window: WindowId, token: str) -> None:
+        """The agent with a token has ended."""
+        ...
+
+    def changes_changed(self) -> None:
+        """Other questions wait."""
+        ...
+
+
+class ChatWindow:
+    """What the chats of one window share. See `backends.port.Workplace`."""
+
+    def __init__(self, registry: Registry, window: WindowId) -> None:
+        self.id = window
+        self.screen = registry.screen
+        self.reviews = registry.reviews
+        self.login = registry.login
+        self.turns = registry.turns
+        self._registry = registry
+        self.daemons = Daemons(self)
+
+    @property
+    def settings(self) -> DaemonSettings:
+        """As they are now."""
+        return self._registry.settings
+
+    @property
+    def shows_diffs(self) -> bool:
+        """Whether the person wants to see what would be changed as diffs."""
+        return self.reviews.settings_of(self.id).show_diffs
+
+    @property
+    def tells_undone(self) -> bool:
+        """Whether the person wants an agent to know what they have undone."""
+        return self.reviews.settings_of(self.id).tell_undone != "never"
+
+    @property
+    def daemon_folders(self) -> set[str]:
+        """The folders whose chats need a daemon."""
+        return {chat.connector.folder for chat in self._registry.within(self.id) if chat.needs_daemon}
+
+    def told(self) -> Told:
+        """What may be told of the window's files."""
+        return self._registry.windows.told_of(self.id)
+
+    async def surroundings(self) -> Surroundings:
+        """What an agent gets besides the folder of its chat."""
+        settings, told, folders = self.settings, self.told(), self._registry.windows.folders_of(self.id)
+        if not settings.agents_all_folders:
+            folders = ()
+        allowed = await asyncio.to_thread(
+            lambda: tuple(real_folder(each) for each in folders if not told.is_excluded(each, folders))
+        )
+        return Surroundings(allowed, settings.agents_mcp_servers)
+
+    def admit(self, agent: str) -> OfferedServer | None:
+        """Offer the window's MCP server to an agent, if the person wants that; with a token of its own."""
+        return self._registry.windows.admit(self.id, agent) if self.settings.agents_use_editor else None
+
+    def dismiss(self, token: str) -> None:
+        """The agent has ended: its token is worth nothing any more."""
+        self._registry.windows.dismiss_agent(self.id, token)
+
+    def questions_changed(self) -> None:
+        """Other questions wait."""
+        self._registry.windows.changes_changed()
+
+
+class Registry:
+    """The chats that are open in any window, and what they share. Says on the screen what goes wrong with one."""
+
+    def __init__(self, screen: ChatScreen, reviews: Reviews, windows: Windows, turns: WrittenTurns) -> None:
+        self.screen = screen
+        self.reviews = reviews
+        self.windows = windows
+        self.turns = turns
+        self.settings = DaemonSettings()
+        self.login = LoginEnvironment()
+        self.chats: dict[ChatId, Chat] = {}
+        self.shared: dict[WindowId, ChatWindow] = {}
+        """What the chats of each window share, once there was one."""
+
+    def window(self, window: WindowId) -> ChatWindow:
+        """What the chats of a window share."""
+        if window not in self.shared:
+            self.shared[window] = ChatWindow(self, window)
+        return self.shared[window]
+
+    def made(self, chat_id: ChatId, window: WindowId) -> Chat:
+        """The chat with an id, which is made if there is none."""
+        if chat_id not in self.chats:
+            self.chats[chat_id] = Chat(chat_id, self.window(window))
+        return self.chats[chat_id]
+
+    def get(self, chat_id: ChatId) -> Chat | None:
+        """The chat with an id; None if it has closed."""
+        return self.chats.get(chat_id)
+
+    def __getitem__(self, chat_id: ChatId) -> Chat:
+        """The chat with an id.
+
+        Raises:
+            NotConnectedError: it has closed.
+        """
+        if chat := self.chats.get(chat_id):
+            return chat
+        raise NotConnectedError
+
+    async def reached(self, chat_id: ChatId) -> tuple[Agent, AgentSession, ChatFolder]:
+        """The client, the session and the folder of a chat once it is connected; see `ChatConnection.reached`."""
+        return await self[chat_id].connection.reached(REACH_LIMIT)
+
+    def within(self, window: WindowId) -> list[Chat]:
+        """The chats of a window."""
+        return [chat for chat in self.chats.values() if chat.window == window]
+
+    def take(self, window: WindowId) -> list[Chat]:
+        """The chats of a window, which are not found any more."""
+        return [self.chats.pop(chat_id) for chat_id, chat in list(self.chats.items()) if chat.window == window]
+
+    def do(self, chat_id: ChatId, act: Callable[[Chat], Coroutine[Any, Any, None]]) -> None:
+        """Start doing something with a chat. A failure is shown, not raised."""
+        chat = self.get(chat_id)
+        if chat is None:
+            self.screen.say(str(NotConnectedError()))
+            return
+
+        async def do() -> None:
+            try:
+                await act(chat)
+            except AlreadyAnsweredError as error:
+                self.screen.mention(str(error), chat.window)
+            except ChatError as error:
+                self.screen.say(str(error), chat.window)
+
+        chat.background(do())
+
+
+def check_idle(chat: Chat) -> None:
+    """Raise a ChatError if a turn runs."""
+    if chat.status.running is not None:
+        raise ChatError(BUSY)

@@ -1,6 +1,8 @@
 """The chats of all windows, and what the person does with them.
 
-A chat is named by the id of its view, which no other view of the editor has and which a reload leaves as it is.
+A chat is named by the id of its view, which no other view of the editor has and which a reload leaves as it is. What
+can be done besides a conversation is in parts: its options, the list of sessions, signing in, what runs in the
+background.
 
 Everything here runs on the companion thread. Failures are shown through the editor, never raised, except by
 the methods that return something: those raise a ChatError with a message for the person.
@@ -9,36 +11,328 @@ the methods that return something: those raise a ChatError with a message for th
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import Callable, Container, Coroutine, Mapping
-from typing import Any, Protocol
+from collections.abc import Container, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, cast
 
-from ..agents import AgentCommand
-from ..backends.connector import end_left
-from ..backends.daemons import Daemons, end_inherited
-from ..backends.port import EditorServer, OfferedServer
-from ..backends.surroundings import Surroundings
-from ..clis.environment import LoginEnvironment
-from ..conversation.failures import NotConnectedError
+from ..agents import DAEMON_AGENT, AgentCommand
+from ..backends.agent import (
+    AgentSession,
+    ExportForm,
+    FoundSession,
+    SessionInfo,
+    SessionPage,
+    SigningIn,
+    Way,
+)
+from ..backends.connector import end_inherited, end_left
+from ..backends.wire import as_object
+from ..background import answered
+from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError
 from ..conversation.forms import Values
-from ..exclusion import Told
+from ..conversation.snapshot import Task
 from ..ids import ChatId, WindowId
 from ..platforms import programs
-from ..platforms.files import real_folder
+from ..platforms.files import Content, FileRefusedError, IrregularError, entry
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .changes import ChatChanges
-from .chat import QUICK_STOP_LIMIT, Chat
+from .chat import QUICK_STOP_LIMIT, Chat, ChatWindow, Registry, Windows, check_idle
 from .history import ChatHistory
-from .mentions import pattern
-from .options import ChatOptions
 from .port import ChatScreen
-from .prompt import Draft
-from .registry import Registry
-from .sessions import ChatSessions
-from .sign_in import ChatSignIn
-from .tasks import ChatTasks
-from .turn_watch import WrittenTurns
+from .prompt import Draft, pattern
+from .transcript.plain import clean
+from .watch import WrittenTurns
+
+
+class ChatOptions:
+    """Switches the options of conversations."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def switch_model(self, chat_id: ChatId, model: str) -> None:
+        """Switch the model."""
+
+        async def switch(chat: Chat) -> None:
+            client, session = chat.connection.connected
+            await client.switch_model(session, model)
+            chat.chose(model=model)
+            if client.model_is_default:
+                name = next((choice.name for choice in chat.status.models if choice.id == model), model)
+                told = f"{name} is now your default model in {DAEMON_AGENT}, too."
+                self._registry.screen.mention(told, chat.window)
+
+        self._registry.do(chat_id, switch)
+
+    def switch_mode(self, chat_id: ChatId, mode: str) -> None:
+        """Switch the approval mode."""
+
+        async def switch(chat: Chat) -> None:
+            client, session = chat.connection.connected
+            await client.switch_mode(session, mode)
+            chat.chose(mode=mode)
+
+        self._registry.do(chat_id, switch)
+
+    def switch_effort(self, chat_id: ChatId, effort: str) -> None:
+        """Switch how long the model thinks."""
+
+        async def switch(chat: Chat) -> None:
+            client, session = chat.connection.connected
+            await client.switch_effort(session, effort)
+            chat.chose(effort=effort)
+            if choices := await client.choices(session):
+                chat.connection.conversation.set_choices(choices)
+
+        self._registry.do(chat_id, switch)
+
+    def set(self, chat_id: ChatId, option: str, value: str | bool) -> None:
+        """Set another option of the session, to the id of a value or to true or false."""
+
+        async def switch(chat: Chat) -> None:
+            client, session = chat.connection.connected
+            await client.set_option(session, option, value)
+            chat.chose(options={option: value})
+
+        self._registry.do(chat_id, switch)
+
+
+class ChatSessions:
+    """Lists conversations, and changes what is in the list."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def resume(self, chat_id: ChatId, session: str) -> None:
+        """Show another conversation in a chat."""
+        if chat := self._registry.get(chat_id):
+            chat.resume(session)
+
+    async def page(self, chat_id: ChatId, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
+        """A page of the conversations in the chat's folder: those that are pinned first, then the latest."""
+        client, _, folder = await self._registry.reached(chat_id)
+        if is_archived:
+            page = await client.archived_sessions(folder.there, cursor)
+        else:
+            page = await client.list_sessions(folder.there, cursor)
+        return SessionPage(tuple(sorted(page.sessions, key=_session_order, reverse=True)), page.cursor)
+
+    async def search(self, chat_id: ChatId, words: str) -> list[FoundSession]:
+        """The conversations in the chat's folder in which something was said."""
+        client, _, folder = await self._registry.reached(chat_id)
+        return await client.search_sessions(folder.there, words)
+
+    async def rename(self, chat_id: ChatId, session: str, title: str) -> None:
+        """Give a conversation a title."""
+        client, _, folder = await self._registry.reached(chat_id)
+        known = AgentSession.known(session, folder.there)
+        try:
+            await client.rename_session(known, title)
+        except SessionGoneError:
+            # Only one that is at work can be renamed.
+            loaded, _ = await client.load(known)
+            await client.rename_session(loaded, title)
+            await client.detach(loaded)
+
+    async def pin(self, chat_id: ChatId, session: str, *, is_pinned: bool) -> None:
+        """Keep a conversation at the top of the list, or no longer."""
+        client, _, folder = await self._registry.reached(chat_id)
+        await client.pin_session(AgentSession.known(session, folder.there), is_pinned=is_pinned)
+
+    async def archive(self, chat_id: ChatId, session: str, *, is_archived: bool) -> None:
+        """Put a conversation into the archive, or take it out. The chat that shows it begins a new one."""
+        chat = self._registry[chat_id]
+        client, shown, folder = await self._registry.reached(chat_id)
+        await client.archive_session(AgentSession.known(session, folder.there), is_archived=is_archived)
+        if is_archived and session == shown.id:
+            chat.begin()
+
+    async def reopen(self, chat_id: ChatId, session: str) -> None:
+        """Take a conversation out of the archive, and show it."""
+        await self.archive(chat_id, session, is_archived=False)
+        self._registry[chat_id].resume(session)
+
+    async def delete(self, chat_id: ChatId, session: str) -> None:
+        """Delete a conversation and its history. The chat that shows it begins a new one."""
+        chat = self._registry[chat_id]
+        client, shown, folder = await self._registry.reached(chat_id)
+        await client.delete_session(AgentSession.known(session, folder.there))
+        if session == shown.id:
+            chat.begin()
+
+    async def export(self, chat_id: ChatId, session: str, form: ExportForm, *, is_archived: bool = False) -> str:
+        """A conversation as a text."""
+        client, _, folder = await self._registry.reached(chat_id)
+        return await client.export_session(AgentSession.known(session, folder.there), form, is_archived=is_archived)
+
+
+def _session_order(session: SessionInfo) -> tuple[bool, str]:
+    return session.is_pinned, session.updated_at or session.created_at
+
+
+class ChatSignIn:
+    """Signs agents in."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    async def providers(self, chat_id: ChatId) -> list[str]:
+        """The ids of the providers of models at which the daemon can sign in."""
+        client, _, _ = await self._registry.reached(chat_id)
+        return await client.sign_in_providers()
+
+    async def begin(self, chat_id: ChatId, provider: str) -> SigningIn:
+        """Begin to sign in at a provider."""
+        client, _, _ = await self._registry.reached(chat_id)
+        return await client.begin_sign_in(provider)
+
+    async def progress(self, chat_id: ChatId, identifier: str) -> SigningIn:
+        """How far a sign-in is."""
+        client, _, _ = await self._registry.reached(chat_id)
+        return await client.sign_in_progress(identifier)
+
+    async def cancel(self, chat_id: ChatId, identifier: str) -> None:
+        """Give a sign-in up."""
+        client, _ = self._registry[chat_id].connection.connected
+        await client.cancel_sign_in(identifier)
+
+    async def methods(self, chat_id: ChatId) -> tuple[Way, ...]:
+        """The ways to sign in that an agent on stdio offers."""
+        methods = self._registry[chat_id].connection.to_sign_in.ways
+        # The person may be about to set a variable.
+        self._registry.login.forget()
+        return methods
+
+    async def authenticate(self, chat_id: ChatId, method: str) -> None:
+        """Have an agent on stdio sign the person in, which may take as long as they need in their browser."""
+        connection = self._registry[chat_id].connection
+        await connection.to_sign_in.authenticate(method)
+        connection.signed_in()
+
+    async def sign_out(self, chat_id: ChatId) -> bool:
+        """Sign the person out of an agent on stdio, and start it again, since it may go on with what it has in memory.
+
+        Returns False if it stays as it is, because its conversation would be lost, or a turn that has begun meanwhile.
+
+        Raises:
+            ChatError: a turn runs, which would be lost.
+        """
+        chat = self._registry[chat_id]
+        client, _ = chat.connection.connected
+        client.need("sign_out", "sign you out")
+        check_idle(chat)
+        await client.sign_out()
+        is_restarted = chat.status.running is None and (client.can_restart or not chat.connection.session)
+        if is_restarted:
+            chat.reconnect()
+        return is_restarted
+
+
+MOST_OUTPUT = 64 * 1024
+"""Bytes of the end of a task's output that are shown."""
+_KINDS = {"shell": "Command", "agent": "Sub-agent", "monitor": "Monitor"}
+
+
+class ChatTasks:
+    """Lists the tasks of a conversation, shows what they do, and stops them."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    async def all(self, chat_id: ChatId) -> list[Task]:
+        """What the agent does besides its turn, and has done: what runs first, then the latest."""
+        client, session, _ = await self._registry.reached(chat_id)
+        found = {task.id: task for task in await client.sub_agents(session)}
+        found |= {task.id: task for task in await client.tasks(session)}
+        return sorted(found.values(), key=lambda task: (not task.is_running, -task.began))
+
+    async def page(self, chat_id: ChatId, identifier: str) -> tuple[str, bool]:
+        """A page about a task with the end of its output, and whether it still runs."""
+        found = next((task for task in await self.all(chat_id) if task.id == identifier), None)
+        if found is None:
+            raise ChatError("The daemon doesn't know this task any more.")
+        is_local = self._registry[chat_id].is_local
+        output = await _output(found) if is_local and found.output else None
+        return "\n".join(_task_page(found, output, is_local=is_local)) + "\n", found.is_running
+
+    async def stop(self, chat_id: ChatId, task: Task) -> str:
+        """Stop a task. Returns what happened, a sentence."""
+        chat = self._registry[chat_id]
+        client, session, _ = await self._registry.reached(chat_id)
+        stopped = await client.stop_task(session, task)
+        chat.connection.conversation.set_tasks(await client.tasks(session))
+        return f"{task.title} is stopped." if stopped else f"{task.title} has ended already."
+
+    def stop_terminals(self, chat_id: ChatId, terminals: Sequence[str]) -> None:
+        """End what runs in terminals that the editor has opened for the agent; the turn goes on."""
+
+        async def stop(chat: Chat) -> None:
+            client, _ = chat.connection.connected
+            if not any(await asyncio.gather(*map(client.stop_terminal, terminals))):
+                self._registry.screen.mention("It has ended already.", chat.window)
+
+        self._registry.do(chat_id, stop)
+
+
+def _task_page(task: Task, output: str | None, *, is_local: bool) -> Iterator[str]:
+    yield f"# {clean(task.title)}"
+    yield ""
+    yield f"- {_KINDS.get(task.kind, 'Task')}: {' '.join(clean(task.about).split()) or task.id}"
+    yield f"- State: {task.status}, {task.duration}"
+    if task.tokens:
+        yield f"- Tokens: {task.tokens}"
+    if task.error:
+        yield f"- Error: {' '.join(clean(task.error).split())}"
+    if task.output and not is_local:
+        yield f"- Output: in {task.output}, on the machine of the daemon"
+    if output is not None:
+        yield from ("", "## Output", "", output or "Nothing yet.")
+
+
+async def _output(task: Task) -> str:
+    """The end of a task's output, as a text."""
+    try:
+        content = await answered(task.output, lambda: _end(task.output))
+    except IrregularError:
+        return "The output is not in a regular file."
+    except FileRefusedError as error:
+        return f"The output can't be read: {error.strerror}."
+    text = content.data.decode("utf-8", "replace")
+    if not content.is_whole:
+        text = text.partition("\n")[2]
+    lines = map(_said, text.splitlines()) if task.kind == "agent" else map(clean, text.splitlines())
+    return "\n".join(line for line in lines if line is not None)
+
+
+def _end(path: str) -> Content:
+    with entry(path, follows_links=True) as at:
+        return at.read_end(MOST_OUTPUT)
+
+
+def _said(record: str) -> str | None:
+    """What a sub-agent's record says: a text, or the name of a tool that is called; None if neither."""
+    try:
+        fields: object = json.loads(record)
+    except (ValueError, RecursionError):
+        return None
+    message = as_object(as_object(fields).get("message"))
+    parts: object = message.get("parts")
+    words: list[str] = []
+    for part in cast("list[object]", parts) if isinstance(parts, list) else []:
+        text, call = as_object(part).get("text"), as_object(as_object(part).get("functionCall")).get("name")
+        if isinstance(text, str) and text.strip():
+            words.append(_clean_lines(text))
+        elif isinstance(call, str):
+            words.append(f"→ {clean(call)}")
+    return "\n".join(words) or None
+
+
+def _clean_lines(text: str) -> str:
+    """A text without control characters, line by line."""
+    return "\n".join(map(clean, text.strip().splitlines()))
+
 
 logger = logging.getLogger(__name__)
 
@@ -48,68 +342,34 @@ FILES_LIMIT = 2.0
 """Seconds for a completion."""
 
 
-class AgentAccess(Protocol):
-    """Lets the agents of chats use the MCP server of their window."""
-
-    def admit(self, window: WindowId, agent: str) -> OfferedServer | None:
-        """Let an agent in; None if the window has no server."""
-        ...
-
-    def dismiss_agent(self, window: WindowId, token: str) -> None:
-        """The agent with a token has ended."""
-        ...
-
-
 class Chats:
     """The chats of an editor's windows.
 
     `sessions`, `history`, `changes`, `tasks`, `options` and `sign_in` are what can be done besides a conversation.
     """
 
-    def __init__(
-        self,
-        editor: ChatScreen,
-        reviews: Reviews,
-        access: AgentAccess,
-        told: Callable[[WindowId], Told],
-        changed: Callable[[], object],
-        turns: WrittenTurns,
-        folders: Callable[[WindowId], tuple[str, ...]],
-    ) -> None:
-        """`told` gives what may be told of a window's files; `changed` is called when other questions wait.
-
-        `turns` hears of the turns, and knows what was written in them; `folders` gives those of a window.
-        """
-        self._editor = editor
-        self._reviews = reviews
-        self._access = access
-        self._told = told
-        self._changed = changed
-        self._turns = turns
-        self._folders = folders
-        self._settings = DaemonSettings()
-        self._environment = LoginEnvironment()
-        self._registry = Registry(editor)
-        self._daemons: dict[WindowId, Daemons] = {}
-        """What the chats of each window share."""
+    def __init__(self, screen: ChatScreen, reviews: Reviews, windows: Windows, turns: WrittenTurns) -> None:
+        """`turns` is told of the turns, and knows what was written in them."""
+        self._screen = screen
+        self._registry = Registry(screen, reviews, windows, turns)
         self._ending: set[asyncio.Task[None]] = set()
         """The ends of what has closed."""
         self.sessions = ChatSessions(self._registry)
-        self.history = ChatHistory(self._registry, turns)
-        self.changes = ChatChanges(self._registry, turns)
+        self.history = ChatHistory(self._registry)
+        self.changes = ChatChanges(self._registry)
         self.tasks = ChatTasks(self._registry)
         self.options = ChatOptions(self._registry)
-        self.sign_in = ChatSignIn(self._registry, self._environment)
+        self.sign_in = ChatSignIn(self._registry)
 
     def configure(self, settings: DaemonSettings) -> None:
         """The settings were read or have changed. What they turn off ends; the rest holds from the next connection."""
-        before, self._settings = self._settings, settings
+        before, self._registry.settings = self._registry.settings, settings
         for chat in self._registry.chats.values():
             chat.configured(is_changed=settings != before)
-        for daemons in self._daemons.values():
+        for place in self._registry.shared.values():
             # An open chat ends its daemon itself, after it has left its session.
-            if not settings.enabled and not daemons.in_use():
-                self._end(daemons.stop())
+            if not settings.enabled and not place.daemon_folders:
+                self._end(place.daemons.stop())
 
     def open(
         self,
@@ -128,20 +388,20 @@ class Chats:
         if (chat := self._registry.get(chat_id)) and chat.shows(folder, session, agent):
             chat.renderer.begin()
             return
-        command = next((each for each in self._settings.agents if each.name == agent), None)
+        command = next((each for each in self._registry.settings.agents if each.name == agent), None)
         if agent and command is None:
-            self._editor.say(f"There is no agent “{agent}” in the setting “agents”.", window)
+            self._screen.say(f"There is no agent “{agent}” in the setting “agents”.", window)
         else:
-            self._made(chat_id, window).open(folder, session, command, chosen)
+            self._registry.made(chat_id, window).open(folder, session, command, chosen)
 
     async def environment(self) -> Mapping[str, str]:
         """What agents are started with: the variables of the person's login shell."""
-        return await self._environment.get()
+        return await self._registry.login.get()
 
     async def programs(self) -> list[str]:
         """The names of the agents whose program is there."""
-        environment = await self._environment.get()
-        agents = self._settings.agents
+        environment = await self._registry.login.get()
+        agents = self._registry.settings.agents
         found = await asyncio.to_thread(lambda: [programs.find(agent.command[0], environment) for agent in agents])
         return [agent.name for agent, path in zip(agents, found, strict=True) if path]
 
@@ -162,12 +422,12 @@ class Chats:
         for chat in chats:
             chat.approvals.dismiss()
             chat.give_back_unsent()
-        daemons = self._daemons.pop(window, None)
+        place = self._registry.shared.pop(window, None)
 
         async def end() -> None:
             await asyncio.gather(*(chat.stop() for chat in chats))
-            if daemons:
-                await daemons.stop()
+            if place:
+                await place.daemons.stop()
 
         self._end(end())
 
@@ -179,7 +439,7 @@ class Chats:
         if chat := self._registry.get(chat_id):
             chat.send(draft, mid_turn=mid_turn)
         else:
-            self._editor.return_draft(chat_id, draft, str(NotConnectedError()))
+            self._screen.return_draft(chat_id, draft, str(NotConnectedError()))
 
     def questions(self, window: WindowId) -> int:
         """How many permissions wait in a window's chats without a diff that shows them."""
@@ -212,11 +472,11 @@ class Chats:
         async def dequeue(chat: Chat) -> None:
             client, session = chat.connection.connected
             text = next((queued.text for queued in chat.status.queue if queued.id == prompt), "")
-            if client.steering and await client.steering.dequeue(session, prompt):
+            if await client.dequeue(session, prompt):
                 draft = chat.outbox.draft_of(prompt, text)
-                self._editor.return_draft(chat_id, draft, "It was removed from the queue.")
+                self._screen.return_draft(chat_id, draft, "It was removed from the queue.")
             else:
-                self._editor.mention("This prompt is no longer in the queue.", chat.window)
+                self._screen.mention("This prompt is no longer in the queue.", chat.window)
 
         self._registry.do(chat_id, dequeue)
 
@@ -224,9 +484,9 @@ class Chats:
         """Take back what has not gone out to the daemon yet (`Frame.unsent`); it goes to the editor."""
         if chat := self._registry.get(chat_id):
             if draft := chat.outbox.take_one(unsent):
-                self._editor.return_draft(chat_id, draft, "It was taken back before it was sent.")
+                self._screen.return_draft(chat_id, draft, "It was taken back before it was sent.")
             else:
-                self._editor.mention("It has been sent already.", chat.window)
+                self._screen.mention("It has been sent already.", chat.window)
 
     def vote(self, chat_id: ChatId, permission: str, option: str | None, answers: Values | None = None) -> None:
         """Answer a permission with the id of an option; None for "cancelled"."""
@@ -256,7 +516,7 @@ class Chats:
         client, _ = chat.connection.connected
         try:
             async with asyncio.timeout(FILES_LIMIT):
-                found = await client.files.glob(pattern(words), MAX_FILES) if client.files else []
+                found = await client.glob(pattern(words), MAX_FILES)
         except TimeoutError:
             return []
         folder = chat.connection.folder
@@ -278,11 +538,11 @@ class Chats:
         """
         for window, one in left.items():
             try:
-                self._shared(window).inherit(one)
+                self._registry.window(window).daemons.inherit(one)
                 for chat_id, chat in one["chats"].items():
-                    self._made(chat_id, window).inherit(chat)
+                    self._registry.made(chat_id, window).inherit(chat)
                     if window in windows and self._registry[chat_id].is_at_work:
-                        self._editor.take_up_chat(chat_id)
+                        self._screen.take_up_chat(chat_id)
             except (LookupError, TypeError, ValueError, AttributeError):
                 logger.exception("The chats of another version of the package can't be taken over")
             if window not in windows:
@@ -297,18 +557,18 @@ class Chats:
         """End everything; with `hand_over` all but the daemons. Returns what the next instance needs, by window."""
         chats = dict(self._registry.chats)
         self._registry.chats.clear()
-        shared, self._daemons = self._daemons, {}
+        shared, self._registry.shared = self._registry.shared, {}
         plain = await asyncio.gather(*(chat.stop(hand_over=hand_over) for chat in chats.values()))
         if not hand_over:
-            await asyncio.gather(*(daemons.stop(QUICK_STOP_LIMIT) for daemons in shared.values()))
+            await asyncio.gather(*(place.daemons.stop(QUICK_STOP_LIMIT) for place in shared.values()))
         if ending := list(self._ending):
             await asyncio.wait(ending, timeout=QUICK_STOP_LIMIT)
         left: dict[WindowId, dict[str, Any]] = {}
-        for window, daemons in shared.items() if hand_over else ():
+        for window, place in shared.items() if hand_over else ():
             own = {
                 chat_id: one for (chat_id, chat), one in zip(chats.items(), plain, strict=True) if chat.window == window
             }
-            left[window] = {**daemons.hand_over(), "chats": own}
+            left[window] = {**place.daemons.hand_over(), "chats": own}
         return left
 
     @staticmethod
@@ -319,68 +579,11 @@ class Chats:
                 end_left(agent)
         end_inherited(left)
 
-    def server(self, window: WindowId) -> EditorServer:
-        """The MCP server of a window as its chats' agents get it: only if the person wants that."""
-        return _Server(self._access, window, lambda: self._settings.agents_use_editor)
-
-    async def _surroundings(self, window: WindowId) -> Surroundings:
-        """What an agent of a window gets besides the folder of its chat."""
-        settings, told, folders = self._settings, self._told(window), self._folders(window)
-        if not settings.agents_all_folders:
-            folders = ()
-        allowed = await asyncio.to_thread(
-            lambda: tuple(real_folder(each) for each in folders if not told.is_excluded(each, folders))
-        )
-        return Surroundings(allowed, settings.agents_mcp_servers)
+    def window(self, window: WindowId) -> ChatWindow:
+        """What the chats of a window share, as their agents get it."""
+        return self._registry.window(window)
 
     def _end(self, work: Coroutine[Any, Any, None]) -> None:
         ending = asyncio.get_running_loop().create_task(work)
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
-
-    def _shared(self, window: WindowId) -> Daemons:
-        if window not in self._daemons:
-            self._daemons[window] = Daemons(
-                lambda message: self._editor.say(message, window),
-                lambda: self._folders_of_daemons(window),
-                self._environment,
-            )
-        return self._daemons[window]
-
-    def _folders_of_daemons(self, window: WindowId) -> set[str]:
-        return {chat.connector.folder for chat in self._registry.within(window) if chat.needs_daemon}
-
-    def _made(self, chat_id: ChatId, window: WindowId) -> Chat:
-        if chat_id not in self._registry.chats:
-            self._registry.chats[chat_id] = Chat(
-                chat_id,
-                window,
-                self._editor,
-                self._reviews,
-                lambda: self._settings,
-                lambda: self._told(window),
-                self._environment,
-                self._shared(window),
-                self._changed,
-                self._turns,
-                self.server(window),
-                lambda: self._surroundings(window),
-            )
-        return self._registry.chats[chat_id]
-
-
-class _Server:
-    """The MCP server of one window, for the agents of its chats."""
-
-    def __init__(self, access: AgentAccess, window: WindowId, is_wanted: Callable[[], bool]) -> None:
-        self._access = access
-        self._window = window
-        self._is_wanted = is_wanted
-
-    def admit(self, agent: str) -> OfferedServer | None:
-        """Offer the window's server to an agent, if the setting allows; with a token of its own."""
-        return self._access.admit(self._window, agent) if self._is_wanted() else None
-
-    def dismiss(self, token: str) -> None:
-        """The agent has ended: its token is worth nothing any more."""
-        self._access.dismiss_agent(self._window, token)

@@ -9,21 +9,286 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 from ..agents import AgentCommand
-from ..backends.backend import Backend
+from ..backends.agent import Agent, AgentSession, EventStream
 from ..backends.connector import Connector
-from ..backends.parts import Authentication
-from ..backends.sessions import AgentSession
+from ..backends.port import Workplace
+from ..conversation import events
 from ..conversation.conversation import Conversation
-from ..conversation.failures import ChatError, NotConnectedError
-from ..conversation.snapshot import ConnectionStatus, Locality, Snapshot
-from ..exclusion import Told
-from .chosen import Chosen
+from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError, StreamLostError
+from ..conversation.snapshot import Choices, ConnectionStatus, Locality, Snapshot, Status
+from .chosen import Chosen, option_kind
 from .prompt import ChatFolder
-from .reader import AttachedSession, Backoff, SessionEndedError, StaleError, after, read, tell
+
+MAX_ASKED = 60.0
+"""Seconds that a daemon may ask to wait."""
+TASKS_STEP = 3.0
+"""Seconds between two looks at the tasks while one runs."""
+TASKS_PAUSE = 0.5
+"""Seconds between them at least."""
+
+
+class StaleError(Exception):
+    """The conversation must be rebuilt from the session's history."""
+
+
+class SessionEndedError(Exception):
+    """The session has ended; the message is for the person."""
+
+
+class Backoff:
+    """How long to wait before each try, longer each time."""
+
+    def __init__(self, delays: Sequence[float]) -> None:
+        self._delays = delays
+        self._tries = 0
+
+    def reset(self) -> None:
+        """A try has worked, or somebody wants to try again."""
+        self._tries = 0
+
+    def next(self) -> float:
+        """Seconds before the next try."""
+        delay = self._delays[min(self._tries, len(self._delays) - 1)]
+        self._tries += 1
+        return delay
+
+    def after(self, error: ChatError) -> float:
+        """Seconds before the next try after an error."""
+        return max(self.next(), min(error.retry_after or 0, MAX_ASKED))
+
+
+@dataclass(slots=True)
+class AttachedSession:
+    """The session that is read, and the client that reads it while there is one."""
+
+    session: AgentSession
+    is_stale: bool
+    """Whether the conversation must be rebuilt from the session's history."""
+    client: Agent | None = None
+    may_be_another: bool = False
+    """Whether another daemon may be at the address by now, perhaps on another machine."""
+
+
+async def read(
+    client: Agent, attachment: AttachedSession, conversation: Conversation, backoff: Backoff, chosen: Chosen
+) -> None:
+    """Read a session's events until the stream ends, which is an error too. `chosen` is set before the next prompt."""
+    was = chosen.before = chosen.before or conversation.status
+    if attachment.is_stale:
+        attachment.session, history = await client.load(attachment.session)
+        conversation.rebuild(history)
+        attachment.is_stale = False
+        if client.can("queries") and not conversation.status.commands:
+            # A list that comes while the agent makes its history is in neither the history nor the events.
+            with contextlib.suppress(ChatError):
+                conversation.set_commands(await client.commands(attachment.session))
+    session = attachment.session
+    async with client.events(session, conversation.cursor) as stream:
+        if not conversation.begin(stream.epoch):
+            attachment.may_be_another = True
+            raise StaleError
+        if choices := await client.choices(session):
+            conversation.set_choices(choices)
+            if client.forgets_options:
+                await _choose_again(client, session, was, chosen, choices, conversation)
+        conversation.set_lacks(client.lacks)
+        conversation.set_connection(ConnectionStatus("live"))
+        await _follow(client, session, stream, conversation, backoff, chosen)
+    raise StreamLostError("The daemon has ended the stream of events.")
+
+
+async def _follow(
+    client: Agent,
+    session: AgentSession,
+    stream: EventStream,
+    conversation: Conversation,
+    backoff: Backoff,
+    chosen: Chosen,
+) -> None:
+    measuring = asyncio.create_task(_measure(client, session, conversation))
+    news = asyncio.Event()
+    watching = asyncio.create_task(_watch(client, session, conversation, news))
+    choosing: asyncio.Task[None] | None = None
+    try:
+        is_measured = False
+        async for envelope in stream.envelopes:
+            _check_stream(envelope.event, session)
+            if not conversation.apply(envelope):
+                raise StaleError
+            if isinstance(envelope.event, events.CurrentModeUpdate | events.ConfigOptionUpdate):
+                chosen.follow(conversation.status)
+            if envelope.id is not None:
+                backoff.reset()
+            if _concerns_tasks(envelope.event):
+                news.set()
+            if isinstance(envelope.event, events.TurnCompleted) and conversation.asked(envelope.prompt).startswith("/"):
+                # A command may have switched the model or the mode, of which no event tells.
+                if choosing:
+                    choosing.cancel()
+                choosing = asyncio.create_task(_choose(client, session, conversation, chosen))
+            is_measured |= isinstance(envelope.event, events.UsageUpdate)
+            # 0.21.2 doesn't tell by itself.
+            if isinstance(envelope.event, events.TurnCompleted) and not is_measured:
+                measuring.cancel()
+                measuring = asyncio.create_task(_measure(client, session, conversation))
+    finally:
+        measuring.cancel()
+        watching.cancel()
+        if choosing:
+            choosing.cancel()
+
+
+async def _choose(client: Agent, session: AgentSession, conversation: Conversation, chosen: Chosen) -> None:
+    """Ask for the models and the modes."""
+    with contextlib.suppress(ChatError):
+        if choices := await client.choices(session):
+            conversation.set_choices(choices)
+            chosen.follow(conversation.status)
+
+
+async def _choose_again(
+    client: Agent, session: AgentSession, was: Status, chosen: Chosen, now: Choices, conversation: Conversation
+) -> None:
+    """Set again what the person had chosen, before the next prompt, and say what could not be set."""
+    wanted = _wanted(client, session, was, chosen, now)
+    failed: list[_Setting] = []
+    for each in wanted:
+        try:
+            if each.set is None:
+                failed.append(each)
+            else:
+                await each.set()
+        except ChatError:
+            failed.append(each)
+    if wanted and (choices := await client.choices(session)):
+        conversation.set_choices(choices)
+    if failed:
+        conversation.tell(f"This could not be set as it was before: {', '.join(each.name for each in failed)}.")
+    chosen.fail({each.kind: each.name for each in failed if each.is_chosen})
+    chosen.follow(conversation.status)
+
+
+class _Setting(NamedTuple):
+    """Something that is to be set again."""
+
+    kind: str
+    """What `Chosen.fail` calls it."""
+    name: str
+    """In words."""
+    is_chosen: bool
+    """Whether the person has chosen it. The mode always counts: another one may allow more."""
+    set: Callable[[], Awaitable[None]] | None
+    """None if it isn't offered any more."""
+
+
+def _wanted(client: Agent, session: AgentSession, was: Status, chosen: Chosen, now: Choices) -> list[_Setting]:
+    """What is to be set again."""
+    wanted: list[_Setting] = []
+    for kind, name, before, own, current, offered, switch in (
+        ("mode", "the mode", was.mode, chosen.mode, now.mode, now.modes, client.switch_mode),
+        ("model", "the model", was.model, chosen.model, now.model, now.models, client.switch_model),
+        (
+            "effort",
+            "how long the model thinks",
+            was.effort,
+            chosen.effort,
+            now.effort,
+            now.efforts,
+            client.switch_effort,
+        ),
+    ):
+        value, is_chosen = before or own, bool(own) or kind == "mode"
+        if value in ("", current):
+            continue
+        if any(each.id == value for each in offered) or (own and not offered):
+            wanted.append(_Setting(kind, name, is_chosen, partial(switch, session, value)))
+        elif offered and is_chosen:
+            wanted.append(_Setting(kind, name, is_chosen, None))
+    values = {each.id: each.value for each in now.options}
+    names = {each.id: f"“{each.name}”" for each in (*was.options, *now.options)}
+    for key, value in {**chosen.options, **{each.id: each.value for each in was.options}}.items():
+        kind, name, is_chosen = option_kind(key), names.get(key, key), key in chosen.options
+        if key not in values and is_chosen:
+            wanted.append(_Setting(kind, name, is_chosen, None))
+        elif key in values and values[key] != value:
+            wanted.append(_Setting(kind, name, is_chosen, partial(client.set_option, session, key, value)))
+    return wanted
+
+
+async def _watch(client: Agent, session: AgentSession, conversation: Conversation, news: asyncio.Event) -> None:
+    """Keep the list of tasks up to date: after events that concern them, and from time to time while one runs."""
+    if not client.can("tasks"):
+        return
+    while True:
+        news.clear()
+        with contextlib.suppress(ChatError):
+            conversation.set_tasks(await client.tasks(session))
+        runs = any(task.is_running for task in conversation.status.tasks)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TASKS_STEP if runs else None):
+                await news.wait()
+        await asyncio.sleep(TASKS_PAUSE)
+
+
+def _concerns_tasks(event: events.Event) -> bool:
+    """Whether tasks may have begun or ended by the time of an event."""
+    if isinstance(event, events.MessageChunk):
+        return event.aside is not None
+    return isinstance(event, events.ToolCallUpdate | events.TurnCompleted | events.TurnFailed)
+
+
+async def _measure(client: Agent, session: AgentSession, conversation: Conversation) -> None:
+    """Ask how full the context window is; the history doesn't tell."""
+    with contextlib.suppress(ChatError):
+        if window := await client.context_window(session):
+            conversation.set_context_window(window)
+
+
+def _check_stream(event: events.Event, session: AgentSession) -> None:
+    """Raise what an event says about the stream and the session."""
+    match event:
+        case events.ResyncRequired():
+            raise StaleError
+        case events.SessionDied():
+            raise SessionEndedError("The agent's process has ended. Reconnect to resume the conversation.")
+        case events.SessionClosed(client=closer):
+            if closer == session.client_id:
+                raise SessionEndedError("The session is closed. Reconnect to resume it.")
+            raise SessionEndedError("Another client has closed the session. Reconnect to resume it.")
+        case events.StreamEnded(why=why):
+            raise StreamLostError(why)
+        case _:
+            pass
+
+
+def after(
+    error: ChatError, attachment: AttachedSession | None, conversation: Conversation, backoff: Backoff
+) -> float | None:
+    """Show an error. Returns the seconds before the next try; None if only a person can solve it."""
+    wait = None if error.final else backoff.after(error)
+    if attachment and error.agent_may_change:
+        attachment.may_be_another = True
+    if isinstance(error, SessionGoneError) and attachment and attachment.client:
+        if not attachment.is_stale:
+            # The daemon was restarted, or has put the session aside: it is loaded from the disk.
+            attachment.is_stale = True
+            return 0
+        conversation.interrupt()
+    tell(error, wait, conversation)
+    return wait
+
+
+def tell(error: ChatError, wait: float | None, conversation: Conversation) -> None:
+    """Show an error, and the seconds before the next try; None if there is none."""
+    state = "lost" if wait is None else "waiting"
+    conversation.set_connection(ConnectionStatus(state, str(error), wait, error.wants_sign_in))
+
 
 logger = logging.getLogger(__name__)
 
@@ -52,10 +317,10 @@ class CalledOffError(ChatError):
 class ChatConnection:
     """Reads one session at a time with `run`, as a task."""
 
-    def __init__(self, connector: Connector, told: Callable[[], Told]) -> None:
-        """`told` gives what may be told of the window's files."""
+    def __init__(self, connector: Connector, place: Workplace) -> None:
+        """`place` is the window of the chat."""
         self._connector = connector
-        self._told = told
+        self._place = place
         self.conversation = Conversation()
         """What is read."""
         self.session = ""
@@ -68,17 +333,17 @@ class ChatConnection:
         """What the person has chosen for it."""
         self._attachment: AttachedSession | None = None
         self._broken = ""
-        self._unsigned: Backend | None = None
+        self._unsigned: Agent | None = None
         """The client that waits until the person has signed in."""
         self._is_signed_in = False
-        self._starting: asyncio.Task[tuple[Backend, str]] | None = None
+        self._starting: asyncio.Task[tuple[Agent, str]] | None = None
         """The start of an agent."""
         self._is_called_off = False
         self._again = asyncio.Event()
         self._news = asyncio.Event()
 
     @property
-    def connected(self) -> tuple[Backend, AgentSession]:
+    def connected(self) -> tuple[Agent, AgentSession]:
         """The client to ask, and the session that is shown.
 
         Raises:
@@ -90,7 +355,7 @@ class ChatConnection:
 
     def begin(self, session: str, chosen: Chosen) -> None:
         """Make the next conversation that of a session, or a new one, with what the person has chosen for it."""
-        if session != self.session or not self._connector.can_take_over:
+        if session != self.session or not self._connector.can_resume:
             self._connector.end_inherited()
         self.session = session
         self.chosen = chosen
@@ -98,7 +363,7 @@ class ChatConnection:
         self._attachment = None
         self._broken = ""
 
-    async def reached(self, limit: float) -> tuple[Backend, AgentSession, ChatFolder]:
+    async def reached(self, limit: float) -> tuple[Agent, AgentSession, ChatFolder]:
         """The same once the chat is connected, with its folder.
 
         Raises:
@@ -124,7 +389,7 @@ class ChatConnection:
     def folder(self) -> ChatFolder:
         """The chat's folder, here and there."""
         where = self.locality
-        return ChatFolder(self._connector.folder, where.folder, where.is_local, self._told())
+        return ChatFolder(self._connector.folder, where.folder, where.is_local, self._place.told())
 
     def path_there(self, path: str) -> str:
         """A path of the agent's as an absolute one."""
@@ -141,16 +406,16 @@ class ChatConnection:
         return self._attachment is not None and self._attachment.client is not None
 
     @property
-    def authentication(self) -> Authentication:
-        """What signs the person in to the agent, which may wait for that.
+    def to_sign_in(self) -> Agent:
+        """The agent that signs the person in, which may wait for that.
 
         Raises:
             NotConnectedError: there is none.
         """
         client = self._unsigned or (self._attachment.client if self._attachment else None)
-        if client is None or client.authentication is None:
+        if client is None or not client.can("authentication"):
             raise NotConnectedError
-        return client.authentication
+        return client
 
     def call_off(self) -> bool:
         """End the start of an agent. Returns False if none is being started."""
@@ -241,7 +506,7 @@ class ChatConnection:
 
     async def _join(
         self, attachment: AttachedSession | None, conversation: Conversation, backoff: Backoff
-    ) -> tuple[Backend, AttachedSession]:
+    ) -> tuple[Agent, AttachedSession]:
         """The session to read, and its client. Whichever is missing is created."""
         if self._broken:
             why, self._broken = self._broken, ""
@@ -263,7 +528,7 @@ class ChatConnection:
                 attachment = AttachedSession(session, session.attached or not session.client_id)
                 conversation.cursor = None
         except BaseException as error:
-            if isinstance(error, ChatError) and error.wants_sign_in and client.authentication:
+            if isinstance(error, ChatError) and error.wants_sign_in and client.can("authentication"):
                 self._unsigned = client
             else:
                 await client.close()
@@ -273,7 +538,7 @@ class ChatConnection:
         backoff.reset()
         return client, attachment
 
-    async def _client(self, conversation: Conversation) -> tuple[Backend, str]:
+    async def _client(self, conversation: Conversation) -> tuple[Agent, str]:
         """The client of the daemon or of the agent, and the folder as it calls it."""
         agent = self._connector.agent
         if agent is None:
@@ -301,7 +566,7 @@ class ChatConnection:
         self, agent: AgentCommand, left: Mapping[str, Any], conversation: Conversation
     ) -> AttachedSession | None:
         """The agent that another instance has left; None if that can't be taken up, and is ended."""
-        if (taken := await self._connector.take_over(agent, left)) is None:
+        if (taken := await self._connector.resume_agent(agent, left)) is None:
             return None
         client, session = taken
         conversation.cursor = None
@@ -331,13 +596,13 @@ class ChatConnection:
                     await client.detach(attachment.session)
             return None
         finally:
-            if self.stays and client.handover:
-                self.left = await client.handover.leave()
+            if self.stays and client.can("handover"):
+                self.left = await client.hand_over()
             else:
                 await client.close()
 
     def _keep_unsigned(self, error: ChatError, attachment: AttachedSession | None) -> None:
-        if error.wants_sign_in and attachment and attachment.client and attachment.client.authentication:
+        if error.wants_sign_in and attachment and attachment.client and attachment.client.can("authentication"):
             self._unsigned, attachment.client = attachment.client, None
 
     async def _close_unsigned(self) -> None:
@@ -350,8 +615,8 @@ class ChatConnection:
         client = attachment.client if attachment else None
         await self._close_unsigned()
         await self._drop(attachment, is_over=True)
-        if self.left and client and client.handover:
-            for envelope in client.handover.unread:
+        if self.left and client:
+            for envelope in client.unread:
                 conversation.apply(envelope)
 
     async def _forget(self, attachment: AttachedSession | None) -> None:
@@ -364,7 +629,7 @@ class ChatConnection:
     # Reading
 
     async def _read_until_again(
-        self, client: Backend, attachment: AttachedSession, conversation: Conversation, backoff: Backoff
+        self, client: Agent, attachment: AttachedSession, conversation: Conversation, backoff: Backoff
     ) -> None:
         """Read a session until somebody wants to start over. Everything else that ends it is raised."""
         reading = asyncio.create_task(read(client, attachment, conversation, backoff, self.chosen))

@@ -9,19 +9,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from ..backends.backend import Backend, needed
-from ..backends.parts import Rewind, Rewinding, RewindPoint
+from ..backends.agent import Rewinding, RewindPoint
 from ..conversation.failures import ChatError, MissingFeatureError
 from ..conversation.snapshot import Message, Turn
 from ..conversation.turns import changed_files
 from ..ids import ChatId
-from .chat import Chat
-from .mentions import mention
-from .prompt import Draft
-from .registry import Registry, check_idle
+from .chat import Chat, Registry, check_idle
+from .prompt import Draft, file_of, mention
 from .transcript.plain import relative
-from .turn_watch import WrittenTurns
-from .uris import file_of
 
 T = TypeVar("T")
 
@@ -108,9 +103,8 @@ def _from(turns: Sequence[Turn], first: Turn) -> Sequence[Turn]:
 class ChatHistory:
     """Continues conversations, rewinds and forks them, and shows their earlier turns."""
 
-    def __init__(self, registry: Registry, written: WrittenTurns) -> None:
+    def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._written = written
 
     def continue_turn(self, chat_id: ChatId) -> None:
         """Continue the last turn, which was interrupted or has failed; in words where the daemon can't do it."""
@@ -119,7 +113,7 @@ class ChatHistory:
             client, session = chat.connection.connected
             identifier = None
             with contextlib.suppress(MissingFeatureError):
-                identifier = await client.rewind.go_on(session) if client.rewind else None
+                identifier = await client.continue_turn(session)
             if identifier is None:
                 chat.send(Draft("Continue"), mid_turn=False)
 
@@ -130,11 +124,11 @@ class ChatHistory:
         chat = self._registry[chat_id]
         client, session, folder = await self._registry.reached(chat_id)
         check_idle(chat)
-        points = await client.rewind.points(session) if client.rewind else []
+        points = await client.rewind_points(session) if client.can("rewind") else []
         targets = rewind_targets(chat.turns, points, folder.there)
-        found = await self._with_checkpoints(chat, targets, folder.there, rewinds=client.rewind is not None)
+        found = await self._with_checkpoints(chat, targets, folder.there, rewinds=client.can("rewind"))
         if not found:
-            _rewind(client)  # raises if the agent can't at all
+            client.need("rewind", "go back to an earlier prompt")
             raise ChatError(NOWHERE)
         return found
 
@@ -158,7 +152,7 @@ class ChatHistory:
     async def _files_of(self, chat: Chat, turn: Turn) -> list[str] | None:
         if not chat.is_local or not turn.asks_model:
             return None
-        return await self._written.turn_files(chat.window, turn.key)
+        return await self._registry.turns.turn_files(chat.window, turn.key)
 
     async def rewind(self, chat_id: ChatId, to: RewindTarget, *, undo_files: bool) -> tuple[str, Draft]:
         """Go back to before an earlier prompt. Returns what happened, a sentence, and the prompt as it was written."""
@@ -168,11 +162,11 @@ class ChatHistory:
         rewinding = Rewinding((), ())
         if to.rewinds:
             by_agent = undo_files and not to.is_written
-            rewinding = await _once_idle(chat, lambda: _rewind(client).rewind(session, to.point, undo_files=by_agent))
+            rewinding = await _once_idle(chat, lambda: client.rewind(session, to.point, undo_files=by_agent))
         check_idle(chat)
         left: list[str] = []
         if undo_files and to.is_written:
-            changed, left = await self._written.restore_turn(chat.window, to.turn)
+            changed, left = await self._registry.turns.restore_turn(chat.window, to.turn)
             rewinding = Rewinding(tuple(changed), ())
         told = [_told(rewinding, folder.there) if to.rewinds else _undone(rewinding.changed, folder.there)]
         if not to.rewinds:
@@ -183,11 +177,11 @@ class ChatHistory:
         """Copy the conversation, and show the copy. The original stays in the list."""
         chat = self._registry[chat_id]
         client, session, _ = await self._registry.reached(chat_id)
-        copier = needed(client.fork, client, "copy a conversation")
-        copy = await _once_idle(chat, lambda: copier.fork(session, chat.status.title))
+        client.need("fork", "copy a conversation")
+        copy = await _once_idle(chat, lambda: client.fork(session, chat.status.title))
         await client.detach(copy)
         chat.begin(copy.id, chat.connection.chosen)
-        self._registry.editor.mention(
+        self._registry.screen.mention(
             "This is a copy of the conversation; the original stays among the sessions.", chat.window
         )
 
@@ -195,10 +189,6 @@ class ChatHistory:
         """Show a page of the turns before the first one that is shown."""
         if chat := self._registry.get(chat_id):
             chat.renderer.show_earlier()
-
-
-def _rewind(client: Backend) -> Rewind:
-    return needed(client.rewind, client, "go back to an earlier prompt")
 
 
 async def _once_idle(chat: Chat, ask: Callable[[], Awaitable[T]]) -> T:

@@ -6,20 +6,114 @@ import asyncio
 import itertools
 import os
 import time
-from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from ..backends.backend import Backend, Block
-from ..backends.sessions import AgentSession
-from ..conversation.conversation import Conversation
-from ..conversation.failures import ChatError, MissingFeatureError
+from ..backends.agent import Agent, AgentSession, Block
+from ..background import answered
+from ..conversation.failures import ChatError, MissingFeatureError, StreamLostError, UnsendableError
 from ..conversation.snapshot import Unsent
+from ..platforms.files import FileRefusedError, MissingError, OversizeError, UnreadableError, read
 from . import prompt
-from .blocks import blocks
-from .mentions import mentions
-from .prompt import ChatFolder, Draft
-from .undone import UndoneNews, undone_text
+from .prompt import ChatFolder, Draft, Mention, mentions, path_of, undone_text
+
+if TYPE_CHECKING:
+    from .chat import Chat
+
+MAX_PICTURE = 8 * 1024 * 1024
+"""Bytes."""
+LOOK_UP_LIMIT = 10.0
+"""Seconds to look up all files that a prompt mentions."""
+
+_PICTURES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+
+
+async def blocks(draft: Draft, client: Agent, folder: ChatFolder) -> list[Block]:
+    """The blocks of a draft.
+
+    Raises:
+        UnsendableError: a file is excluded, a picture can't be read, or there is nothing to send.
+        ChatError: the daemon can't be asked for the files that are mentioned.
+    """
+    unsaved = {folder.path_here(path): text for path, text in draft.unsaved.items()}
+    named = mentions(draft.text)
+    try:
+        async with asyncio.timeout(LOOK_UP_LIMIT):
+            files = await asyncio.gather(*(_mentioned_file(mention, unsaved, client, folder) for mention in named))
+    except TimeoutError:
+        raise StreamLostError("The daemon doesn't say which files it has.") from None
+    named_files = [path for _, path in filter(None, files)]
+    if why := await asyncio.to_thread(
+        folder.refusal, [*named_files, *(path_of(each.uri) for each in draft.excerpts), *draft.pictures]
+    ):
+        raise UnsendableError(why)
+    found: list[Block] = []
+    at = 0
+    for mention, file in zip(named, files, strict=True):
+        if file is None or mention.start < at:
+            continue
+        _add_text(found, draft.text[at : mention.start])
+        at, path = file
+        found.append(await _mentioned(path, unsaved, folder))
+    _add_text(found, draft.text[at:])
+    found += (prompt.resource_block(excerpt.uri, excerpt.text) for excerpt in draft.excerpts)
+    for picture in draft.pictures:
+        found.append(await _picture(picture))
+    if not found:
+        raise UnsendableError("There is nothing to send.")
+    return found
+
+
+def _add_text(found: list[Block], text: str) -> None:
+    if text.strip() or (text and found):
+        found.append(prompt.text_block(text))
+
+
+async def _mentioned_file(
+    mention: Mention, unsaved: Mapping[str, str], client: Agent, folder: ChatFolder
+) -> tuple[int, str] | None:
+    """Where the name of a file ends in the text, and that file as the person names it; None if there is none."""
+    for end, path in mention.paths:
+        if folder.path_here(path) in unsaved or await client.is_file(path):
+            return end, path
+    return None
+
+
+async def _mentioned(path: str, unsaved: Mapping[str, str], folder: ChatFolder) -> Block:
+    buffer = unsaved.get(folder.path_here(path))
+    if buffer is not None:
+        return prompt.resource_block(f"file://{folder.path_there(path)}", buffer)
+    if _picture_kind(path) and folder.is_local:
+        return await _picture(os.path.join(folder.here, path))
+    return prompt.link_block(folder.path_there(path))
+
+
+async def _picture(path: str) -> Block:
+    name = os.path.basename(path)
+    kind = _picture_kind(path)
+    if kind is None:
+        raise UnsendableError(f"{name} is not a picture that can be sent.", "Take a PNG, JPEG, GIF or WebP file.")
+    try:
+        content = await answered(path, lambda: read(path, MAX_PICTURE, follows_links=True))
+    except OversizeError:
+        raise UnsendableError(f"{name} is larger than 8 MB.", "Take a smaller picture.") from None
+    except (MissingError, UnreadableError) as error:
+        raise UnsendableError(f"{name} can't be read: {error.strerror}.") from None
+    except FileRefusedError as error:
+        raise UnsendableError(f"{name} {error.why}.") from None
+    return prompt.image_block(content.data, kind)
+
+
+def _picture_kind(path: str) -> str | None:
+    return _PICTURES.get(os.path.splitext(path)[1].lower())
+
 
 MAX_INJECTED = 16_000
 """Characters of a message into a turn that runs; the daemon takes 16 k."""
@@ -67,25 +161,11 @@ class _Waiting:
 class Outbox:
     """The drafts of one chat, until the conversation shows them.
 
-    `connected` waits for the connection and raises a ChatError if there is none. `conversation` gives the one that is
-    shown. `background` runs the sending, `changed` is called when `unsent` has changed. `undone` goes with the prompts.
+    They go back to the chat if they can't be sent.
     """
 
-    def __init__(
-        self,
-        connected: Callable[[], Awaitable[tuple[Backend, AgentSession, ChatFolder]]],
-        conversation: Callable[[], Conversation],
-        give_back: Callable[[Draft, str], object],
-        background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
-        changed: Callable[[], object],
-        undone: UndoneNews,
-    ) -> None:
-        self._undone = undone
-        self._connected = connected
-        self._conversation = conversation
-        self._give_back = give_back
-        self._background = background
-        self._changed = changed
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
         self._sending = asyncio.Lock()
         self._numbers = itertools.count(1)
         self._waiting: dict[str, _Waiting] = {}
@@ -97,7 +177,7 @@ class Outbox:
     def unsent(self) -> tuple[Unsent, ...]:
         """What the conversation doesn't show yet, the oldest first."""
         return tuple(
-            Unsent(key, _shown(each.draft), each.state, can_be_removed=each.is_slow and not each.is_going)
+            Unsent(key, _summary(each.draft), each.state, can_be_removed=each.is_slow and not each.is_going)
             for key, each in self._waiting.items()
             if not each.is_queued
         )
@@ -106,13 +186,13 @@ class Outbox:
         """Send a draft as a prompt, or into the turn that runs. It is given back if that fails."""
         key = str(next(self._numbers))
         self._waiting[key] = waiting = _Waiting(draft)
-        waiting.task = self._background(self._deliver(key, waiting, mid_turn=mid_turn))
+        waiting.task = self._chat.background(self._deliver(key, waiting, mid_turn=mid_turn))
         asyncio.get_running_loop().call_later(QUICK, self._look_at, key)
-        self._changed()
+        self._chat.show_soon()
 
     def shown(self) -> None:
         """Forget what the conversation shows by now, and give back what it should show but has lost."""
-        conversation = self._conversation()
+        conversation = self._chat.connection.conversation
         found: set[str] = set()
         for key, waiting in list(self._waiting.items()):
             if not waiting.prompt:
@@ -132,7 +212,7 @@ class Outbox:
                 own = [each for each in now[len(before) :] if each not in found][:1]
                 found.update(own)
                 if self._settle(key) and not own:
-                    self._give_back(waiting.draft, "The daemon has ended before it began this.")
+                    self._chat.give_back(waiting.draft, "The daemon has ended before it began this.")
 
     @property
     def queued(self) -> dict[str, Draft]:
@@ -147,13 +227,13 @@ class Outbox:
 
     def lost(self, agent: str) -> None:
         """An agent has ended: give back what waited for its turn there."""
-        conversation = self._conversation()
+        conversation = self._chat.connection.conversation
         queued = [key for key, each in self._waiting.items() if each.prompt and conversation.is_queued(each.prompt)]
         drafts = [waiting.draft for key in queued if (waiting := self._waiting.pop(key, None))]
         if drafts:
             conversation.forget_queue()
         for draft in drafts:
-            self._give_back(draft, f"{agent} has ended before it began this.")
+            self._chat.give_back(draft, f"{agent} has ended before it began this.")
 
     def take(self, *, with_queue: bool = False) -> list[Draft]:
         """What was not sent yet, the oldest first, or waits for its turn. It belongs to the caller from now on."""
@@ -161,7 +241,7 @@ class Outbox:
         for waiting in taken:
             if waiting.task:
                 waiting.task.cancel()
-        self._changed()
+        self._chat.show_soon()
         return [each.draft for each in taken if not each.prompt or (with_queue and each.is_queued)]
 
     def take_one(self, key: str) -> Draft | None:
@@ -188,29 +268,29 @@ class Outbox:
                 await self._send(waiting, mid_turn=mid_turn)
         except ChatError as error:
             if self._settle(key):
-                self._give_back(waiting.draft, str(error))
+                self._chat.give_back(waiting.draft, str(error))
 
     def _look_at(self, key: str) -> None:
         if waiting := self._waiting.get(key):
             waiting.is_slow = True
-            self._changed()
+            self._chat.show_soon()
 
     def _settle(self, key: str) -> bool:
         """Let go of a draft. Returns whether it was still ours."""
         waiting = self._waiting.pop(key, None)
-        self._changed()
+        self._chat.show_soon()
         return waiting is not None
 
     async def _send(self, waiting: _Waiting, *, mid_turn: bool) -> None:
-        client, session, folder = await self._connected()
+        client, session, folder = await self._chat.ready()
         content = await blocks(waiting.draft, client, folder)
         is_prompt = not mid_turn and not waiting.draft.text.startswith("/")
-        if undone := await self._undone.lines() if is_prompt else []:
-            content.append(prompt.text(undone_text(undone)))
-        known = {each.id for each in self._conversation().prompts} | set(self._sent)
+        if undone := await self._undone() if is_prompt else []:
+            content.append(prompt.text_block(undone_text(undone)))
+        known = {each.id for each in self._chat.connection.conversation.prompts} | set(self._sent)
         waiting.is_going = True
         self.sent_at = time.time_ns()
-        self._changed()
+        self._chat.show_soon()
         try:
             identifier = await _inject(client, session, content) if mid_turn else None
             if identifier is None:
@@ -219,12 +299,18 @@ class Outbox:
             if not error.may_have_arrived:
                 raise
             identifier = await self._arrived(waiting.draft, content, known, session.client_id, error)
-        waiting.prompt, waiting.rebuilds = identifier, self._conversation().rebuilds
-        self._changed()
+        waiting.prompt, waiting.rebuilds = identifier, self._chat.connection.conversation.rebuilds
+        self._chat.show_soon()
         self._sent[identifier] = waiting.draft
         for old in list(self._sent)[:-MAX_REMEMBERED]:
             del self._sent[old]
-        await self._undone.told(undone)
+        if undone:
+            await self._chat.place.turns.told(self._chat.window, undone)
+
+    async def _undone(self) -> list[str]:
+        """What the person has undone, which goes with a prompt that is sent now, if they want that."""
+        place = self._chat.place
+        return await place.turns.undone_since(place.id) if place.tells_undone else []
 
     async def _arrived(
         self, draft: Draft, content: Iterable[Block], known: Container[str], client: str | None, lost: ChatError
@@ -241,12 +327,12 @@ class Outbox:
         # The queue shows the first text of a prompt.
         queued = str(next((block["text"] for block in content if block["type"] == "text"), ""))
         try:
-            backend, session, _ = await self._connected()
+            backend, session, _ = await self._chat.ready()
             end = clock() + ARRIVAL_LIMIT
             while True:
-                waiting = await backend.steering.queue(session) if backend.steering else []
+                waiting = await backend.queue(session)
                 pending = [each for each, _ in waiting if each.text.startswith(queued)]
-                shown = [each for each in self._conversation().prompts if own.is_in(each.text)]
+                shown = [each for each in self._chat.connection.conversation.prompts if own.is_in(each.text)]
                 for each in (*shown, *pending):
                     # A history from disk doesn't say who has sent a prompt.
                     is_ours = not client or each.client in {None, client}
@@ -290,18 +376,18 @@ class _Shown:
         return not self._parts[-1] or not follows or follows.isspace() or follows == "@"
 
 
-async def _inject(client: Backend, session: AgentSession, content: list[Block]) -> str | None:
+async def _inject(client: Agent, session: AgentSession, content: list[Block]) -> str | None:
     """The id of a message once the running turn has taken it. A turn takes only text, and no long one."""
     message = content[0].get("text") if len(content) == 1 else None
     if not isinstance(message, str) or len(message) > MAX_INJECTED:
         return None
     try:
-        return await client.steering.inject(session, message) if client.steering else None
+        return await client.inject(session, message)
     except MissingFeatureError:
         return None
 
 
-def _shown(draft: Draft) -> str:
+def _summary(draft: Draft) -> str:
     """A draft as a line of text."""
     attached = (*(excerpt.name for excerpt in draft.excerpts), *map(os.path.basename, draft.pictures))
     return draft.text if draft.text.strip() else ", ".join(attached)

@@ -7,20 +7,19 @@ chat. When another client answers a permission, its diffs close.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..backends.backend import needed
 from ..conversation.failures import AlreadyAnsweredError, ChatError
 from ..conversation.forms import Values
 from ..conversation.snapshot import Diff, Permission, PermissionOption, Snapshot, Tool
 from ..ids import WindowId
 from ..protocol import DiffAccepted, Notification
 from ..review.review import Request
-from ..review.reviews import Reviews
 from .connection import ChatConnection
-from .port import ChatScreen
 from .transcript.plain import flat
+
+if TYPE_CHECKING:
+    from .chat import Chat
 
 
 class PermissionAnswers:
@@ -38,13 +37,13 @@ class PermissionAnswers:
     @property
     def can_be_edited(self) -> bool:
         """Whether an edited proposal is what is written."""
-        return self._connection.has_client and self._connection.connected[0].edits is not None
+        return self._connection.has_client and self._connection.connected[0].can("edits")
 
     async def edited(self, diff: Diff, content: str) -> None:
         """Tell the agent that the person has edited what it has proposed for a file."""
         client, _ = self._connection.connected
         path = self._connection.path_there(diff.path)
-        await needed(client.edits, client, "take an edited proposal").edited(path, diff.new, content)
+        await client.edited(path, diff.new, content)
 
     async def give(self, permission: str, option: str | None, answers: Values | None = None) -> None:
         """Answer a permission with the id of an option; None for "cancelled".
@@ -64,23 +63,9 @@ class PermissionAnswers:
 class Approvals:
     """The permissions of one chat that wait for an answer."""
 
-    def __init__(
-        self,
-        window: WindowId,
-        editor: ChatScreen,
-        reviews: Reviews,
-        connection: ChatConnection,
-        background: Callable[[Coroutine[Any, Any, object]], object],
-        changed: Callable[[], object],
-    ) -> None:
-        """`changed` is called when the number of questions that wait has changed."""
-        self.window = window
-        self.editor = editor
-        self.reviews = reviews
-        self.connection = connection
-        self.answers = PermissionAnswers(connection)
-        self.background = background
-        self._changed = changed
+    def __init__(self, chat: Chat) -> None:
+        self.chat = chat
+        self.answers = PermissionAnswers(chat.connection)
         self._waiting: dict[str, _Approval] = {}
 
     def update(self, snapshot: Snapshot) -> None:
@@ -91,23 +76,18 @@ class Approvals:
             approval = self._waiting.pop(identifier)
             approval.withdraw()
             if message := self._how(_answered(snapshot, identifier), approval.permission):
-                self.editor.mention(message, self.window)
+                self.chat.place.screen.mention(message, self.chat.window)
         for identifier, permission in asked.items():
             if identifier not in self._waiting:
                 approval = self._waiting[identifier] = _Approval(self, permission)
                 approval.show()
         if self.questions != before:
-            self._changed()
-
-    @property
-    def shows_diffs(self) -> bool:
-        """Whether the person wants diffs."""
-        return self.reviews.settings_of(self.window).show_diffs
+            self.chat.place.questions_changed()
 
     @property
     def questions(self) -> int:
         """How many permissions wait without a diff that shows them."""
-        shown: set[object] = {review.owner for review in self.reviews}
+        shown: set[object] = {review.owner for review in self.chat.place.reviews}
         return sum(approval.is_question(shown) for approval in self._waiting.values())
 
     def waits(self, permission: str) -> bool:
@@ -119,7 +99,7 @@ class Approvals:
         for approval in self._waiting.values():
             approval.withdraw()
         self._waiting.clear()
-        self._changed()
+        self.chat.place.questions_changed()
 
     def _how(self, answered: Permission | None, asked: Permission) -> str:
         """How a permission was answered; empty if it was answered here."""
@@ -148,8 +128,8 @@ class _Approval:
 
     def show(self) -> None:
         """Open the diffs, if the person wants any."""
-        connection, answers = self._approvals.connection, self._approvals.answers
-        if self._approvals.shows_diffs:
+        connection, answers = self._approvals.chat.connection, self._approvals.answers
+        if self._approvals.chat.place.shows_diffs:
             self._edited.clear()
             owners = [_Owner(self, self._approvals, diff) for diff in self.permission.diffs]
             self._open = list(owners)
@@ -162,7 +142,9 @@ class _Approval:
                 is_part = owner.diff.is_part
                 is_editable = is_alone and answers.can_be_edited and not is_part
                 request = Request(owner.diff.old, connection.locality.is_local, is_editable, is_part)
-                self._approvals.reviews.open(owner, connection.path_there(owner.diff.path), owner.diff.new, request)
+                self._approvals.chat.place.reviews.open(
+                    owner, connection.path_there(owner.diff.path), owner.diff.new, request
+                )
 
     def is_question(self, shown: set[object]) -> bool:
         """Whether it waits without a diff; `shown` are the owners of the diffs on the screen."""
@@ -173,7 +155,7 @@ class _Approval:
         """Close the diffs without a vote."""
         owners, self._open = self._open, []
         for owner in owners:
-            self._approvals.reviews.withdraw(owner)
+            self._approvals.chat.place.reviews.withdraw(owner)
 
     def answered(self, owner: _Owner, content: str | None) -> None:
         """The person has accepted one of the diffs with this content, or rejected it (None).
@@ -187,7 +169,7 @@ class _Approval:
             self._edited[owner.diff] = content
         if content is None or not self._open:
             self.withdraw()
-            self._approvals.background(self._vote(accepted=content is not None))
+            self._approvals.chat.background(self._vote(accepted=content is not None))
 
     async def _vote(self, *, accepted: bool) -> None:
         approvals, permission = self._approvals, self.permission
@@ -195,17 +177,17 @@ class _Approval:
         try:
             if accepted and option is None:
                 names = ", ".join(f"“{each.name}”" for each in permission.options)
-                approvals.editor.say(f"Answer in the chat: it offers {names}.", approvals.window)
+                approvals.chat.place.screen.say(f"Answer in the chat: it offers {names}.", approvals.chat.window)
             else:
                 for diff, content in self._edited.items() if accepted else ():
                     await approvals.answers.edited(diff, content)
                 await approvals.answers.give(permission.id, option.id if option else None)
                 return
         except AlreadyAnsweredError as error:
-            approvals.editor.mention(str(error), approvals.window)
+            approvals.chat.place.screen.mention(str(error), approvals.chat.window)
             return
         except ChatError as error:
-            approvals.editor.say(f"Your answer could not be sent. {error}", approvals.window)
+            approvals.chat.place.screen.say(f"Your answer could not be sent. {error}", approvals.chat.window)
         # It is still asked.
         if approvals.waits(permission.id):
             self.show()
@@ -224,12 +206,12 @@ class _Owner:
     @property
     def window(self) -> WindowId:
         """The window that the chat is in."""
-        return self._approvals.window
+        return self._approvals.chat.window
 
     @property
     def cli(self) -> str:
         """The name of the agent, for messages."""
-        return self._approvals.connection.locality.agent
+        return self._approvals.chat.connection.locality.agent
 
     def left(self) -> dict[str, Any]:
         """Nothing: the chat asks again after a reload, and goes on with the review then."""

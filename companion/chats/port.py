@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ..backends.port import AgentFiles, AgentQuestions
+from ..backends.port import AgentScreen
 from ..ids import ChatId
 from ..messages import Messages
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .transcript.render import Render
 
 
-class ChatScreen(Messages, AgentFiles, AgentQuestions, Protocol):
+class ChatScreen(AgentScreen, Messages, Protocol):
     """The chats on the screen, called on the companion thread."""
 
     async def show_chat(self, chat: ChatId, render: Render) -> bool:

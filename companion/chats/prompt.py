@@ -1,4 +1,4 @@
-"""What a person writes into a chat, and the content blocks that a prompt is made of.
+"""What a person writes into a chat, what it mentions, and the content blocks that a prompt is made of.
 
 Facts: docs/protocols/qwen-serve.md#prompts. Standard library alone: the UI thread imports it.
 """
@@ -10,10 +10,145 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import Any, Literal
+from urllib.parse import unquote
 
+from ..conversation.snapshot import Command
 from ..exclusion import Told
-from . import mentions
+
+MAX_MENTIONS = 50
+"""Paths behind an @ that are looked up; those after them stay text."""
+MAX_ENDS = 8
+"""How many of the nearest possible ends of a path are tried."""
+MAX_PATH = 1000
+"""Characters of a path that is looked up."""
+
+_INSIDE = r"[A-Za-z0-9_./\\@]"
+"""Before an @ that begins no mention, as in e-mail addresses and in paths."""
+_MENTION = re.compile(rf"(?<!{_INSIDE})@(?=((?:\\.|[^\s\\]){{1,{MAX_PATH}}}))")
+_OPEN = re.compile(rf"(?<!{_INSIDE})@((?:\\.|(?<={_INSIDE})@|[^\s\\@])*)$")
+_PUNCTUATION = ",:;!?)]}'\"。，、；：！？）」』】》〉”’…"  # noqa: RUF001 - they are meant
+_END = re.compile(rf"(?<!\\)(?:(?=\.*(?:[{re.escape(_PUNCTUATION)}]|\Z))|(?<=[!-~])(?=[^ -~]))")
+"""Punctuation, or a change of script, as in "@a.py吧"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An @ and what may be the path behind it."""
+
+    start: int
+    """Where the @ is."""
+    paths: Sequence[tuple[int, str]]
+    """Where the path may end in the text, and the path up to there; the longest first."""
+
+
+def mentions(text: str) -> list[Mention]:
+    """Possible mentions in a text, in order. They may overlap."""
+    return [_possible_mention(found[1], found.start()) for found in islice(_MENTION.finditer(text), MAX_MENTIONS)]
+
+
+def open_mention(before: str) -> tuple[int, str] | None:
+    """Where an incomplete mention at the end of a text begins, and its path so far."""
+    found = _OPEN.search(before)
+    return (found.start(), _unescaped(found[1])) if found else None
+
+
+def mention(path: str) -> str:
+    """A file as a prompt names it."""
+    return "@" + re.sub(r"([\s\\])", r"\\\1", path)
+
+
+def _possible_mention(raw: str, start: int) -> Mention:
+    nearest = [found.start() for found in islice(_END.finditer(raw, 1), MAX_ENDS)]
+    ends = {len(raw), len(raw.rstrip(f"{_PUNCTUATION}.")) or len(raw), *nearest}
+    return Mention(start, [(start + 1 + end, _unescaped(raw[:end])) for end in sorted(ends, reverse=True)])
+
+
+def _unescaped(path: str) -> str:
+    return re.sub(r"\\(.)", r"\1", path)
+
+
+def pattern(words: str) -> str:
+    """A pattern for the paths that have these words in this order, folder by folder, however they are written."""
+    parts = [part for part in words.split("/") if part] or [""]
+    return "**/" + "/**/".join(f"*{''.join(map(_either, part))}*" if part else "*" for part in parts)
+
+
+def _either(character: str) -> str:
+    """A character in either case, for a pattern."""
+    if character in "*?[]{}()!+@\\^|,":
+        return f"[{character}]" if character not in "]^\\!" else f"\\{character}"
+    lower, upper = character.lower(), character.upper()
+    return character if lower == upper or len(lower) != 1 or len(upper) != 1 else f"[{lower}{upper}]"
+
+
+SCHEME = "file://"
+_LINES = re.compile(r"#L(\d+)(?:-L?\d+)?\Z")
+_DRIVE = re.compile(r"/?([A-Za-z]:[\\/])")
+_ESCAPED = re.compile(r"[!-~]*\Z")
+"""An address with blanks or other alphabets has not been escaped."""
+
+
+def file_of(uri: str) -> tuple[str, int | None]:
+    """The path of a file's address, and the first of the lines that it names, from 1; no path if it names no file."""
+    if not uri.startswith(SCHEME):
+        return "", None
+    rest = uri.removeprefix(SCHEME)
+    lines = _LINES.search(rest)
+    path = rest[: lines.start()] if lines else rest
+    if _ESCAPED.match(path):
+        path = unquote(path)
+    path = path.removeprefix("localhost") if path.startswith("localhost/") else path
+    if drive := _DRIVE.match(path):
+        path = path[drive.start(1) :]
+    elif path and path[0] not in "/\\":
+        # The computer that shares it.
+        path = f"//{path}"
+    return path, int(lines[1]) if lines else None
+
+
+def path_of(uri: str) -> str:
+    """The path of a file; for a tab without one its name."""
+    path, _ = file_of(uri)
+    return path or unquote(uri.partition(":")[2].partition("#")[0])
+
+
+_BEGINNING = {"clear", "new", "reset"}
+"""They replace the agent's session behind the daemon's back, which then answers no request of it (0.24.4)."""
+Instead = Literal["new", "model", "mode", "effort", "rewind", "fork"]
+"""What the chat does instead of sending a command."""
+_PICKERS: dict[str, Instead] = {
+    "model": "model",
+    "approval-mode": "mode",
+    "effort": "effort",
+    "rewind": "rewind",
+    "rollback": "rewind",
+    "branch": "fork",
+}
+"""Without an argument they open a dialog, and a session of the daemon has no dialogs."""
+_USELESS = {"auth", "branch", "bug", "connect", "delete", "docs", "exit", "login", "quit", "resume", "update"}
+"""They open a dialog or a browser on the daemon's machine, or replace the program that runs."""
+_COMMAND = re.compile(r"/[\s\ufeff]*([^\s\ufeff]+)[\s\ufeff]*(.*)", re.DOTALL)
+"""Qwen Code skips blanks behind the slash, and a byte order mark is one for it."""
+
+
+def translated(text: str) -> tuple[Instead, str] | None:
+    """What the chat does instead of sending a prompt, for example begin a new chat; None to send it.
+
+    With it comes the text that is left to be sent, which was written behind the command.
+    """
+    if not (found := _COMMAND.fullmatch(text.strip())):
+        return None
+    name, argument = found[1], found[2]
+    if name in _BEGINNING:
+        return "new", argument
+    return (_PICKERS[name], "") if name in _PICKERS and not argument else None
+
+
+def offered(commands: tuple[Command, ...]) -> list[Command]:
+    """The commands to complete."""
+    return [command for command in commands if command.name not in _USELESS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +179,7 @@ class Draft:
     def as_text(self) -> str:
         """The words with what the person has added, as a text that can be sent: pictures are mentioned as files."""
         excerpts = [f"{each.name}\n{each.text}" for each in self.excerpts if not each.is_automatic]
-        return "\n\n".join(filter(None, (self.text, *excerpts, " ".join(map(mentions.mention, self.pictures)))))
+        return "\n\n".join(filter(None, (self.text, *excerpts, " ".join(map(mention, self.pictures)))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +213,29 @@ class ChatFolder:
         return self.told.refusal(spelled, [folder for folder in (self.here, self.there) if folder])
 
 
-def text(words: str) -> dict[str, Any]:
-    """What the person writes. A path behind an @ in it is just text: see `mention`."""
+def text_block(words: str) -> dict[str, Any]:
+    """What the person writes. A path behind an @ in it is just text: see `link_block`."""
     return {"type": "text", "text": words}
 
 
-def mention(path: str) -> dict[str, Any]:
+def link_block(path: str) -> dict[str, Any]:
     """A file on the daemon's machine, which reads it. `path` is absolute; the daemon wants it as it is, not escaped."""
     return {"type": "resource_link", "uri": f"file://{path}", "name": os.path.basename(path)}
 
 
-def excerpt(uri: str, content: str, mime_type: str = "text/plain") -> dict[str, Any]:
+def resource_block(uri: str, content: str, mime_type: str = "text/plain") -> dict[str, Any]:
     """A text that comes with the prompt, for example a selection or an unsaved buffer."""
     return {"type": "resource", "resource": {"uri": uri, "text": content, "mimeType": mime_type}}
 
 
-def picture(content: bytes, mime_type: str) -> dict[str, Any]:
+def image_block(content: bytes, mime_type: str) -> dict[str, Any]:
     """A picture; the daemon takes no SVG."""
     return {"type": "image", "mimeType": mime_type, "data": base64.b64encode(content).decode("ascii")}
+
+
+UNDONE = "I have undone:"
+
+
+def undone_text(lines: Sequence[str]) -> str:
+    """The lines as they follow the words of a prompt; nothing if there is none."""
+    return "\n\n" + "\n".join([UNDONE, *(f"- {line}" for line in lines)]) if lines else ""

@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any, BinaryIO, Literal
 
 from ..platforms.files import make_link, make_private_folder
-from .failures import ArchiveError
+from .entries import ArchiveError
 
 MOST_FILES = 50_000
 MOST_BYTES = 2 * 1024**3

@@ -14,10 +14,42 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
+from ..conversation.failures import ChatError
 from ..variables import decides, is_variable
 from ..visible import is_plain
 from ..web import is_safe
-from .failures import DamagedListError
+
+
+class RegistryError(ChatError):
+    """A failure that has to do with the registry."""
+
+
+class DamagedListError(RegistryError):
+    """The list of agents can't be read."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The list of agents is damaged: {why}.")
+
+
+class DownloadError(RegistryError):
+    """Something could not be downloaded."""
+
+    def __init__(self, host: str, why: str) -> None:
+        super().__init__(f"{host or 'The address'} can't be reached: {why}.", "Try again later.")
+
+
+class ArchiveError(RegistryError):
+    """An archive is not what it should be, and nothing of it was installed."""
+
+    remedy = "Nothing was installed."
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The archive is refused: {why}.")
+
+
+class InstallError(RegistryError):
+    """An agent could not be installed or removed."""
+
 
 logger = logging.getLogger(__name__)
 

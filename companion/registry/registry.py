@@ -7,23 +7,115 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import http.client
 import io
 import logging
 import os
 import secrets
+import ssl
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
+from typing import Any, BinaryIO
+from urllib.parse import urlsplit
 
 from ..ids import WindowId
 from ..platforms import folders, programs, quarantine
 from ..platforms.files import is_busy, is_mine, make_private_folders, write_private
-from . import downloads
 from .archives import unpack
-from .entries import ArchiveSource, RegistryEntry, read_day, read_entries
-from .failures import InstallError, RegistryError
-from .installed import put_in_place, remove, remove_others, restore_all
-from .plans import WHERE, InstallPlan, agents_folder, plan
+from .entries import (
+    ArchiveError,
+    ArchiveSource,
+    DownloadError,
+    InstallError,
+    RegistryEntry,
+    RegistryError,
+    is_address,
+    read_day,
+    read_entries,
+)
+from .plans import WHERE, InstallPlan, agents_folder, plan, put_in_place, remove, remove_others, restore_all
+
+QUIET = 30.0
+"""Seconds without a byte after which a download is given up."""
+_PIECE = 256 * 1024
+_AGENT = "QwenCompanion"
+
+Progress = Callable[[int, int], object]
+"""Gets the bytes that have come and those that are to come, which is 0 if that isn't known. From any thread."""
+
+
+class _SafeRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect only to an address that could have been in the registry."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """The request to follow."""
+        if not is_address(newurl) or (req.full_url.startswith("https:") and not newurl.startswith("https:")):
+            raise urllib.error.URLError("it redirects to an address that isn't safe")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def fetch(url: str, limit: int, seconds: float, to: BinaryIO, progress: Progress | None = None) -> str:
+    """Write what is at an address into a file, at most `limit` bytes within `seconds`. Returns its SHA-256 in hex.
+
+    Raises:
+        DownloadError: it can't be had, or is too large.
+    """
+    host, end = urlsplit(url).hostname or "", time.monotonic() + seconds
+    digest, size = hashlib.sha256(), 0
+    if not is_address(url):
+        raise DownloadError(host, "the address doesn't begin with https://")
+    try:
+        with _open(url) as answer:
+            whole = int(answer.headers.get("Content-Length") or 0)
+            while piece := answer.read1(_PIECE):
+                size += len(piece)
+                if size > limit:
+                    raise DownloadError(host, f"it sends more than {limit // 1024**2} MB")
+                if time.monotonic() > end:
+                    raise DownloadError(host, f"it wasn't finished after {seconds:.0f} s")
+                digest.update(piece)
+                to.write(piece)
+                if progress:
+                    progress(size, whole)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise DownloadError(host, f"it answers {error.code}") from None
+    except urllib.error.URLError as error:
+        raise DownloadError(host, _plain(error.reason)) from None
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise DownloadError(host, _plain(error)) from None
+    if size < whole:
+        raise DownloadError(host, "the connection was closed before the end")
+    return digest.hexdigest()
+
+
+def check(sha256: str, found: str) -> None:
+    """Raise ArchiveError if a checksum is not the one that the registry has; an empty one matches everything."""
+    if sha256 and sha256 != found:
+        raise ArchiveError(f"its SHA-256 is {found}, and the registry has {sha256}")
+
+
+def _open(url: str) -> Any:
+    import truststore  # noqa: PLC0415 - a companion that installs nothing does without this library
+
+    opener = urllib.request.build_opener(
+        _SafeRedirects, urllib.request.HTTPSHandler(context=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    )
+    request = urllib.request.Request(url, headers={"User-Agent": _AGENT})  # noqa: S310 - `is_address` was asked
+    return opener.open(request, timeout=QUIET)
+
+
+def _plain(why: object) -> str:
+    """A reason without numbers of errors."""
+    words = why.strerror if isinstance(why, OSError) and why.strerror else str(why)
+    return words.rstrip(".") or type(why).__name__
+
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +195,7 @@ class AgentRegistry:
 
     def _download(self, kept: str) -> tuple[RegistryEntry, ...]:
         data = io.BytesIO()
-        downloads.fetch(self._address, LIST_LIMIT, LIST_SECONDS, data)
+        fetch(self._address, LIST_LIMIT, LIST_SECONDS, data)
         entries = read_entries(data.getvalue())
         try:
             make_private_folders(os.path.dirname(kept))
@@ -132,7 +224,7 @@ class AgentRegistry:
 
             await asyncio.to_thread(self._install, wanted, progress, keep)
 
-    def _install(self, wanted: InstallPlan, progress: downloads.Progress, keep: str) -> None:
+    def _install(self, wanted: InstallPlan, progress: Progress, keep: str) -> None:
         try:
             kept = [keep]
             if isinstance(wanted.source, ArchiveSource):
@@ -149,7 +241,7 @@ class AgentRegistry:
             raise InstallError(f"{wanted.entry.name} can't be installed: {error.strerror or error}.", remedy) from None
 
     @staticmethod
-    def _unpack(wanted: InstallPlan, source: ArchiveSource, progress: downloads.Progress) -> None:
+    def _unpack(wanted: InstallPlan, source: ArchiveSource, progress: Progress) -> None:
         above = _folder(wanted.entry.id)
         make_private_folders(above)
         if os.path.islink(above) or not is_mine(os.lstat(above)):
@@ -160,8 +252,8 @@ class AgentRegistry:
         restore_all(above)
         try:
             with open(archive, "xb") as file:
-                found = downloads.fetch(source.url, ARCHIVE_LIMIT, ARCHIVE_SECONDS, file, progress)
-            downloads.check(source.sha256, found)
+                found = fetch(source.url, ARCHIVE_LIMIT, ARCHIVE_SECONDS, file, progress)
+            check(source.sha256, found)
             unpack(archive, temporary, source.program)
             quarantine.release(temporary)
             put_in_place(temporary, wanted.folder)

@@ -16,7 +16,7 @@ from .bridge import LIMIT, UiBridge
 from .calls import AskLater, Post
 from .changes.written import offer_take_back
 from .chat import files
-from .chat.forms import ask_form
+from .chat.permissions import ask_form
 from .diff.left_views import abandon, keep_unwritten
 from .parts import Parts
 from .problems import tabs

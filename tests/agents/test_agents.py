@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from companion.backends.surroundings import Surroundings, no_surroundings
+from companion.backends.port import Surroundings
 from companion.conversation.failures import UnsendableError
 from companion.conversation.snapshot import Diff, Permission
-from tests.agent_talk import AgentTalk, MemoryFiles, said, talking, tools, until
+from tests.agent_talk import AgentTalk, MemoryFiles, no_surroundings, said, talking, tools, until
 from tests.e2e.model import Model, Script
 from tests.e2e.qwen import Home
 from tests.parts import has
@@ -53,7 +53,7 @@ class Place:
             self.agent.command(), folder, environment, session=session, editor=editor, around=around
         ) as talk:
             if self.agent.asks:
-                await talk.client.options.switch_mode(talk.session, self.agent.asks)
+                await talk.client.switch_mode(talk.session, self.agent.asks)
             yield talk
 
     def changes(self, path: Path, *edits: tuple[str, str]) -> Script:
@@ -65,7 +65,7 @@ class Place:
         """Have the agent plan before it works, if it has an option for that: some ask only then."""
         option, value = self.agent.planning
         if option:
-            await talk.client.options.set_option(talk.session, option, value)
+            await talk.client.set_option(talk.session, option, value)
 
     async def turn(self, talk: AgentTalk, script: Script, *, kind: str = "allow_once") -> list[Permission]:
         """Have a turn done, and answer all its questions. Returns them."""
@@ -148,7 +148,7 @@ async def test_what_the_person_edits_is_what_stands_on_the_disk(place: Place):
         key = await talk.ask(f"Please {place.changes(path, ('line 20', 'line twenty')).tag}")
         permission = await asyncio.wait_for(talk.asked(), STEP)
         [diff] = permission.diffs
-        await has(talk.client.edits).edited(diff.path, diff.new, mine)
+        await talk.client.edited(diff.path, diff.new, mine)
         await talk.vote(permission, "allow_once")
         await talk.done(key)
         assert path.read_text() == mine
@@ -220,7 +220,7 @@ async def test_its_death_is_told_and_a_new_process_goes_on(place: Place):
         script = place.model.speech("One.")
         await talk.done(await talk.ask(f"Say {script.tag}"))
         session = talk.session.id
-        has(talk.client._process).end("")
+        has(talk.client.running.process).end("")
         assert "has ended" in str(await talk.ended())
     async with place.talk(session) as talk:
         script = place.model.speech("Two.")

@@ -52,8 +52,7 @@ async def test_the_mode_stays_after_a_new_connection(place: Place):
         assert "could not be set" not in room.text
         # The agent says so itself, too.
         client, session = room.chats._registry[CHAT].connection.connected
-        assert client.options
-        choices = await client.options.choices(session)
+        choices = await client.choices(session)
         assert choices
         assert choices.mode == other
 

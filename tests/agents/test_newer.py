@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from companion.backends.surroundings import Surroundings
+from companion.backends.port import Surroundings
 from tests.agent_talk import said, until
-from tests.parts import has
 
 from .test_agents import STEP, Place, place
 
@@ -42,7 +41,7 @@ async def test_a_message_goes_into_the_turn_that_runs(place: Place):
             await talk.vote(permissions[0], "allow_once")
             await until(lambda asked=permissions[0]: asked not in talk.conversation.status.permissions, STEP)
         words = f"And say it twice {place.model.speech('Twice.').tag}"
-        assert await talk.client.steering.inject(talk.session, words)
+        assert await talk.client.inject(talk.session, words)
         gate.touch()
         turn = await talk.done(key)
         assert words in said(turn, "user")
@@ -51,11 +50,11 @@ async def test_a_message_goes_into_the_turn_that_runs(place: Place):
 
 async def test_a_conversation_goes_on_in_a_copy(place: Place):
     async with place.talk() as talk:
-        if talk.client.fork is None:
+        if not talk.client.can("fork"):
             pytest.skip("The agent has no copies of conversations.")
         first = place.model.speech("The word is plum.")
         await talk.done(await talk.ask(f"Tell me a word {first.tag}"))
-        copy = await has(talk.client.fork).fork(talk.session)
+        copy = await talk.client.fork(talk.session)
         assert copy.id != talk.session.id
         await talk.client.detach(copy)
     async with place.talk(copy.id) as talk:
@@ -70,7 +69,7 @@ async def test_it_works_in_all_folders_of_the_window(place: Place, tmp_path: Pat
         return Surroundings((str(other),))
 
     async with place.talk(around=around) as talk:
-        if not talk.client._requests.has("folders"):
+        if not talk.client.running.has("folders"):
             pytest.skip("The agent has no further folders.")
         assert talk.client.folders == (str(other),)
         turn = await talk.done(await talk.ask(f"Say so {place.model.speech('So.').tag}"))

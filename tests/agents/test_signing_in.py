@@ -50,7 +50,7 @@ async def test_whoever_has_not_signed_in_is_told_how(place: Place):
     if place.name == "opencode":
         pytest.skip("The agent has no need of a sign-in.")
     async with stranger(place) as talk:
-        assert talk.client.authentication.ways
+        assert talk.client.ways
         assert await is_asked_to_sign_in(talk)
     async with place.talk() as talk:
         turn = await talk.done(await talk.ask(f"Say {place.model.speech('Welcome.').tag}"))
@@ -61,12 +61,12 @@ async def test_the_person_signs_out(place: Place):
     # Only Codex takes a key over the protocol: the others open a browser.
     key = {"OPENAI_API_KEY": "sk-none-needed"} if place.name == "codex" else {}
     async with stranger(place, **key) as talk:
-        if talk.client.sign_out is None:
+        if not talk.client.can("sign_out"):
             pytest.skip("The agent has no way to sign out.")
         if key:
             assert await is_asked_to_sign_in(talk)
-            await talk.client.authentication.authenticate("api-key")
+            await talk.client.authenticate("api-key")
             assert (await talk.client.create(talk.folder)).id
-        await talk.client.sign_out.sign_out()
+        await talk.client.sign_out()
     async with stranger(place) as talk:
         assert await is_asked_to_sign_in(talk)

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import psutil
 
+from companion.backends.daemon import private
 from companion.backends.daemon.address import Address
-from companion.backends.daemon.process import launch
 
 from .cli import STEP
 from .daemon import Daemons, Proxy
@@ -238,7 +238,7 @@ class Room:
         self.home = self.daemons.home
         self.model = self.daemons.model
         self.loop = Loop()
-        self.daemon: launch.Daemon | None = None
+        self.daemon: private.Daemon | None = None
         self.proxy: Proxy | None = None
         self.editors: list[Editor] = []
         """All editors that were started."""
@@ -316,10 +316,10 @@ class Room:
         for editor in self.editors:
             editor.kill()
         for process in self.private_daemons():
-            launch.stop_now(launch.Daemon(process.pid, process.create_time(), "", Address("http://127.0.0.1:1")))
+            private.stop_now(private.Daemon(process.pid, process.create_time(), "", Address("http://127.0.0.1:1")))
         if self.proxy:
             self.loop.run(self.proxy.__aexit__())
         if self.daemon:
-            launch.stop_now(self.daemon)
+            private.stop_now(self.daemon)
         self.loop.close()
         self.daemons.close()

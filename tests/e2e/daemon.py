@@ -13,23 +13,21 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
-from companion.backends import daemons as shared
+from companion.backends import connector as connecting
+from companion.backends.agent import AgentSession
 from companion.backends.connector import Connector
+from companion.backends.daemon import private
 from companion.backends.daemon.address import Address
-from companion.backends.daemon.client import Client, Scope
+from companion.backends.daemon.client import DaemonAgent, Scope
 from companion.backends.daemon.decoder import decode
-from companion.backends.daemon.process import launch
-from companion.backends.sessions import AgentSession
 from companion.chats import prompt
 from companion.chats.chosen import Chosen
 from companion.chats.connection import ChatConnection
-from companion.clis.environment import LoginEnvironment
 from companion.conversation.events import Envelope
 from companion.conversation.snapshot import Message, Permission, Turn
-from companion.exclusion import Told
 from companion.settings import DaemonSettings
 
-from ..unit.fake_daemon import no_agent
+from ..agent_talk import MemoryWindow
 from .cli import STEP
 from .clis import NEWEST_QWEN, pinned
 from .model import Model, Script
@@ -96,8 +94,8 @@ class Daemons:
     def command(self) -> list[str]:
         return pinned("qwen", self.version)
 
-    async def start(self) -> launch.Daemon:
-        return await launch.start(self.command, str(self.home.workspace), self.environment, limit=STEP)
+    async def start(self) -> private.Daemon:
+        return await private.start(self.command, str(self.home.workspace), self.environment, limit=STEP)
 
     def close(self) -> None:
         self.model.close()
@@ -107,11 +105,13 @@ class Daemons:
 class Talk:
     """A client, a connection that reads a session, and what a person writes and answers."""
 
-    def __init__(self, client: Client, folder: str) -> None:
+    def __init__(self, client: DaemonAgent, folder: str) -> None:
         self.client = client
-        connector = Connector(self._settings, shared.Daemons(print, set, LoginEnvironment()), no_agent)
+        place = MemoryWindow(os.environ)
+        place.settings = self._settings()
+        connector = Connector(place, connecting.Daemons(place))
         connector.folder = folder
-        self.connection = ChatConnection(connector, Told)
+        self.connection = ChatConnection(connector, place)
         self.conversation = self.connection.conversation
 
     def _settings(self) -> DaemonSettings:
@@ -129,7 +129,7 @@ class Talk:
 
     async def ask(self, script: Script, words: str = "Please") -> str:
         """Send a prompt, and return its id."""
-        return await self.client.prompt(self.session, [prompt.text(f"{words} {script.tag}")])
+        return await self.client.prompt(self.session, [prompt.text_block(f"{words} {script.tag}")])
 
     def turn(self, key: str) -> Turn | None:
         return next((turn for turn in self.conversation.turns if turn.key == key), None)
@@ -154,7 +154,7 @@ class Talk:
 @contextlib.asynccontextmanager
 async def talk(address: Address, folder: str, scope: Scope = "thread", session_id: str = "") -> AsyncGenerator[Talk]:
     """A connected chat, with a new session or with an existing one."""
-    async with Client(address) as client:
+    async with DaemonAgent(address) as client:
         there = await client.connect(folder)
         session = AgentSession.known(session_id, there) if session_id else await client.create(there, scope=scope)
         talk = Talk(client, folder)
@@ -173,7 +173,7 @@ def said(turn: Turn, speaker: str = "answer") -> str:
     return "".join(item.text for item in turn.items if isinstance(item, Message) and item.speaker == speaker)
 
 
-async def transcript(client: Client, session: AgentSession) -> list[Envelope]:
+async def transcript(client: DaemonAgent, session: AgentSession) -> list[Envelope]:
     """The complete history of a session, as the daemon has written it to disk."""
     found: list[Envelope] = []
     cursor = ""

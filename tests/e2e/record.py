@@ -15,10 +15,9 @@ from unittest.mock import patch
 
 import psutil
 
-from companion.backends.daemon import transport
+from companion.backends.daemon import private, transport
 from companion.backends.daemon.address import Address
 from companion.backends.daemon.decoder import decode
-from companion.backends.daemon.process import launch
 from companion.chats import prompt
 from companion.conversation.failures import ChatError
 
@@ -65,7 +64,11 @@ async def _converse(daemons: Daemons, here: Talk) -> None:
     model, session = daemons.model, here.session
     target = daemons.home.write("target.txt", "alpha beta\n")
     await here.done(await here.ask(model.speech("The answer ", "is ", "42.", thoughts=("Let me ", "think."))))
-    blocks = [prompt.text("See "), prompt.mention(str(target)), prompt.excerpt("file:///new.py", "print(1)")]
+    blocks = [
+        prompt.text_block("See "),
+        prompt.link_block(str(target)),
+        prompt.resource_block("file:///new.py", "print(1)"),
+    ]
     await here.done(await here.client.prompt(session, blocks))
 
     async def answered(kind: str, *rounds: list[Call], answers: dict[str, str] | None = None) -> None:
@@ -90,7 +93,7 @@ async def _converse(daemons: Daemons, here: Talk) -> None:
     following = await here.ask(model.speech("Next."))
     dropped = await here.ask(model.speech("Never."))
     await until(lambda: len(here.conversation.status.queue) == 2)
-    await here.client.steering.dequeue(session, dropped)
+    await here.client.dequeue(session, dropped)
     await here.client.cancel(session)
     await here.done(following)
 
@@ -101,12 +104,12 @@ async def _converse(daemons: Daemons, here: Talk) -> None:
     with contextlib.suppress(ChatError):
         await here.vote(permission, "allow_once")
 
-    await here.client.options.switch_model(session, "scripted-b(openai)")
+    await here.client.switch_model(session, "scripted-b(openai)")
     with contextlib.suppress(ChatError):
-        await here.client.options.switch_model(session, "missing(openai)")
+        await here.client.switch_model(session, "missing(openai)")
     for mode in ("plan", "auto-edit", "default"):
-        await here.client.options.switch_mode(session, mode)
-    await here.client.catalog.rename(session, "A name")
+        await here.client.switch_mode(session, mode)
+    await here.client.rename_session(session, "A name")
     await until(lambda: here.conversation.status.title == "A name")
     await asyncio.sleep(0.5)
 
@@ -120,7 +123,7 @@ async def _record(daemons: Daemons) -> None:
                 await _converse(daemons, here)
                 session = here.session
                 await _history(recorder, here, "history-live.json")
-                await here.client._routes.transport.json("DELETE", f"/session/{session.id}", session=session)
+                await here.client.transport.json("DELETE", f"/session/{session.id}", session=session)
                 await until(lambda: here.conversation.status.connection.state == "ended")
                 recorder.write("session.jsonl")
                 await _history(recorder, here, "history-disk.json")
@@ -128,14 +131,14 @@ async def _record(daemons: Daemons) -> None:
             recorder.lines = [line for line in recorder.lines if '"session_died"' in line]
             recorder.write("died.jsonl")
     finally:
-        await launch.stop(daemon)
+        await private.stop(daemon)
 
 
 async def _history(recorder: Recorder, here: Talk, name: str) -> None:
     """Record the answer of `/load`."""
     session = here.session
     body = {"cwd": session.folder}
-    answer = await here.client._routes.transport.json("POST", f"/session/{session.id}/load", body, session)
+    answer = await here.client.transport.json("POST", f"/session/{session.id}/load", body, session)
     RECORDINGS.mkdir(exist_ok=True)
     pretty = json.dumps(json.loads(recorder.clean(json.dumps(answer))), ensure_ascii=False, indent=1)
     (RECORDINGS / name).write_text(pretty + "\n", encoding="utf-8")

@@ -16,11 +16,10 @@ import psutil
 import pytest
 
 from companion.backends.acp.errors import EndedError, SignInError
-from companion.backends.surroundings import Surroundings
+from companion.backends.port import Surroundings
 from companion.conversation.snapshot import Diff, Permission
 from companion.mcp_servers import McpServer
 from tests.agent_talk import AgentTalk, MemoryFiles, said, talking, tools, until
-from tests.parts import has
 
 from . import gemini
 from .cli import STEP
@@ -226,7 +225,7 @@ async def test_an_edited_proposal_is_written_and_the_model_is_told(agent: Agents
     path = agent.place.home.write("a.py", "x = 1\n")
     async with agent.talk() as talk:
         key, permission, diff = await asked_to_change(agent, talk, path)
-        await has(talk.client.edits).edited(diff.path, diff.new, "x = 3  # mine\n")
+        await talk.client.edited(diff.path, diff.new, "x = 3  # mine\n")
         await talk.vote(permission, "allow_once")
         await talk.done(key)
         assert path.read_text() == "x = 3  # mine\n"
@@ -274,14 +273,14 @@ async def test_the_mode_and_the_model_are_switched(agent: Agents):
     path = agent.place.home.write("a.py", "x = 1\n")
     mode = {"qwen": "auto-edit", "gemini": "autoEdit"}[agent.name]
     async with agent.talk() as talk:
-        await talk.client.options.switch_mode(talk.session, mode)
+        await talk.client.switch_mode(talk.session, mode)
         await until(lambda: talk.conversation.status.mode == mode)
         turn = await talk.done(await talk.ask(f"Change it {agent.changes(path, 'x = 1', 'x = 2').tag}"))
         assert turn.state == "done"
         assert path.read_text() == "x = 2\n"
         status = talk.conversation.status
         other = next(model.id for model in status.models if model.id != status.model)
-        await talk.client.options.switch_model(talk.session, other)
+        await talk.client.switch_model(talk.session, other)
         await until(lambda: talk.conversation.status.model == other)
     agent.did("mode and model can be switched")
 
@@ -307,8 +306,8 @@ async def test_an_agent_that_is_killed_in_mid_turn_is_told(agent: Agents):
         slow = agent.place.model.speech(*["word "] * 600, pause=0.1)
         key = await talk.ask(f"Talk {slow.tag}")
         await until(lambda: (turn := talk.turn(key)) and said(turn), STEP)
-        assert talk.client._process
-        process = psutil.Process(talk.client._process.pid)
+        assert talk.client.running.process
+        process = psutil.Process(talk.client.running.process.pid)
         for each in [*process.children(recursive=True), process]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()
@@ -326,10 +325,10 @@ async def test_an_agent_of_the_official_sdk_works(tmp_path: Path):
     async with talking(command, str(tmp_path)) as talk:
         assert talk.client.name == "SDK Agent"
         assert said(await talk.done(await talk.ask("Hello"))) == "Hello"
-        await talk.client.options.switch_mode(talk.session, "do")
+        await talk.client.switch_mode(talk.session, "do")
         await until(lambda: talk.conversation.status.mode == "do")
-        await talk.client.options.set_option(talk.session, "fast", True)
-        await talk.client.options.set_option(talk.session, "style", "long")
+        await talk.client.set_option(talk.session, "fast", True)
+        await talk.client.set_option(talk.session, "style", "long")
         await until(lambda: [each.value for each in talk.conversation.status.options] == [True, "long"])
         key = await talk.ask(f"edit {path}")
         await talk.vote(await talk.asked(), "allow_once")
@@ -351,14 +350,14 @@ async def test_an_agent_of_the_official_sdk_gets_folders_and_servers_and_is_copi
         return Surroundings((str(tmp_path / "other"),), servers)
 
     async with talking(command, str(tmp_path), around=around) as talk:
-        copy = await has(talk.client.fork).fork(talk.session)
+        copy = await talk.client.fork(talk.session)
         assert copy.id == "one, once more"
         await talk.client.detach(copy)
         expected = f"{[str(tmp_path / 'other')]} ['docs', 'own'] ['one, once more']"
         assert said(await talk.done(await talk.ask("around"))) == expected
         key = await talk.ask("wait")
         await until(lambda: talk.turn(key))
-        while not await talk.client.steering.inject(talk.session, "This way"):
+        while not await talk.client.inject(talk.session, "This way"):
             pass  # the turn has only just begun
         assert said(await talk.done(key)) == "This way"
 
@@ -369,9 +368,9 @@ async def test_an_agent_of_the_official_node_sdk_signs_in_and_out(tmp_path: Path
     async with talking(command, str(tmp_path), environment, session=None) as talk:
         with pytest.raises(SignInError, match="Node SDK Agent wants you to sign in"):
             await talk.open()
-        await talk.client.authentication.authenticate("own")
+        await talk.client.authenticate("own")
         await talk.open()
         assert talk.session.id == "one"
-        await has(talk.client.sign_out).sign_out()
+        await talk.client.sign_out()
         with pytest.raises(SignInError):
             await talk.client.create(str(tmp_path))

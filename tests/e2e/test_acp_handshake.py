@@ -82,8 +82,8 @@ async def test_an_agent_shakes_hands_and_asks_for_a_sign_in(
         assert talk.client.name == agent.name
         assert talk.client.agent.info.version.split()[0] == version_of(agent.family, agent.version)
         kinds = {"agent": "by itself", "terminal": "in a terminal", "variables": "by variables"}
-        ways = ", ".join(f"{way.name} ({kinds[way.kind]})" for way in talk.client.authentication.ways)
-        for way in talk.client.authentication.ways:
+        ways = ", ".join(f"{way.name} ({kinds[way.kind]})" for way in talk.client.ways)
+        for way in talk.client.ways:
             # A login runs the agent itself, never another program.
             assert way.kind != "terminal" or list(way.command[: len(agent.command) - 1]) == agent.command[: -1 or None]
         with pytest.raises(AgentError) as refused:

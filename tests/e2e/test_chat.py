@@ -15,8 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
-from companion.backends.daemon.client import Client
-from companion.backends.sessions import AgentSession
+from companion.backends.agent import AgentSession
+from companion.backends.daemon.client import DaemonAgent
 from companion.conversation.conversation import Conversation
 
 from .chatting import Chatting, Room, opened, write_settings
@@ -233,7 +233,7 @@ def test_nothing_is_lost_or_repeated_when_the_connection_drops(room: Room, chat:
 
     async def written() -> Conversation:
         conversation = Conversation()
-        async with Client(room.address) as client:
+        async with DaemonAgent(room.address) as client:
             session = AgentSession.known(chat.session, await client.connect(str(room.home.workspace)))
             for envelope in await transcript(client, session):
                 conversation.apply(envelope)

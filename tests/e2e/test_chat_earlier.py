@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from companion.backends.daemon.process import launch
+from companion.backends.daemon import private
 from companion.conversation.events import MOST_TURNS
-from tests.parts import has
 
 from .daemon import VERSIONS, Daemons, said, talk, until
 
@@ -69,7 +68,7 @@ async def test_a_long_conversation_shows_its_end_first_and_then_all_that_came_ea
             pages = 0
             while conversation.status.has_earlier:
                 if not conversation.show_earlier():
-                    page, has_more = await has(here.client.history).earlier(here.session, conversation.oldest)
+                    page, has_more = await here.client.earlier(here.session, conversation.oldest)
                     conversation.prepend(page, has_more=has_more)
                 pages += 1
                 assert [said(turn) for turn in conversation.turns][-1] == f"Answer {TURNS - 1}."
@@ -77,4 +76,4 @@ async def test_a_long_conversation_shows_its_end_first_and_then_all_that_came_ea
             assert [said(turn) for turn in conversation.turns] == [f"Answer {at}." for at in range(TURNS)]
             assert len(conversation.look().order) == TURNS
     finally:
-        await launch.stop(daemon)
+        await private.stop(daemon)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from companion.backends.daemon.process import launch
+from companion.backends.daemon import private
 
 from .chatting import Chatting, Room
 from .daemon import VERSIONS, Daemons, talk, until
@@ -103,4 +103,4 @@ async def test_the_agent_suggests_the_next_prompt(programs: None):
                     await here.done(await here.ask(daemons.model.speech("Yes."), words))
                 assert await until(lambda: here.conversation.status.suggestion) == "run the tests"
         finally:
-            await launch.stop(daemon)
+            await private.stop(daemon)

@@ -14,21 +14,20 @@ from pathlib import Path
 import psutil
 import pytest
 
+from companion.backends.daemon import private
 from companion.backends.daemon.address import Address, Token
-from companion.backends.daemon.client import Client, Scope
+from companion.backends.daemon.client import DaemonAgent, Scope
 from companion.backends.daemon.errors import (
     RefusedError,
     UnauthorizedError,
     UnreachableError,
     WorkspaceMismatchError,
 )
-from companion.backends.daemon.process import launch
 from companion.chats import prompt
-from companion.chats.renderer import snapshots
+from companion.chats.chat import snapshots
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import AlreadyAnsweredError, MissingFeatureError
 from companion.conversation.snapshot import Cost, Tool
-from tests.parts import has
 
 from .cli import STEP
 from .daemon import VERSIONS, Daemons, Proxy, Talk, processes, run, said, talk, transcript, until
@@ -41,7 +40,7 @@ WORDS = ("word 0", *(f", word {number}" for number in range(1, 60)))
 @dataclass
 class Served:
     daemons: Daemons
-    daemon: launch.Daemon
+    daemon: private.Daemon
 
     @property
     def folder(self) -> str:
@@ -57,7 +56,7 @@ def served(programs: None, request: pytest.FixtureRequest) -> Iterator[Served]:
     try:
         daemon = run(daemons.start())
         yield Served(daemons, daemon)
-        run(launch.stop(daemon))
+        run(private.stop(daemon))
     finally:
         daemons.close()
 
@@ -73,7 +72,7 @@ async def test_thoughts_and_an_answer_stream(served: Served):
         known = {"clear", "compress"}
         await until(lambda: {command.name for command in here.conversation.status.commands} >= known)
         status = here.conversation.status
-        assert (await here.client.queries.window(here.session)) == status.window
+        assert (await here.client.context_window(here.session)) == status.window
 
 
 async def test_files_and_excerpts_reach_the_model(served: Served):
@@ -81,9 +80,9 @@ async def test_files_and_excerpts_reach_the_model(served: Served):
     async with served.talk() as here:
         script = served.daemons.model.speech("Read.")
         blocks = [
-            prompt.text(f"Look {script.tag} "),
-            prompt.mention(str(path)),
-            prompt.excerpt("file:///nowhere/new.py", "an unsaved text"),
+            prompt.text_block(f"Look {script.tag} "),
+            prompt.link_block(str(path)),
+            prompt.resource_block("file:///nowhere/new.py", "an unsaved text"),
         ]
         turn = await here.done(await here.client.prompt(here.session, blocks))
         [request] = served.daemons.model.requests_of(script)
@@ -152,7 +151,7 @@ async def test_a_turn_is_cancelled_and_the_queue_continues(served: Served):
         second = await here.ask(served.daemons.model.speech("Next."))
         third = await here.ask(served.daemons.model.speech("Never."))
         await until(lambda: [queued.id for queued in here.conversation.status.queue] == [second, third])
-        assert await here.client.steering.dequeue(here.session, third)
+        assert await here.client.dequeue(here.session, third)
         await here.client.cancel(here.session)
         assert (await here.done(slow)).state == "cancelled"
         assert said(await here.done(second)) == "Next."
@@ -171,13 +170,13 @@ async def test_the_model_and_the_mode_are_switched(served: Served):
     async with served.talk() as here:
         session, conversation = here.session, here.conversation
         models = {model.name: model.id for model in conversation.status.models}
-        await here.client.options.switch_model(session, models["Scripted-B"])
+        await here.client.switch_model(session, models["Scripted-B"])
         await until(lambda: conversation.status.model == models["Scripted-B"])
         script = served.daemons.model.speech("Me.")
         await here.done(await here.ask(script))
         assert served.daemons.model.requests_of(script)[0].body["model"] == "scripted-b"
-        await here.client.options.switch_model(session, models["Scripted"])
-        await here.client.options.switch_mode(session, "plan")
+        await here.client.switch_model(session, models["Scripted"])
+        await here.client.switch_mode(session, "plan")
         await until(lambda: conversation.status.mode == "plan")
 
 
@@ -204,17 +203,17 @@ async def test_nothing_is_lost_or_repeated_when_the_connection_drops(served: Ser
 async def test_a_killed_daemon_is_reported_and_its_conversation_is_resumed(programs: None, version: str):
     with contextlib.closing(Daemons.make(version)) as daemons:
         daemon = await daemons.start()
-        again: launch.Daemon | None = None
+        again: private.Daemon | None = None
         try:
             async with talk(daemon.address, str(daemons.home.workspace)) as here:
                 first = await here.done(await here.ask(daemons.model.speech("First.")))
                 key = await here.ask(daemons.model.speech(*WORDS, pause=0.1))
                 await until(lambda: (turn := here.turn(key)) and said(turn))
-                launch.stop_now(daemon)
+                private.stop_now(daemon)
                 await until(lambda: here.conversation.status.connection.state == "waiting")
                 assert here.conversation.status.connection.retry_in
                 again = await daemons.start()
-                async with Client(again.address) as client:
+                async with DaemonAgent(again.address) as client:
                     await client.connect(str(daemons.home.workspace))
                     here.client = client
                     here.connection.again()
@@ -226,9 +225,9 @@ async def test_a_killed_daemon_is_reported_and_its_conversation_is_resumed(progr
                     turn = await here.done(await here.ask(daemons.model.speech("Third.")))
                     assert said(turn) == "Third."
         finally:
-            launch.stop_now(daemon)
+            private.stop_now(daemon)
             if again:
-                launch.stop_now(again)
+                private.stop_now(again)
 
 
 async def test_two_clients_share_a_session(served: Served):
@@ -262,62 +261,62 @@ async def test_sessions_are_listed_renamed_exported_resumed_and_deleted(served: 
     async with served.talk() as here:
         session = here.session
         turn = await here.done(await here.ask(served.daemons.model.speech("To keep.")))
-        await here.client.catalog.rename(session, "A name of mine")
+        await here.client.rename_session(session, "A name of mine")
         await until(lambda: here.conversation.status.title == "A name of mine")
         end = time.monotonic() + STEP
         # 0.21.2 writes an answer to disk a moment after the end of its turn.
-        while "To keep." not in await here.client.catalog.export(session, "md"):
+        while "To keep." not in await here.client.export_session(session, "md"):
             assert time.monotonic() < end
             await asyncio.sleep(0.05)
-        listed = {each.id: each for each in (await here.client.sessions.list(session.folder)).sessions}
+        listed = {each.id: each for each in (await here.client.list_sessions(session.folder)).sessions}
         assert listed[session.id].title == "A name of mine"
         async with served.talk(session_id=session.id) as resumed:
             assert resumed.conversation.turns[0].items == turn.items
             assert {mode.id for mode in resumed.conversation.status.modes} >= {"plan", "default", "yolo"}
         await archived(here)
-        await here.client.sessions.delete(session)
+        await here.client.delete_session(session)
         ended = await until(lambda: here.conversation.status.connection.state == "ended")
         assert ended
-        assert session.id not in {each.id for each in (await here.client.sessions.list(session.folder)).sessions}
+        assert session.id not in {each.id for each in (await here.client.list_sessions(session.folder)).sessions}
 
 
 async def test_one_can_sign_in_at_the_providers_that_the_daemon_names(served: Served):
     """The sign-in itself needs a provider: tests/unit has it."""
     async with served.talk() as here:
-        assert await has(here.client.sign_in).providers() == ["qwen-oauth"]
+        assert await here.client.sign_in_providers() == ["qwen-oauth"]
         with pytest.raises(RefusedError, match=r"device_flow|Device-flow"):
-            await has(here.client.sign_in).look("none")
+            await here.client.sign_in_progress("none")
 
 
 async def archived(here: Talk) -> None:
     """Pin a copy of a session, archive it, export it from the archive, and take it out again."""
     client, folder = here.client, here.session.folder
-    copy = await client.rewind.fork(here.session, "A copy")
+    copy = await client.fork(here.session, "A copy")
     await client.detach(copy)
-    await client.catalog.pin(copy, is_pinned=True)
-    first, *_ = (await client.sessions.list(folder)).sessions
+    await client.pin_session(copy, is_pinned=True)
+    first, *_ = (await client.list_sessions(folder)).sessions
     assert (first.id, first.is_pinned, first.is_archived) == (copy.id, True, False)
-    await client.catalog.archive(copy, is_archived=True)
-    assert copy.id not in {each.id for each in (await client.sessions.list(folder)).sessions}
-    assert copy.id in {each.id for each in (await client.catalog.archived(folder)).sessions}
-    assert "To keep." in await client.catalog.export(copy, "md", is_archived=True)
-    await client.catalog.archive(copy, is_archived=False)
-    assert copy.id in {each.id for each in (await client.sessions.list(folder)).sessions}
-    if client.history:
-        assert here.session.id in {each.session.id for each in await client.catalog.search(folder, "please")}
+    await client.archive_session(copy, is_archived=True)
+    assert copy.id not in {each.id for each in (await client.list_sessions(folder)).sessions}
+    assert copy.id in {each.id for each in (await client.archived_sessions(folder)).sessions}
+    assert "To keep." in await client.export_session(copy, "md", is_archived=True)
+    await client.archive_session(copy, is_archived=False)
+    assert copy.id in {each.id for each in (await client.list_sessions(folder)).sessions}
+    if client.can("history"):
+        assert here.session.id in {each.session.id for each in await client.search_sessions(folder, "please")}
     else:
         with pytest.raises(MissingFeatureError, match="This Qwen Code can't do that"):
-            await client.catalog.search(folder, "please")
-    await client.sessions.delete(copy)
+            await client.search_sessions(folder, "please")
+    await client.delete_session(copy)
 
 
 async def test_a_wrong_token_a_wrong_folder_and_a_missing_daemon_are_reported(served: Served, tmp_path: Path):
     for token, words in ((Token("wrong-secret"), "refuses the token"), (None, "wants a token")):
-        async with Client(Address(served.daemon.address.url, token)) as client:
+        async with DaemonAgent(Address(served.daemon.address.url, token)) as client:
             with pytest.raises(UnauthorizedError, match=words) as raised:
                 await client.connect(served.folder)
             assert "wrong-secret" not in str(raised.value)
-    async with Client(served.daemon.address) as client:
+    async with DaemonAgent(served.daemon.address) as client:
         with pytest.raises(WorkspaceMismatchError):
             await client.connect(str(tmp_path))
         with pytest.raises(WorkspaceMismatchError):
@@ -325,7 +324,7 @@ async def test_a_wrong_token_a_wrong_folder_and_a_missing_daemon_are_reported(se
         link = tmp_path / "link"
         link.symlink_to(served.folder, target_is_directory=True)
         assert await client.connect(str(link)) == served.folder
-    async with Client(Address("http://127.0.0.1:9")) as client:
+    async with DaemonAgent(Address("http://127.0.0.1:9")) as client:
         with pytest.raises(UnreachableError):
             await client.connect(served.folder)
 
@@ -376,9 +375,9 @@ async def test_a_daemon_ends_with_every_process_that_it_has_started(programs: No
             async with talk(daemon.address, str(daemons.home.workspace)):
                 started = psutil.Process(daemon.pid).children(recursive=True)
                 assert started
-                assert launch.is_running(daemon)
+                assert private.is_running(daemon)
         finally:
-            await launch.stop(daemon)
-        assert not launch.is_running(daemon)
+            await private.stop(daemon)
+        assert not private.is_running(daemon)
         assert [process for process in started if process.is_running() and process.status() != "zombie"] == []
     assert not daemons.home.root.exists()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import urllib.request
 from importlib.metadata import packages_distributions
@@ -17,23 +18,21 @@ from unittest.mock import create_autospec
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from companion.backends.connector import Connector
+from companion.backends.connector import Connector, Daemons
+from companion.backends.daemon import private
 from companion.backends.daemon.address import Address
-from companion.backends.daemon.process import launch
-from companion.backends.daemons import Daemons
 from companion.chats.chosen import Chosen
 from companion.chats.connection import ChatConnection
 from companion.clis.discovery import EnvironmentVariables
-from companion.clis.environment import LoginEnvironment
 from companion.companion import Companion
 from companion.editor import Editor
-from companion.exclusion import Told
 from companion.ids import WindowId
 from companion.libraries.guard import COPY, SDK
 from companion.server.endpoint import Endpoint
 from companion.server.port import ServedWindow, WindowState
 from companion.settings import DaemonSettings, Settings
-from tests.unit.fake_daemon import TOKEN, FakeDaemon, no_agent, until
+from tests.agent_talk import MemoryWindow
+from tests.unit.fake_daemon import TOKEN, FakeDaemon, until
 
 
 class Client:
@@ -64,14 +63,16 @@ class Client:
 
 async def chat() -> None:
     """All that a chat needs: its own daemon, its routes, and its events."""
-    assert not launch.is_running(launch.Daemon(0, 0, "/w", Address("http://x")))
+    assert not private.is_running(private.Daemon(0, 0, "/w", Address("http://x")))
     async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w")
         daemon.routes["POST /session"] = 200, {"sessionId": "s", "clientId": "c"}
         settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
-        connector = Connector(lambda: settings, Daemons(print, set, LoginEnvironment()), no_agent)
+        place = MemoryWindow(os.environ)
+        place.settings = settings
+        connector = Connector(place, Daemons(place))
         connector.folder = "/w"
-        connection = ChatConnection(connector, Told)
+        connection = ChatConnection(connector, place)
         connection.begin("", Chosen())
         running = asyncio.create_task(connection.run())
         (await daemon.streams.get()).say(1, "Hello")

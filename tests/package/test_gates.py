@@ -55,17 +55,17 @@ OPENED_HERE = {
     "clis/mcp_configuration.py": "our script, in the person's data folder",
     "libraries/installed.py": "our libraries, in the editor's folder",
     "libraries/repair.py": "our libraries, in the editor's folder",
-    "backends/daemon/process/launch.py": "a temporary file of ours",
+    "backends/daemon/private.py": "a temporary file of ours",
     "platforms/inputs.py": "where the descriptors of a process lead, in /proc",
     "platforms/open_folders.py": "where a link leads, and nothing is read there",
     "platforms/spelling.py": "a folder, and nothing else",
     "registry/archives.py": "an agent's archive, in a folder of ours",
     "registry/registry.py": "downloads, in a folder of ours",
-    "sublime_text/chat/clipboard.py": "a picture, in a folder of ours",
+    "sublime_text/chat/prompt.py": "a picture, in a folder of ours",
 }
 """Modules that open only what is ours, and what that is."""
 STARTED_HERE = {
-    "backends/acp/child.py": "the class that platforms.programs makes",
+    "backends/acp/process.py": "the class that platforms.programs makes",
 }
 BY_THE_EDITOR = {
     "sublime_text/places.py": "the gate: after a look at the type and the size",

@@ -27,9 +27,9 @@ PIECES = (
     "(a", "\x1b]", "http://", "\\|", "/*", "x.py", "node ", "<", "<a ", "<div ", "a\n", "\r\r", '\\"', "[ ] ",
 )  # fmt: skip
 BOUNDED = {
-    "companion.chats.mentions._END": "a path of at most MAX_PATH characters",
+    "companion.chats.prompt._END": "a path of at most MAX_PATH characters",
     "companion.small_files._JSON_WITH_COMMENTS": "a settings file of another editor, of at most SETTINGS bytes",
-    r"""companion.conversation.conversation: \s*[(\[“\"'`#]*word[)\]”\"'`]*""": "a message of LONGEST_NOTICE characters",
+    r"""companion.conversation.conversation: \s*[(\[“\"'`#]*word[)\]”\"'`]*""": "a message of LONGEST_NOTICE",
     "companion.exclusion._CLASS": "one part of a pattern of the person's own settings",
 }
 """What the other patterns read at most."""

@@ -63,8 +63,8 @@ KEYWORDS = {
     "mode": "an administrator's folder locks the same person out (python/cpython#157876); see make_private_folder",
 }
 EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("backends/acp/child.py", "os.dup"): "pipes are handed over to the next instance, which Windows does not do",
-    ("backends/acp/child.py", "subprocess.Popen"): "it is what platforms.programs.start makes",
+    ("backends/acp/process.py", "os.dup"): "pipes are handed over to the next instance, which Windows does not do",
+    ("backends/acp/process.py", "subprocess.Popen"): "it is what platforms.programs.start makes",
     ("snapshots/files.py", "os.chmod"): "on Windows there are no programs among files, and nothing has to be kept",
     ("snapshots/files.py", "os.symlink"): "where links can't be made, the undo is refused in a sentence",
     ("changes/places.py", "os.chmod"): "git's objects are read-only, and Windows removes no such file",

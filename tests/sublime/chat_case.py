@@ -45,7 +45,8 @@ class Recorder:
         self.calls: list[tuple[Any, ...]] = []
         self.answers: dict[str, Any] = {}
         for part in ("sessions", "history", "changes", "tasks", "options", "sign_in"):
-            kind = getattr(loaded(f"chats.{part}"), f"Chat{part.title().replace('_', '')}")
+            room = loaded(f"chats.{part}" if part in {"history", "changes"} else "chats.chats")
+            kind = getattr(room, f"Chat{part.title().replace('_', '')}")
             setattr(self, part, _Part(self, kind, f"{part}."))
         self._own = _Part(self, loaded("chats.chats").Chats, "")
 
@@ -197,7 +198,7 @@ class ChatCase(CompanionCase):
 
     def answer_page(self, *sessions: dict[str, Any], cursor: str = "") -> None:
         """Have the companion answer with a page of these conversations, in the daemon's words."""
-        listing = loaded("backends.sessions")
+        listing = loaded("backends.agent")
         found = tuple(map(listing.SessionInfo.model_validate, sessions))
         self.chats.answers["sessions.page"] = listing.SessionPage(found, cursor)
 

@@ -28,7 +28,7 @@ class TestPermission(AnswersCase):
         html = loaded("sublime_text.chat.html")
         permission = self.permission(*ALL)
         long = tuple(replace(option, name=f"{option.name} for a very long reason") for option in permission.options)
-        ask = self.renders.Ask(permission, 0, 0)
+        ask = self.renders.Ask(0, 0, permission)
         self.assertNotIn("<br>", html.ask(ask, is_first=True))
         shown = html.ask(replace(ask, permission=replace(permission, options=long)), is_first=True)
         self.assertEqual(shown.count("<br>"), 3)

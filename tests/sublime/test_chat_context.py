@@ -169,7 +169,7 @@ class TestContext(ChatCase):
 class TestClipboard(ChatCase):
     def test_a_picture_in_the_clipboard_is_attached(self) -> Steps:
         """A program that can't be run keeps nobody from the next one."""
-        clipboard = loaded("sublime_text.chat.clipboard")
+        clipboard = loaded("sublime_text.chat.prompt")
         # One of the system: a script that was just written may be held open by what another thread is starting.
         printf = shutil.which("printf")
         if printf is None:
@@ -181,7 +181,7 @@ class TestClipboard(ChatCase):
             words = [["wl-paste"], ["xclip", "a picture"]]
             sublime.set_clipboard("")
             with (
-                patch.object(clipboard, "commands", lambda *_: words),
+                patch.object(clipboard, "picture_commands", lambda *_: words),
                 patch.object(clipboard.programs, "find", lambda name, _: programs.get(name)),
                 patch.object(sublime, "platform", lambda: "linux"),
             ):
@@ -194,7 +194,7 @@ class TestClipboard(ChatCase):
             self.assertEqual(os.stat(path).st_mode & 0o077, 0)
 
     def test_without_a_program_it_is_said_that_there_is_none(self) -> Steps:
-        clipboard = loaded("sublime_text.chat.clipboard")
+        clipboard = loaded("sublime_text.chat.prompt")
         sublime.set_clipboard("no picture")
         with patch.object(clipboard.programs, "find", lambda _, __: None):
             self.window.run_command("qwen_companion_chat_picture", {"clipboard": True})

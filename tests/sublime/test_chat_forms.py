@@ -97,7 +97,7 @@ class TestForms(AnswersCase):
         self.assertEqual(self.screen.phantoms(self.view, ASKS), ["Open evil.example in Browser… (y) Option 1 (n)"])
         opened: list[str] = []
         asked: list[str] = []
-        with patch.object(loaded("sublime_text.chat.forms"), "browse", opened.append):
+        with patch.object(loaded("sublime_text.chat.permissions"), "browse", opened.append):
             # The first answer is the one that Enter gives.
             for answer in (sublime.DialogResult.CANCEL, sublime.DialogResult.YES, sublime.DialogResult.NO):
                 with patch.object(
@@ -117,7 +117,9 @@ class TestForms(AnswersCase):
         with patch.object(
             sublime, "yes_no_cancel_dialog", lambda text, *_: asked.append(text) or sublime.DialogResult.CANCEL
         ):
-            opens = loaded("sublime_text.chat.forms").open_page("A\n\u202eB" * 99, "Fine.\n\n\u202e" + "x" * 9999, form)
+            opens = loaded("sublime_text.chat.permissions").open_page(
+                "A\n\u202eB" * 99, "Fine.\n\n\u202e" + "x" * 9999, form
+            )
         self.assertFalse(opens)
         self.assertNotIn("\u202e", asked[0])
         self.assertEqual(asked[0].count("\n"), 7)

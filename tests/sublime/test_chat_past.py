@@ -88,7 +88,7 @@ class TestRewinding(ChatCase):
         self.assertEqual(self.screen.panels, [])
 
     def test_it_is_for_a_chat_in_which_something_was_said_and_no_turn_runs(self) -> None:
-        command = loaded("sublime_text.chat.history").QwenCompanionChatRewindCommand(self.window)
+        command = loaded("sublime_text.chat.commands").QwenCompanionChatRewindCommand(self.window)
         self.assertFalse(command.is_enabled())
         self.show(self.message("Yes"), running="turn", last="running")
         self.assertFalse(command.is_enabled())
@@ -111,8 +111,8 @@ class TestRewinding(ChatCase):
 
     def test_what_the_agent_can_not_do_is_not_offered(self) -> None:
         chat = "sublime_text.chat"
-        fork = loaded(f"{chat}.history").QwenCompanionChatForkCommand(self.window)
-        tasks = loaded(f"{chat}.tasks").QwenCompanionChatTasksCommand(self.window)
+        fork = loaded(f"{chat}.commands").QwenCompanionChatForkCommand(self.window)
+        tasks = loaded(f"{chat}.commands").QwenCompanionChatTasksCommand(self.window)
         sessions = loaded(f"{chat}.sessions").QwenCompanionChatSessionsCommand(self.window)
         task = self.view_values.Task("1", "agent", "Look", "completed", 0.0)
         self.show(self.message("Yes"), state="done", last="done", tasks=(task,))

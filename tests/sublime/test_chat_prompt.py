@@ -264,7 +264,7 @@ class TestUndoHistory(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.undo = loaded("sublime_text.chat.undo").UndoHistory("")
+        self.undo = loaded("sublime_text.chat.text").UndoHistory("")
 
     def test_a_large_paste_is_kept_once_whatever_is_typed_after_it(self) -> None:
         text = "x" * 1_000_000

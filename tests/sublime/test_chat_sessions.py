@@ -145,7 +145,7 @@ class TestSessions(ChatCase):
         yield lambda: self.screen.said("No longer pinned.")
 
     def test_a_search(self) -> Steps:
-        listing, info = loaded("backends.sessions"), loaded("backends.sessions").SessionInfo.model_validate
+        listing, info = loaded("backends.agent"), loaded("backends.agent").SessionInfo.model_validate
         found = listing.FoundSession(info({"sessionId": "x", "displayName": "Cats"}), "about <cats>")
         self.chats.answers["sessions.search"] = [found]
         yield from self.sessions()

@@ -19,7 +19,7 @@ class TestSignIn(ChatCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.set_limit("sublime_text.chat.sign_in", "SOONEST", 0.01)
-        self.begun: Any = loaded("backends.parts").SigningIn(
+        self.begun: Any = loaded("backends.agent").SigningIn(
             "f1", "qwen-oauth", "pending", "ABCD-EFGH", "https://x/device", 0.0, 0.01
         )
         self.chats.answers["sign_in.providers"] = ["qwen-oauth"]

@@ -82,7 +82,7 @@ class TestFolds(ChatCase):
         self.show(self.thought("one"))
         folded = self.folded()
         self.view.sel().clear()
-        loaded("sublime_text.chat.text_commands").QwenCompanionChatFollowCommand(self.view).run(None)
+        loaded("sublime_text.chat.commands").QwenCompanionChatFollowCommand(self.view).run(None)
         self.assertEqual(self.folded(), folded)
 
     def test_a_click_opens_and_folds_it(self) -> None:

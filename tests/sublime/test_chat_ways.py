@@ -18,10 +18,10 @@ class TestWays(ChatCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.terminus = Terminus(self)
-        self.ways = loaded("sublime_text.chat.auth_methods")
-        self.set_limit("sublime_text.chat.auth_methods", "LOOK", 10)
+        self.ways = loaded("sublime_text.chat.sign_in")
+        self.set_limit("sublime_text.chat.sign_in", "LOOK", 10)
         self.chat.record.keep(agent="Own")
-        way = loaded("backends.parts").Way
+        way = loaded("backends.agent").Way
         self.chats.answers["sign_in.methods"] = (
             way("g", "Google", "Opens a page", "agent"),
             way("t", "In a terminal", "", "terminal", TERMINAL, {"A_KEY": "secret"}),
@@ -67,7 +67,7 @@ class TestWays(ChatCase):
         self.assertTrue(self.screen.said("connects again when that has ended"))
 
     def test_variables_that_the_agent_names_are_shown_first(self) -> Steps:
-        way = loaded("backends.parts").Way
+        way = loaded("backends.agent").Way
         given = {"A": "x" * 5000}
         self.chats.answers["sign_in.methods"] = (
             way("t", "In a terminal", "", "terminal", TERMINAL, {"A_KEY": "secret", **given}, given),
@@ -87,7 +87,7 @@ class TestWays(ChatCase):
         self.assertNotIn("secret", asked[0])
 
     def test_variables_that_decide_what_runs_are_refused(self) -> Steps:
-        way = loaded("backends.parts").Way
+        way = loaded("backends.agent").Way
         self.chats.answers["sign_in.methods"] = (way("t", "In a terminal", "It sets 'LD_PRELOAD'.", "refused"),)
         yield from self.ask_for_ways()
         self.screen.pick("In a terminal")

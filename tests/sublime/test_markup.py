@@ -262,7 +262,7 @@ class TestChat(Checks, ChatCase):
     def test_the_list_of_what_a_turn_has_changed(self) -> Steps:
         changes = loaded("chats.changes")
         file = changes.ChangedFile(self.hostile("name"), self.hostile("path"), 1, 1, HOSTILE)
-        listing = loaded("sublime_text.chat.changes")
+        listing = loaded("sublime_text.chat.commands")
         listing._list(self.chat, [changes.TurnChanges("a", self.hostile("prompt"), (file,), is_untold=True)] * 2, 0)
         self.is_harmless(self.hostile("path"), listing.MORE)
         yield 1

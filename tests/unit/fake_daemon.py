@@ -7,9 +7,8 @@ import contextlib
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
-from companion.agents import AgentCommand
 from companion.backends.daemon.address import Address, Token
 
 T = TypeVar("T")
@@ -39,11 +38,6 @@ async def until(condition: Callable[[], T]) -> T:
     while not (found := condition()):  # noqa: ASYNC110 - the condition can be anything
         await asyncio.sleep(0.001)
     return found
-
-
-def no_agent(agent: AgentCommand) -> NoReturn:
-    """Start the agent of a chat that has only a daemon."""
-    raise AssertionError(f"{agent.name} is not wanted")
 
 
 @dataclass

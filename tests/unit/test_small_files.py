@@ -13,7 +13,7 @@ from typing import Self
 
 import pytest
 
-from companion.backends.daemon.process import records
+from companion.backends import children
 from companion.clis.discovery import clear_leftovers
 from companion.clis.families import FAMILIES
 from companion.small_files import SETTINGS, SMALL, read_own, read_settings
@@ -158,7 +158,7 @@ def test_a_hostile_lock_file_does_not_end_the_status_report(lock_folder: Path, p
     ],
 )
 def test_a_hostile_record_does_not_end_the_look_for_leftover_daemons(text: str):
-    records.write(os.getpid(), 1.0)
-    [path] = records._folder().path.glob("*.json")
+    children.record(os.getpid(), 1.0)
+    [path] = children._folder().path.glob("*.json")
     path.with_name("1.json").write_text(text)
-    assert records.orphans() == []
+    assert children.orphans() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from companion.chats.transcript.markdown import Scanner
+from companion.chats.transcript.render import Link
 from companion.conversation.forms import Form
 from companion.web import host_of, is_safe
 
@@ -37,8 +38,8 @@ def test_an_address_that_is_read_in_two_ways_has_no_host(address: str):
     assert host_of(address) == Form(page=address).host == ""
     assert not is_safe(address)
     _, marks = Scanner("k").feed(f"See {address} for it\n")
-    assert all(not link.is_web or host_of(link.path) for link in marks.links)
-    assert not any(link.path == address for link in marks.links)
+    assert all(not link.is_web or host_of(link.path) for link in marks.of(Link))
+    assert not any(link.path == address for link in marks.of(Link))
 
 
 def test_an_address_that_others_may_listen_to_is_not_safe():

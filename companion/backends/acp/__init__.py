@@ -1,12 +1,12 @@
 """The client of agents that speak the Agent Client Protocol on their standard input and output.
 
-It may import `daemon.process`, `conversation`, `review`, `clis` and the shared modules. Start with `client`: its parts
-are what a chat asks of an agent. `process` starts and ends the agent, `lines` and `peer` carry the messages, `schema`
-reads the answers and `decoder` the updates. `session` and `sessions` open and list sessions, `options` switches what a
-session lets the person set, `prompts` runs one prompt after the other. `notifications` makes events of what the agent
-tells, and `publisher` and `stream` hand them to the chat. `services` does what the agent asks of the editor, with
-`questions`, `files` and `terminals`; `printing` makes text of what a terminal prints. `tool_calls` and `proposals`
-merge what a tool call says over its life. `extensions` has what only single agents do.
+It may import `conversation`, `review`, `clis` and the shared modules, and never `daemon`. Start with `client`, which is
+the agent of a chat: it opens sessions, switches their options, signs in, and makes events of what the agent tells. All
+its parts share the `running` agent: `process` starts and ends it, `peer` carries the messages, `schema` reads the
+answers and `decoder` the updates. `prompts` runs one prompt after the other and cancels them, and `stream` hands the
+events to the chat. `services` does what the agent asks of the editor, with questions, `files` and `terminals`;
+`elicitation` has forms, `printing` makes text of what a terminal prints. `tool_calls` merges what a tool call says over
+its life. `extensions` has what only single agents do.
 
 An agent is one process for each chat, in a session of its own. Lines have at most 64 MB, and a flood waits in the
 pipe: nothing is read while 512 events wait. Its end is that of its process, not of its pipes, which something that it

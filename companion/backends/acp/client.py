@@ -1,50 +1,45 @@
-"""An agent on its standard input and output, as the back end of one chat.
+"""An agent on its standard input and output, as the agent of one chat.
 
-Start with `AgentClient`: `connect` starts the process and shakes hands, `create` and `load` open a session, `events`
-tells what happens. A client has one session at a time. Everything runs on the companion thread.
+`connect` starts the process and shakes hands, `create` and `load` open a session, `events` tells what happens. It has
+one session at a time. Everything runs on the companion thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import Any
+import os
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, cast
 
 from ...agents import AgentCommand
-from ...clis.environment import LoginEnvironment
-from ...conversation.events import Envelope, EventCursor, Replay, Unsupported
-from ...conversation.failures import MissingFeatureError
+from ...background import answered
+from ...conversation import events
+from ...conversation.events import Envelope, EventCursor, Replay
+from ...conversation.failures import MissingFeatureError, SessionGoneError
 from ...conversation.forms import Values
-from ...conversation.snapshot import Locality
-from ...exclusion import Told
-from ...ids import WindowId
-from ...platforms.files import real_folder
-from ..backend import Block
-from ..port import EditorServer
-from ..sessions import AgentSession
-from ..surroundings import Surroundings
-from ..wire import read
+from ...conversation.snapshot import Choices, Locality, Queued
+from ...mcp_servers import McpServer
+from ...platforms import programs
+from ...platforms.files import HangingError, real_folder
+from ...variables import decides, is_variable
+from ..agent import Agent, AgentSession, Block, Feature, SessionInfo, SessionPage, Way
+from ..port import OfferedServer, Surroundings, Workplace
+from ..wire import MOST_SHORT, read
 from . import decoder, extensions, process, schema
-from .authentication import AgentAuthentication
-from .cancellation import Cancellation
-from .errors import AnswerError, EndedError, SignInError, VersionError
-from .finding import AgentFolder
-from .notifications import Notifications
-from .options import AgentOptions
+from .decoder import Plans
+from .errors import AgentError, AnswerError, EndedError, VersionError
+from .files import Edited, find
 from .peer import Peer
 from .process import AgentProcess
 from .prompts import Prompts
-from .publisher import Publisher
-from .requests import Requests
-from .services import Screen, Services
-from .session import OpenSession
-from .sessions import AgentSessions
-from .steering import AgentSteering
-from .stream import EventQueue
-from .workplace import Workplace
+from .running import RunningAgent
+from .schema import AuthMethod
+from .services import Services
+from .stream import OURS, Events
 
 logger = logging.getLogger(__name__)
 
@@ -52,127 +47,64 @@ START_LIMIT = 60.0
 """Seconds for `initialize`; 1 to 3 on an idle machine with Node.js."""
 INSTALL_LIMIT = 300.0
 """Seconds for `initialize` of a program that another one installs first: some packages have 400 MB."""
+SESSION_LIMIT = 90.0
+"""Seconds to open a session: the agent may have to start servers of its own."""
+DETACH_LIMIT = 0.3
+"""Seconds to close a session."""
 LEAVE_LIMIT = 0.2
 """Seconds that requests of the agent have to be answered before it is left to the next instance."""
+_FEATURES: Mapping[Feature, Sequence[str]] = {"sessions": ["list"], "fork": ["fork", "load"], "sign_out": ["logout"]}
+"""What only some of these agents can do, with what of `RunningAgent.has` it needs."""
+_OTHERS: frozenset[Feature] = frozenset({"catalog", "history", "rewind", "tasks", "queries", "sign_in"})
+"""What none of them can do."""
 
 
-class AgentClient:
-    """Talks with one agent: see `backends.backend.Backend`. Close it."""
+class AcpAgent(Agent):
+    """Talks with one agent. Close it."""
 
-    catalog = history = rewind = tasks = queries = sign_in = None
+    forgets_options = True
 
-    def __init__(
-        self,
-        command: AgentCommand,
-        editor: Screen,
-        window: WindowId,
-        environment: LoginEnvironment,
-        told: Callable[[], Told],
-        server: EditorServer | None,
-        surroundings: Callable[[], Awaitable[Surroundings]],
-    ) -> None:
-        """`told` is what may be told of the window's files.
-
-        `server` offers the editor's own MCP server to the agent; `surroundings` is what a session gets besides.
-        """
-        say = functools.partial(editor.say, window=window)
-        self._command = command
-        self._environment = environment
-        self._process: AgentProcess | None = None
+    def __init__(self, command: AgentCommand, place: Workplace) -> None:
+        """`place` is the window of its chat."""
         self._reading: asyncio.Task[None] | None = None
-        self._workplace = Workplace()
-        self._stream = EventQueue()
-        self._peer = Peer(command.name, self._write, self._requested, self._notified, self._junk)
-        self._requests = Requests(command, self._peer)
-        self._publisher = Publisher(self._stream, lambda: self._prompts.running)
-        self._prompts = Prompts(self._stream, self._ask, self._turn_over)
-        self._cancellation = Cancellation(self._requests, self._peer, self._prompts, self._stream, self._end)
-        self._services = self.edits = self.terminals = self._made_services(editor, window, told)
-        self.options = AgentOptions(self._requests, self._publisher.publish, say)
-        self._session = OpenSession(
-            self._requests,
-            self._peer,
-            self._workplace,
-            self._publisher,
-            self._stream,
-            self.options,
-            server,
-            self._hide,
-            surroundings,
-            environment.get,
-            say,
-        )
-        self._notifications = Notifications(
-            self._requests, self._services, self._session, self.options, self._prompts, self._publisher
-        )
-        self._sessions = AgentSessions(self._requests)
-        self.steering = AgentSteering(self._prompts, self._requests, lambda: self._session.id)
-        self.authentication = AgentAuthentication(
-            self._requests, self._peer, self._services.expect_questions, self._prompts.signed_in
-        )
-        self.files = AgentFolder(self._workplace)
+        peer = Peer(command.name, self._write, self._requested, self._notified, self._unreadable)
+        self.running = RunningAgent(command, place, peer)
+        self.folders: tuple[str, ...] = ()
+        """The other folders that its session was given."""
+        self.settings = schema.SessionSettings(schema.Opened())
+        """What its session can switch."""
+        self._events = Events()
+        self._prompts = Prompts(self.running, self._events, self._turn_over)
+        self._services = Services(self.running, self._events, self._prompts)
+        self._plans = Plans()
+        self._begun = 0.0
+        """When the session was begun, as a Unix time in seconds; 0 if that isn't known."""
+        self._offered: OfferedServer | None = None
 
-    def _made_services(self, editor: Screen, window: WindowId, told: Callable[[], Told]) -> Services:
-        return Services(
-            editor,
-            window,
-            self._requests,
-            self._workplace,
-            told,
-            self._prompts,
-            self._publisher,
-            self._stream.epoch,
-            lambda: self._cancellation.is_on,
-        )
-
-    @property
-    def sessions(self) -> AgentSessions | None:
-        """The list of sessions, if the agent can list them."""
-        return self._sessions if self._requests.has("list") else None
-
-    @property
-    def fork(self) -> OpenSession | None:
-        """Copies of the conversation, if the agent can make one and take it up."""
-        return self._session if self._requests.has("fork") and self._requests.has("load") else None
-
-    @property
-    def sign_out(self) -> AgentAuthentication | None:
-        """Signing out, if the agent can do that."""
-        return self.authentication if self._requests.has("logout") else None
-
-    @property
-    def handover(self) -> AgentClient:
-        """Going on with it after a reload of the package."""
-        return self
+    def can(self, feature: Feature) -> bool:
+        """Whether the agent can do something that others can't."""
+        return feature not in _OTHERS and all(map(self.running.has, _FEATURES.get(feature, ())))
 
     def missing(self, what: str) -> MissingFeatureError:
-        """The error for a part that it hasn't. `what` follows "can't"."""
-        return self._requests.missing(what)
+        """The error for something that it can't do. `what` follows "can't"."""
+        return self.running.missing(what)
 
     @property
     def folder(self) -> str:
         """The one that it works in."""
-        return self._workplace.folder
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """The other folders that its session was given."""
-        return self._session.folders
+        return self.running.folder
 
     @property
     def name(self) -> str:
         """What the agent calls itself; what the person calls it until it has said that."""
-        return self._requests.name
+        return self.running.name
 
     @property
     def said(self) -> str:
         """What its program has printed last besides the protocol, for whoever waits for its start."""
-        return self._process.said if self._process else ""
+        return self.running.process.said if self.running.process else ""
 
-    @property
-    def agent(self) -> schema.Agent:
-        """What it has said about itself, once it is connected."""
-        return self._requests.agent
+    # Its process
 
     async def connect(self, folder: str) -> str:
         """Start the agent in a folder and shake hands. Returns the folder as the agent gets it.
@@ -180,25 +112,24 @@ class AgentClient:
         Raises:
             AgentError: it can't be started, ends at once, doesn't answer, or speaks another version.
         """
-        await self._settle_in(await asyncio.to_thread(real_folder, folder))
-        name, command, place = self._command.name, self._command.command, self._workplace
-        self._process = await process.start(name, command, place.folder, place.environment, self._command.install)
-        self._reading = asyncio.create_task(self._read(self._process))
-        answer = await self._peer.call(
+        running, command = self.running, self.running.command
+        await running.settle_in(await asyncio.to_thread(real_folder, folder))
+        started = await process.start(
+            command.name, command.command, running.folder, running.environment, command.install
+        )
+        running.process = started
+        self._reading = asyncio.create_task(self._read(started))
+        answer = await running.peer.call(
             "initialize",
             {"protocolVersion": schema.VERSION, "clientCapabilities": schema.CAPABILITIES, "clientInfo": schema.CLIENT},
-            INSTALL_LIMIT if extensions.installs(command) else START_LIMIT,
+            INSTALL_LIMIT if extensions.installs(command.command) else START_LIMIT,
         )
-        self._process.has_answered = True
-        self._requests.agent = read(schema.Agent, answer) or schema.Agent()
-        if not schema.is_known(self.agent.protocol_version):
-            raise VersionError(self.name, self.agent.protocol_version)
-        self._peer.agent = self._process.agent = self.name
+        started.has_answered = True
+        running.info = read(schema.Agent, answer) or schema.Agent()
+        if not schema.is_known(running.info.protocol_version):
+            raise VersionError(self.name, running.info.protocol_version)
+        running.peer.agent = started.agent = self.name
         return self.folder
-
-    async def _settle_in(self, folder: str) -> None:
-        self._workplace.folder = folder
-        self._workplace.environment = {**await self._environment.get(), **self._command.environment}
 
     async def describe(self, locality: Locality) -> str:
         """A page for the person on the agent."""
@@ -214,34 +145,198 @@ class AgentClient:
 
     async def close(self) -> None:
         """End the agent and all that it has started."""
-        self._cancellation.stop()
+        running = self.running
+        self._prompts.stop_waiting_for_cancel()
         self._prompts.close()
-        self._peer.close(EndedError(self.name, "it was closed"))
+        running.peer.close(EndedError(self.name, "it was closed"))
         await self._prompts.closed()
         await self._services.close()
-        if self._process:
-            await self._process.stop()
-        self._session.close()
+        if running.process:
+            await running.process.stop()
+        if self._offered:
+            running.place.dismiss(self._offered.token)
         if self._reading:
             self._reading.cancel()
             await asyncio.wait([self._reading])
 
+    async def _read(self, agent: AgentProcess) -> None:
+        try:
+            async for line in agent.lines():
+                self.running.peer.receive(line)
+                if not self._events.is_history:
+                    await self._events.room()
+        except Exception:
+            logger.exception("%s can't be read", self.name)
+            await agent.stop(0)
+        error = await agent.ended()
+        self.running.peer.close(error)
+        self._services.questions.cancel()
+        await self._prompts.closed()
+        self._events.fail(error)
+        # What it has left behind ends with it.
+        await self._services.kill_all()
+        await agent.stop(0)
+
+    # What it sends
+
+    def _write(self, line: bytes) -> None:
+        if self.running.process:
+            self.running.process.write(line)
+
+    async def _requested(self, method: str, params: Mapping[str, Any]) -> Any:
+        return await self._services.answer(method, params)
+
+    def _unreadable(self, what: str) -> None:
+        self._events.publish(events.Unsupported(f"{what}, from {self.name}"))
+
+    def _notified(self, method: str, params: Mapping[str, Any]) -> None:
+        """Take a notification. One of an unknown method is ignored, and what is told of another session."""
+        if method == "session/update":
+            update = params.get("update")
+            if params.get("sessionId") == self.running.session and isinstance(update, dict):
+                self._updated(cast("Mapping[str, Any]", update))
+            else:
+                logger.debug("%s tells of another session", self.name)
+        elif method == "elicitation/complete":
+            self._services.questions.completed(str(params.get("elicitationId")))
+        elif not method.startswith(("_", "$")) and "/" in method:
+            logger.debug("%s sends the notification %s", self.name, method)
+
+    def _updated(self, update: Mapping[str, Any]) -> None:
+        update = self._services.note(update)
+        event = self._plans.decode(update) or decoder.decode(update, self._services.output, self.settings)
+        if isinstance(event, events.ToolCallUpdate):
+            self._prompts.acted()
+        if not isinstance(event, events.Ignored):
+            self._events.publish(event)
+
+    # Sessions
+
     async def create(self, folder: str) -> AgentSession:
-        """Begin a new session. No other client shares it."""
-        return await self._session.create(folder)
+        """Begin a new session. No other client shares it.
+
+        Raises:
+            SignInError: the agent wants the person to sign in first.
+            AgentError: it opens none.
+        """
+        opened = await self._opened("session/new", {"cwd": folder, **await self._around(folder)})
+        if not opened.session_id:
+            raise AnswerError(self.name, 0, "it has opened no session")
+        self.running.session, self._begun = opened.session_id, time.time()
+        return AgentSession.known(opened.session_id, folder, OURS, self._begun)
 
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
-        """Take up a session again, and get its conversation."""
-        return await self._session.load(session)
+        """Resume a session, and get its conversation.
+
+        Raises:
+            MissingFeatureError: the agent can't do that.
+            SignInError: see `create`.
+            SessionGoneError: it has no such session.
+        """
+        running = self.running
+        if not running.has("load"):
+            raise running.missing("resume a conversation")
+        if pause := extensions.pause_before_load(running.info.info.name, session.begun, time.time()):
+            logger.info("%s would empty the conversation if it loaded it now: %.0f s are waited", self.name, pause)
+            await asyncio.sleep(pause)
+        running.session, self._begun = session.id, session.begun
+        self._events.begin_history(session.id)
+        method = "session/load" if running.info.abilities.load_session else "session/resume"
+        folder = session.folder or self.folder
+        params = {"sessionId": session.id, "cwd": folder, **await self._around(folder)}
+        try:
+            await self._opened(method, params)
+        except AnswerError as error:
+            raise SessionGoneError(f"{self.name} can't resume this conversation: {error.message}.") from None
+        finally:
+            history = self._events.end_history()
+        self._events.drop()
+        loaded = AgentSession.known(session.id, folder, OURS, session.begun)
+        is_silent = method == "session/resume" and not any(envelope.prompt for envelope in history)
+        return loaded, Replay(history, self._events.cursor, is_silent=is_silent)
+
+    async def _opened(self, method: str, params: Mapping[str, Any]) -> schema.Opened:
+        answer = await self.running.signed_in(self.running.peer.call(method, params, SESSION_LIMIT))
+        opened = read(schema.Opened, answer) or schema.Opened()
+        self.settings = schema.SessionSettings.of(opened)
+        return opened
+
+    async def fork(self, session: AgentSession, title: str = "") -> AgentSession:
+        """Copy the session with everything that was said in it. The agent names the copy."""
+        self.need("fork", "copy a conversation")
+        folder = session.folder
+        params = {"sessionId": session.id, "cwd": folder, **await self._around(folder)}
+        forked = read(schema.Opened, await self.running.call("session/fork", params)) or schema.Opened()
+        if not forked.session_id:
+            raise AnswerError(self.name, 0, "it has copied nothing")
+        return AgentSession.known(forked.session_id, folder, OURS, time.time())
 
     async def detach(self, session: AgentSession) -> None:
         """Leave the session; its history stays."""
-        await self._session.detach(session.id)
+        if self.running.info.abilities.session_capabilities.close:
+            with contextlib.suppress(AgentError):
+                named = {"sessionId": session.id or self.running.session}
+                await self.running.peer.call("session/close", named, DETACH_LIMIT)
+
+    async def list_sessions(self, folder: str, cursor: str = "") -> SessionPage:
+        """A page of the sessions of a folder."""
+        self.need("sessions", "list conversations")
+        params = {"cwd": folder, **({"cursor": cursor} if cursor else {})}
+        page = read(schema.SessionList, await self.running.call("session/list", params)) or schema.SessionList()
+        listed = (
+            {"sessionId": each.id, "workspaceCwd": each.cwd or folder, "displayName": each.title}
+            | {"updatedAt": each.updated_at}
+            for each in page.sessions
+        )
+        following = "" if page.next_cursor == cursor else page.next_cursor
+        return SessionPage(tuple(map(SessionInfo.model_validate, listed)), following)
+
+    async def delete_session(self, session: AgentSession) -> None:
+        """Delete a session and its history.
+
+        Raises:
+            MissingFeatureError: the agent can't, or can only list them.
+        """
+        self.need("sessions", "delete a conversation")
+        if not self.running.has("delete"):
+            raise self.missing("delete a conversation")
+        await self.running.call("session/delete", {"sessionId": session.id})
+
+    async def _around(self, folder: str) -> dict[str, Any]:
+        """What a session gets besides its folder: MCP servers, and the other folders of the window."""
+        around = await self.running.place.surroundings()
+        others = [each for each in around.folders if each != folder] if self.running.has("folders") else []
+        self.folders = tuple(others)
+        more = {"additionalDirectories": others} if others else {}
+        return {"mcpServers": [*self._servers(), *await self._own_servers(around)], **more}
+
+    async def _own_servers(self, around: Surroundings) -> list[Mapping[str, Any]]:
+        """The person's own MCP servers. What can't be offered is said."""
+        if not around.servers:
+            return []
+        running = self.running
+        environment, has_http = await running.place.login.get(), running.has("http")
+        entries, missing = await asyncio.to_thread(
+            partial(_offered_servers, around.servers, environment, has_http=has_http, hide=running.hide)
+        )
+        for sentence in missing:
+            running.say(sentence)
+        return entries
+
+    def _servers(self) -> list[Mapping[str, Any]]:
+        """The editor's own MCP server, as the protocol has it, if the agent is offered that."""
+        if self._offered is None and self.running.has("http"):
+            self._offered = self.running.place.admit(self.name)
+            if self._offered:
+                self.running.hide(self._offered.token)
+        return [self._offered.entry] if self._offered else []
+
+    # The conversation
 
     @contextlib.asynccontextmanager
-    async def events(self, session: AgentSession, cursor: EventCursor | None) -> AsyncGenerator[EventQueue]:
+    async def events(self, session: AgentSession, cursor: EventCursor | None) -> AsyncGenerator[Events]:
         """The events of the session, until the agent has ended, which is raised."""
-        yield self._stream
+        yield self._events
 
     async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:
         """Send a prompt, which waits while a turn runs. Returns its id, which the events of its turn carry.
@@ -249,25 +344,19 @@ class AgentClient:
         Raises:
             UnsendableError: the agent doesn't take pictures.
         """
-        return self._prompts.send([self._requests.suited(block) for block in blocks])
+        return self._prompts.send([self.running.suited(block) for block in blocks])
 
-    async def _ask(self, blocks: Sequence[Block]) -> str:
-        params = {"sessionId": self._session.id, "prompt": list(blocks)}
-        return await self._stop_reason(self._peer.call("session/prompt", params, None))
+    async def inject(self, session: AgentSession, message: str) -> str | None:
+        """Send a message into the turn that runs: see `Prompts.inject`."""
+        return await self._prompts.inject(message)
 
-    async def _stop_reason(self, answer: Awaitable[Mapping[str, Any]] | None) -> str:
-        """Why a turn has stopped, from the answer to `session/prompt`; nothing if that was lost."""
-        if answer is None:
-            return ""
-        try:
-            ended = read(schema.Ended, await self._requests.signed_in(answer)) or schema.Ended()
-        except (AnswerError, SignInError):
-            if self._cancellation.is_on:
-                return "cancelled"  # some agents tell what was cut off as an error
-            raise
-        if used := decoder.decode_usage(ended.usage):
-            self._publisher.publish(used)
-        return ended.stop_reason
+    async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:
+        """The prompts that run or wait, each with its state: running or queued."""
+        return self._prompts.queue
+
+    async def dequeue(self, session: AgentSession, prompt: str) -> bool:
+        """Remove a prompt that waits. Returns False if it doesn't."""
+        return self._prompts.dequeue(prompt)
 
     async def answer(
         self, session: AgentSession, request: str, option: str | None, answers: Values | None = None
@@ -277,116 +366,258 @@ class AgentClient:
 
     async def cancel(self, session: AgentSession) -> None:
         """End the turn that runs, if one does: its questions are cancelled, and what it runs is killed."""
-        if (running := self._prompts.running) is None or self._prompts.give_up():
+        if self._prompts.running is None or self._prompts.give_up():
             return
-        self._cancellation.begin(running, session.id)
+        self._prompts.cancel()
         self._services.questions.cancel()
         await self._services.kill_all()
 
     async def _turn_over(self) -> None:
-        self._cancellation.stop()
         await self._services.turn_over()
 
-    async def _read(self, running: AgentProcess) -> None:
+    async def edited(self, path: str, proposed: str, content: str) -> None:
+        """The person has edited a proposal before they allow it: `content` is written, and the agent is told."""
+        await self._services.files.allowed(Edited(path, proposed, content))
+
+    async def stop_terminal(self, terminal: str) -> bool:
+        """End what runs in a terminal. Returns False if nothing does; the agent is told how it has ended."""
+        return await self._services.stop_terminal(terminal)
+
+    async def is_file(self, path: str) -> bool:
+        """Whether the chat's folder has a file; `path` is relative to it or absolute."""
         try:
-            async for line in running.lines():
-                self._peer.receive(line)
-                if not self._publisher.is_history:
-                    await self._stream.room()
-        except Exception:
-            logger.exception("%s can't be read", self.name)
-            await running.stop(0)
-        error = await running.ended()
-        self._peer.close(error)
-        self._services.questions.cancel()
-        await self._prompts.closed()
-        self._stream.fail(error)
-        # What it has left behind ends with it.
-        await self._services.kill_all()
-        await running.stop(0)
+            return await answered(path, partial(os.path.isfile, os.path.join(self.folder, path)))
+        except HangingError:
+            return False
 
-    def _write(self, line: bytes) -> None:
-        if self._process:
-            self._process.write(line)
+    async def glob(self, pattern: str, limit: int) -> list[str]:
+        """The files and folders that match a pattern, relative to the chat's folder."""
+        return await asyncio.to_thread(find, self.folder, pattern, limit)
 
-    def _end(self, why: str) -> None:
-        if self._process:
-            self._process.end(why)
+    # What the session can switch
 
-    def _hide(self, secret: str) -> None:
-        if self._process:
-            self._process.hide(secret)
+    async def choices(self, session: AgentSession) -> Choices:
+        """The models and the modes that the session can switch to."""
+        return self.settings.choices
 
-    def _junk(self, what: str) -> None:
-        self._publisher.publish(Unsupported(f"{what}, from {self.name}"))
+    async def switch_model(self, session: AgentSession, model: str) -> None:
+        """Switch the model."""
+        if option := self.settings.option("model"):
+            await self.set_option(session, option.id, model)
+        else:
+            await self.running.call("session/set_model", {"sessionId": session.id, "modelId": model})
+            self.settings.model = model
+            self._tell_choices()
 
-    def _notified(self, method: str, params: Mapping[str, Any]) -> None:
-        self._notifications.take(method, params)
+    async def switch_mode(self, session: AgentSession, mode: str) -> None:
+        """Switch the mode."""
+        option = self.settings.option("mode")
+        if option and not self.settings.opened.modes.available:
+            await self.set_option(session, option.id, mode)
+        else:
+            await self.running.call("session/set_mode", {"sessionId": session.id, "modeId": mode})
+            self.settings.mode = mode
+            self._tell_choices()
 
-    async def _requested(self, method: str, params: Mapping[str, Any]) -> Any:
-        return await self._services.answer(method, params, self._session.id)
+    async def switch_effort(self, session: AgentSession, effort: str) -> None:
+        """Switch how long the model thinks.
+
+        Raises:
+            MissingFeatureError: the session has no such option.
+        """
+        if (option := self.settings.option("thought_level")) is None:
+            raise self.missing("switch how long the model thinks")
+        await self.set_option(session, option.id, effort)
+
+    async def set_option(self, session: AgentSession, option: str, value: str | bool) -> None:
+        """Set one of the session's options, to the id of a value or to true or false."""
+        params: dict[str, object] = {"sessionId": session.id, "configId": option, "value": value}
+        if isinstance(value, bool):
+            params["type"] = "boolean"
+        before = self.settings.options
+        answer = read(schema.OptionsUpdate, await self.running.call("session/set_config_option", params))
+        if answer and answer.options:
+            self.settings.update(answer.options)
+        elif self.settings.options is before and (unsure := self.settings.accepted(option, value)):
+            self.running.say(f"{self.running.name} has accepted {unsure}, but doesn't say what holds now.")
+        self._tell_choices()
+
+    def _tell_choices(self) -> None:
+        self._events.publish(events.ConfigOptionUpdate(self.settings.choices))
+
+    # Signing in
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The ways to sign in that it offers."""
+        return ways(self.running.command, self.running.info.auth_methods)
+
+    async def authenticate(self, method: str) -> None:
+        """Sign in by one of its own methods, which may open a browser and wait for the person.
+
+        Raises:
+            AgentError: it refuses.
+        """
+        self._services.expect_questions()
+        await self.running.peer.call("authenticate", {"methodId": method}, None)
+        # The agent says so, which need not be true.
+        self._prompts.signed_in()
+
+    async def sign_out(self) -> None:
+        """Have the agent forget who the person is.
+
+        Raises:
+            AgentError: it refuses.
+        """
+        self.need("sign_out", "sign you out")
+        await self.running.call("logout", {})
+
+    @property
+    def can_restart(self) -> bool:
+        """Whether a new process goes on with the conversation."""
+        return self.running.has("load")
+
+    # A reload of the package
 
     @property
     def unread(self) -> list[Envelope]:
         """The events that nobody has read."""
-        return self._stream.unread
+        return self._events.unread
 
-    async def leave(self) -> dict[str, Any] | None:
-        """Let go of the agent in the middle of whatever it does. Returns what `take_over` needs.
+    async def hand_over(self) -> dict[str, Any] | None:
+        """Leave the agent to the next instance, in the middle of whatever it does. Returns what `resume` needs.
 
         None if it could not be left; then it has ended. Afterwards `unread` has the last events.
         """
-        if not (self._process and self._reading and self._session.id and self._process.is_running):
+        running, agent = self.running, self.running.process
+        if not (agent and self._reading and running.session and agent.is_running):
             await self.close()
             return None
         self._reading.cancel()
         await asyncio.wait([self._reading])
-        for line in self._process.take_ready():
-            self._peer.receive(line)
+        for line in agent.take_ready():
+            running.peer.receive(line)
         end = asyncio.get_running_loop().time() + LEAVE_LIMIT
-        while self._prompts.running and not (self._prompts.is_held or self._peer.waits_for("session/prompt")):
+        while self._prompts.running and not (self._prompts.is_held or running.peer.waits_for("session/prompt")):
             # The turn has just ended, which is being told.
             await asyncio.sleep(0.005)
             if asyncio.get_running_loop().time() > end:
                 break
         self._prompts.stop()  # the peer counts its calls now
-        peer = await self._peer.leave(LEAVE_LIMIT)
+        peer = await running.peer.leave(LEAVE_LIMIT)
         self._services.outputs.show()
-        prompts = await self._prompts.leave()
+        prompts = await self._prompts.hand_over()
         services = await self._services.leave()
-        left = await self._process.leave() if services and not self._publisher.is_history else None
+        left = await agent.leave() if services and not self._events.is_history else None
         if services is None or left is None:
             await self.close()
             return None
-        is_cancelling = self._cancellation.is_on
-        self._cancellation.stop()
+        is_cancelling = self._prompts.is_cancelled
+        self._prompts.stop_waiting_for_cancel()
         return {
             **services,
-            **self._session.leave(),
+            "session": running.session,
+            "begun": self._begun,
+            "settings": self.settings.leave(),
+            "offered": (self._offered.url, self._offered.token) if self._offered else None,
+            "folders": self.folders,
             "peer": peer,
             "prompts": prompts,
             "process": left,
-            "agent": self.agent.model_dump(mode="json", by_alias=True),
-            "command": (self._command.name, list(self._command.command)),
+            "agent": running.info.model_dump(mode="json", by_alias=True),
+            "command": (running.command.name, list(running.command.command)),
             "folder": self.folder,
             "is_cancelling": is_cancelling,
         }
 
-    async def take_over(self, left: Mapping[str, Any]) -> AgentSession:
+    async def resume(self, left: Mapping[str, Any]) -> AgentSession:
         """Go on with an agent that another instance has left. Returns its session.
 
         Raises whatever is wrong with what another version of the package may have left in another form.
         """
-        self._requests.agent = read(schema.Agent, left["agent"]) or schema.Agent()
-        await self._settle_in(left["folder"])
-        session = self._session.take_over(left)
+        running = self.running
+        running.info = read(schema.Agent, left["agent"]) or schema.Agent()
+        await running.settle_in(left["folder"])
+        running.session, self._begun = left["session"], left.get("begun", 0.0)
+        self.folders = tuple(left.get("folders", ()))
+        self.settings = schema.SessionSettings.left(left["settings"])
+        self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
+        session = AgentSession.known(running.session, self.folder, OURS, self._begun)
         await self._services.take_over(left)
-        self._process = await process.take_over(left["process"])
-        self._peer.agent = self._process.agent = self.name
-        answer = self._peer.go_on(left["peer"], "session/prompt")
-        self._prompts.take_over(left["prompts"], lambda: self._stop_reason(answer))
-        self._reading = asyncio.create_task(self._read(self._process))
-        self._peer.repeat(left["peer"])
+        running.process = await process.take_over(left["process"])
+        running.peer.agent = running.process.agent = self.name
+        self._prompts.resume(left["prompts"], running.peer.go_on(left["peer"], "session/prompt"))
+        self._reading = asyncio.create_task(self._read(running.process))
+        running.peer.repeat(left["peer"])
         if left["is_cancelling"] and self._prompts.running:
-            self._cancellation.watch(self._prompts.running)
+            self._prompts.wait_for_cancel(self._prompts.running)
         return session
+
+
+def _offered_servers(
+    servers: tuple[McpServer, ...],
+    environment: Mapping[str, str],
+    *,
+    has_http: bool,
+    hide: Callable[[str], object],
+) -> tuple[list[Mapping[str, Any]], list[str]]:
+    """The servers as the protocol has them, and a sentence on each that can't be offered. It looks at the disk.
+
+    Args:
+        servers: the person's.
+        environment: has the secrets, and the PATH.
+        has_http: whether the agent takes servers by HTTP.
+        hide: is told each value that is no word of the settings.
+    """
+    entries: list[Mapping[str, Any]] = []
+    missing: list[str] = []
+    for server in servers:
+        try:
+            filled = server.filled(environment)
+        except KeyError as error:
+            missing.append(
+                f"The MCP server {server.name} is left out: there is no environment variable {error.args[0]}."
+            )
+            continue
+        for variable in server.variables:
+            hide(environment[variable])
+        pairs = [{"name": name, "value": value} for name, value in filled.values.items()]
+        if server.url and has_http:
+            entries.append({"type": "http", "name": server.name, "url": filled.url, "headers": pairs})
+        elif server.url:
+            missing.append(f"The MCP server {server.name} is left out: the agent takes none over HTTP.")
+        elif command := programs.resolve(filled.command, environment):
+            entries.append({"name": server.name, "command": command[0], "args": command[1:], "env": pairs})
+        else:
+            missing.append(f"The MCP server {server.name} is left out: there is no program “{server.command[0]}”.")
+    return entries, missing
+
+
+def ways(command: AgentCommand, methods: Sequence[AuthMethod]) -> tuple[Way, ...]:
+    """The ways to sign in of an agent that is started with a command."""
+    return tuple(_way(command, method) for method in methods)
+
+
+def _way(command: AgentCommand, method: AuthMethod) -> Way:
+    name = method.name or method.id
+    line = extensions.login(command.command, method)
+    if line is None and method.type == "terminal":
+        line = (*command.command, *method.args)
+    if line:
+        # A method names arguments, never another program, and no variable may make another one of it.
+        given = {each: value for each, value in method.env.items() if isinstance(value, str)}
+        if refused := next((each for each in given if decides(each) or not is_variable(each)), None):
+            why = f"It sets {refused[:64]!r}, which decides {decides(refused) or 'what nobody knows'}."
+            return Way(method.id, name, why, "refused")
+        if sum(map(len, (*line, *given, *given.values()))) > MOST_SHORT:
+            return Way(method.id, name, "Its command is too long to be shown.", "refused")
+        environment = {**command.environment, **given}
+        return Way(method.id, name, method.description, "terminal", line, environment, given)
+    if method.type == "env_var":
+        variables = tuple(
+            f"{each.name}{f' ({each.label})' if each.label else ''}{', if you like' if each.optional else ''}"
+            for each in method.vars
+        )
+        page = method.link if method.link.startswith(("https://", "http://")) else ""
+        return Way(method.id, name, method.description, "variables", variables=variables, page=page)
+    return Way(method.id, name, method.description, "agent")

@@ -13,21 +13,73 @@ import asyncio
 import contextlib
 import os
 import re
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from ...background import answered
-from ...exclusion import Told
-from ...ids import WindowId
 from ...platforms.files import FolderEntry, HangingError, MissingError, place, resolved
 from ...review.disk import DiskFile, Encodings, encode_like, read_bytes, read_file
 from ...review.source_text import BOM, SourceText
-from ..port import AgentFiles
 from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
-from .workplace import Workplace
+from .running import RunningAgent
+
+MAX_LOOKED_AT = 200_000
+"""Files and folders."""
+LIMIT = 1.5
+"""Seconds."""
+_LEFT_OUT = {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"}
+
+
+def find(folder: str, pattern: str, limit: int) -> list[str]:
+    """The files and folders below a folder that match a pattern, relative to it, the nearest first.
+
+    A pattern has `**/` for any folders, `*` for any part of a name, and characters in brackets. Folders that nobody
+    writes by hand are left out. It reads the disk.
+    """
+    wanted = _translated(pattern)
+    found: list[str] = []
+    looked_at, end = 0, time.monotonic() + LIMIT
+    level = [""]
+    while level and len(found) < limit and looked_at < MAX_LOOKED_AT:
+        following: list[str] = []
+        for inside in level:
+            try:
+                with os.scandir(os.path.join(folder, inside)) as entries:
+                    listed = sorted(entries, key=lambda entry: entry.name)
+            except OSError:
+                continue
+            for entry in listed:
+                path = f"{inside}/{entry.name}" if inside else entry.name
+                looked_at += 1
+                if wanted.fullmatch(path):
+                    found.append(path)
+                if entry.is_dir(follow_symlinks=False) and entry.name not in _LEFT_OUT:
+                    following.append(path)
+            if time.monotonic() > end:
+                return found[:limit]
+        level = following
+    return found[:limit]
+
+
+@lru_cache(64)
+def _translated(pattern: str) -> re.Pattern[str]:
+    words: list[str] = []
+    for part in re.finditer(r"(\*\*/)|(\*)|\[([^\]]{1,200})\]|\\(.)|(.)", pattern, re.DOTALL):
+        folders, star, characters, escaped, other = part.groups()
+        if folders:
+            words.append(r"(?:[^/]+/)*")
+        elif star:
+            words.append(r"[^/]*")
+        elif characters:
+            words.append(f"[{re.escape(characters)}]")
+        else:
+            words.append(re.escape(escaped or other))
+    return re.compile("".join(words), re.DOTALL)
+
 
 _ENDING = re.compile(r"\r\n|\r|\n")
 UNSAVED = (
@@ -54,29 +106,14 @@ class Files:
     """The files of one chat.
 
     Args:
-        editor: the editor's side.
-        window: the chat's window.
-        agent: the agent's name, for a question.
-        workplace: where the agent works.
+        agent: whose requests they are.
         on_replaced: called with an edited proposal once it is written instead of the agent's text.
-        told: what may be told of the window's files.
     """
 
-    def __init__(
-        self,
-        editor: AgentFiles,
-        window: WindowId,
-        agent: Callable[[], str],
-        workplace: Workplace,
-        on_replaced: Callable[[Edited], object],
-        told: Callable[[], Told],
-    ) -> None:
-        self._editor = editor
-        self._window = window
+    def __init__(self, agent: RunningAgent, on_replaced: Callable[[Edited], object]) -> None:
         self._agent = agent
-        self._workplace = workplace
+        self._editor = agent.place.screen
         self._on_replaced = on_replaced
-        self._told = told
         self._answers: dict[tuple[str, bool], bool] = {}
         """The person's answers by the folder of the file and whether it was to be written."""
         self._refusals = 0
@@ -118,9 +155,9 @@ class Files:
             RequestError: there is no such file, it can't be read, it is excluded, or the person refuses.
         """
         path = await self._allowed(params, writes=False)
-        named, folders = [path, str(params.get("path"))], [self._workplace.folder]
+        named, folders = [path, str(params.get("path"))], [self._agent.folder]
         try:
-            why = await answered(path, partial(self._told().refusal, named, folders))
+            why = await answered(path, partial(self._agent.place.told().refusal, named, folders))
         except OSError as error:
             why = _why(error, path)
         if why:
@@ -245,7 +282,7 @@ class Files:
             raise RequestError(INVALID_PARAMS, "the path of a file must be absolute")
         try:
             real = await answered(path, partial(resolved, path))
-            folder = await answered(self._workplace.folder, partial(os.path.realpath, self._workplace.folder))
+            folder = await answered(self._agent.folder, partial(os.path.realpath, self._agent.folder))
         except OSError as error:
             raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
         if _is_below(real, folder):
@@ -255,7 +292,9 @@ class Files:
             if key not in self._answers:
                 if self._refusals >= MAX_REFUSALS:
                     raise RequestError(INTERNAL_ERROR, "the user doesn't allow files outside the chat's folder")
-                self._answers[key] = await self._editor.may_touch(self._window, self._agent(), real, writes=writes)
+                self._answers[key] = await self._editor.may_touch(
+                    self._agent.place.id, self._agent.name, real, writes=writes
+                )
                 self._refusals += not self._answers[key]
         if not self._answers[key]:
             raise RequestError(INTERNAL_ERROR, f"the user doesn't allow {real}, which is outside the chat's folder")

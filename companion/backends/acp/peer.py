@@ -24,7 +24,7 @@ from .errors import (
     RequestError,
     SilentError,
 )
-from .lines import TooLong
+from .process import TooLong
 
 logger = logging.getLogger(__name__)
 

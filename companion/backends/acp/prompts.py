@@ -14,12 +14,26 @@ from typing import Any
 from ...conversation import events
 from ...conversation.failures import ChatError
 from ...conversation.snapshot import Queued
-from ..backend import Block
+from ..agent import Block
 from ..updates import decode_update
-from .errors import EndedError, PartlyDoneError, SignInError, SilentError
-from .stream import EventQueue
+from ..wire import read
+from . import decoder, extensions, schema
+from .errors import (
+    AnswerError,
+    EndedError,
+    LostMessageError,
+    PartlyDoneError,
+    SignInError,
+    SilentError,
+    UnansweredError,
+)
+from .running import RunningAgent
+from .stream import Events
 
 logger = logging.getLogger(__name__)
+
+CANCEL_LIMIT = 20.0
+"""Seconds that a turn has to end after a cancel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +57,16 @@ class Prompts:
     """Runs prompts in order.
 
     Args:
-        stream: gets what happens to them.
-        ask: sends a prompt's blocks and returns why the turn has stopped, or raises a ChatError.
+        agent: whose session it is.
+        events: get what happens to them.
         on_end: called when a turn is over, before that is told.
     """
 
-    def __init__(
-        self,
-        stream: EventQueue,
-        ask: Callable[[Sequence[Block]], Awaitable[str]],
-        on_end: Callable[[], Awaitable[object]],
-    ) -> None:
+    def __init__(self, agent: RunningAgent, events: Events, on_end: Callable[[], Awaitable[object]]) -> None:
         self.takes_messages = False
         """Whether the agent asks for messages in the middle of a turn."""
-        self._stream = stream
-        self._ask = ask
+        self._agent = agent
+        self._events = events
         self._on_end = on_end
         self._is_signed_out = False
         """Whether the chat has been told that the agent wants a sign-in, and not that this is over."""
@@ -70,6 +79,9 @@ class Prompts:
         self._held: asyncio.Future[bool] | None = None
         """Whether the prompt that waits for a sign-in goes on."""
         self._is_left = False
+        self._cancelled: str | None = None
+        """The prompt that the person has cancelled last."""
+        self._cancel_timer: asyncio.TimerHandle | None = None
 
     @property
     def running(self) -> str | None:
@@ -91,17 +103,37 @@ class Prompts:
             self._wait(key, _Waiting(blocks))
         return key
 
-    def inject(self, message: str) -> str | None:
-        """Send a message into the turn that runs. Returns its id; None if no turn runs that takes one."""
+    async def inject(self, message: str) -> str | None:
+        """Send a message into the turn that runs. Returns its id; None if no turn runs, or the agent takes none.
+
+        Raises:
+            UnansweredError: the agent may have taken it, and doesn't say so.
+            LostMessageError: it may have taken it, and has ended.
+            AgentError: see Peer.
+        """
+        agent, running = self._agent, self.running
+        if running is None or agent.is_over or not extensions.can_steer(agent.info):
+            return self._keep_for_turn(message)
+        try:
+            answer = await agent.call(extensions.STEERING, extensions.steering(agent.session, message))
+        except AnswerError:
+            # It is sent as a prompt of its own then.
+            return None
+        except SilentError as error:
+            raise UnansweredError(agent.name, error.seconds) from None
+        except EndedError as error:
+            raise LostMessageError(error.sentence) from None
+        if answer.get("outcome") != "injected":
+            return None
+        self._events.put(events.MessagesInjected((message,)), running)
+        return self._key()
+
+    def _keep_for_turn(self, message: str) -> str | None:
+        """Keep a message until the agent asks for it. Returns its id; None if no turn runs that takes one."""
         if self._turn is None or not self.takes_messages:
             return None
         self._wait(key := self._key(), _Waiting([{"type": "text", "text": message}], is_for_turn=True))
         return key
-
-    def injected(self, message: str, turn: str) -> str:
-        """The agent has taken a message into a turn. Returns the message's id."""
-        self._stream.publish(events.MessagesInjected((message,)), turn)
-        return self._key()
 
     def acted(self) -> None:
         """The agent has used a tool, written a file, run a command or got a permission."""
@@ -120,15 +152,54 @@ class Prompts:
             self.dequeue(key)
         notes, self._notes = self._notes, []
         if taken:
-            self._stream.publish(events.MessagesInjected(tuple(taken.values())), self.running)
+            self._events.put(events.MessagesInjected(tuple(taken.values())), self.running)
         return [*notes, *taken.values()]
 
     def dequeue(self, key: str) -> bool:
         """Remove what waits. Returns False if it doesn't."""
         if self._waiting.pop(key, None) is None:
             return False
-        self._stream.publish(events.PromptDequeued(key))
+        self._events.put(events.PromptDequeued(key))
         return True
+
+    # A cancel, which an agent has to follow
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the person has cancelled the turn that runs, and not one that was just ending then."""
+        return self._cancelled is not None and self._cancelled == self.running
+
+    def cancel(self) -> None:
+        """Tell the agent to end the turn that runs."""
+        if self._turn is None:
+            return
+        self._events.put(events.CancelRequested(), self._turn.key)
+        self._agent.peer.notify("session/cancel", {"sessionId": self._agent.session})
+        if not self.is_cancelled:
+            self.wait_for_cancel(self._turn.key)
+
+    def wait_for_cancel(self, prompt: str) -> None:
+        """End the agent if it doesn't end the turn of a prompt in time."""
+        self.stop_waiting_for_cancel()
+        self._cancelled = prompt
+        self._cancel_timer = asyncio.get_running_loop().call_later(CANCEL_LIMIT, self._not_cancelled, prompt)
+
+    def stop_waiting_for_cancel(self) -> None:
+        """The turn is over, or the agent."""
+        if self._cancel_timer:
+            self._cancel_timer.cancel()
+            self._cancel_timer = None
+
+    def _not_cancelled(self, prompt: str) -> None:
+        self._cancel_timer = None
+        if self.running == prompt:
+            error = SilentError(self._agent.name, CANCEL_LIMIT)
+            self._agent.peer.close(error)
+            self._events.fail(error)
+            # Nobody knows what else it would do.
+            self._agent.end("it doesn't end its turn")
+
+    # Its end
 
     def close(self) -> None:
         """End without a word."""
@@ -149,8 +220,8 @@ class Prompts:
         """Start no prompt any more: the next instance does."""
         self._is_left = True
 
-    async def leave(self) -> dict[str, Any]:
-        """Stop without a word. Returns what `take_over` needs."""
+    async def hand_over(self) -> dict[str, Any]:
+        """Stop without a word. Returns what `resume` needs."""
         self.stop()
         self.close()
         await self.closed()
@@ -164,13 +235,13 @@ class Prompts:
             "next": next(self._numbers),
         }
 
-    def take_over(self, left: Mapping[str, Any], answer: Callable[[], Awaitable[str]]) -> None:
-        """Go on with what `leave` has left. `answer` waits for the end of the turn that runs."""
+    def resume(self, left: Mapping[str, Any], answer: Awaitable[Mapping[str, Any]] | None) -> None:
+        """Go on with what `hand_over` has left. `answer` is that to the prompt that runs."""
         self._prefix, self._numbers = left["prefix"], itertools.count(left["next"])
         self._notes, self.takes_messages = list(left["notes"]), left["takes_messages"]
         self._waiting = {key: _Waiting(blocks, is_for_turn) for key, blocks, is_for_turn in left["waiting"]}
         if left["running"]:
-            self._run(_RunningTurn(*left["running"]), answer)
+            self._run(_RunningTurn(*left["running"]), partial(self._stop_reason, answer))
         else:
             self._start_next()
 
@@ -179,19 +250,38 @@ class Prompts:
 
     def _wait(self, key: str, waiting: _Waiting) -> None:
         self._waiting[key] = waiting
-        self._stream.publish(events.PromptQueued(key, _text(waiting.blocks)))
+        self._events.put(events.PromptQueued(key, _text(waiting.blocks)))
 
     def _start(self, key: str, blocks: Sequence[Block]) -> None:
         self._tell_sign_in()  # the person may have signed in elsewhere
         for block in blocks:
-            self._stream.publish(decode_update({"sessionUpdate": "user_message_chunk", "content": dict(block)}), key)
+            self._events.put(decode_update({"sessionUpdate": "user_message_chunk", "content": dict(block)}), key)
         notes, self._notes = self._notes, []
         asked = [*({"type": "text", "text": note} for note in notes), *blocks]
-        self._run(_RunningTurn(key, asked), lambda: self._ask(asked))
+        self._run(_RunningTurn(key, asked), partial(self._ask, asked))
 
     def _run(self, turn: _RunningTurn, answer: Callable[[], Awaitable[str]]) -> None:
-        self._turn = turn
+        self._turn, self._events.turn = turn, turn.key
         self._task = asyncio.get_running_loop().create_task(self._follow(turn, answer))
+
+    async def _ask(self, blocks: Sequence[Block]) -> str:
+        """Send a prompt's blocks. Returns why the turn has stopped."""
+        params = {"sessionId": self._agent.session, "prompt": list(blocks)}
+        return await self._stop_reason(self._agent.peer.call("session/prompt", params, None))
+
+    async def _stop_reason(self, answer: Awaitable[Mapping[str, Any]] | None) -> str:
+        """Why a turn has stopped, from the answer to `session/prompt`; nothing if that was lost."""
+        if answer is None:
+            return ""
+        try:
+            ended = read(schema.Ended, await self._agent.signed_in(answer)) or schema.Ended()
+        except (AnswerError, SignInError):
+            if self.is_cancelled:
+                return "cancelled"  # some agents tell what was cut off as an error
+            raise
+        if used := decoder.decode_usage(ended.usage):
+            self._events.publish(used)
+        return ended.stop_reason
 
     async def _answered(self, turn: _RunningTurn, answer: Callable[[], Awaitable[str]]) -> str:
         """Why a turn has stopped. A prompt that is refused until the person signs in waits for that."""
@@ -229,7 +319,7 @@ class Prompts:
         """Tell the chat that the agent wants a sign-in, in the agent's words; without words, that this is over."""
         if words or self._is_signed_out:
             self._is_signed_out = bool(words)
-            self._stream.publish(events.SignInRequired(words), prompt)
+            self._events.put(events.SignInRequired(words), prompt)
 
     def give_up(self) -> bool:
         """End the turn of a prompt that waits for a sign-in. Returns False if none does."""
@@ -252,12 +342,13 @@ class Prompts:
             end = events.TurnFailed(error.sentence)
         else:
             end = events.TurnCompleted(reason)
+        self.stop_waiting_for_cancel()
         try:
             await self._on_end()
         except Exception:
             logger.exception("A turn has not ended well")
-        self._turn = None
-        self._stream.publish(end, turn.key)
+        self._turn = self._events.turn = None
+        self._events.put(end, turn.key)
         # What waits for an agent that has ended never runs: the person gets it back.
         if not is_over:
             self._start_next()

@@ -12,8 +12,22 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, Field
 
 from ...conversation.snapshot import Choices, SessionOption
-from ..choices import OfferedModels, OfferedModes, OptionValue, choices_of
-from ..wire import Name, Object, ShortText, Text, Wire, as_list, as_object, read, several, texts
+from ..wire import (
+    Name,
+    Object,
+    OfferedModels,
+    OfferedModes,
+    OptionValue,
+    ShortText,
+    Text,
+    Wire,
+    as_list,
+    as_object,
+    choices_of,
+    read,
+    several,
+    texts,
+)
 
 M = TypeVar("M", bound=Wire)
 

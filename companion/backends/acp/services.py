@@ -3,30 +3,137 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
-from typing import Any, Protocol
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ...conversation import events
-from ...exclusion import Told
-from ...ids import WindowId
-from ..port import AgentFiles, AgentQuestions
+from ...conversation.failures import AlreadyAnsweredError
+from ...conversation.forms import Values
+from ..updates import decode_permission
 from ..wire import as_object, one_line
-from . import decoder, extensions, plans, proposals, tool_calls
-from .agent_terminals import AgentTerminals
+from . import decoder, extensions, tool_calls
 from .elicitation import ACCEPT, CANCELLED, Elicitation, FormError, decode_elicitation, encode_answer
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestError
 from .files import Edited, Files
-from .outputs import Outputs
 from .prompts import Prompts
-from .publisher import Publisher
-from .questions import Questions
-from .requests import Requests
-from .terminals import Terminals
+from .running import RunningAgent
+from .stream import Events
+from .terminals import AgentTerminals, Outputs, Terminals
 from .tool_calls import ToolCalls
-from .workplace import Workplace
+
+_NOT_ALLOWED = {"outcome": {"outcome": "cancelled"}}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question that waits."""
+
+    future: asyncio.Future[tuple[str | None, Values]] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+    elicitation: Elicitation | None = None
+
+
+class Questions:
+    """The questions of one chat, which `tells` it of them."""
+
+    def __init__(self, tells: Events) -> None:
+        self._publish = tells.publish
+        self._name = tells.epoch
+        self._numbers = itertools.count(1)
+        self._asked: dict[str, _Asked] = {}
+        self._pages: dict[str, str] = {}
+        """What the person does on pages, by the ids of the elicitations."""
+
+    async def ask(self, call: object, options: object, *, is_ours: bool, is_over: bool) -> dict[str, Any]:
+        """Ask the person about a tool call. Returns the answer to `session/request_permission`.
+
+        A question that can't be read, that isn't about our session, or whose turn the person has cancelled, is
+        cancelled.
+        """
+        if is_over:
+            return _NOT_ALLOWED
+        if not is_ours:
+            self._publish(events.Unsupported("a question about another session, which was cancelled"))
+            return _NOT_ALLOWED
+        request = decode_permission(self._next(), call, options)
+        if isinstance(request, events.PermissionRequest) and not request.options:
+            request = events.Unsupported("a question that offers no answer, which was cancelled")
+        if isinstance(request, events.Unsupported):
+            self._publish(request)
+            return _NOT_ALLOWED
+        option, answers = await self._answer(request, _Asked())
+        outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
+        return {"outcome": outcome, **({"answers": dict(answers)} if answers else {})}
+
+    async def elicit(self, elicitation: Elicitation, *, knows_call: bool) -> Mapping[str, Any]:
+        """Ask the person to fill in a form, or to go to a page. Returns the answer to `elicitation/create`.
+
+        `knows_call` is whether the tool call that it is about was told of before.
+        """
+        number = self._next()
+        title = elicitation.message or "The agent asks you"
+        call = events.ToolCallUpdate(elicitation.tool_call or number)
+        if not knows_call:
+            call = events.ToolCallUpdate(call.id, title=title, kind="other", status="pending")
+        request = events.PermissionRequest(number, call, elicitation.options, form=elicitation.form, title=title)
+        try:
+            option, values = await self._answer(request, _Asked(elicitation=elicitation))
+        finally:
+            if not knows_call:
+                self._publish(events.ToolCallUpdate(call.id, status="completed"))
+        if option == ACCEPT and elicitation.form.page:
+            self._pages[elicitation.id] = title
+        return encode_answer(elicitation, option, values)
+
+    def completed(self, elicitation: str) -> None:
+        """What was to be done on a page is done."""
+        if done := self._pages.pop(elicitation, ""):
+            self._publish(events.Announcement(f"Done: {done}"))
+        for asked in self._asked.values():
+            about = asked.elicitation
+            if about and about.form.page and about.id == elicitation and not asked.future.done():
+                asked.future.set_result((None, {}))
+
+    def answer(self, request: str, option: str | None, answers: Values) -> None:
+        """Answer a question with the id of an option; None cancels it.
+
+        Raises:
+            AlreadyAnsweredError: it is settled.
+            FormError: an answer is not what the agent takes.
+        """
+        asked = self._asked.get(request)
+        if asked is None or asked.future.done():
+            raise AlreadyAnsweredError
+        if asked.elicitation and option:
+            encode_answer(asked.elicitation, option, answers)
+        asked.future.set_result((option, answers))
+
+    def cancel(self) -> None:
+        """Cancel all that wait."""
+        for asked in self._asked.values():
+            if not asked.future.done():
+                asked.future.set_result((None, {}))
+
+    def _next(self) -> str:
+        return f"{self._name}-{next(self._numbers)}"
+
+    async def _answer(self, request: events.PermissionRequest, asked: _Asked) -> tuple[str | None, Values]:
+        """The person's answer: the id of an option, and what they have entered."""
+        self._asked[request.id] = asked
+        self._publish(request)
+        option: str | None = None
+        try:
+            option, answers = await asked.future
+        finally:
+            del self._asked[request.id]
+            self._publish(events.PermissionResolved(request.id, is_selected=bool(option), option=option))
+        return option, answers
+
 
 logger = logging.getLogger(__name__)
 
@@ -44,51 +151,20 @@ NOT_WRITTEN = (
 )
 
 
-class Screen(AgentFiles, AgentQuestions, Protocol):
-    """What a client needs from the editor."""
-
-    def say(self, message: str, window: WindowId | None = None) -> None:
-        """Show a problem and keep it for the status report."""
-        ...
-
-    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
-        """Show text that would be lost in a new view, and say why."""
-        ...
-
-
 class Services:
     """Answers the requests of one agent.
 
     Args:
-        editor: the editor's side.
-        window: the chat's window.
-        requests: those to the agent.
-        workplace: where it works.
-        told: what may be told of the window's files.
+        agent: whose requests they are.
+        events: tell the chat of what is asked.
         prompts: those of its session.
-        publisher: tells the chat of events.
-        epoch: names the run of the agent.
-        is_cancelling: whether the person has cancelled the turn that runs.
     """
 
-    def __init__(
-        self,
-        editor: Screen,
-        window: WindowId,
-        requests: Requests,
-        workplace: Workplace,
-        told: Callable[[], Told],
-        prompts: Prompts,
-        publisher: Publisher,
-        epoch: str,
-        is_cancelling: Callable[[], bool],
-    ) -> None:
-        self._editor = editor
-        self._window = window
-        self._requests = requests
+    def __init__(self, agent: RunningAgent, events: Events, prompts: Prompts) -> None:
+        self._agent = agent
+        self._editor, self._window = agent.place.screen, agent.place.id
         self._prompts = prompts
-        self._publisher = publisher
-        self._is_cancelling = is_cancelling
+        self._events = events
         self._beside = asyncio.Lock()
         self._refusals = 0
         """Of what was asked beside the chat."""
@@ -96,10 +172,10 @@ class Services:
         self._calls = ToolCalls()
         self._own_terminals = AgentTerminals()
         self._settling: set[asyncio.Task[None]] = set()
-        self.questions = Questions(publisher.publish, epoch)
-        self.outputs = Outputs(self.output, publisher.publish)
-        self._files = Files(editor, window, lambda: requests.name, workplace, self._replaced, told)
-        self._terminals = Terminals(workplace, self.outputs.printed)
+        self.questions = Questions(events)
+        self.outputs = Outputs(self.output, events.publish)
+        self.files = Files(agent, self._replaced)
+        self._terminals = Terminals(agent, self.outputs.printed)
 
     def output(self, terminal: str) -> decoder.Printed | None:
         """What a terminal has printed; None if there is no such terminal."""
@@ -112,9 +188,9 @@ class Services:
             call = self._calls.note(update, self._turn)
             if "toolCallId" in call:
                 update = {**update, "toolCallId": call["toolCallId"]}
-            if plan := plans.todo_list(call):
-                self._publisher.publish(plan)
-            if tool_calls.is_over(update) and not self._publisher.is_history:
+            if plan := decoder.todo_list(call):
+                self._events.publish(plan)
+            if tool_calls.is_over(update) and not self._events.is_history:
                 task = asyncio.create_task(self._settle(tool_calls.paths(call)))
                 self._settling.add(task)
                 task.add_done_callback(self._settling.discard)
@@ -127,37 +203,37 @@ class Services:
     @property
     def _turn(self) -> object:
         """What the tool calls of now belong to: the history, the turn that runs, or none."""
-        return "history" if self._publisher.is_history else (self._prompts.running,)
+        return "history" if self._events.is_history else (self._prompts.running,)
 
     async def _settle(self, paths: Collection[str]) -> None:
         """A tool call is over, or asks again: its files have what the person has made of it."""
-        self._keep(await self._files.settle(paths))
+        self._keep(await self.files.settle(paths))
 
     def _keep(self, lost: Iterable[Edited]) -> None:
         """Keep what the person has accepted and the agent hasn't written."""
         for edited in lost:
             name = os.path.basename(edited.path)
-            why = f"{self._requests.name} has not written {name} as it proposed."
+            why = f"{self._agent.name} has not written {name} as it proposed."
             why += " The text that you accepted is kept here."
             self._editor.keep_text(self._window, name, edited.content, why)
             self._prompts.note(NOT_WRITTEN.format(path=edited.path))
 
-    async def answer(self, method: str, params: Mapping[str, Any], session: str) -> Any:
-        """Answer a request. `session` is the open one.
+    async def answer(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Answer a request.
 
         Raises:
             RequestError: it can't be fulfilled.
         """
         match method:
-            case "terminal/create" | "fs/write_text_file" if self._is_cancelling():
+            case "terminal/create" | "fs/write_text_file" if self._prompts.is_cancelled:
                 raise RequestError(INTERNAL_ERROR, "the user has cancelled this")
             case "session/request_permission" | "elicitation/create":
                 ask = self._permitted if method == "session/request_permission" else self._elicited
-                return await ask(params, session)
+                return await ask(params)
             case "fs/read_text_file":
-                return await self._files.read(params)
+                return await self.files.read(params)
             case "fs/write_text_file":
-                await self._files.write(params)
+                await self.files.write(params)
                 self._prompts.acted()
                 return {}
             case "terminal/create":
@@ -169,7 +245,7 @@ class Services:
             case extensions.DRAIN:
                 return extensions.drained(self._prompts.drain())
             case _:
-                logger.debug("%s asks for %s, which isn't known", self._requests.name, method)
+                logger.debug("%s asks for %s, which isn't known", self._agent.name, method)
                 raise RequestError(METHOD_NOT_FOUND, f"“{method[:100]}” is not known")
 
     async def _created(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -177,34 +253,35 @@ class Services:
         made = await self._terminals.create(params)
         # While the command was being started. What an agent does between two turns belongs to none.
         is_over = turn is not None and self._prompts.running != turn
-        if is_over or self._is_cancelling():
+        if is_over or self._prompts.is_cancelled:
             await self._terminals.answer("terminal/release", made)
             raise RequestError(INTERNAL_ERROR, "the turn that asked for it is over")
         return made
 
-    async def _permitted(self, params: Mapping[str, Any], session: str) -> Mapping[str, Any]:
+    async def _permitted(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """The answer to a permission request."""
-        is_ours = params.get("sessionId") == session
+        is_ours = params.get("sessionId") == self._agent.session
         turn = self._prompts.running
         call = await self._asked_about(as_object(params.get("toolCall")))
-        is_over = self._is_cancelling() or self._prompts.running != turn
+        is_over = self._prompts.is_cancelled or self._prompts.running != turn
         answer = await self.questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
         if answer["outcome"]["outcome"] == "selected":
             self._prompts.acted()
         return answer
 
-    async def _elicited(self, params: Mapping[str, Any], session: str) -> Mapping[str, Any]:
+    async def _elicited(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """The answer to a form or a page: in the chat, or beside it while no session is open."""
+        session = self._agent.session
         elicitation = decode_elicitation(params)
         if isinstance(elicitation, str):
-            self._publisher.publish(events.Unsupported(f"{elicitation}, which was cancelled"))
+            self._events.publish(events.Unsupported(f"{elicitation}, which was cancelled"))
             return CANCELLED
-        if self._requests.are_opening and ("sessionId" not in params or not session or self._publisher.is_history):
+        if self._agent.is_opening and ("sessionId" not in params or not session or self._events.is_history):
             return await self._elicited_beside(elicitation)
         if not session or params.get("sessionId", session) != session:
-            self._publisher.publish(events.Unsupported("a question of another session, which was cancelled"))
+            self._events.publish(events.Unsupported("a question of another session, which was cancelled"))
             return CANCELLED
-        if self._is_cancelling():
+        if self._prompts.is_cancelled:
             return CANCELLED
         elicitation = replace(elicitation, tool_call=self._calls.name(elicitation.tool_call))
         return await self.questions.elicit(elicitation, knows_call=self._calls.knows(elicitation.tool_call))
@@ -213,8 +290,8 @@ class Services:
         """The answer to what is asked while there is no conversation, such as during a sign-in."""
         message = one_line(elicitation.message, MAX_MESSAGE)
         async with self._beside:
-            while self._refusals < MAX_REFUSALS and self._requests.are_opening:
-                option, values = await self._editor.elicit(self._window, self._requests.name, message, elicitation.form)
+            while self._refusals < MAX_REFUSALS and self._agent.is_opening:
+                option, values = await self._editor.elicit(self._window, self._agent.name, message, elicitation.form)
                 self._refusals = 0 if option == ACCEPT else self._refusals + 1
                 try:
                     return encode_answer(elicitation, option, values)
@@ -222,7 +299,7 @@ class Services:
                     self._editor.say(str(error), self._window)
             if self._refusals >= MAX_REFUSALS and not self._is_refusal_told:
                 self._is_refusal_told = True
-                self._editor.say(f"{self._requests.name} has asked too often, and is refused.", self._window)
+                self._editor.say(f"{self._agent.name} has asked too often, and is refused.", self._window)
         return CANCELLED
 
     def expect_questions(self) -> None:
@@ -233,11 +310,7 @@ class Services:
         """The tool call of a permission request with all that is known of it, its diffs as whole files."""
         call = self._calls.asked(call, self._turn)
         await self._settle(tool_calls.paths(call))
-        return decoder.with_terminals(await proposals.whole_files(call, self._files.texts), self.output)
-
-    async def edited(self, path: str, proposed: str, content: str) -> None:
-        """The person has edited a proposal before they allow it: `content` is written, and the agent is told."""
-        await self._files.allowed(Edited(path, proposed, content))
+        return decoder.with_terminals(await tool_calls.whole_files(call, self.files.texts), self.output)
 
     def _replaced(self, edited: Edited) -> None:
         self._prompts.note(TOLD.format(path=edited.path))
@@ -260,7 +333,7 @@ class Services:
         self.outputs.show()
         if self._settling:
             await asyncio.gather(*self._settling)
-        self._keep(await self._files.settle_all())
+        self._keep(await self.files.settle_all())
 
     async def close(self) -> None:
         """End what runs in the terminals, and forget them."""
@@ -275,14 +348,14 @@ class Services:
             return None
         return {
             "terminals": terminals,
-            "files": self._files.leave(),
+            "files": self.files.leave(),
             "shown_in": self.outputs.shown_in,
             "calls": self._calls.leave(),
         }
 
     async def take_over(self, left: Mapping[str, Any]) -> None:
         """Go on with what `leave` has left."""
-        await self._files.take_over(left["files"])
+        await self.files.take_over(left["files"])
         self.outputs.shown_in.update(left["shown_in"])
         if calls := left.get("calls"):
             self._calls.take_over(calls)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import secrets
 from collections import deque
 from collections.abc import AsyncGenerator
 
-from ...conversation.events import Envelope, Event, EventCursor
+from ...conversation.events import Envelope, Event, EventCursor, TurnCompleted, UserMessageChunk
 from .errors import AgentError
 
 OURS = "editor"
@@ -16,8 +17,11 @@ MAX_WAITING = 512
 """Events that wait at most; then nothing more is read from the agent."""
 
 
-class EventQueue:
-    """Events with ids that count without a gap. One reader follows them."""
+class Events:
+    """Events with ids that count without a gap: of the turn that runs, and of a history while it is loaded.
+
+    One reader follows them.
+    """
 
     def __init__(self) -> None:
         self.epoch = secrets.token_hex(8)
@@ -28,13 +32,20 @@ class EventQueue:
         self._room = asyncio.Event()
         self._room.set()
         self._end: AgentError | None = None
+        self.turn: str | None = None
+        """The id of the prompt whose turn runs."""
+        self._session = ""
+        self._history: list[Envelope] | None = None
+        self._past: Envelope | None = None
+        """The last event of a history that goes on after the answer to its request, as with Gemini CLI 0.61."""
+        self._numbers = itertools.count(1)
 
     @property
     def cursor(self) -> EventCursor:
         """Where the events continue that nobody has read yet."""
         return EventCursor(self.epoch, self._count - len(self._waiting))
 
-    def publish(self, event: Event, prompt: str | None = None) -> None:
+    def put(self, event: Event, prompt: str | None = None) -> None:
         """Add an event, of a prompt's turn if one is named."""
         self._count += 1
         self._waiting.append(Envelope(event, self._count, prompt, OURS if prompt else None))
@@ -74,3 +85,42 @@ class EventQueue:
                 raise self._end
             self._news.clear()
             await self._news.wait()
+
+    # Where an event belongs
+
+    @property
+    def is_history(self) -> bool:
+        """Whether a history is being loaded."""
+        return self._history is not None
+
+    def begin_history(self, session: str) -> None:
+        """What comes now is the history of a session."""
+        self._session, self._history, self._past = session, [], None
+
+    def end_history(self) -> tuple[Envelope, ...]:
+        """The history is loaded: what has come of it."""
+        found, self._history = self._history or [], None
+        return tuple(found)
+
+    def publish(self, event: Event) -> None:
+        """Add an event where it belongs: to the turn that runs, or to the history that is loaded."""
+        if running := self.turn:
+            self._past = None
+            if isinstance(event, UserMessageChunk):
+                return  # an echo: the prompt is there already
+            self.put(event, running)
+            return
+        last, self._past = self._past, self._of_history(event, self._past)
+        if self._history is not None:
+            self._history.append(self._past)
+            return
+        self.put(event, self._past.prompt)
+        if self._past.prompt and (last is None or last.prompt != self._past.prompt):
+            self.put(TurnCompleted(), self._past.prompt)
+
+    def _of_history(self, event: Event, last: Envelope | None) -> Envelope:
+        """An event of a history. A prompt after anything else begins a turn."""
+        prompt = last.prompt if last else None
+        if isinstance(event, UserMessageChunk) and not (last and isinstance(last.event, UserMessageChunk)):
+            prompt = event.prompt or event.record or f"{self._session}-{next(self._numbers)}"
+        return Envelope(event, None, prompt, OURS)

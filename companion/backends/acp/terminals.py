@@ -15,15 +15,111 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from ...conversation import events
 from ...platforms import programs
 from ..wire import objects, texts
-from . import child
-from .child import Child
-from .decoder import Printed
+from . import decoder, extensions
+from .decoder import MAX_SHOWN, Printed
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
 from .printing import Printing
-from .process import end_group
-from .workplace import Workplace
+from .process import Child, end_group, resume_child, start_child
+from .running import RunningAgent
+from .tool_calls import is_over
+
+MAX_KEPT = 200
+"""Terminals whose output is remembered."""
+
+
+class AgentTerminals:
+    """What the agent says that its own terminals have printed. The end of each output is kept."""
+
+    def __init__(self) -> None:
+        self._printed: dict[str, Printed] = {}
+
+    def note(self, update: Mapping[str, Any]) -> bool:
+        """Take in what an update of a tool call says of a terminal. Returns whether it says anything."""
+        if (news := extensions.terminal_news(update)) is None:
+            return False
+        known = self._printed.pop(news.terminal, Printed("", is_cut=False, is_running=True))
+        text = news.text if news.is_whole else known.text + news.text
+        is_cut = (known.is_cut and not news.is_whole) or len(text) > MAX_SHOWN
+        self._printed[news.terminal] = Printed(text[-MAX_SHOWN:], is_cut, known.is_running and not news.has_ended)
+        while len(self._printed) > MAX_KEPT:
+            del self._printed[next(iter(self._printed))]
+        return True
+
+    def printed(self, terminal: str) -> Printed | None:
+        """What a terminal has printed; None if the agent has said nothing of it."""
+        return self._printed.get(terminal)
+
+
+NEWS_DELAY = 0.1
+"""Seconds within which what a terminal prints is shown at once."""
+
+_IS_OVER = "isOver"
+"""What we add to a tool call that has ended."""
+
+
+class Outputs:
+    """Shows the terminals of one chat. `output` reads one, `publish` tells the chat."""
+
+    def __init__(self, output: decoder.Output, publish: Callable[[events.Event], object]) -> None:
+        self._output = output
+        self._publish = publish
+        self.shown_in: dict[str, dict[str, Any]] = {}
+        """By terminal: the id and the content of the tool call that shows it."""
+        self._fresh: set[str] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def noted(self, update: Mapping[str, Any]) -> None:
+        """An update may be of a tool call that shows terminals, or no longer does, or is over."""
+        call, shown = update.get("toolCallId"), decoder.terminals(update)
+        if "content" in update:
+            # The content that the agent has put in the place of a terminal stays.
+            for terminal in [each for each, by in self.shown_in.items() if by.get("toolCallId") == call]:
+                if terminal not in shown:
+                    self._forget(terminal)
+        for terminal in shown:
+            self.shown_in[terminal] = {"toolCallId": call, "content": update.get("content")}
+        if is_over(update):
+            for by in self.shown_in.values():
+                if by.get("toolCallId") == call:
+                    by[_IS_OVER] = True
+            self._prune()
+
+    def printed(self, terminal: str) -> None:
+        """A terminal has printed something, or has ended. It is shown soon."""
+        if terminal in self.shown_in:
+            self._fresh.add(terminal)
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(NEWS_DELAY, self.show)
+
+    def show(self) -> None:
+        """Show now what was printed."""
+        self.close()
+        fresh, self._fresh = self._fresh, set()
+        for terminal in fresh:
+            self._publish(decoder.decode_printed(self.shown_in[terminal], self._output))
+        self._prune()
+
+    def _prune(self) -> None:
+        """Forget the terminals that have ended and are shown by calls that are over."""
+        for terminal, by in list(self.shown_in.items()):
+            if by.get(_IS_OVER) and terminal not in self._fresh:
+                printed = self._output(terminal)
+                if printed is None or not printed.is_running:
+                    self._forget(terminal)
+
+    def _forget(self, terminal: str) -> None:
+        del self.shown_in[terminal]
+        self._fresh.discard(terminal)
+
+    def close(self) -> None:
+        """Show nothing more by itself."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+
 
 MAX_OUTPUT = 1024 * 1024
 """Bytes of output that are kept at most, whatever an agent asks for."""
@@ -108,8 +204,8 @@ class AgentTerminal:
 class Terminals:
     """The terminals of one chat. `on_output` is called with the id of one that has news."""
 
-    def __init__(self, workplace: Workplace, on_output: Callable[[str], object]) -> None:
-        self._workplace = workplace
+    def __init__(self, agent: RunningAgent, on_output: Callable[[str], object]) -> None:
+        self._agent = agent
         self._on_output = on_output
         self._numbers = itertools.count(1)
         self._open: dict[str, AgentTerminal] = {}
@@ -123,7 +219,7 @@ class Terminals:
         Raises:
             RequestError: it can't be run.
         """
-        command, folder = params.get("command"), params.get("cwd") or self._workplace.folder
+        command, folder = params.get("command"), params.get("cwd") or self._agent.folder
         if not isinstance(command, str) or not command:
             raise RequestError(INVALID_PARAMS, "there is no command")
         if not isinstance(folder, str) or not os.path.isabs(folder):
@@ -134,7 +230,7 @@ class Terminals:
         limit = params.get("outputByteLimit")
         kept = min(limit, MAX_OUTPUT) if type(limit) is int and limit >= 0 else MAX_OUTPUT
         name = f"terminal-{next(self._numbers)}"
-        environment = {**self._workplace.environment, **_variables(params.get("env"))}
+        environment = {**self._agent.environment, **_variables(params.get("env"))}
         self._starting += 1
         try:
             process = await self._run(command, arguments, folder, environment, is_line="args" not in params)
@@ -199,7 +295,7 @@ class Terminals:
         self._numbers = itertools.count(left["next"])
         self._released = {name: Printed(*printed) for name, printed in left["released"].items()}
         for name, one in left["open"].items():
-            process = await child.take_over(one["child"])
+            process = await resume_child(one["child"])
             self._open[name] = AgentTerminal(process, Printing(**one["printing"]), partial(self._on_output, name))
 
     async def kill_all(self) -> None:
@@ -221,7 +317,7 @@ class Terminals:
         # Some agents give a line for a shell where the protocol has a program and its arguments.
         if found is None and (arguments or not is_line):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command)
-        return await child.start(found or command, folder, environment, joins_errors=True)
+        return await start_child(found or command, folder, environment, joins_errors=True)
 
 
 def _variables(value: object) -> dict[str, str]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
-from ..wire import as_object, objects
+from ...review.source_text import SourceText
+from ..wire import as_line, as_list, as_object, objects
 
 MAX_KEPT = 500
 """Tool calls that are remembered. An agent tells of the older ones no more."""
@@ -119,3 +124,147 @@ def paths(call: Mapping[str, Any]) -> set[str]:
     parts = [each for name in ("content", "locations") for each in objects(call.get(name))]
     named = (each.get("path") for each in parts)
     return {path for path in named if isinstance(path, str) and os.path.isabs(path) and "\0" not in path}
+
+
+Texts = Callable[[str], Awaitable[Sequence[str]]]
+"""The texts that a path may mean: the file on the disk, then an unsaved text of it. Empty if neither can be read."""
+
+LONG = 200_000
+"""Characters to look through, from which on a thread does it."""
+_ALL = ("replace_all", "replaceAll", "allow_multiple")
+"""Arguments by which agents say that every occurrence is replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """One replacement in a file."""
+
+    old: str
+    new: str
+    lines: tuple[int, ...] = ()
+    """The lines that the agent names for it, from 1."""
+    is_everywhere: bool = False
+    """Every occurrence is replaced."""
+
+
+async def whole_files(call: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
+    """A tool call whose diffs are whole files against whole files, one for each file.
+
+    A piece that can't be placed in its file stays as it is, with `isPart`.
+    """
+    content = as_list(call.get("content"))
+    by_path: dict[str, list[Mapping[str, Any]]] = {}
+    for part in content:
+        if _is_diff(part):
+            by_path.setdefault(part["path"], []).append(part)
+    placed: dict[str, list[Mapping[str, Any]]] = {}
+    for path, diffs in by_path.items():
+        edits, known = _edits(call, path, diffs), await texts(path)
+        if len(diffs) * sum(map(len, known)) > LONG:
+            found = await asyncio.to_thread(_whole, edits, known)
+        else:
+            found = _whole(edits, known)
+        if found is None:
+            placed[path] = [{**diff, "isPart": bool(diff.get("oldText"))} for diff in diffs]
+        else:
+            placed[path] = [{**diffs[0], "oldText": found[0], "newText": found[1]}]
+    if not placed:
+        return dict(call)
+    rest = [part for part in content if not _is_diff(part)]
+    return {**call, "content": [*(diff for diffs in placed.values() for diff in diffs), *rest]}
+
+
+def place(text: str, edit: Replacement) -> str | None:
+    """A file's text after an edit; None if it isn't clear where the edit belongs.
+
+    Both texts are compared with line feeds only; lines that the edit leaves keep their endings.
+    """
+    source = SourceText(text)
+    old, new = SourceText(edit.old).shown, SourceText(edit.new).shown
+    if not old:
+        return source.restore(new) if source.shown else edit.new
+    found = list(_occurrences(source.shown, old))
+    if not found and old.endswith("\n") and old != "\n" and source.shown.endswith(old[:-1]):
+        # The last line of the file has no ending.
+        found, old, new = [len(source.shown) - len(old) + 1], old[:-1], new.removesuffix("\n")
+    if len(found) > 1 and not edit.is_everywhere:
+        found = _named(source.shown, found, old, edit.lines)
+    if not found or (len(found) > 1 and not edit.is_everywhere):
+        return None
+    parts: list[str] = []
+    end = 0
+    for at in found:
+        parts += [source.shown[end:at], new]
+        end = at + len(old)
+    return source.restore("".join(parts) + source.shown[end:])
+
+
+def _whole(edits: Sequence[Replacement], texts: Sequence[str]) -> tuple[str, str] | None:
+    """A file before and after some edits; None if they fit none of its texts."""
+    if len(edits) == 1 and edits[0].old and any(_is_same(text, edits[0].old) for text in texts):
+        return edits[0].old, edits[0].new
+    for text in texts:
+        changed: str | None = text
+        for edit in edits:
+            changed = place(changed, edit) if changed is not None else None
+        if changed is not None:
+            return text, changed
+    return None
+
+
+def _occurrences(text: str, piece: str) -> Iterator[int]:
+    at = text.find(piece)
+    while at >= 0:
+        yield at
+        at = text.find(piece, at + len(piece))
+
+
+def _named(text: str, found: Sequence[int], piece: str, lines: Sequence[int]) -> list[int]:
+    """The occurrences that have one of the lines."""
+    named: list[int] = []
+    wanted, height = sorted(lines), piece.rstrip("\n").count("\n")
+    line, end = 1, 0
+    for at in found:
+        line, end = line + text.count("\n", end, at), at
+        following = bisect_left(wanted, line)
+        if following < len(wanted) and wanted[following] <= line + height:
+            named.append(at)
+    return named
+
+
+def _edits(call: Mapping[str, Any], path: str, diffs: Sequence[Mapping[str, Any]]) -> list[Replacement]:
+    """The edits of a file in the order in which they are made.
+
+    Several with a line each are made from the end of the file, so that none moves the lines of the others.
+    """
+    places = objects(call.get("locations"))
+    lines = [line for place in places if place.get("path") == path and (line := as_line(place.get("line")))]
+    if not 1 < len(diffs) == len(lines):
+        return [_edit(call, diff, lines) for diff in diffs]
+    pairs = sorted(zip(lines, diffs, strict=True), key=itemgetter(0), reverse=True)
+    return [_edit(call, diff, [line]) for line, diff in pairs]
+
+
+def _edit(call: Mapping[str, Any], diff: Mapping[str, Any], lines: Sequence[int]) -> Replacement:
+    old = diff.get("oldText")
+    is_everywhere = _is_everywhere(call.get("rawInput"), old)
+    return Replacement(old if isinstance(old, str) else "", diff["newText"], tuple(lines), is_everywhere)
+
+
+def _is_everywhere(arguments: object, old: object) -> bool:
+    """Whether the arguments of a call, or those of its edit that replaces a text, ask for every occurrence."""
+    given = as_object(arguments)
+    if any(given.get(name) is True for name in _ALL):
+        return True
+    nested = (edit for value in given.values() for edit in objects(value))
+    return any(old in edit.values() and any(edit.get(name) is True for name in _ALL) for edit in nested)
+
+
+def _is_diff(part: object) -> bool:
+    fields = as_object(part)
+    has_texts = isinstance(fields.get("path"), str) and isinstance(fields.get("newText"), str)
+    return has_texts and fields.get("type") == "diff"
+
+
+def _is_same(one: str, other: str) -> bool:
+    return SourceText(one).shown == SourceText(other).shown

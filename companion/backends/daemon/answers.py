@@ -3,18 +3,95 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from ...conversation.events import Envelope, EventCursor, Replay
-from ...conversation.snapshot import Choices, ContextWindow, Queued
-from ..choices import OfferedModels, OfferedModes, OptionValue, choices_of
-from ..wire import Object, Text, Wire, as_list, objects, texts
+from ...conversation.events import MOST_TURNS, Envelope, EventCursor, Replay
+from ...conversation.snapshot import Choices, ContextWindow, Queued, Task
+from ..agent import RewindPoint, SigningIn
+from ..wire import (
+    Number,
+    Object,
+    OfferedModels,
+    OfferedModes,
+    OptionValue,
+    ShortText,
+    Text,
+    Wire,
+    as_list,
+    as_object,
+    choices_of,
+    objects,
+    texts,
+)
 from .decoder import decode
 from .errors import RefusedError
-from .history import EarlierEvents, Raw, kind_of, split
+
+Raw = tuple[str, str]
+"""An event that isn't read yet: its kind, and its JSON text. The garbage collector needn't look into it."""
+
+MOST_EVENTS = 200
+"""Events of a page of several turns."""
+_STATE = frozenset({
+    "approval_mode_changed", "available_commands_update", "current_mode_update", "model_switched", "plan",
+    "session_info_update", "session_metadata_updated", "usage_update",
+})  # fmt: skip
+"""Kinds of events that tell what holds from then on."""
+
+
+class EarlierEvents:
+    """The events before a history's last page. See `conversation.history.Earlier`."""
+
+    def __init__(self, events: Sequence[Raw]) -> None:
+        self._events = list(events)
+
+    def __bool__(self) -> bool:
+        return bool(self._events)
+
+    def take_page(self) -> list[Envelope]:
+        """The last page of them, which is taken out."""
+        at = page_start(self._events)
+        page = [decode(text) for _, text in self._events[at:]]
+        del self._events[at:]
+        return page
+
+
+def split(events: Sequence[Raw]) -> tuple[list[Raw], list[Raw]]:
+    """A history as the events before its last page, and the last page.
+
+    The page begins with the latest of the earlier events that tell what still holds, such as the list of commands.
+    """
+    # A rewind counts the turns from the first one.
+    at = 0 if any(event[0] == "session_rewound" for event in events) else page_start(events)
+    holds = {event[0]: event for event in events[:at] if event[0] in _STATE}
+    return list(events[:at]), [*holds.values(), *events[at:]]
+
+
+def page_start(events: Sequence[Raw]) -> int:
+    """Where the last page of some events begins: always with a prompt, except for the first page."""
+    turns = 0
+    for at in range(len(events) - 1, 0, -1):
+        if _is_prompt(events[at]) and not _is_prompt(events[at - 1]):
+            turns += 1
+            if turns == MOST_TURNS or len(events) - at >= MOST_EVENTS:
+                return at
+    return 0
+
+
+def _is_prompt(event: Raw) -> bool:
+    return event[0] == "user_message_chunk"
+
+
+def kind_of(event: Mapping[str, Any]) -> str:
+    """The kind of an update, or else the type of the event."""
+    if event.get("type") != "session_update":
+        return str(event.get("type"))
+    data = as_object(event.get("data"))
+    # The daemon's pages of history have the update itself for data.
+    return str(as_object(data.get("update", data)).get("sessionUpdate"))
+
 
 M = TypeVar("M", bound=Wire)
 EFFORT = "reasoning_effort"
@@ -216,3 +293,109 @@ def window(answer: Mapping[str, Any]) -> ContextWindow:
     """The use of the context window."""
     usage = read(_Used, answer).usage
     return ContextWindow(usage.context_window_size, usage.total_tokens)
+
+
+class _DiffStats(Wire):
+    files_changed: int = 0
+    insertions: int = 0
+    deletions: int = 0
+
+
+class Point(Wire):
+    """A prompt that a session can be rewound to."""
+
+    prompt_id: str
+    turn_index: int
+    timestamp: Text = ""
+    diff_stats: _DiffStats = _DiffStats()
+
+    def point(self) -> RewindPoint:
+        """As a chat knows it."""
+        stats = self.diff_stats
+        return RewindPoint(
+            self.prompt_id, self.turn_index, self.timestamp, stats.files_changed, stats.insertions, stats.deletions
+        )
+
+
+class Rewound(Wire):
+    """What came of a rewind: paths of files."""
+
+    files_changed: tuple[str, ...] = ()
+    files_failed: tuple[str, ...] = ()
+
+
+class _Stats(Wire):
+    total_tokens: Number = 0.0
+
+
+class _Task(Wire):
+    id: str
+    kind: str
+    label: Text = ""
+    description: Text = ""
+    status: Text = ""
+    start_time: Number = 0.0
+    end_time: Number = 0.0
+    command: Text = ""
+    prompt: Text = ""
+    output_file: Text = ""
+    error: Text = ""
+    stats: Annotated[_Stats, BeforeValidator(as_object)] = _Stats()
+    is_backgrounded: bool = True
+
+    def task(self) -> Task:
+        return Task(
+            self.id,
+            self.kind,
+            self.label or self.description or self.id,
+            self.status,
+            self.start_time / 1000,
+            (self.end_time - self.start_time) / 1000 if self.end_time else None,
+            self.command or self.prompt or self.description,
+            self.output_file,
+            self.error,
+            int(self.stats.total_tokens),
+            self.is_backgrounded,
+        )
+
+
+def tasks(answer: Mapping[str, Any]) -> tuple[Task, ...]:
+    """The tasks of a session."""
+    return tuple(read(_Task, each).task() for each in objects(answer.get("tasks")))
+
+
+USUAL_INTERVAL = 5.0
+"""Seconds between two questions, if the daemon doesn't say."""
+
+
+class _Flow(Wire):
+    id: str = Field(alias="deviceFlowId")
+    provider: ShortText = Field(default="", alias="providerId")
+    status: ShortText = ""
+    user_code: ShortText = ""
+    verification_uri: ShortText = ""
+    verification_uri_complete: ShortText = ""
+    expires_at: Number = 0.0
+    interval_ms: Number = 0.0
+    hint: ShortText = ""
+    error_kind: ShortText = ""
+
+
+def sign_in(answer: Mapping[str, Any]) -> SigningIn:
+    """How far a sign-in with a code is."""
+    flow = read(_Flow, answer)
+    page = flow.verification_uri_complete or flow.verification_uri
+    state: Literal["pending", "authorized", "failed"] = (
+        "pending" if flow.status == "pending" else "authorized" if flow.status == "authorized" else "failed"
+    )
+    why = flow.hint or flow.error_kind.replace("_", " ") or flow.status
+    return SigningIn(
+        flow.id,
+        flow.provider,
+        state,
+        flow.user_code,
+        page if page.startswith(("https://", "http://")) else "",
+        flow.expires_at / 1000,
+        flow.interval_ms / 1000 or USUAL_INTERVAL,
+        why if state == "failed" else "",
+    )

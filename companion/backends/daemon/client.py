@@ -1,6 +1,7 @@
-"""A client of the daemon, made of parts. Answers are plain values, refusals are errors that say what to do.
+"""`qwen serve` as the agent of a chat: one method for each of its routes.
 
-Runs on the companion thread. A client holds no session; each route gets its `AgentSession` as an argument.
+Answers are plain values, refusals are errors that say what to do. It holds no session; each route gets its
+`AgentSession` as an argument. Runs on the companion thread.
 """
 
 from __future__ import annotations
@@ -13,32 +14,33 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+from uuid import uuid4
 
-from ...conversation.events import EventCursor, Replay
-from ...conversation.failures import AlreadyAnsweredError, MissingFeatureError, SessionGoneError
+from ...conversation.events import AvailableCommandsUpdate, Envelope, EventCursor, Oldest, Replay
+from ...conversation.failures import AlreadyAnsweredError, ChatError, MissingFeatureError, SessionGoneError
 from ...conversation.forms import Values
-from ...conversation.snapshot import Locality
+from ...conversation.snapshot import Choices, Command, ContextWindow, Locality, Queued, Task
 from ...garbage import no_collection
-from ..backend import Block
-from ..sessions import AgentSession
-from . import answers, sign_in, tasks
-from .address import Address
-from .errors import (
-    NotADaemonError,
-    RefusedError,
-    TroubleError,
-    WorkspaceMismatchError,
-    missing_feature,
+from ..agent import (
+    Agent,
+    AgentSession,
+    Block,
+    ExportForm,
+    Feature,
+    FoundSession,
+    Rewinding,
+    RewindPoint,
+    SessionInfo,
+    SessionPage,
+    SigningIn,
 )
-from .files import DaemonFiles
-from .locality import described
-from .options import DaemonOptions, DaemonQueries
-from .pages import PAGE, PAGES, DaemonHistory
-from .rewind import DaemonRewind
-from .routes import QUALIFIED, Routes, path
-from .sessions import DaemonSessions
-from .steering import DaemonSteering
+from ..updates import decode_update
+from ..wire import objects, texts
+from . import answers
+from .address import Address
+from .errors import NotADaemonError, RefusedError, TroubleError, WorkspaceMismatchError, missing_feature
+from .locality import described, listens_here, sees
 
 if TYPE_CHECKING:
     from .transport import SessionEvents
@@ -53,6 +55,31 @@ BOOT_LIMIT = 10.0
 """Seconds until a daemon that answers knows its workspaces."""
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
+REWIND_LIMIT = 60.0
+"""Seconds to rewind or to copy a conversation: files are written."""
+EXPORT_LIMIT = 90.0
+"""Seconds."""
+SEARCH_LIMIT = 60.0
+"""Seconds: the daemon reads the histories."""
+SESSION_PAGE = 50
+"""Sessions in an answer."""
+MOST_WORDS = 200
+"""Characters that can be searched for."""
+HISTORY_PAGE = 120
+"""Records of the history on disk in a page; a turn has about six, and two more for each tool call."""
+INDEX_PAGE = 500
+"""Turns in a page of their index; the daemon gives no more."""
+SIGN_IN_LIMIT = 60.0
+"""Seconds: the daemon asks the provider."""
+PAGES = "session_turn_navigation"
+"""The feature with which the pages of a history can be read from its end."""
+_ORGANIZED = "session_organization"
+_MID_TURN = "session_mid_turn_message_mutation"
+_QUEUES = {"pending-prompts": "session_prompt", "mid-turn-messages": _MID_TURN}
+"""The routes of what waits, each with the feature that it comes with."""
+QUALIFIED = "workspace_qualified_rest_core"
+"""The feature of routes that name their folder."""
+_DEVICE_FLOW = "/workspace/auth/device-flow"
 
 Scope = Literal["single", "thread"]
 """The conversation that all clients of the folder share, or a new one."""
@@ -69,54 +96,59 @@ async def load() -> None:
     await asyncio.to_thread(load)
 
 
-class Client:
-    """Asks one daemon: see `backends.backend.Backend`. Use it with `async with`, or close it."""
+class DaemonAgent(Agent):
+    """One daemon. Use it with `async with`, or close it. Features, never the version, decide what it can do."""
 
-    edits = terminals = authentication = sign_out = handover = None
+    model_is_default = True
 
     def __init__(self, address: Address, *, is_known: bool = False) -> None:
         """`is_known`: whether a daemon has answered at the address before."""
-        self._routes = routes = Routes(address, is_known=is_known)
-        self.sessions = self.catalog = DaemonSessions(routes)
-        self.rewind = self.fork = DaemonRewind(routes)
-        self.options = DaemonOptions(routes)
-        self.queries = DaemonQueries(routes)
-        self.steering = DaemonSteering(routes)
-        self.files = DaemonFiles(routes)
-        self._history = DaemonHistory(routes)
-        self._tasks = tasks.DaemonTasks(routes)
-        self._sign_in = sign_in.DaemonSignIn(routes)
+        self.address = address
+        self.capabilities: answers.Capabilities | None = None
+        """What the daemon can do, once `connect` has asked."""
+        self._folder = ""
+        """The one that it works in for us, if that isn't the daemon's primary one, as the daemon calls it."""
+        from .transport import Transport  # noqa: PLC0415 - a companion without a chat does without its library
 
-    # What only some daemons have
+        self.transport = Transport(address, is_known=is_known)
 
-    @property
-    def history(self) -> DaemonHistory | None:
-        """The earlier parts of a conversation."""
-        return self._history if self._routes.has(PAGES) else None
-
-    @property
-    def tasks(self) -> tasks.DaemonTasks | None:
-        """What the agent does besides its turn."""
-        return self._tasks if self._routes.has(tasks.FEATURE) else None
-
-    @property
-    def sign_in(self) -> sign_in.DaemonSignIn | None:
-        """Signing in with a code."""
-        return self._sign_in if self._routes.has(sign_in.FEATURE) else None
+    def can(self, feature: Feature) -> bool:
+        """Whether the daemon can do something that other agents can't."""
+        match feature:
+            case "edits" | "terminals" | "authentication" | "sign_out" | "handover":
+                return False
+            case "history":
+                return self.has(PAGES)
+            case "tasks":
+                return self.has("session_tasks")
+            case "sign_in":
+                return self.has("auth_device_flow")
+            case _:
+                return True
 
     def missing(self, what: str) -> MissingFeatureError:
-        """The error for a part that this daemon hasn't. `what` follows "can't"."""
+        """The error for something that this daemon can't do. `what` follows "can't"."""
         return missing_feature(what, f"This Qwen Code can't {what}.")
 
-    @property
-    def address(self) -> Address:
-        """Where the daemon is."""
-        return self._routes.address
+    def has(self, feature: str) -> bool:
+        """Whether the daemon has a feature, by its own name; every one until it was asked."""
+        return self.capabilities is None or feature in self.capabilities.features
 
-    @property
-    def capabilities(self) -> answers.Capabilities | None:
-        """What the daemon can do, once `connect` has asked."""
-        return self._routes.capabilities
+    def _need(self, feature: str) -> None:
+        """Raise MissingFeatureError if the daemon hasn't a feature, by its own name."""
+        if not self.has(feature):
+            raise missing_feature(feature)
+
+    def _own(self, route: str, feature: str) -> str:
+        """A route for our folder: the daemon takes it for its primary one where none is named.
+
+        Raises:
+            MissingFeatureError: the folder isn't the primary one, and this daemon has the route for no other.
+        """
+        if not self._folder:
+            return route
+        self._need(feature)
+        return f"/workspaces/{quote(self._folder, safe='')}{route}"
 
     async def __aenter__(self) -> Self:
         return self
@@ -126,10 +158,6 @@ class Client:
     ) -> None:
         await self.close()
 
-    async def close(self) -> None:
-        """Drop all connections."""
-        await self._routes.transport.close()
-
     # The daemon
 
     async def connect(self, folder: str) -> str:
@@ -138,7 +166,7 @@ class Client:
         Raises:
             ChatError: it doesn't answer, is none, lacks something needed, or works elsewhere.
         """
-        transport = self._routes.transport
+        transport = self.transport
         end = asyncio.get_running_loop().time() + BOOT_LIMIT
         while True:
             capabilities = answers.capabilities(await transport.json("GET", "/capabilities"))
@@ -154,10 +182,14 @@ class Client:
                 raise missing_feature(feature)
         if found is None:
             raise WorkspaceMismatchError(folder, capabilities.folders)
-        self._routes.capabilities = capabilities
-        self._routes.folder = found if found != capabilities.workspace_cwd else ""
+        self.capabilities = capabilities
+        self._folder = found if found != capabilities.workspace_cwd else ""
         transport.is_known = True
         return found
+
+    async def close(self) -> None:
+        """Drop all connections."""
+        await self.transport.close()
 
     async def describe(self, locality: Locality) -> str:
         """A page for the person on the daemon: where it runs, with which servers, skills, providers and rules."""
@@ -169,38 +201,121 @@ class Client:
         Raises:
             ChatError: the daemon refuses, or has the route for its primary folder alone.
         """
-        if self._routes.folder and route.startswith("/workspace/"):
-            route = self._routes.own(route.removeprefix("/workspace"), QUALIFIED)
-        return await self._routes.transport.json("GET", route)
+        if self._folder and route.startswith("/workspace/"):
+            route = self._own(route.removeprefix("/workspace"), QUALIFIED)
+        return await self.transport.json("GET", route)
 
     # Sessions
+
+    async def is_here(self, folder: str) -> bool:
+        """Whether it is shown that the daemon's files are ours: a process of ours listens, or it sees a file of ours.
+
+        `folder` is the chat's, as the editor calls it. A file with a random name is there for a moment, if need be.
+        """
+        if not self.address.is_loopback:
+            return False
+        return await asyncio.to_thread(listens_here, self.address) or await sees(self.is_file, folder)
 
     async def create(self, folder: str, *, scope: Scope = "thread") -> AgentSession:
         """Begin a new session, or attach to the folder's. `folder` is what `connect` has given."""
         body = {"cwd": folder, "sessionScope": scope}
-        if self._routes.has("session_source_metadata") and scope == "thread":
+        if self.has("session_source_metadata") and scope == "thread":
             body["sourceType"] = SOURCE
-        answer = await self._routes.transport.json("POST", "/session", body, limit=SESSION_LIMIT)
+        answer = await self.transport.json("POST", "/session", body, limit=SESSION_LIMIT)
         return answers.read(AgentSession, answer)
 
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
         """Attach to a session, at work, listed or lost, and get its conversation, or the end of a long one."""
-        self._routes.need("session_load")
-        has_pages = self._routes.has(PAGES)
-        body = {"cwd": session.folder, "historyPageSize": PAGE if has_pages else None}
-        answer = await self._routes.transport.json(
-            "POST", path(session, "load"), body, session, limit=SESSION_LIMIT, keep=answers.keep
+        self._need("session_load")
+        has_pages = self.has(PAGES)
+        body = {"cwd": session.folder, "historyPageSize": HISTORY_PAGE if has_pages else None}
+        answer = await self.transport.json(
+            "POST", _path(session, "load"), body, session, limit=SESSION_LIMIT, keep=answers.keep
         )
         loaded = answers.read(AgentSession, answer)
-        queue = tuple(waiting for waiting, state in await self.steering.queue(loaded) if state == "queued")
+        queue = tuple(waiting for waiting, state in await self.queue(loaded) if state == "queued")
         return loaded, await asyncio.to_thread(answers.history, answer, queue, has_pages=has_pages)
 
     async def detach(self, session: AgentSession) -> None:
         """Detach from a session. The daemon closes an idle one when its last client detaches; its history stays."""
         with contextlib.suppress(SessionGoneError):
-            await self._routes.transport.json("POST", path(session, "detach"), {}, session)
+            await self.transport.json("POST", _path(session, "detach"), {}, session)
 
-    # A conversation
+    async def list_sessions(self, folder: str, cursor: str = "") -> SessionPage:
+        """A page of the sessions of a folder, those that are pinned first."""
+        self._need("session_list")
+        return await self._session_page(folder, cursor, is_archived=False)
+
+    async def archived_sessions(self, folder: str, cursor: str = "") -> SessionPage:
+        """A page of the sessions in the archive."""
+        self._need("session_archive")
+        return await self._session_page(folder, cursor, is_archived=True)
+
+    async def _session_page(self, folder: str, cursor: str, *, is_archived: bool) -> SessionPage:
+        asked = {"size": str(SESSION_PAGE), "cursor": cursor, "archiveState": "archived" if is_archived else ""}
+        if self.has(_ORGANIZED):
+            asked["view"] = "organized"
+        answer = await self.transport.json("GET", _listed(folder, "sessions", asked))
+        listed = [answers.read(SessionInfo, each) for each in objects(answer.get("sessions"))]
+        following = answer.get("nextCursor")
+        has_more = isinstance(following, str) and following != cursor
+        return SessionPage(tuple(listed), str(following) if has_more else "")
+
+    async def search_sessions(self, folder: str, words: str) -> list[FoundSession]:
+        """The sessions of a folder in which somebody has said something.
+
+        Raises:
+            MissingFeatureError: this daemon can't search; it has no feature for that.
+        """
+        asked = {"q": words[:MOST_WORDS], "maxResults": str(SESSION_PAGE)}
+        answer = await self.transport.json("GET", _listed(folder, "sessions/search", asked), limit=SEARCH_LIMIT)
+        return [
+            FoundSession(answers.read(SessionInfo, found), str(each.get("snippet") or ""))
+            for each in objects(answer.get("results"))
+            for found in objects([each.get("session")])
+        ]
+
+    async def rename_session(self, session: AgentSession, title: str) -> None:
+        """Give a session a title."""
+        self._need("session_metadata")
+        await self.transport.json("PATCH", _path(session, "metadata"), {"displayName": title}, session)
+
+    async def delete_session(self, session: AgentSession) -> None:
+        """Delete a session and its history."""
+        with contextlib.suppress(SessionGoneError):
+            await self.transport.json("DELETE", _path(session), session=session)
+        await self._change_session(session, "delete", "deleted")
+
+    async def archive_session(self, session: AgentSession, *, is_archived: bool) -> None:
+        """Put a session into the archive, or take it out again."""
+        self._need("session_archive")
+        await self._change_session(session, "archive" if is_archived else "unarchive", "moved")
+
+    async def _change_session(self, session: AgentSession, action: str, done: str) -> None:
+        route = self._own(f"/sessions/{action}", QUALIFIED)
+        answer = await self.transport.json("POST", route, {"sessionIds": [session.id]})
+        if errors := objects(answer.get("errors")):
+            raise RefusedError(200, str(errors[0].get("error") or f"the session can't be {done}"))
+
+    async def pin_session(self, session: AgentSession, *, is_pinned: bool) -> None:
+        """Keep a session at the top of the list, or no longer."""
+        self._need(_ORGANIZED)
+        await self.transport.json(
+            "PATCH", self._own(_path(session, "organization"), QUALIFIED), {"isPinned": is_pinned}
+        )
+
+    async def export_session(self, session: AgentSession, form: ExportForm, *, is_archived: bool = False) -> str:
+        """A session's whole conversation as a text."""
+        self._need("session_export")
+        if is_archived:
+            self._need("workspace_archived_session_export")
+            route = f"/workspaces/{quote(session.folder, safe='')}{_path(session, 'archive/export')}?format={form}"
+        else:
+            route = self._own(f"{_path(session, 'export')}?format={form}", "workspace_session_export")
+        content = await self.transport.send("GET", route, session=session, limit=EXPORT_LIMIT)
+        return content.decode("utf-8", "replace")
+
+    # The conversation
 
     @contextlib.asynccontextmanager
     async def events(self, session: AgentSession, cursor: EventCursor | None) -> AsyncGenerator[SessionEvents]:
@@ -213,13 +328,13 @@ class Client:
         headers = {"Last-Event-ID": str(cursor.id if cursor else 0)}
         if cursor and cursor.epoch:
             headers["X-Qwen-Event-Epoch"] = cursor.epoch
-        route = f"{path(session, 'events')}?snapshot=1&maxQueued={MAX_QUEUED}"
-        async with self._routes.transport.stream(route, headers, session) as stream:
+        route = f"{_path(session, 'events')}?snapshot=1&maxQueued={MAX_QUEUED}"
+        async with self.transport.stream(route, headers, session) as stream:
             yield stream
 
     async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:
         """Send a prompt, which is queued while a turn runs. Returns its id, which the events of its turn carry."""
-        answer = await self._routes.transport.json("POST", path(session, "prompt"), {"prompt": list(blocks)}, session)
+        answer = await self.transport.json("POST", _path(session, "prompt"), {"prompt": list(blocks)}, session)
         prompt: object = answer.get("promptId")
         if not (isinstance(prompt, str) and prompt):
             raise TroubleError(HTTPStatus.OK)
@@ -227,7 +342,7 @@ class Client:
 
     async def cancel(self, session: AgentSession) -> None:
         """End the turn that runs, if one does. The queue continues."""
-        await self._routes.transport.json("POST", path(session, "cancel"), {}, session)
+        await self.transport.json("POST", _path(session, "cancel"), {}, session)
 
     async def answer(
         self, session: AgentSession, request: str, option: str | None, answers: Values | None = None
@@ -242,10 +357,216 @@ class Client:
         if answers:
             body["answers"] = dict(answers)
         vote = f"permission/{quote(request, safe='')}"
-        route = path(session, vote) if self._routes.has("session_permission_vote") else f"/{vote}"
+        route = _path(session, vote) if self.has("session_permission_vote") else f"/{vote}"
         try:
-            await self._routes.transport.json("POST", route, body, session)
+            await self.transport.json("POST", route, body, session)
         except RefusedError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 raise AlreadyAnsweredError from None
             raise
+
+    async def inject(self, session: AgentSession, message: str) -> str | None:
+        """Send a message into the turn that runs. Returns its id, which the queue has; None if no turn runs."""
+        # 0.21.2 takes them too, but doesn't show them, and drops those that come too late for the turn.
+        self._need(_MID_TURN)
+        body = {"message": message, "messageId": str(uuid4())}
+        try:
+            answer = await self.transport.json("POST", _path(session, "mid-turn-message"), body, session)
+        except ChatError as error:
+            if error.may_have_arrived and await self._has_injected(session, body["messageId"]):
+                return body["messageId"]
+            raise
+        return str(answer.get("messageId", "")) if answer.get("accepted") is True else None
+
+    async def _has_injected(self, session: AgentSession, message: str) -> bool:
+        """Whether a message for the turn has arrived; False if that can't be found out."""
+        try:
+            answer = await self.transport.json("GET", _path(session, "mid-turn-messages"), session=session)
+        except ChatError:
+            return False
+        return message in answers.injected(answer)
+
+    async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:
+        """The prompts that run or wait, each with its state: running or queued."""
+        answer = await self.transport.json("GET", _path(session, "pending-prompts"), session=session)
+        return [
+            (Queued(pending.prompt_id, pending.text, pending.originator_client_id), pending.state)
+            for pending in answers.pending(answer)
+        ]
+
+    async def dequeue(self, session: AgentSession, prompt: str) -> bool:
+        """Remove a queued prompt or a message for the running turn. Returns False if it isn't queued."""
+        for kind, feature in _QUEUES.items():
+            if self.has(feature):
+                route = _path(session, f"{kind}/{quote(prompt, safe='')}")
+                if (await self.transport.json("DELETE", route, session=session)).get("removed") is True:
+                    return True
+        return False
+
+    # What was said before
+
+    async def earlier(self, session: AgentSession, oldest: Oldest) -> tuple[list[Envelope], bool]:
+        """The page of a conversation before a turn, and whether there are older ones."""
+        self.need("history", "show earlier turns page by page")
+        record = oldest.record or await self._record_of(session, oldest.prompt)
+        route = f"{_path(session, 'transcript')}?limit={HISTORY_PAGE}&beforeRecordId={quote(record, safe='')}"
+        return answers.page(await self.transport.json("GET", route, session=session))
+
+    async def _record_of(self, session: AgentSession, prompt: str) -> str:
+        """What the history on disk calls the beginning of a prompt's turn."""
+        route = f"{_path(session, 'turn-index')}?limit={INDEX_PAGE}"
+        name, start, records = answers.index(await self.transport.json("GET", route, session=session))
+        while prompt not in records and start > 0:
+            before = max(0, start - INDEX_PAGE)
+            there = f"{route}&snapshot={quote(name, safe='')}&start={before}"
+            name, start, records = answers.index(await self.transport.json("GET", there, session=session))
+            if start > before:
+                break
+        if not (record := records.get(prompt)):
+            raise RefusedError(HTTPStatus.OK, "it doesn't say what came before the first turn here")
+        return record
+
+    async def continue_turn(self, session: AgentSession) -> str | None:
+        """Continue the turn that was interrupted. Returns the id of its prompt; None if there is nothing to continue.
+
+        Raises:
+            MissingFeatureError: this daemon can't do that.
+        """
+        answer = await self.transport.json("POST", _path(session, "continue"), {}, session)
+        return str(answer.get("promptId", "")) if answer.get("accepted") is True else None
+
+    async def rewind_points(self, session: AgentSession) -> list[RewindPoint]:
+        """The prompts that a session can be rewound to, the oldest first."""
+        self._need("session_rewind")
+        answer = await self.transport.json("GET", _path(session, "rewind/snapshots"), session=session)
+        return [answers.read(answers.Point, each).point() for each in objects(answer.get("snapshots"))]
+
+    async def rewind(self, session: AgentSession, point: str, *, undo_files: bool) -> Rewinding:
+        """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then.
+
+        Raises:
+            RefusedError: a turn runs, or the prompt is one that was summed up meanwhile.
+        """
+        self._need("session_rewind")
+        body: Mapping[str, Any] = {"promptId": point, "rewindFiles": undo_files}
+        answer = await self.transport.json("POST", _path(session, "rewind"), body, session, limit=REWIND_LIMIT)
+        rewound = answers.read(answers.Rewound, answer)
+        return Rewinding(rewound.files_changed, rewound.files_failed)
+
+    async def fork(self, session: AgentSession, title: str = "") -> AgentSession:
+        """Copy a session with everything that was said in it. Returns the copy, with this client attached to it."""
+        self._need("session_branch")
+        body = {"name": title or None}
+        answer = await self.transport.json("POST", _path(session, "branch"), body, session, limit=REWIND_LIMIT)
+        return answers.read(AgentSession, answer)
+
+    # What a session can switch, and what no event tells
+
+    async def choices(self, session: AgentSession) -> Choices | None:
+        """The models, the modes and the efforts that the session can switch to; None if this daemon doesn't tell."""
+        if not self.has("session_context"):
+            return None
+        return answers.choices(await self.transport.json("GET", _path(session, "context"), session=session))
+
+    async def switch_model(self, session: AgentSession, model: str) -> None:
+        """Switch the model. The daemon makes it the user's default too."""
+        self._need("session_set_model")
+        await self.transport.json("POST", _path(session, "model"), {"modelId": model}, session)
+
+    async def switch_mode(self, session: AgentSession, mode: str) -> None:
+        """Switch the mode: plan, default, auto-edit, auto or yolo."""
+        self._need("session_approval_mode_control")
+        await self.transport.json("POST", _path(session, "approval-mode"), {"mode": mode}, session)
+
+    async def switch_effort(self, session: AgentSession, effort: str) -> None:
+        """Switch how long the model thinks, for this session."""
+        await self.set_option(session, answers.EFFORT, effort)
+
+    async def set_option(self, session: AgentSession, option: str, value: str | bool) -> None:
+        """Set an option of the session."""
+        body = {"configId": option, "value": value}
+        await self.transport.json("POST", _path(session, "config-option"), body, session)
+
+    async def commands(self, session: AgentSession) -> tuple[Command, ...]:
+        """The slash commands of the session."""
+        self._need("session_supported_commands")
+        answer = await self.transport.json("GET", _path(session, "supported-commands"), session=session)
+        update = decode_update({**answer, "sessionUpdate": "available_commands_update"})
+        return update.commands if isinstance(update, AvailableCommandsUpdate) else ()
+
+    async def context_window(self, session: AgentSession) -> ContextWindow | None:
+        """How full the context window is; None if this daemon doesn't tell."""
+        if not self.has("session_context_usage"):
+            return None
+        return answers.window(await self.transport.json("GET", _path(session, "context-usage"), session=session))
+
+    async def tasks(self, session: AgentSession) -> tuple[Task, ...]:
+        """What a session's agent does besides its turn, and has done, the oldest first."""
+        self.need("tasks", "list what runs in the background")
+        return answers.tasks(await self.transport.json("GET", _path(session, "tasks"), session=session))
+
+    async def sub_agents(self, session: AgentSession) -> tuple[Task, ...]:
+        """The sub-agents of a session, those of before a restart too; none if the daemon doesn't list them."""
+        if not self.has("session_agents"):
+            return ()
+        return answers.tasks(await self.transport.json("GET", _path(session, "agents"), session=session))
+
+    async def stop_task(self, session: AgentSession, task: Task) -> bool:
+        """Stop a task. Returns False if it didn't run any more."""
+        self.need("tasks", "stop what runs in the background")
+        route = _path(session, f"tasks/{quote(task.id, safe='')}/cancel")
+        return (await self.transport.json("POST", route, {"kind": task.kind}, session)).get("cancelled") is True
+
+    # Files, and signing in
+
+    async def is_file(self, path: str) -> bool:
+        """Whether the daemon's folder has a file; `path` is relative to it or absolute."""
+        try:
+            route = self._own(f"/stat?path={quote(path, safe='')}", QUALIFIED)
+            answer = await self.transport.json("GET", route)
+        except (MissingFeatureError, RefusedError):
+            return False
+        return answer.get("type") == "file"
+
+    async def glob(self, pattern: str, limit: int) -> list[str]:
+        """The files and folders that match a pattern, relative to the daemon's folder."""
+        route = self._own(f"/glob?pattern={quote(pattern, safe='')}&maxResults={limit}", QUALIFIED)
+        answer = await self.transport.json("GET", route)
+        return list(texts(answer.get("matches")))
+
+    async def sign_in_providers(self) -> list[str]:
+        """The ids of the providers at which one can sign in."""
+        self.need("sign_in", "be signed in with a code")
+        answer = await self.transport.json("GET", "/workspace/auth/status")
+        return list(texts(answer.get("supportedDeviceFlowProviders")))
+
+    async def begin_sign_in(self, provider: str) -> SigningIn:
+        """Begin to sign in, or take up a sign-in that has begun.
+
+        Raises:
+            UpstreamError: the provider doesn't answer.
+        """
+        self.need("sign_in", "be signed in with a code")
+        answer = await self.transport.json("POST", _DEVICE_FLOW, {"providerId": provider}, limit=SIGN_IN_LIMIT)
+        return answers.sign_in(answer)
+
+    async def sign_in_progress(self, identifier: str) -> SigningIn:
+        """How far a sign-in is."""
+        self.need("sign_in", "be signed in with a code")
+        return answers.sign_in(await self.transport.json("GET", f"{_DEVICE_FLOW}/{quote(identifier, safe='')}"))
+
+    async def cancel_sign_in(self, identifier: str) -> None:
+        """Give a sign-in up."""
+        self.need("sign_in", "be signed in with a code")
+        await self.transport.json("DELETE", f"{_DEVICE_FLOW}/{quote(identifier, safe='')}")
+
+
+def _path(session: AgentSession, route: str = "") -> str:
+    """A route of a session."""
+    return f"/session/{quote(session.id, safe='')}" + (f"/{route}" if route else "")
+
+
+def _listed(folder: str, route: str, asked: Mapping[str, str]) -> str:
+    """A route of the list of a folder's sessions."""
+    query = urlencode({name: value for name, value in asked.items() if value})
+    return f"/workspace/{quote(folder, safe='')}/{route}?{query}"

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import re
+import secrets
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
+
 from ...agents import DAEMON_AGENT
 from ...conversation.failures import ChatError
 from ...conversation.snapshot import Locality
+from ...platforms.files import entry
 from ..wire import as_list, as_object, objects
 from .address import Address
 from .answers import Capabilities
@@ -26,6 +33,8 @@ ROUTES = (
 )
 NOT_TOLD = "Not told by this daemon."
 
+_PROGRAMS = {"bun", "node", "nodejs", "qwen"}
+"""What runs Qwen Code."""
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 
 
@@ -172,3 +181,47 @@ def _item(name: str, *about: str) -> str:
 def _word(fields: Mapping[str, Any], name: str, *unless: str) -> str:
     value = fields.get(name)
     return " ".join(value.split()) if isinstance(value, str) and value not in unless else ""
+
+
+# Whether it is on this computer: it may be behind a tunnel, in a container or in WSL
+
+
+def listens_here(address: Address) -> bool:
+    """Whether every process that may be meant is a `qwen serve` of this user that sees the same files."""
+    port = urlsplit(address.url).port or 80
+    with contextlib.suppress(psutil.Error, OSError):
+        listening = {
+            each.pid
+            for each in psutil.net_connections("tcp")
+            if each.status == psutil.CONN_LISTEN and each.laddr and each.laddr.port == port
+        }
+        return bool(listening) and all(pid and _is_ours(psutil.Process(pid)) for pid in listening)
+    return False
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    program, *arguments = process.cmdline() or [""]
+    # A tunnel may have the command of the other machine among its arguments: ssh -L 4170:localhost:4170 box qwen serve
+    is_it = os.path.basename(program).lower().removesuffix(".exe") in _PROGRAMS and "serve" in arguments
+    if not is_it or process.username() != psutil.Process().username():
+        return False
+    # In a container the same paths are other files.
+    return sys.platform != "linux" or os.path.samefile(f"/proc/{process.pid}/root", "/")
+
+
+async def sees(is_file: Callable[[str], Awaitable[bool]], folder: str) -> bool:
+    """Whether whoever is asked by `is_file` sees a file that is put into a folder."""
+    path = os.path.join(folder, f".qwen-companion-{secrets.token_hex(16)}")
+    try:
+        await asyncio.to_thread(_touch, folder, os.path.basename(path))
+        try:
+            return await is_file(os.path.basename(path))
+        finally:
+            await asyncio.to_thread(os.unlink, path)
+    except (OSError, ChatError):
+        return False
+
+
+def _touch(folder: str, name: str) -> None:
+    with entry(name, below=folder) as at:
+        os.close(at.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL))

@@ -8,27 +8,236 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from dataclasses import dataclass
+import re
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, cast
 
 import httpx2
 
 from ...conversation.events import Envelope
-from ...conversation.failures import ChatError, StreamLostError, UnsendableError
-from ..sessions import AgentSession
-from . import long
+from ...conversation.failures import ChatError, SessionGoneError, StreamLostError, UnsendableError
+from ..agent import AgentSession
+from ..wire import as_object
 from .address import Address
 from .decoder import decode
 from .errors import (
+    BusyError,
+    ForbiddenError,
     NotADaemonError,
+    QueueFullError,
     RefusedError,
     TroubleError,
+    UnauthorizedError,
     UnreachableError,
+    UntrustedWorkspaceError,
+    UpstreamError,
+    WorkspaceMismatchError,
+    missing_feature,
 )
-from .refusals import refusal
-from .sse import Decoder, EventTooLargeError
+
+MAX_EVENT = 64 * 1024 * 1024
+"""Bytes of one event; the daemon's own limit for a request is 10 MB, and its largest event was half a megabyte."""
+
+
+class EventTooLargeError(Exception):
+    """An event has more than `MAX_EVENT` bytes."""
+
+
+@dataclass(slots=True)
+class Decoder:
+    """Takes bytes as they come and gives the data of each event once it is whole.
+
+    The `event:` and `id:` fields say nothing that the daemon doesn't repeat in the data
+    (docs/protocols/qwen-serve.md#event-stream).
+    """
+
+    _rest: bytearray = field(default_factory=bytearray)
+    _searched: int = 0
+    _data: list[bytes] = field(default_factory=list[bytes])
+    _size: int = 0
+
+    def feed(self, received: bytes) -> list[str]:
+        """The events that are whole with these bytes. Comments and events without data are left out.
+
+        Raises:
+            EventTooLargeError: the event that comes in never ends.
+        """
+        self._rest += received
+        events: list[str] = []
+        begin = 0
+        while (end := self._rest.find(b"\n", max(begin, self._searched))) >= 0:
+            line = bytes(self._rest[begin:end]).removesuffix(b"\r")
+            begin = end + 1
+            if line.startswith(b"data:"):
+                data = line[5:].removeprefix(b" ")
+                self._data.append(data)
+                self._size += len(data)
+            elif not line and self._data:
+                event, self._data, self._size = b"\n".join(self._data), [], 0
+                events.append(event.decode("utf-8", "replace"))
+        del self._rest[:begin]
+        self._searched = len(self._rest)
+        if self._size + len(self._rest) > MAX_EVENT:
+            raise EventTooLargeError
+        return events
+
+
+Keep = Callable[[str, object, str], object]
+"""What to keep of an item of a list, from the list's name, the item, and its JSON text."""
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+def loads(text: str, keep: Keep = lambda _name, item, _text: item) -> object:
+    """What a JSON text says. The values of an object are read one by one, and so are the items of its lists.
+
+    Raises:
+        ValueError: it isn't JSON.
+        RecursionError: it is nested too deeply.
+    """
+    at = _skip(text, 0)
+    if text[at : at + 1] != "{":
+        return json.loads(text)
+    found: dict[str, Any] = {}
+    at = _skip(text, at + 1)
+    if text[at : at + 1] == "}":
+        return _ended(found, text, at + 1)
+    while True:
+        name, at = _DECODER.raw_decode(text, at)
+        if not isinstance(name, str):
+            raise ValueError("A name is missing.")  # noqa: TRY004 - the text is wrong, not an argument's type
+        at = _skip(text, _after(":", text, at))
+        if text[at : at + 1] == "[":
+            found[name], at = _list(text, at, lambda item, own, name=name: keep(name, item, own))
+        else:
+            found[name], at = _DECODER.raw_decode(text, at)
+        at = _skip(text, at)
+        if text[at : at + 1] == "}":
+            return _ended(found, text, at + 1)
+        at = _skip(text, _after(",", text, at))
+
+
+def _list(text: str, at: int, keep: Callable[[object, str], object]) -> tuple[list[object], int]:
+    found: list[object] = []
+    at = _skip(text, at + 1)
+    if text[at : at + 1] == "]":
+        return found, at + 1
+    while True:
+        item, end = cast("tuple[object, int]", _DECODER.raw_decode(text, at))
+        found.append(keep(item, text[at:end]))
+        at = _skip(text, end)
+        if text[at : at + 1] == "]":
+            return found, at + 1
+        at = _skip(text, _after(",", text, at))
+
+
+def _skip(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    return found.end() if found else at
+
+
+def _after(sign: str, text: str, at: int) -> int:
+    at = _skip(text, at)
+    if text[at : at + 1] != sign:
+        raise ValueError(f"“{sign}” is missing at {at}.")
+    return at + 1
+
+
+def _ended(found: dict[str, Any], text: str, at: int) -> dict[str, Any]:
+    if _skip(text, at) != len(text):
+        raise ValueError("There is something behind the object.")
+    return found
+
+
+MAX_REASON = 300
+"""Characters of the daemon's own words in a message."""
+_NO_SESSION = "The daemon doesn't run this session any more."
+
+
+def refusal(status: int, headers: Mapping[str, str], content: bytes, address: Address, *, known: bool) -> ChatError:
+    """The error for an answer. `known` says whether the address has answered as a daemon before."""
+    body = _object(content)
+    if body is None and status not in {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}:
+        # Express's page for an unknown path, or the page of another server.
+        if known and status == HTTPStatus.NOT_FOUND:
+            return missing_feature("route for it")
+        return TroubleError(status, _seconds(headers.get("retry-after"))) if known else NotADaemonError(address.url)
+    body = body or {}
+    return _by_code(body) or _by_status(status, headers, body, address)
+
+
+def _by_status(status: int, headers: Mapping[str, str], body: Mapping[str, Any], address: Address) -> ChatError:
+    reason, code = _reason(body, address), body.get("code")
+    match status:
+        case HTTPStatus.UNAUTHORIZED:
+            return UnauthorizedError(had_token=address.token is not None)
+        case HTTPStatus.FORBIDDEN:
+            return ForbiddenError(reason)
+        case HTTPStatus.BAD_GATEWAY if code == "upstream_error":
+            return UpstreamError(reason)
+        case (
+            HTTPStatus.TOO_MANY_REQUESTS
+            | HTTPStatus.BAD_GATEWAY
+            | HTTPStatus.SERVICE_UNAVAILABLE
+            | HTTPStatus.GATEWAY_TIMEOUT
+        ):
+            # A proxy gives these two when the daemon hasn't answered it.
+            is_gateway = status in {HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT}
+            return BusyError(reason, _seconds(headers.get("retry-after")), may_have_arrived=is_gateway)
+        # 0.21.2 doesn't give it a code; a vote that comes too late names its request, too.
+        case HTTPStatus.NOT_FOUND if code is None and "sessionId" in body and "requestId" not in body:
+            return SessionGoneError(_NO_SESSION)
+        case _:
+            return RefusedError(status, reason, code if isinstance(code, str) else None)
+
+
+def _by_code(body: Mapping[str, Any]) -> ChatError | None:
+    match body.get("code"):
+        case "workspace_mismatch":
+            return WorkspaceMismatchError(str(body.get("requestedWorkspace")), [str(body.get("boundWorkspace"))])
+        case "untrusted_workspace":
+            return UntrustedWorkspaceError()
+        case "prompt_queue_full":
+            limit = body.get("limit")
+            return QueueFullError(limit if isinstance(limit, int) else None)
+        case "session_not_found":
+            return SessionGoneError(_NO_SESSION)
+        case _:
+            return None
+
+
+def _object(content: bytes) -> dict[str, Any] | None:
+    try:
+        body: object = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", body) if isinstance(body, dict) else None
+
+
+def _reason(body: Mapping[str, Any], address: Address) -> str:
+    """The daemon's own message. The agent's errors have theirs one level deeper."""
+    details = as_object(body.get("data")).get("details")
+    words = details if isinstance(details, str) else body.get("error")
+    reason = words.strip().rstrip(".") if isinstance(words, str) and words.strip() else "it doesn't say why"
+    if address.token:
+        reason = reason.replace(address.token.reveal(), "…")
+    return reason if len(reason) <= MAX_REASON else reason[: MAX_REASON - 1] + "…"
+
+
+def _seconds(text: str | None) -> float | None:
+    """What `Retry-After` asks for, which is a number of seconds or a date."""
+    if text is None or text.isdecimal():
+        return float(text) if text else None
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
 
 CONNECT_LIMIT = 5.0
 """Seconds for a connection."""
@@ -132,7 +341,7 @@ class Transport:
         session: AgentSession | None = None,
         *,
         limit: float = ANSWER_LIMIT,
-        keep: long.Keep | None = None,
+        keep: Keep | None = None,
     ) -> Mapping[str, Any]:
         """The object that a route answers; an empty one for an empty answer.
 
@@ -237,9 +446,9 @@ class Transport:
         return bytes(content)
 
 
-def _read_long(content: bytes, keep: long.Keep | None) -> object:
+def _read_long(content: bytes, keep: Keep | None) -> object:
     text = content.decode("utf-8")
-    return long.loads(text, keep) if keep else long.loads(text)
+    return loads(text, keep) if keep else loads(text)
 
 
 async def _frames(response: httpx2.Response) -> AsyncGenerator[Envelope]:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from ...web import host_of
 from .plain import GAP
-from .render import Code, Link, TranscriptMarks, columns
+from .render import Code, Link, Marks, columns
 
 MOST_COLUMNS = 120
 """The width of a table that is aligned. The lines of a wider one would be wrapped."""
@@ -178,9 +178,9 @@ class Scanner:
         """The end of what was fed, which may still be shown in another way."""
         return "".join(f"{row}\n" for row in self._rows) + self._line
 
-    def feed(self, text: str) -> tuple[str, TranscriptMarks]:
+    def feed(self, text: str) -> tuple[str, Marks]:
         """Read more text. Returns what is to be shown for good of that and of what was open, and its marks."""
-        found = TranscriptMarks()
+        found = Marks()
         shown: list[str] = []
         *complete, rest = text.split("\n")
         for part in complete:
@@ -189,12 +189,12 @@ class Scanner:
         self._line += rest
         return "".join(f"{line}\n" for line in shown), found
 
-    def end(self, unread: int) -> tuple[str, str, TranscriptMarks]:
+    def end(self, unread: int) -> tuple[str, str, Marks]:
         """How what is open is shown if the answer ends here, the text that completes it, and their marks.
 
         It may still go on. `unread` is the number of line feeds at its end that were not fed.
         """
-        found = TranscriptMarks()
+        found = Marks()
         before = self.imitates, self._fence, self._codes, self._at, list(self._rows)
         shown = [*self._taken(self._line, found), *self._settled(found)]
         lacks = (
@@ -207,7 +207,7 @@ class Scanner:
         self.imitates, self._fence, self._codes, self._at, self._rows = before
         return "\n".join(shown), lacks, found
 
-    def _taken(self, line: str, found: TranscriptMarks) -> list[str]:
+    def _taken(self, line: str, found: Marks) -> list[str]:
         """Take a line. Returns those that are final by now, as they are shown."""
         final: list[str] = []
         if self._rows and not goes_on(self._rows, line):
@@ -220,7 +220,7 @@ class Scanner:
             self._at += len(line) + 1
         return final
 
-    def _settled(self, found: TranscriptMarks) -> list[str]:
+    def _settled(self, found: Marks) -> list[str]:
         """The lines of the table that was open, as they are shown."""
         rows, self._rows = aligned(self._rows), []
         for row in rows:
@@ -228,7 +228,7 @@ class Scanner:
             self._at += len(row) + 1
         return list(rows)
 
-    def _read(self, line: str, found: TranscriptMarks) -> None:
+    def _read(self, line: str, found: Marks) -> None:
         quote = (_QUOTE if self._fence else _QUOTE_IN_LIST).match(line) if ">" in line else None
         depth = quote[0].count(">") if quote else 0
         if self._fence and depth < self._fence.depth:
@@ -243,20 +243,19 @@ class Scanner:
             # A block behind a list marker is indented by the marker's width.
             self._fence = _Fence(columns(inner[: fence.start(1)]), fence[1], fence[2], start, depth)
         elif len(line) <= _LONGEST:
-            found.links += self._links(line)
+            for link in self._links(line):
+                found.put(link)
         # In a code block as well, since it may not look like one.
         if not line.isascii():
             self.imitates |= bool(_OURS.match(_HIDDEN.sub("", line)))
         elif "?" in line:  # the only sign in ASCII
             self.imitates |= bool(_OURS.match(line))
 
-    def _close(self, found: TranscriptMarks) -> None:
+    def _close(self, found: Marks) -> None:
         """The code block that is open ends before the line that is read."""
         if fence := self._fence:
             end = max(fence.start, self._at - 1)
-            found.codes.append(
-                Code(f"{self._key}/{self._codes}", fence.start, end, fence.language, fence.indent, fence.depth)
-            )
+            found.put(Code(fence.start, end, f"{self._key}/{self._codes}", fence.language, fence.indent, fence.depth))
             self._codes += 1
             self._fence = None
 

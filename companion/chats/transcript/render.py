@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ...conversation.snapshot import Locality, Permission, Status, Unsent
 from ...review.changes import TextEdit
@@ -23,21 +23,25 @@ def columns(text: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
-    """A range that is folded until the person opens it: a thought, the details of a tool call."""
+class Mark:
+    """Something at a place in the text."""
 
-    key: str
-    """Stays the same while the range grows or moves."""
     start: int
     end: int
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Fold(Mark):
+    """A range that is folded until the person opens it: a thought, the details of a tool call."""
+
+    key: str
+    """Stays the same while the range grows or moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link(Mark):
     """A file's name in the text."""
 
-    start: int
-    end: int
     path: str
     """On the daemon's machine; absolute, or relative to the chat's folder. Or the address of a page."""
     line: int | None = None
@@ -50,12 +54,10 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class Code(Mark):
     """The lines of a code block that is complete, without its fences."""
 
     key: str
-    start: int
-    end: int
     language: str = ""
     indent: int = 0
     """Columns before each line that belong to a list, not to the code."""
@@ -77,42 +79,61 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Said(Mark):
     """A message of the person, with its heading."""
-
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """A permission that waits for an answer."""
+class Ask(Mark):
+    """A permission that waits for an answer: what it asks. The buttons are at its end."""
 
     permission: Permission
-    start: int
-    """Where what it asks begins."""
-    at: int
-    """Where that ends, and where the buttons are."""
     hidden: int = 0
     """Characters of it that are not shown; the person is told before they allow it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A tool call for which the editor runs something, and the beginning of its line, below which its Stop is."""
+class Running(Mark):
+    """A tool call for which the editor runs something. Its Stop is below the line that begins there."""
 
     terminals: tuple[str, ...]
-    at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """Numbers of marks."""
+M = TypeVar("M", bound=Mark)
 
-    folds: int = 0
-    links: int = 0
-    codes: int = 0
-    said: int = 0
+
+class Marks:
+    """What is where in a text, by kind: folds, links, code blocks, questions, messages of the person, what runs."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[type[Mark], list[Mark]] = {}
+
+    def of(self, kind: type[M]) -> tuple[M, ...]:
+        """The marks of a kind, in the order of the text."""
+        return tuple(cast("list[M]", self._by_kind.get(kind, ())))
+
+    def put(self, mark: Mark) -> None:
+        """Add a mark behind the others of its kind."""
+        self._by_kind.setdefault(type(mark), []).append(mark)
+
+    def add(self, others: Iterable[Marks], by: int = 0) -> None:
+        """Add others, moved by `by` characters."""
+        for other in others:
+            for kind, marks in other._by_kind.items():  # noqa: SLF001 - another of its own
+                moved = (replace(each, start=each.start + by, end=each.end + by) for each in marks) if by else marks
+                self._by_kind.setdefault(kind, []).extend(moved)
+
+    def clear(self, kind: type[Mark], after: int = 0) -> None:
+        """Remove the marks of a kind, but for the first ones."""
+        del self._by_kind.get(kind, [])[after:]
+
+    def count(self, kind: type[Mark]) -> int:
+        """How many there are of a kind."""
+        return len(self._by_kind.get(kind, ()))
+
+    def counts(self) -> Mapping[type[Mark], int]:
+        """How many there are of each kind."""
+        return {kind: len(marks) for kind, marks in self._by_kind.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +146,7 @@ class Render:
     """In order; the points of each are those after the edits before it."""
     length: int
     """Of the text afterwards. The prompt comes behind it."""
-    folds: tuple[Fold, ...]
-    links: tuple[Link, ...]
-    codes: tuple[Code, ...]
-    asks: tuple[Ask, ...]
-    said: tuple[Said, ...]
-    running: tuple[Running, ...]
+    marks: Marks
     status: Status
     locality: Locality
     session: str = ""
@@ -139,47 +155,42 @@ class Render:
     """Prompts that the conversation doesn't have yet."""
     top: int = 0
     """Where the first turn begins. What is shown of earlier turns comes in there."""
-    kept: Kept = Kept()
-    """How many of the first marks are those of the render before, at the same points."""
+    kept: Mapping[type[Mark], int] = field(default_factory=dict[type[Mark], int])
+    """How many of the first marks of a kind are those of the render before, at the same points."""
     chosen: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What the person has chosen for the session, to be set again then."""
 
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """The permissions that wait for an answer."""
+        return self.marks.of(Ask)
 
-@dataclass(slots=True)
-class TranscriptMarks:
-    """What is where in a text: folds, links, code blocks, questions, messages of the person, what runs."""
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The names of files, and the addresses of pages."""
+        return self.marks.of(Link)
 
-    folds: list[Fold] = field(default_factory=list[Fold])
-    links: list[Link] = field(default_factory=list[Link])
-    codes: list[Code] = field(default_factory=list[Code])
-    asks: list[Ask] = field(default_factory=list[Ask])
-    said: list[Said] = field(default_factory=list[Said])
-    running: list[Running] = field(default_factory=list[Running])
+    @property
+    def folds(self) -> tuple[Fold, ...]:
+        """What is folded until the person opens it."""
+        return self.marks.of(Fold)
 
-    def add(self, others: Iterable[TranscriptMarks], by: int = 0) -> None:
-        """Add others, moved by `by` characters."""
-        for other in others:
-            if by:
-                self.folds += [Fold(each.key, each.start + by, each.end + by) for each in other.folds]
-                self.links += [Link(each.start + by, each.end + by, each.path, each.line) for each in other.links]
-                self.codes += [replace(each, start=each.start + by, end=each.end + by) for each in other.codes]
-                self.asks += [replace(each, start=each.start + by, at=each.at + by) for each in other.asks]
-                self.said += [Said(each.start + by, each.end + by) for each in other.said]
-                self.running += [Running(each.terminals, each.at + by) for each in other.running]
-            else:
-                self.folds += other.folds
-                self.links += other.links
-                self.codes += other.codes
-                self.asks += other.asks
-                self.said += other.said
-                self.running += other.running
+    @property
+    def codes(self) -> tuple[Code, ...]:
+        """The code blocks that are complete."""
+        return self.marks.of(Code)
+
+    @property
+    def running(self) -> tuple[Running, ...]:
+        """The tool calls for which the editor runs something."""
+        return self.marks.of(Running)
 
 
 class Writer:
     """A text that is written from its beginning to its end, with its marks."""
 
     def __init__(self, text: str = "") -> None:
-        self.marks = TranscriptMarks()
+        self.marks = Marks()
         self.length = len(text)
         self._parts = [text]
 
@@ -198,9 +209,9 @@ class Writer:
         start = self.length
         self.write(text)
         if path.strip() and self.length > start:
-            self.marks.links.append(Link(start, self.length, path, line))
+            self.marks.put(Link(start, self.length, path, line))
 
     def fold(self, key: str, start: int) -> None:
         """Fold what has been written from `start` on."""
         if start < self.length:
-            self.marks.folds.append(Fold(key, start, self.length))
+            self.marks.put(Fold(start, self.length, key))

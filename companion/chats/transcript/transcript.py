@@ -6,7 +6,7 @@ that is the same object as before is not looked at again, and a message that gro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
@@ -17,7 +17,7 @@ from ...review.words import common_head
 from . import wording
 from .markdown import Scanner
 from .plain import GAP, YOU, flat, foreign, presentable
-from .render import MARK, Fold, Kept, Render, Said, TranscriptMarks, Writer
+from .render import MARK, Code, Fold, Link, Mark, Marks, Render, Said, Writer
 
 
 class Piece:
@@ -31,7 +31,7 @@ class Piece:
         self.start = 0
         self.lead = ""
         self.suffix = ""
-        self.marks = TranscriptMarks()
+        self.marks = Marks()
         self._parts: list[str] = []
         self._size = 0
 
@@ -49,14 +49,14 @@ class Piece:
         """Begin at another point."""
         if by := start - self.start:
             self.start = start
-            moved = TranscriptMarks()
+            moved = Marks()
             moved.add((self.marks,), by)
             self.marks = moved
 
     def put(self, lead: str, writer: Writer) -> list[TextEdit]:
         """Replace the piece by what has been written."""
         edits = self._replace(lead, writer.text, "")
-        self.marks = TranscriptMarks()
+        self.marks = Marks()
         self.marks.add((writer.marks,), self.start + len(lead))
         return edits
 
@@ -112,7 +112,7 @@ class MessagePiece(Piece):
         return _change(before, self.text, self.start)
 
     def _clear(self, lead: str, text: str) -> None:
-        self.lead, self.suffix, self.marks = lead, "", TranscriptMarks()
+        self.lead, self.suffix, self.marks = lead, "", Marks()
         self._parts, self._size = [], 0
         self._scanner = Scanner(self._key)
         self._said = ""
@@ -131,13 +131,14 @@ class MessagePiece(Piece):
             new = new.replace("\n", f"\n{QUOTE}")
         body = self.start + len(self.lead)
         links, codes = self._certain
-        del self.marks.links[links:], self.marks.codes[codes:]
+        self.marks.clear(Link, links)
+        self.marks.clear(Code, codes)
         end = ""
         if self._is_scanned:
             shown, marks = self._scanner.feed(new)
             edits = self._go_on(shown, self._scanner.open)
             self.marks.add((marks,), body)
-            self._certain = len(self.marks.links), len(self.marks.codes)
+            self._certain = self.marks.count(Link), self.marks.count(Code)
             if is_finished:
                 shown, end, marks = self._scanner.end(text.count("\n", self._taken))
                 edits += self._go_on("", shown)
@@ -147,7 +148,8 @@ class MessagePiece(Piece):
         edits += self._finish(end + suffix.text)
         self.marks.add((suffix.marks,), body + self._size + len(end))
         if self._is_quoted and self._size:
-            self.marks.folds = [Fold(self._key, body, self.start + self.length)]
+            self.marks.clear(Fold)
+            self.marks.put(Fold(body, self.start + self.length, self._key))
         return edits
 
     def _go_on(self, final: str, still_open: str) -> list[TextEdit]:
@@ -211,7 +213,7 @@ class TurnText:
     def __init__(self, key: str, shown: Turn | None = None) -> None:
         self.start = 0
         self.length = 0
-        self.marks = TranscriptMarks()
+        self.marks = Marks()
         self.shown: Turn | None = shown
         self.key = key
         self._slots: list[_Slot] = []
@@ -271,7 +273,7 @@ class TurnText:
         self._gather()
 
     def _gather(self) -> None:
-        self.marks = TranscriptMarks()
+        self.marks = Marks()
         self.marks.add(piece.marks for piece in self.pieces)
 
 
@@ -355,7 +357,8 @@ def _write(piece: Piece, item: Item, lead: str, is_running: bool, key: str, cont
                 edits = piece.grow(item.text, lead, writer, is_finished=not is_running)
                 if lead.endswith(YOU):
                     heading = piece.start + len(lead) - len(YOU)
-                    piece.marks.said = [Said(heading, piece.start + piece.length)]
+                    piece.marks.clear(Said)
+                    piece.marks.put(Said(heading, piece.start + piece.length))
                 return edits
             wording.write_shell(writer, item.text)
         case ChatNotice():
@@ -399,23 +402,17 @@ class Transcript:
         first, edits = self._change(snapshot, locality, unsent)
         if self._is_new:
             edits = [TextEdit(0, length, self.text)]
-        marks = self._before.of(self._turns, first)
         render = Render(
-            self._is_new,
-            tuple(_merged(edits)),
-            self._length,
-            tuple(marks.folds),
-            tuple(marks.links),
-            tuple(marks.codes),
-            tuple(marks.asks),
-            tuple(marks.said),
-            tuple(marks.running),
-            snapshot.status,
-            locality,
-            session,
-            unsent,
-            self._header.length,
-            Kept() if self._is_new else self._before.count,
+            replaces_all=self._is_new,
+            edits=tuple(_merged(edits)),
+            length=self._length,
+            marks=self._before.of(self._turns, first),
+            kept={} if self._is_new else self._before.counts,
+            status=snapshot.status,
+            locality=locality,
+            session=session,
+            unsent=unsent,
+            top=self._header.length,
         )
         self._is_new = False
         return render
@@ -495,20 +492,20 @@ class _KeptMarks:
 
     def __init__(self) -> None:
         self._count = 0
-        self._kept = TranscriptMarks()
+        self._kept = Marks()
 
     @property
-    def count(self) -> Kept:
-        """How many there are of those that an editor shows one by one."""
-        return Kept(len(self._kept.folds), len(self._kept.links), len(self._kept.codes), len(self._kept.said))
+    def counts(self) -> Mapping[type[Mark], int]:
+        """How many there are of each kind."""
+        return self._kept.counts()
 
-    def of(self, turns: list[TurnText], first: int) -> TranscriptMarks:
+    def of(self, turns: list[TurnText], first: int) -> Marks:
         """The marks of all turns, of which those before `first` haven't changed."""
         if first < self._count:
-            self._count, self._kept = 0, TranscriptMarks()
+            self._count, self._kept = 0, Marks()
         self._kept.add(turn.marks for turn in turns[self._count : first])
         self._count = first
-        marks = TranscriptMarks()
+        marks = Marks()
         marks.add((self._kept, *(turn.marks for turn in turns[first:])))
         return marks
 

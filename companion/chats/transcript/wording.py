@@ -31,7 +31,7 @@ from ...conversation.snapshot import (
     duration,
 )
 from ...review.changes import Tally, changes, lines_of, tally
-from ..uris import file_of
+from ..prompt import file_of
 from .plain import GAP, SIGNS, YOU, clean, flat, foreign, presentable, relative, sentence, spelled, whole
 from .render import Ask, Running, Writer
 
@@ -320,7 +320,7 @@ def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_run
     writer.fold(key, start)
     if tool.terminals:
         # At the line's beginning: what is at the end of a fold is folded too.
-        writer.marks.running.append(Running(tool.terminals, begin))
+        writer.marks.put(Running(begin, begin, tool.terminals))
     for asked in tool.permissions:
         if asked.state == "open":
             writer.write("\n")
@@ -449,7 +449,7 @@ def write_ask(writer: Writer, permission: Permission, context: Context) -> None:
         writer.write(
             f"\n{INDENT}⚠{GAP}{room.hidden:,} more characters of this are not shown here. “Show All” has them."
         )
-    writer.marks.asks.append(Ask(permission, start, writer.length, room.hidden))
+    writer.marks.put(Ask(start, writer.length, permission, room.hidden))
 
 
 def whole_question(permission: Permission, context: Context) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...chats import mentions
+from ...chats import prompt
 from ...clis.shell import below, named
 from ...comments.comment import Comment
 from ...comments.message import MAX_QUOTED, message
@@ -56,7 +56,7 @@ class PromptValues:
     def in_chat(self, chat: ChatView) -> tuple[dict[str, str], list[Excerpt]]:
         """The texts for a chat's prompt, and the selection, which is embedded."""
         path = self._view.file_name()
-        file = mentions.mention(below(path, chat.folder)) if path else self._name
+        file = prompt.mention(below(path, chat.folder)) if path else self._name
         problems = problems_text(self._problems, lambda path, _: below(path, chat.folder))
         if self._selected is None:
             return self._all(file, file, problems), []

@@ -19,8 +19,7 @@ from ..windows import Focus, is_chat, is_folder_of, is_visible
 from .clicks import Clicks, Tell
 from .consent import Consent
 from .context import ContextOffers
-from .prompt import give_back, keep, kept_session
-from .sending import PromptSender
+from .prompt import PromptSender, give_back, keep, kept_session
 from .view import ChatView, agent_of, chat_id_of, folder_of, used_at
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from ..panels import say, to_clipboard
 from ..places import open_place
 from ..windows import Focus
 from . import html
-from .forms import ask_form
-from .permissions import QuestionForm, pick_option
+from .permissions import QuestionForm, ask_form, pick_option
 
 if TYPE_CHECKING:
     from ...chats.chats import Chats

@@ -1,26 +1,32 @@
-"""The commands of the chat."""
+"""The commands of the chat: in its view, and about its conversation, its changes and its tasks."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import sublime
 import sublime_plugin
 
-from .. import package
-from ..panels import PanelItem, choose
+from ...chats.prompt import open_mention
+from .. import buffers, package
+from ..page import Page
+from ..panels import PanelItem, changed_file, choose, say
 from .clicks import waiting
-from .html import CONTINUED
+from .html import CONTINUED, shortened
 from .opening import choose_folder, have_chat, open_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
 
-    import sublime
-
+    from ...chats.changes import ChangedFile, TurnChanges
     from ...chats.chats import Chats
+    from ...chats.history import RewindTarget
+    from ...chats.prompt import Draft
+    from ...conversation.snapshot import Task
     from ..adapter import Adapter
     from .view import ChatView
+
 
 T = TypeVar("T")
 
@@ -251,3 +257,322 @@ class QwenCompanionChatAnswerCommand(sublime_plugin.WindowCommand):
         """Whether one waits."""
         adapter = package.adapter()
         return adapter is not None and any(map(waiting, adapter.chats.within(self.window)))
+
+
+class _ChatTextCommand(sublime_plugin.TextCommand):
+    """A command on the chat in the view."""
+
+    def is_enabled(self, **_args: Any) -> bool:
+        """Whether there is one."""
+        return self.chat() is not None
+
+    def is_visible(self) -> bool:
+        """Not in a menu."""
+        return False
+
+    def chat(self) -> ChatView | None:
+        """The chat in the view."""
+        adapter = package.adapter()
+        return adapter.chats.find(self.view) if adapter else None
+
+
+class QwenCompanionChatHomeCommand(_ChatTextCommand):
+    """Go to the beginning of the line, or of the prompt in it."""
+
+    def run(self, edit: sublime.Edit, extend: bool = False) -> None:
+        """With `extend`, select up to there."""
+        if (chat := self.chat()) is None:
+            return
+        moved: list[sublime.Region] = []
+        for region in self.view.sel():
+            start = self.view.line(region.b).begin()
+            start = max(start, chat.text.length) if region.b >= chat.text.length else start
+            moved.append(sublime.Region(region.a if extend else start, start))
+        self.view.sel().clear()
+        self.view.sel().add_all(moved)
+
+
+class QwenCompanionChatRecallCommand(_ChatTextCommand):
+    """Put an earlier prompt into the input."""
+
+    def run(self, edit: sublime.Edit, by: int) -> None:
+        """`by` is -1 for the one before, 1 for the one after."""
+        if (chat := self.chat()) and (text := chat.step(by)) is not None:
+            chat.text.write(text)
+
+
+class QwenCompanionChatSuggestionCommand(_ChatTextCommand):
+    """Take the suggested prompt, which is shown in grey, into the input."""
+
+    def run(self, edit: sublime.Edit) -> None:
+        """The person may edit it before it is sent."""
+        if (chat := self.chat()) and (suggestion := chat.suggestion):
+            chat.text.write(suggestion)
+
+
+class QwenCompanionChatUndoCommand(_ChatTextCommand):
+    """Undo or redo in the prompt."""
+
+    def run(self, edit: sublime.Edit, by: int) -> None:
+        """`by` is -1 to undo, 1 to redo."""
+        if chat := self.chat():
+            chat.text.take_step(by)
+
+
+class QwenCompanionChatFollowCommand(_ChatTextCommand):
+    """Open the file that is named at the caret, or unfold or fold what begins in its line."""
+
+    def run(self, edit: sublime.Edit) -> None:
+        """Do the first of these that applies."""
+        carets = [region.b for region in self.view.sel()]
+        if carets and (adapter := package.adapter()) and (chat := self.chat()):
+            adapter.chats.clicks.follow(chat, carets[0])
+
+
+class QwenCompanionChatTypeCommand(_ChatTextCommand):
+    """Type into the prompt while the caret is elsewhere."""
+
+    def run(self, edit: sublime.Edit, character: str) -> None:
+        """`character` is the key."""
+        if chat := self.chat():
+            chat.text.to_prompt()
+            self.view.run_command("insert", {"characters": character})
+
+
+class QwenCompanionChatCompleteCommand(_ChatTextCommand):
+    """Complete the mention or the slash command before the caret."""
+
+    def run(self, edit: sublime.Edit, text: str) -> None:
+        """`text` replaces its beginning."""
+        if (chat := self.chat()) is None or not chat.text.is_in_prompt:
+            return
+        caret = self.view.sel()[0].b
+        before = self.view.substr(sublime.Region(chat.text.length, caret))
+        found = open_mention(before) if text.startswith("@") else (0, "")
+        start = chat.text.length + (found[0] if found else len(before))
+        buffers.edit(self.view, [(start, caret, text)])
+        self.view.sel().clear()
+        self.view.sel().add(start + len(text))
+
+
+SHOWN = "task"
+"""In the record of a task's page: which chat's task it shows."""
+STEP = 1000
+"""Milliseconds between two looks at a task that is followed."""
+NONE = "Nothing has run in the background in this conversation."
+
+
+class QwenCompanionChatTasksCommand(_ChatCommand):
+    """List what the agent does in the background; follow or stop it."""
+
+    needs = "tasks"
+
+    def is_visible(self) -> bool:
+        """Whether anything was begun in the background, as far as the chat shows."""
+        chat = self.chat()
+        return super().is_visible() and chat is not None and bool(chat.status.tasks)
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask which."""
+        ask(adapter, chat, lambda chats: chats.tasks.all(chat.id), partial(_list_tasks, adapter, chat))
+
+
+def _list_tasks(adapter: Adapter, chat: ChatView, found: Sequence[Task]) -> None:
+    if not found:
+        say(chat.window, NONE)
+        return
+    choices: list[PanelItem] = [
+        (task.title, f"{task.status}, {task.duration}", lambda task=task: _ask_about_task(adapter, chat, task))
+        for task in found
+    ]
+    marks = ["running" if task.is_running else "" for task in found]
+    choose(chat.window, choices, "What runs in the background, and has run", annotations=marks)
+
+
+def _ask_about_task(adapter: Adapter, chat: ChatView, task: Task) -> None:
+    if not task.is_running:
+        _follow(adapter, chat, task)
+        return
+
+    def stop() -> None:
+        ask(adapter, chat, lambda chats: chats.tasks.stop(chat.id, task), partial(say, chat.window))
+
+    follow = partial(_follow, adapter, chat, task)
+    choices: list[PanelItem] = [("Follow", "Show what it does in a tab", follow), ("Stop", "", stop)]
+    choose(chat.window, choices, task.title)
+
+
+def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
+    """Show a task in a tab, and keep that up to date as long as the task runs and the tab shows it."""
+    page = Page(chat.window, "task", f"Qwen Companion: {task.title}")
+    # The ids of tasks are those of the chat.
+    shown = f"{chat.id}:{task.id}"
+    page.record.keep(**{SHOWN: shown})
+    page.show("Asking the daemon…\n")
+
+    def look() -> None:
+        if page.is_open and page.record.get(SHOWN) == shown:
+            ask(adapter, chat, lambda chats: chats.tasks.page(chat.id, task.id), show, fail)
+
+    def fail(why: str) -> None:
+        page.show(f"{why}\n")
+
+    def show(told: tuple[str, bool]) -> None:
+        text, is_running = told
+        if page.is_open and page.record.get(SHOWN) == shown:
+            page.show(text)
+        if is_running:
+            sublime.set_timeout(look, STEP)
+
+    look()
+
+
+MORE = "The daemon knows of changes of more files since this prompt."
+BY_TOOLS = "As the agent's tools have told it: the files were not looked at here."
+
+
+class QwenCompanionChatChangesCommand(_ChatCommand):
+    """List all files that a turn has changed, and show their diffs."""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether something was said."""
+        return chat.status.last is not None
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """List those of the latest turn that has changed any."""
+        ask(adapter, chat, lambda chats: chats.changes.by_turn(chat.id), lambda found: _list_changes(chat, found, 0))
+
+
+def _list_changes(chat: ChatView, found: Sequence[TurnChanges], at: int) -> None:
+    turn = found[at]
+    items = [changed_file(file.name.rpartition("/")[2], file.path, file.inserted, file.deleted) for file in turn.files]
+    total = f"{'1 file' if len(turn.files) == 1 else f'{len(turn.files)} files'}, +{turn.inserted} −{turn.deleted}"
+    told = MORE if turn.is_untold else BY_TOOLS if turn.by_tools else ""
+    items.append(sublime.QuickPanelItem("All of them", told, total))
+    if len(found) > 1:
+        items.append(sublime.QuickPanelItem("Another turn…"))
+
+    def picked(index: int) -> None:
+        if index > len(turn.files):
+            sublime.set_timeout(lambda: _list_turns(chat, found))
+        elif index >= 0:
+            _show_changes(chat, turn, turn.files[index] if index < len(turn.files) else None)
+
+    placeholder = f"Changed after “{shortened(turn.text)}”"
+    chat.window.show_quick_panel(items, picked, placeholder=placeholder)
+
+
+def _list_turns(chat: ChatView, found: Sequence[TurnChanges]) -> None:
+    choices: list[PanelItem] = [
+        (
+            shortened(turn.text) or "Without a prompt",
+            ", ".join(file.name for file in turn.files),
+            lambda at=at: _list_changes(chat, found, at),
+        )
+        for at, turn in enumerate(found)
+    ]
+    marks = [f"+{turn.inserted} −{turn.deleted}" for turn in found]
+    choose(chat.window, choices, "The turns that have changed files", annotations=marks)
+
+
+def _show_changes(chat: ChatView, turn: TurnChanges, file: ChangedFile | None) -> None:
+    """Show the diffs of a turn in a tab, at one of the files."""
+    page = Page(chat.window, "changes of a turn", "Qwen Companion: Changes of a Turn")
+    page.record.keep(turn=turn.turn)
+    if syntax := next(iter(sublime.find_syntax_by_scope("source.diff")), None):
+        page.view.assign_syntax(syntax)
+    about = f"{BY_TOOLS}\n\n" if turn.by_tools else ""
+    page.show(about + "\n".join(each.diff for each in turn.files))
+    before = turn.files[: turn.files.index(file)] if file else ()
+    at = len(about) + sum(len(each.diff) + 1 for each in before)
+    page.view.sel().clear()
+    page.view.sel().add(at)
+    page.view.show_at_center(at) if file else page.view.show(0)
+
+
+NAMED = 5
+"""Files that are named; more are counted."""
+_LENGTH = 100
+"""Characters of a prompt in the list."""
+
+
+class QwenCompanionChatRewindCommand(_ChatCommand):
+    """Go back to an earlier prompt: forget it and what came of it, or write it anew. The files can go back too."""
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether something was said, and no turn runs."""
+        return _is_idle(chat)
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """List the prompts with what going back would undo, and ask which."""
+        ask(adapter, chat, lambda chats: chats.history.targets(chat.id), partial(_list_prompts, adapter, chat))
+
+
+def _is_idle(chat: ChatView) -> bool:
+    return chat.status.last is not None and chat.status.running is None
+
+
+def _list_prompts(adapter: Adapter, chat: ChatView, found: Sequence[RewindTarget]) -> None:
+    choices: list[PanelItem] = [
+        (
+            shortened(one.text, _LENGTH),
+            undone(one) or "No file was changed since then",
+            partial(_ask_to_rewind, adapter, chat, one),
+        )
+        for one in found
+    ]
+    choose(chat.window, choices, "Go back to before this prompt")
+
+
+def _ask_to_rewind(adapter: Adapter, chat: ChatView, to: RewindTarget) -> None:
+    """Ask what to do with the prompt and with the files."""
+
+    def rewind(*, edits: bool, undo_files: bool) -> None:
+        def done(told: tuple[str, Draft]) -> None:
+            sentence, draft = told
+            if edits:
+                chat.take_back(draft)
+                chat.text.to_prompt()
+            say(chat.window, sentence)
+
+        ask(adapter, chat, lambda chats: chats.history.rewind(chat.id, to, undo_files=undo_files), done)
+
+    files = "1 file" if to.count == 1 else f"{to.count} files"
+    edit = "Edit this prompt"
+    choices: list[PanelItem] = []
+    if not to.rewinds and to.count:
+        choices.append((f"Undo {files}", undone(to), partial(rewind, edits=False, undo_files=True)))
+        choices.append((f"{edit}, and undo {files}", undone(to), partial(rewind, edits=True, undo_files=True)))
+    elif not to.rewinds:
+        choices.append((edit, "", partial(rewind, edits=True, undo_files=False)))
+    for caption, edits in (("Rewind", False), (edit, True)) if to.rewinds else ():
+        if to.count:
+            choices.append((f"{caption}, and undo {files}", undone(to), partial(rewind, edits=edits, undo_files=True)))
+        leaving = f"{caption}, and leave the files as they are" if to.count else caption
+        choices.append((leaving, "", partial(rewind, edits=edits, undo_files=False)))
+    choose(chat.window, choices, f"Back to before “{shortened(to.text, _LENGTH)}”")
+
+
+def undone(to: RewindTarget) -> str:
+    """What going back can undo: the files, as far as they are known, and how many lines; empty if nothing."""
+    if not to.count:
+        return ""
+    named = list(to.files[:NAMED])
+    if others := max(0, to.count - len(named)):
+        named.append(f"{others} {'more' if named else 'file' if others == 1 else 'files'}")
+    lines = f" (+{to.inserted} −{to.deleted})" if to.inserted or to.deleted else ""
+    return f"Changed since then: {', '.join(named)}{lines}"
+
+
+class QwenCompanionChatForkCommand(_ChatCommand):
+    """Go on in a copy of the conversation. The original stays as it is."""
+
+    needs = "fork"
+
+    def makes_sense(self, chat: ChatView) -> bool:
+        """Whether something was said, and no turn runs."""
+        return _is_idle(chat)
+
+    def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
+        """Ask the daemon, and show the copy."""
+        ask(adapter, chat, lambda chats: chats.history.fork(chat.id), lambda _: None)

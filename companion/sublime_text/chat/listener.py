@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sublime
 import sublime_plugin
 
-from ...chats.mentions import mention, open_mention
-from ...chats.slash import offered
+from ...chats.prompt import mention, offered, open_mention
 from .. import buffers, package
 from ..minihtml import safe
 from ..panels import lines_to_clipboard, say

@@ -6,20 +6,108 @@ What the person opens stays open.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from itertools import islice, takewhile
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import sublime
 
-from ...chats.transcript.render import MARK
+from ...chats.transcript.render import MARK, Code, Fold, Link, Mark, Said
 from ..own_views import VIEWS
 from . import html
-from .groups import Groups, key, same
 
 if TYPE_CHECKING:
-    from ...chats.transcript.render import Code, Fold, Link, Render, Said
+    from ...chats.transcript.render import Render
+
+
+SIZE = 64
+"""Marks of a group."""
+
+
+M = TypeVar("M", bound=Mark)
+S = TypeVar("S")
+
+
+class Groups(Generic[M]):
+    """The marks of a text, which the editor moves along with it.
+
+    `show` is called with the number of a group and its marks, none if it goes.
+    """
+
+    def __init__(self, show: Callable[[int, Sequence[M]], object]) -> None:
+        self.marks: tuple[M, ...] = ()
+        self._show = show
+        self._groups: list[tuple[int, int]] = []
+        """The numbers and the sizes, in the order of the text."""
+        self._next = 0
+
+    def update(self, now: tuple[M, ...], kept: int) -> None:
+        """These are the marks now; the first `kept` are as they were."""
+        before, self.marks = self.marks, now
+        first = same(before, now, kept)
+        if first == len(before) == len(now):
+            return
+        if new := _put_in_front(before, now):
+            self._groups[:0] = self._shown(now[:new])
+            return
+        at = 0
+        stays: list[tuple[int, int]] = []
+        for group in self._groups:
+            if at + group[1] > first or (group[1] < SIZE and at + group[1] == first):
+                break
+            stays.append(group)
+            at += group[1]
+        free = [number for number, _ in self._groups[len(stays) :]]
+        again = self._shown(now[at:], free)
+        for number in free[len(again) :]:
+            self._show(number, ())
+        self._groups = stays + again
+
+    def inserted(self, points: Collection[int]) -> None:
+        """Text was inserted at these points: show the last group again if one of its marks was stretched by that."""
+        if self._groups:
+            number, size = self._groups[-1]
+            last = self.marks[-size:]
+            if any(mark.end in points for mark in last):
+                self._show(number, last)
+
+    def _shown(self, marks: Sequence[M], numbers: Sequence[int] = ()) -> list[tuple[int, int]]:
+        """Show marks in groups that have these numbers, and new ones."""
+        groups: list[tuple[int, int]] = []
+        for place, start in enumerate(range(0, len(marks), SIZE)):
+            part = marks[start : start + SIZE]
+            if place < len(numbers):
+                number = numbers[place]
+            else:
+                number, self._next = self._next, self._next + 1
+            self._show(number, part)
+            groups.append((number, len(part)))
+        return groups
+
+
+def key(name: str, group: int) -> str:
+    """What the editor calls a group of marks."""
+    return f"{name}.{group}" if group else name
+
+
+def same(before: Sequence[S], now: Sequence[S], kept: int) -> int:
+    """How many of the first marks are as they were; `kept` of them are known to be."""
+    pairs = zip(islice(before, kept, None), islice(now, kept, None), strict=False)
+    return kept + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _put_in_front(before: Sequence[Mark], now: Sequence[Mark]) -> int:
+    """How many marks are new in front of all others, which have only moved along with the text; 0 if others changed."""
+    new = len(now) - len(before)
+    if new <= 0 or not before:
+        return 0
+    by = now[-1].start - before[-1].start
+    moved = zip(before, islice(now, new, None), strict=True)
+    is_moved = by > 0 and all((old.start + by, old.end + by) == (one.start, one.end) for old, one in moved)
+    return new if is_moved else 0
+
 
 BAR, ASKS, CODES = "qwen_companion.chat_bar", "qwen_companion.chat_asks", "qwen_companion.chat_codes"
 RUNNING = "qwen_companion.chat_running"
@@ -56,8 +144,8 @@ class ChatMarks:
         """The text is that of a render: update the marks. `attached` are names for the bar."""
         if self._must_fold:
             self._folds.show(render)
-        self._said.update(render.said, 0 if render.replaces_all else render.kept.said)
-        self._links.update(render.links, 0 if render.replaces_all else render.kept.links)
+        self._said.update(render.marks.of(Said), render.kept.get(Said, 0))
+        self._links.update(render.links, render.kept.get(Link, 0))
         points = {edit.start for edit in render.edits}
         self._said.inserted(points)
         self._links.inserted(points)
@@ -102,12 +190,13 @@ class _Folds:
 
     def look(self, render: Render) -> bool:
         """Before a render is shown: note what the person has unfolded. Returns whether `show` has to be called."""
-        self._same = 0 if render.replaces_all else same(self._folds, render.folds, render.kept.folds)
+        folds = render.folds
+        self._same = 0 if render.replaces_all else same(self._folds, folds, render.kept.get(Fold, 0))
         first = min((edit.start for edit in render.edits), default=render.length)
-        while self._same and render.folds[self._same - 1].end >= first:
+        while self._same and folds[self._same - 1].end >= first:
             self._same -= 1
         gone = self._folds[self._same :]
-        if not gone and len(render.folds) == self._same and not render.replaces_all:
+        if not gone and len(folds) == self._same and not render.replaces_all:
             return False  # as when an answer streams in
         folded = _Folded(self._view) if gone else None
         self._closed = {fold.key for fold in gone if folded and folded.over(fold)}
@@ -123,7 +212,7 @@ class _Folds:
         folded = _Folded(self._view) if known else None
         wrong: list[sublime.Region] = []
         wanted: list[sublime.Region] = []
-        for fold in render.folds[self._same :]:
+        for fold in self._folds[self._same :]:
             region = _region(fold)
             if folded and fold.key in known:
                 there = folded.over(fold)
@@ -196,18 +285,19 @@ class ChatPhantoms:
         self.show_bar(render, attached)
         if render.asks != self._shown_asks:
             self._shown_asks = render.asks
-            asks = [(ask.at, html.ask(ask, is_first=at == 0)) for at, ask in enumerate(render.asks)]
+            asks = [(ask.end, html.ask(ask, is_first=at == 0)) for at, ask in enumerate(render.asks)]
             self._asks.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK) for at, content in asks])
-        if render.running != self._shown_running:
-            self._shown_running = render.running
+        running = render.running
+        if running != self._shown_running:
+            self._shown_running = running
             block = sublime.PhantomLayout.BLOCK
-            self._running.update([self._phantom(one.at, html.running(one), block) for one in render.running])
+            self._running.update([self._phantom(one.start, html.running(one), block) for one in running])
         earlier = render.status.has_earlier, render.top
         if earlier != self._shown_earlier:
             self._shown_earlier = earlier
             block = [self._phantom(render.top, html.EARLIER, sublime.PhantomLayout.BLOCK)] if earlier[0] else []
             self._earlier.update(block)
-        self._codes.update(render.codes, 0 if render.replaces_all else render.kept.codes)
+        self._codes.update(render.codes, render.kept.get(Code, 0))
 
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Update the bar and its position."""

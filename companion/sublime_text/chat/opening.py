@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -14,14 +15,15 @@ from ...agents import DAEMON_AGENT
 from ...backends.daemon.address import resolve, starts_own
 from ...backends.daemon.errors import DaemonError
 from ...settings import FILE
+from ...visible import shown_line
 from .. import package
 from ..own_views import VIEWS
-from ..panels import PanelItem, choose, say
+from ..panels import PanelItem, choose, say, to_clipboard
 from ..windows import is_folder_of
-from .agent_picker import offer
 from .chats import FOLDER
 
 if TYPE_CHECKING:
+    from ...agents import AgentCommand
     from ...settings import DaemonSettings
     from ..adapter import Adapter
     from .view import ChatView
@@ -161,3 +163,49 @@ def choose_folder(window: sublime.Window, before: str, picked: Callable[[str], o
     selected = folders.index(before) if before in folders else -1
     marks = [mark if at == selected else "" for at in range(len(folders))]
     choose(window, choices, "The folder to chat about", selected=selected, annotations=marks)
+
+
+# Which agent a chat is with
+
+DAEMON = f"{DAEMON_AGENT}, by its daemon"
+DAEMON_DETAILS = f"qwen serve · for everything that {DAEMON_AGENT} can do in a chat"
+
+INSTALL = "Install an Agent…"
+INSTALL_DETAILS = "from the registry of the Agent Client Protocol"
+
+
+def offer(
+    adapter: Adapter,
+    window: sublime.Window,
+    is_there: list[str],
+    picked: Callable[[str], object],
+    here: Collection[str] = (),
+) -> None:
+    """Ask which agent a chat is to be with. `picked` gets its name, which is empty for the daemon.
+
+    `is_there` are the names of those whose program was found. The others tell how they are installed. `here` are those
+    that the window has a chat with.
+    """
+    agents = adapter.settings.daemon().agents
+    there = [agent for agent in agents if agent.name in is_there]
+    missing = [agent for agent in agents if agent.name not in is_there]
+
+    choices: list[PanelItem] = [(agent.name, shlex.join(agent.command), partial(picked, agent.name)) for agent in there]
+    choices.append((DAEMON, DAEMON_DETAILS, partial(picked, "")))
+    names = [*(agent.name for agent in there), ""]
+    choices += [(agent.name, _how_to_install(agent), lambda agent=agent: _install(window, agent)) for agent in missing]
+    choices.append((INSTALL, INSTALL_DETAILS, lambda: window.run_command("qwen_companion_install_agent")))
+    marks = ["open" if name in here else "" for name in names] + ["not found"] * len(missing)
+    choose(window, choices, "The agent to chat with", annotations=marks)
+
+
+def _how_to_install(agent: AgentCommand) -> str:
+    return f"Install it: {agent.install}" if agent.install else f"There is no program “{agent.command[0]}”"
+
+
+def _install(window: sublime.Window, agent: AgentCommand) -> None:
+    if agent.install:
+        to_clipboard(shown_line(agent.install))
+        say(window, f"{agent.name} is not found. The command that installs it is in the clipboard: {agent.install}")
+    else:
+        say(window, f"{agent.name} is not found: there is no program “{agent.command[0]}”.")

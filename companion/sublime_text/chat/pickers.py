@@ -12,24 +12,24 @@ import sublime
 import sublime_plugin
 
 from ...agents import DAEMON_AGENT
-from ...chats.mentions import mention
-from ...chats.prompt import Excerpt
+from ...chats.prompt import Excerpt, mention
 from .. import package
 from ..page import Page
 from ..panels import PanelItem, choose, say
 from ..targets import Menu, if_there
 from ..windows import is_code
-from .clipboard import find_picture, named_picture
 from .commands import _ChatCommand, ask, is_chat_on
 from .context import excerpt, named
 from .opening import have_chat
+from .prompt import find_picture, named_picture
 
 if TYPE_CHECKING:
-    from ...chats.options import ChatOptions
+    from ...chats.chats import ChatOptions
     from ...conversation.snapshot import Choice, SessionOption, Status
     from ...ids import ChatId
     from ..adapter import Adapter
     from .view import ChatView
+
 
 NO_PICTURE = "There is no picture in the clipboard that can be read. Copy the path of its file, or attach the file."
 PICTURES = ["png", "jpg", "jpeg", "gif", "webp"]

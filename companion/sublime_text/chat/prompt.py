@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import re
-from typing import Any, cast
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
-from ...chats.prompt import Draft, Excerpt
+from ...chats.prompt import Draft, Excerpt, Instead, mentions, path_of, translated
+from ...platforms import programs
+from ...platforms.files import make_private_folders
+from ...visits import why_unopened
 from ..own_views import VIEWS
+from ..panels import NO_ANSWER, say
 from .text import prompt_start
+
+if TYPE_CHECKING:
+    from ...chats.chats import Chats
+    from .clicks import Tell
+    from .context import ContextOffers
+    from .view import ChatView
+
 
 _OPEN_COMMAND = re.compile(r"/(\S*)$")
 KEPT = 50
@@ -160,3 +179,158 @@ def _list(value: object) -> list[Any]:
 
 def _texts(value: object) -> list[str]:
     return [each for each in _list(value) if isinstance(each, str)]
+
+
+PICTURE_LIMIT = 10.0
+"""Seconds for the program."""
+PICTURE_KEPT = 7 * 24 * 3600.0
+"""Seconds until a picture from the clipboard is deleted."""
+SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_MAC = (
+    "on run argv",
+    "set picture to the clipboard as «class PNGf»",
+    "set target to open for access (POSIX file (item 1 of argv)) with write permission",
+    "write picture to target",
+    "close access target",
+    "end run",
+)
+_WINDOWS = """
+Add-Type -AssemblyName System.Windows.Forms
+$picture = [Windows.Forms.Clipboard]::GetImage()
+if ($picture -eq $null) { exit 1 }
+$picture.Save($env:QWEN_COMPANION_PICTURE, [Drawing.Imaging.ImageFormat]::Png)
+"""
+
+
+def picture_commands(system: str, path: str) -> list[list[str]]:
+    """The commands that can write the clipboard's picture, each to try in turn: to a file, or to the output."""
+    match system:
+        case "osx":
+            return [["osascript", *(part for line in _MAC for part in ("-e", line)), path]]
+        case "windows":
+            return [["powershell", "-NoProfile", "-NonInteractive", "-STA", "-Command", _WINDOWS]]
+        case _:
+            return [
+                ["wl-paste", "--type", "image/png"],
+                ["xclip", "-selection", "clipboard", "-target", "image/png", "-out"],
+            ]
+
+
+def named_picture(text: str) -> str | None:
+    """The path of a picture that a text in the clipboard is; None if it is none. Nobody has looked for the file."""
+    text = text.strip().strip("\"'")
+    path = path_of(text) if text.startswith("file://") else os.path.expanduser(text)
+    return path if path.lower().endswith(SUFFIXES) and "\n" not in path and os.path.isabs(path) else None
+
+
+def find_picture(folder: Path, system: str, text: str) -> str | None:
+    """The path of the clipboard's picture: a file that its text names, or one that is written into a folder. Blocks."""
+    if (named := named_picture(text)) and not why_unopened(named):
+        return named
+    with suppress(OSError):
+        return write_picture(folder, system)
+    return None
+
+
+def write_picture(folder: Path, system: str) -> str | None:
+    """Write the clipboard's picture into a folder. Returns its path, None if there is none. It blocks."""
+    make_private_folders(str(folder))
+    for old in folder.iterdir():
+        if time.time() - old.stat().st_mtime > PICTURE_KEPT:
+            old.unlink()
+    descriptor, path = tempfile.mkstemp(".png", time.strftime("clipboard-%H%M%S-"), folder)
+    os.close(descriptor)
+    for words in picture_commands(system, path):
+        program = programs.find(words[0], os.environ)
+        if program is None:
+            continue
+        with suppress(OSError, subprocess.SubprocessError):
+            done = programs.run([program, *words[1:]], {**os.environ, "QWEN_COMPANION_PICTURE": path}, PICTURE_LIMIT)
+            if done.returncode == 0 and done.stdout and system == "linux":
+                Path(path).write_bytes(done.stdout)
+        if os.path.getsize(path):
+            return path
+    os.unlink(path)
+    return None
+
+
+STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
+
+
+class PromptSender:
+    """Sends prompts. Lives on the UI thread."""
+
+    def __init__(
+        self,
+        tell: Tell,
+        context: ContextOffers,
+        begin: Callable[[ChatView], object],
+        *,
+        is_starting: Callable[[], bool],
+        sent: Callable[[ChatView, Draft], object],
+    ) -> None:
+        """`begin` begins a new conversation in a chat. `sent` hears of each prompt that goes.
+
+        `is_starting`: whether the companion will answer, but not yet.
+        """
+        self._tell = tell
+        self._context = context
+        self._begin = begin
+        self._is_starting = is_starting
+        self._sent = sent
+
+    def send(
+        self, chat: ChatView, text: str | None = None, *, mid_turn: bool = False, excerpts: Sequence[Excerpt] = ()
+    ) -> None:
+        """Send a text with what goes with it, or what the person has written in the prompt."""
+        draft = Draft(text, tuple(excerpts)) if text is not None else chat.draft()
+        draft = replace(draft, unsaved=_unsaved(chat, draft.text))
+        if not (draft.text.strip() or draft.excerpts or draft.pictures):
+            return
+        if text is None and chat.render is None:
+            # What is sent would be lost, so it stays in the prompt.
+            say(chat.window, STARTING_CHAT if self._is_starting() else NO_ANSWER)
+            return
+        self._context.look(chat.window)
+        context = chat.context
+        if text is None:
+            chat.sent()
+        if instead := translated(draft.text):
+            what, rest = instead
+            self._do_instead(chat, what)
+            if text is None and (rest or draft.excerpts or draft.pictures):
+                chat.take_back(replace(draft, text=rest))
+            return
+        in_turn = mid_turn and chat.status.running is not None
+        # A message into a running turn is a text alone, and so is a command.
+        if context and not in_turn and not draft.text.startswith("/"):
+            draft = replace(draft, excerpts=(*draft.excerpts, context))
+        self._sent(chat, draft)
+        chat.sending()
+
+        def send(chats: Chats) -> None:
+            chats.send(chat.id, draft, mid_turn=in_turn)
+            sublime.set_timeout(chat.taken)
+
+        self._tell(send)
+
+    def _do_instead(self, chat: ChatView, what: Instead) -> None:
+        """Do what a slash command is for."""
+        if what == "new":
+            self._begin(chat)
+        else:
+            chat.window.focus_view(chat.view)
+            chat.window.run_command(f"qwen_companion_chat_{what}")
+
+
+def _unsaved(chat: ChatView, text: str) -> dict[str, str]:
+    """The texts of the unsaved buffers that a prompt names, by their paths."""
+    named = {_spelled(os.path.join(chat.folder, path)) for mention in mentions(text) for _, path in mention.paths}
+    views = {path: view for view in chat.window.views() if named and (path := view.file_name()) and view.is_dirty()}
+    return {
+        path: view.substr(sublime.Region(0, view.size())) for path, view in views.items() if _spelled(path) in named
+    }
+
+
+def _spelled(path: str) -> str:
+    return os.path.normcase(os.path.normpath(path))

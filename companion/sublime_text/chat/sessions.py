@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
-    from ...backends.sessions import FoundSession, SessionInfo, SessionPage
+    from ...backends.agent import FoundSession, SessionInfo, SessionPage
     from ...chats.chats import Chats
     from ..adapter import Adapter
     from .view import ChatView

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...chats.undone import undone_text
+from ...chats.prompt import undone_text
 from ...clis.shell import below, named
 from ...comments.message import markdown, message
 from ...comments.message import named as named_comment

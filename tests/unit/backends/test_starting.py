@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from companion.backends.acp import child
+from companion.backends.acp import process
+from companion.backends.children import begun
 from companion.backends.daemon.answers import capabilities
-from companion.backends.starting import begun
 from companion.platforms import programs
 
 from ..conftest import until
@@ -30,7 +30,7 @@ async def test_the_loop_goes_on_while_a_program_on_a_disk_that_hangs_is_started(
         return start(*args, **more)
 
     monkeypatch.setattr(programs, "start", hanging)
-    starting = asyncio.create_task(child.start([sys.executable, "-c", ""], str(tmp_path), {}))
+    starting = asyncio.create_task(process.start_child([sys.executable, "-c", ""], str(tmp_path), {}))
     for _ in range(3):
         await asyncio.sleep(0.01)
     assert not starting.done()

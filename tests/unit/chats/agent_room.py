@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from companion.agents import AgentCommand
-from companion.backends.acp.client import AgentClient
+from companion.backends.acp.client import AcpAgent
 from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
 from companion.clis.environment import LoginEnvironment, without_editors
@@ -69,8 +69,8 @@ class Room:
         """The number of the agent's process."""
         connection = self.chats._registry[CHAT].connection
         client = connection._unsigned or connection.connected[0]
-        assert isinstance(client, AgentClient)
-        process = client._process
+        assert isinstance(client, AcpAgent)
+        process = client.running.process
         assert process
         return process.pid
 
@@ -78,8 +78,8 @@ class Room:
     def command(self) -> str:
         """What the agent was started with."""
         client, _ = self.chats._registry[CHAT].connection.connected
-        assert isinstance(client, AgentClient)
-        return " ".join(client._command.command)
+        assert isinstance(client, AcpAgent)
+        return " ".join(client.running.command.command)
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)

@@ -13,7 +13,7 @@ from unittest.mock import AsyncMock, patch
 
 from companion.chats.chats import Chats
 from companion.chats.transcript.render import Render
-from companion.chats.turn_watch import WrittenTurns
+from companion.chats.watch import WrittenTurns
 from companion.conversation.snapshot import ConnectionStatus
 from companion.exclusion import Told
 from companion.ids import ChatId, ViewId, WindowId
@@ -40,13 +40,22 @@ CHAT = ChatId(ViewId(1))
 WINDOW = WindowId(1)
 
 
-class NoAccess:
-    """Windows without a server for agents."""
+class LoneWindows:
+    """Windows without a companion: no server for agents, and no folders but those of the chats."""
+
+    def __init__(self, told: Callable[[WindowId], Told] = lambda _: Told()) -> None:
+        self.told_of = told
+
+    def folders_of(self, window: WindowId) -> tuple[str, ...]:
+        return ()
 
     def admit(self, window: WindowId, agent: str) -> None:
         return None
 
     def dismiss_agent(self, window: WindowId, token: str) -> None:
+        pass
+
+    def changes_changed(self) -> None:
         pass
 
 
@@ -91,7 +100,7 @@ def chats_in(
     rounds: WrittenTurns | None = None,
 ) -> Chats:
     """Chats without a companion."""
-    return Chats(editor, reviews, NoAccess(), told, lambda: None, rounds or NoRounds(), lambda _: ())
+    return Chats(editor, reviews, LoneWindows(told), rounds or NoRounds())
 
 
 @dataclass
@@ -183,7 +192,7 @@ async def chatting(daemon: FakeDaemon, folder: str, *, is_here: bool = True, **s
     room.configure(**settings)
     before = asyncio.all_tasks()
     try:
-        with patch("companion.backends.connector.is_here", AsyncMock(return_value=is_here)):
+        with patch("companion.backends.daemon.client.DaemonAgent.is_here", AsyncMock(return_value=is_here)):
             yield room
     finally:
         await room.chats.stop(hand_over=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from companion.chats import renderer
+from companion.chats import chat
 from companion.chats.prompt import Draft
 from companion.conversation.conversation import Conversation
 
@@ -336,15 +336,15 @@ async def test_the_text_of_a_long_conversation_is_made_beside_the_loop(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """3,000 turns held the loop up for 2.2 s."""
-    monkeypatch.setattr(renderer, "MANY", 2)
+    monkeypatch.setattr(chat, "MANY", 2)
     threads: list[bool] = []
-    update = renderer.Transcript.update
+    update = chat.Transcript.update
 
     def watched(*arguments: Any) -> Any:
         threads.append(threading.current_thread() is threading.main_thread())
         return update(*arguments)
 
-    monkeypatch.setattr(renderer.Transcript, "update", watched)
+    monkeypatch.setattr(chat.Transcript, "update", watched)
     stream = await room.opened()
     assert all(threads)
     for number in range(1, 10):

@@ -11,7 +11,7 @@ import pytest
 
 from companion.agents import AgentCommand
 from companion.chats import chats as chats_module
-from companion.chats import mentions
+from companion.chats import prompt
 from companion.conversation.failures import ChatError
 from tests.agent_talk import scripted
 
@@ -211,7 +211,7 @@ async def test_an_export_and_the_files_come_from_the_daemon(room: Room, monkeypa
     ],
 )
 def test_files_are_found_however_they_are_written(words: str, pattern: str):
-    assert mentions.pattern(words) == pattern
+    assert prompt.pattern(words) == pattern
 
 
 async def test_the_token_is_in_no_frame_log_or_message_f7(room: Room, caplog: pytest.LogCaptureFixture) -> None:
@@ -223,7 +223,7 @@ async def test_the_token_is_in_no_frame_log_or_message_f7(room: Room, caplog: py
     room.chats.options.switch_model(CHAT, "x")
     await until(lambda: room.editor.said)
     page = await room.chats.locality(CHAT)
-    everything = [page, repr(room.editor), repr(room.chats._settings), repr(vars(room.chats._registry[CHAT]))]
+    everything = [page, repr(room.editor), repr(room.chats._registry.settings), repr(vars(room.chats._registry[CHAT]))]
     assert TOKEN not in "".join(everything)
     await room.chats.stop(hand_over=False)
     assert TOKEN not in caplog.text

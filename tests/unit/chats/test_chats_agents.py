@@ -271,9 +271,9 @@ def session_prompt(params):
         room.say("Run")
         await until(lambda: room.render.running)
         [running] = room.render.running
-        assert "Sleep" in room.text[running.at :].partition("\n")[0]
+        assert "Sleep" in room.text[running.start :].partition("\n")[0]
         # It must not be hidden while the details are folded.
-        assert not any(fold.start <= running.at <= fold.end for fold in room.render.folds)
+        assert not any(fold.start <= running.start <= fold.end for fold in room.render.folds)
         room.chats.tasks.stop_terminals(CHAT, running.terminals)
         await room.shows("It has ended.")
         await until(lambda: not room.render.running)
@@ -419,7 +419,7 @@ async def test_the_files_go_back_also_where_the_agent_can_not(room: Room) -> Non
     written = Written()
     await room.state("live")
     chat = room.chats._registry[CHAT]
-    room.chats.history._written = written
+    room.chats._registry.turns = written
     room.say("Hello")
     await room.shows("You said: Hello")
     await until(lambda: chat.status.running is None)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from companion.chats import reader
+from companion.chats import connection
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Task
 
@@ -45,8 +45,8 @@ def attached(project: Path, *features: str, is_here: bool = True, **routes: Any)
 async def test_the_list_is_looked_at_when_events_concern_it_and_while_something_runs(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "TASKS_STEP", 0.01)
-    monkeypatch.setattr(reader, "TASKS_PAUSE", 0.01)
+    monkeypatch.setattr(connection, "TASKS_STEP", 0.01)
+    monkeypatch.setattr(connection, "TASKS_PAUSE", 0.01)
     answers: list[list[Any]] = [[]]
     async with attached(project, tasks=lambda _: (200, {"tasks": answers[-1]})) as room:
         await room.asked(TASKS)
@@ -82,7 +82,7 @@ async def test_the_list_is_looked_at_when_events_concern_it_and_while_something_
 async def test_a_tool_and_a_notice_of_a_task_are_looked_after(
     project: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(reader, "TASKS_PAUSE", 0.01)
+    monkeypatch.setattr(connection, "TASKS_PAUSE", 0.01)
     async with attached(project, tasks=[]) as room:
         await room.asked(TASKS)
         room.stream.send("session_update", 1, "p", update=event)
@@ -98,7 +98,7 @@ async def test_a_daemon_without_tasks_is_not_asked_for_them(project: Path) -> No
 
 
 async def test_a_failure_of_the_list_leaves_the_chat_alone(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "TASKS_PAUSE", 0.01)
+    monkeypatch.setattr(connection, "TASKS_PAUSE", 0.01)
     async with attached(project, tasks=[]) as room:
         for number, answer in enumerate([(500, {"error": "no"}), (200, {"tasks": [{"id": 1}]}), (200, {})], 1):
             room.daemon.routes[TASKS] = answer

@@ -7,8 +7,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from companion.backends import connector
-from companion.backends.daemon.client import Client
+from companion.backends.daemon.client import DaemonAgent
 from companion.backends.daemon.errors import UnreachableError
 from companion.chats import connection
 from companion.chats.prompt import Draft
@@ -49,7 +48,7 @@ async def test_a_daemon_that_may_be_another_one_is_looked_at_anew(
     room.chats.send(CHAT, Draft("mine"))
     await room.asked("POST /session/s/prompt")
     assert room.render.locality.is_local
-    is_here = cast("AsyncMock", connector.is_here)
+    is_here = cast("AsyncMock", DaemonAgent.is_here)
     is_here.return_value = False
     asked = is_here.await_count
     stream.cut()
@@ -62,14 +61,14 @@ async def test_a_daemon_that_may_be_another_one_is_looked_at_anew(
     elif how == "gone":
         room.daemon.routes["GET /events"] = 404, {"error": "no", "code": "session_not_found", "sessionId": "s"}
     else:
-        events, failures = Client.events, iter([UnreachableError(room.daemon.address.url)])
+        events, failures = DaemonAgent.events, iter([UnreachableError(room.daemon.address.url)])
 
         def once(*about: Any) -> Any:
             for error in failures:
                 raise error
             return events(*about)
 
-        monkeypatch.setattr(Client, "events", once)
+        monkeypatch.setattr(DaemonAgent, "events", once)
     stream.cut()
     await until(lambda: not room.render.locality.is_local)
     room.daemon.routes.pop("GET /events", None)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.backends.daemon import history as earlier
-from companion.backends.daemon import long, pages
+from companion.backends.daemon import answers as earlier
+from companion.backends.daemon import pages, transport
 from companion.backends.daemon.decoder import decode
 from companion.conversation.conversation import START, Conversation
 from companion.conversation.events import EventCursor, Replay
@@ -249,12 +249,12 @@ def test_an_earlier_page_that_ends_in_the_middle_of_a_turn_joins_it():
 @given(JSON | st.dictionaries(st.text(), JSON), st.sampled_from([None, 1]))
 def test_a_long_answer_is_read_as_the_standard_library_reads_it(value: object, indent: int | None):
     text = json.dumps(value, indent=indent)
-    assert long.loads(text) == json.loads(text)
+    assert transport.loads(text) == json.loads(text)
 
 
 def test_the_items_of_a_long_answers_lists_are_kept_as_wished():
     text = '{"a": [1 , {"b": [2]}], "c": [ 3 ]}'
-    kept = long.loads(text, lambda name, item, own: (name, own) if name == "a" else item)
+    kept = transport.loads(text, lambda name, item, own: (name, own) if name == "a" else item)
     assert kept == {"a": [("a", "1"), ("a", '{"b": [2]}')], "c": [3]}
 
 
@@ -264,6 +264,6 @@ def test_a_long_answer_that_is_no_json_is_refused_as_the_standard_library_refuse
         expected = json.loads(text)
     except ValueError:
         with pytest.raises(ValueError, match=r"\S"):
-            long.loads(text)
+            transport.loads(text)
     else:
-        assert long.loads(text) == expected
+        assert transport.loads(text) == expected

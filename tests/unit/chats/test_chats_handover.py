@@ -274,7 +274,7 @@ async def test_a_cancel_that_the_agent_does_not_heed_is_not_forgotten(
     there.room.chats.cancel(CHAT)
     await there.room.shows("Cancelling…")
     await there.unload()
-    monkeypatch.setattr("companion.backends.acp.cancellation.CANCEL_LIMIT", 0.1)
+    monkeypatch.setattr("companion.backends.acp.prompts.CANCEL_LIMIT", 0.1)
     there.load()
     assert "didn't answer" in await there.room.state("lost")
 

@@ -53,12 +53,12 @@ async def test_a_prompt_that_waits_for_a_sign_in_waits_on_after_a_reload(
         assert [queued.text for queued in room.render.status.queue] == ["second"]
         assert "Begin" not in room.text
         client, session = room.chats._registry[CHAT].connection.connected
-        assert client.authentication
+        assert client.can("authentication")
         if how == "cancels":
             await client.cancel(session)
             # What comes next is refused as well, and waits.
             await until(lambda: not room.render.status.queue and room.render.status.connection.wants_sign_in)
-        await client.authentication.authenticate("g")
+        await client.authenticate("g")
         await room.shows("Begin second.")
         assert ("Begin first." in room.text) == (how == "signs in")
         await until(lambda: room.render.status.running is None)

@@ -11,8 +11,8 @@ import pytest
 
 from companion.backends.daemon.decoder import decode
 from companion.chats import chat as chat_module
+from companion.chats.chat import SLICE, slices
 from companion.chats.prompt import Draft
-from companion.chats.renderer import SLICE, slices
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import EventCursor, Replay

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from companion.backends.agent import RewindPoint
 from companion.backends.daemon import answers, rewind
-from companion.backends.parts import RewindPoint
 from companion.chats import history
 from companion.chats.history import RewindTarget, rewind_targets
 from companion.chats.prompt import Draft

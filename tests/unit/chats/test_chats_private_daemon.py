@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.backends.daemon.process import launch
+from companion.backends.daemon import private
 from companion.chats.prompt import Draft, Excerpt
 from companion.ids import WindowId
 
@@ -48,12 +48,12 @@ async def test_a_private_daemon_is_started_shown_and_ended_with_the_window(manag
     assert daemon
     managed.chats.close(CHAT)
     await managed.asked("POST /session/s/detach")
-    assert launch.is_running(daemon)
+    assert private.is_running(daemon)
     await managed.opened()
     assert managed.chats._registry[CHAT].connector.private.daemon is daemon
     managed.chats.window_closed(WINDOW)
     await until(lambda: not managed.chats._ending)
-    assert not launch.is_running(daemon)
+    assert not private.is_running(daemon)
 
 
 async def test_one_for_another_folder_is_replaced(managed: Room, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_one_for_another_folder_is_replaced(managed: Room, tmp_path: Path)
     assert first
     assert second
     assert second.folder == real(other)
-    assert not launch.is_running(first)
+    assert not private.is_running(first)
     assert managed.editor.said == []
 
 
@@ -80,7 +80,7 @@ async def test_one_that_was_killed_is_started_again_once_and_the_session_resumed
     def kill() -> None:
         daemon = managed.chats._registry[CHAT].connector.private.daemon
         assert daemon
-        launch.stop_now(daemon)
+        private.stop_now(daemon)
         stream.cut()
 
     kill()
@@ -103,7 +103,7 @@ async def test_switching_it_off_ends_the_private_daemon(managed: Room, is_open: 
     if not is_open:
         managed.chats.close(CHAT)
     managed.configure(enabled=False, url="", token="")
-    await until(lambda: not launch.is_running(daemon))
+    await until(lambda: not private.is_running(daemon))
     if is_open:
         assert (await managed.state("lost")).message.startswith("The chat is off.")
     assert managed.editor.said == []
@@ -118,7 +118,7 @@ async def test_another_command_replaces_the_private_daemon_at_a_reconnect(manage
     managed.chats.reconnect(CHAT)
     await managed.live()
     assert managed.chats._registry[CHAT].connector.private.daemon != first
-    assert not launch.is_running(first)
+    assert not private.is_running(first)
     assert managed.editor.said == []
 
 
@@ -141,7 +141,7 @@ async def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(manag
     daemon = managed.chats._registry[CHAT].connector.private.daemon
     left = await managed.chats.stop(hand_over=True)
     assert daemon
-    assert launch.is_running(daemon)
+    assert private.is_running(daemon)
     assert managed.daemon.asked("POST /session/s/detach") == []
     again = Room(managed.editor, managed.daemon, managed.folder)
     again.chats.configure(managed.chats._settings)
@@ -153,7 +153,7 @@ async def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(manag
     assert managed.editor.returned == [(1, draft, "It was not sent before the package was reloaded.")]
     left = await again.chats.stop(hand_over=True)
     await asyncio.to_thread(again.chats.end_inherited, left[WindowId(1)])
-    assert not launch.is_running(daemon)
+    assert not private.is_running(daemon)
     again.chats.end_inherited({"daemons": {}, "chats": {}})
 
 
@@ -183,4 +183,4 @@ async def test_what_belonged_to_a_window_that_is_gone_ends(managed: Room) -> Non
     again.chats.inherit(left, {})
     await until(lambda: not again.chats._ending)
     assert daemon
-    assert not launch.is_running(daemon)
+    assert not private.is_running(daemon)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from companion.backends.daemon import transport
-from companion.chats import blocks, outbox
 from companion.chats import chat as chat_module
+from companion.chats import outbox
 from companion.chats.prompt import Draft, Excerpt
 from companion.ids import ChatId, ViewId, WindowId
 
@@ -96,7 +96,7 @@ def test_a_path_on_another_system_is_joined_as_it_does():
 async def test_what_cant_be_sent_comes_back(
     room: Room, project: Path, monkeypatch: pytest.MonkeyPatch, draft: Draft, why: str
 ) -> None:
-    monkeypatch.setattr(blocks, "MAX_PICTURE", 3)
+    monkeypatch.setattr(outbox, "MAX_PICTURE", 3)
     monkeypatch.setattr(transport, "MAX_BODY", 200)
     monkeypatch.chdir(project)
     (project / "large.webp").write_bytes(b"RIFF")
@@ -293,7 +293,7 @@ async def test_what_the_daemon_refuses_comes_back(room: Room) -> None:
 async def test_a_daemon_that_doesnt_say_which_files_it_has_doesnt_hold_the_draft(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "LOOK_UP_LIMIT", 0.0)
+    monkeypatch.setattr(outbox, "LOOK_UP_LIMIT", 0.0)
     room.chats.open(CHAT, WINDOW, room.folder)
     room.chats.send(CHAT, Draft("@a.py"))
     await until(lambda: room.editor.returned)

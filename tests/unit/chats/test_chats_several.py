@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from companion.agents import AgentCommand
-from companion.backends.daemon.process import launch
+from companion.backends.daemon import private
 from companion.chats.prompt import Draft
 from companion.ids import ChatId, ViewId, WindowId
 from companion.settings import DaemonSettings
@@ -178,9 +178,9 @@ async def test_they_share_one_private_daemon_which_outlives_either(managed: Pair
     managed.chats.close(SECOND)
     await until(lambda: len(managed.daemon.asked("POST /session/s")) >= 2)
     await until(lambda: not managed.chats._ending)
-    assert launch.is_running(daemon)
+    assert private.is_running(daemon)
     managed.chats.window_closed(WINDOW)
-    await until(lambda: not launch.is_running(daemon))
+    await until(lambda: not private.is_running(daemon))
 
 
 async def test_each_folder_has_a_private_daemon_of_its_own_as_long_as_a_chat_works_there(
@@ -195,12 +195,12 @@ async def test_each_folder_has_a_private_daemon_of_its_own_as_long_as_a_chat_wor
     assert first
     assert second
     assert (first.folder, second.folder) == (real(managed.folder), real(other))
-    assert launch.is_running(first)
+    assert private.is_running(first)
     assert (managed.state_of(FIRST), managed.state_of(SECOND)) == ("live", "live")
     # The first chat follows the second.
     await managed.open(FIRST, str(other))
-    await until(lambda: not launch.is_running(first))
-    assert launch.is_running(second)
+    await until(lambda: not private.is_running(first))
+    assert private.is_running(second)
     assert starts(tmp_path) == 2
 
 
@@ -215,7 +215,7 @@ async def test_a_daemon_that_is_killed_is_started_again_once_for_both_and_then_o
     def kill() -> None:
         daemon = managed.chats._registry[FIRST].connector.private.daemon
         assert daemon
-        launch.stop_now(daemon)
+        private.stop_now(daemon)
         for stream in streams:
             stream.cut()
 
@@ -274,7 +274,7 @@ async def test_a_reload_keeps_both_sessions_and_the_one_daemon(managed: Pair, tm
     )
     await again.chats.stop(hand_over=False)
     assert daemon
-    assert not launch.is_running(daemon)
+    assert not private.is_running(daemon)
     assert starts(tmp_path) == 1
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -9,17 +10,15 @@ from unittest.mock import patch
 
 import pytest
 
-from companion.backends.connector import Connector
-from companion.backends.daemons import Daemons
+from companion.backends.connector import Connector, Daemons
+from companion.chats.chat import snapshots
 from companion.chats.chosen import Chosen
 from companion.chats.connection import ChatConnection
-from companion.chats.renderer import snapshots
-from companion.clis.environment import LoginEnvironment
 from companion.conversation.snapshot import ConnectionStatus, ContextWindow, Message, Snapshot
-from companion.exclusion import Told
 from companion.settings import DaemonSettings
+from tests.agent_talk import MemoryWindow
 
-from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, no_agent, until
+from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, until
 
 OLD, NEW = "s", ""
 """The session to read: one that was there before, or a new one."""
@@ -37,9 +36,11 @@ class Person:
     def __init__(self, daemon: FakeDaemon) -> None:
         self.daemon = daemon
         settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
-        connector = Connector(lambda: settings, Daemons(print, set, LoginEnvironment()), no_agent)
+        place = MemoryWindow(os.environ)
+        place.settings = settings
+        connector = Connector(place, Daemons(place))
         connector.folder = "/w"
-        self.connection = ChatConnection(connector, Told)
+        self.connection = ChatConnection(connector, place)
         self.conversation = self.connection.conversation
 
     def reconnect(self) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from companion.chats.mentions import MAX_ENDS, MAX_MENTIONS, MAX_PATH, mention, mentions, open_mention
+from companion.chats.prompt import MAX_ENDS, MAX_MENTIONS, MAX_PATH, mention, mentions, open_mention
 
 
 def named(text: str, *files: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from companion.chats.turn_watch import TurnWatch
+from companion.chats.watch import TurnWatch
 from companion.conversation.snapshot import Diff, Location, Message, Snapshot, Status, Tool, Turn
 from companion.ids import ChatId, WindowId
 

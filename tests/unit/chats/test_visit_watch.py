@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from companion.chats import visit_watch
-from companion.chats.visit_watch import VisitWatch
+from companion.chats import watch as watches
+from companion.chats.watch import VisitWatch
 from companion.conversation.snapshot import Diff, Location, Message, Permission, Snapshot, Status, Tool, Turn
 from companion.visits import MOST, RecentFiles, Visit, is_elsewhere
 
@@ -81,8 +81,8 @@ def test_what_waits_to_be_allowed_outside_the_folder_is_not_told_before_it_is_al
 
 def test_the_texts_of_an_edit_are_compared_once_and_not_with_each_piece_of_an_answer(monkeypatch: pytest.MonkeyPatch):
     compared: list[Diff] = []
-    first_changed = visit_watch._first_changed
-    monkeypatch.setattr(visit_watch, "_first_changed", lambda diff: compared.append(diff) or first_changed(diff))
+    first_changed = watches._first_changed
+    monkeypatch.setattr(watches, "_first_changed", lambda diff: compared.append(diff) or first_changed(diff))
     watch, _ = watching()
     edit = Tool("t2", "edit", "Edit", "edit", "in_progress", diffs=(Diff("b.py", "1\n", "2\n"),))
     for _ in range(5):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.backends.daemon import answers, long
+from companion.backends.daemon import answers, transport
 from companion.backends.daemon.decoder import decode
 from companion.conversation.conversation import START, Conversation
 from companion.conversation.events import Envelope, EventCursor, Replay
@@ -43,7 +43,7 @@ WHOLE = told(FRAMES)
 
 
 def history(answer: dict[str, Any]) -> Replay:
-    loaded = long.loads(json.dumps(answer), answers.keep)
+    loaded = transport.loads(json.dumps(answer), answers.keep)
     assert isinstance(loaded, dict)
     return answers.history(cast("dict[str, Any]", loaded), (), has_pages=False)
 
@@ -337,12 +337,12 @@ def test_messages_of_their_own_do_not_mix_with_the_answer_that_streams():
         say(" Done."),
     ])  # fmt: skip
     [turn] = conversation.turns
-    answer, line, found, spoken, long = turn.items
+    answer, line, found, spoken, transport = turn.items
     assert answer == Message("answer", "```py\na = 1\nb = 2\n``` Done.")
     assert line == ChatNotice("Background agent “search” completed.", is_aside=True)
     assert found == Message("answer", "It found nothing.", is_aside=True)
     assert spoken == Message("user", "Spoken", is_aside=True)
-    assert long == Message("answer", "x" * 301, is_aside=True)
+    assert transport == Message("answer", "x" * 301, is_aside=True)
 
 
 def test_events_that_can_not_be_read_have_one_notice():

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from companion.backends.daemon.process import tree
+from companion.backends import children
 from companion.platforms import jobs, programs
 
 from ..conftest import until
@@ -160,7 +160,7 @@ def test_with_a_process_ends_what_it_has_left_behind(kernel: Kernel, started: tu
 
 def test_the_end_of_a_tree_is_that_of_its_job(kernel: Kernel, started: tuple[subprocess.Popen[bytes], int]):
     process, child = started
-    tree.end(process.pid, None, 0)
+    children.end_tree(process.pid, None, 0)
     until(lambda: not runs(child))
     assert kernel.limits == {}
 

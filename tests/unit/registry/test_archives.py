@@ -21,7 +21,7 @@ import pytest
 
 from companion.registry import archives
 from companion.registry.archives import unpack
-from companion.registry.failures import ArchiveError
+from companion.registry.entries import ArchiveError
 
 from .serving import PROGRAM, special, tar, zipped
 

@@ -10,8 +10,8 @@ import pytest
 
 from companion.ids import WindowId
 from companion.platforms import files
-from companion.registry import installed as module
-from companion.registry.failures import InstallError
+from companion.registry import plans as module
+from companion.registry.entries import InstallError
 from companion.registry.plans import InstallPlan, prepare
 from tests.agent_talk import run
 

@@ -16,8 +16,16 @@ import pytest
 from companion.ids import WindowId
 from companion.platforms import programs
 from companion.registry import registry as module
-from companion.registry.entries import PackageSource, read_day, read_entries
-from companion.registry.failures import ArchiveError, DamagedListError, DownloadError, InstallError, RegistryError
+from companion.registry.entries import (
+    ArchiveError,
+    DamagedListError,
+    DownloadError,
+    InstallError,
+    PackageSource,
+    RegistryError,
+    read_day,
+    read_entries,
+)
 from companion.registry.plans import is_newer, plan, prepare, system
 from tests.agent_talk import run
 from tests.parts import has

@@ -37,7 +37,7 @@ pool = ThreadPoolExecutor(4)
 def offered(running: Running, agent: str = "My Agent") -> OfferedServer | None:
     def offer(companion: Any) -> OfferedServer | None:
         companion.configure(Settings(), daemon=DaemonSettings(agents_use_editor=True))
-        return companion.chats.server(WINDOW).admit(agent)
+        return companion.chats.window(WINDOW).admit(agent)
 
     return running.do(offer)
 
@@ -64,7 +64,7 @@ def let_in(running: Running) -> Iterator[Callable[..., Guest]]:
 
 
 def test_it_is_off_unless_the_person_turns_it_on(running: Running):
-    assert running.do(lambda companion: companion.chats.server(WINDOW).admit("My Agent")) is None
+    assert running.do(lambda companion: companion.chats.window(WINDOW).admit("My Agent")) is None
     assert offered(running) is not None
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from companion.backends.backend import needed
 from companion.conversation.failures import (
     MissingFeatureError,
     SessionGoneError,
     UnsendableError,
 )
 from tests.agent_talk import Talks, said, until
-from tests.parts import has
 
 
 async def test_a_prompt_is_answered_and_the_turn_ends(talks: Talks):
@@ -51,9 +49,9 @@ def session_prompt(params):
         one, two, three = [await talk.ask(words) for words in ("one", "two", "three")]
         await until(lambda: len(talk.conversation.status.queue) == 2)
         assert [each.text for each in talk.conversation.status.queue] == ["two", "three"]
-        assert await talk.client.steering.dequeue(talk.session, two)
-        assert not await talk.client.steering.dequeue(talk.session, two)
-        talk.client._peer.notify("_go", {})
+        assert await talk.client.dequeue(talk.session, two)
+        assert not await talk.client.dequeue(talk.session, two)
+        talk.client.running.peer.notify("_go", {})
         assert said(await talk.done(one)) == "one"
         assert said(await talk.done(three)) == "three"
         assert talk.turn(two) is None
@@ -107,7 +105,7 @@ async def test_a_session_that_is_gone_or_can_not_be_loaded_is_said(talks: Talks)
         with pytest.raises(MissingFeatureError, match="can't resume"):
             await talk.open("s")
         with pytest.raises(MissingFeatureError, match="can't list conversations"):
-            needed(talk.client.sessions, talk.client, "list conversations")
+            await talk.client.list_sessions("/w")
 
 
 async def test_sessions_are_listed_page_by_page(talks: Talks):
@@ -124,12 +122,12 @@ def session_delete(params):
     return {}
 """
     async with talks(script) as talk:
-        page = await has(talk.client.sessions).list("/here")
-        rest = await has(talk.client.sessions).list("/here", page.cursor)
+        page = await talk.client.list_sessions("/here")
+        rest = await talk.client.list_sessions("/here", page.cursor)
         listed = [*page.sessions, *rest.sessions]
         assert [(each.id, each.folder, each.title) for each in listed] == [("a", "/here", "A"), ("b", "/b", "")]
         assert (page.cursor, rest.cursor) == ("x", "")
-        await has(talk.client.sessions).delete(listed[0])
+        await talk.client.delete_session(listed[0])
 
 
 async def test_modes_and_models_are_switched_by_the_way_that_the_agent_has(talks: Talks):
@@ -153,8 +151,8 @@ def session_prompt(params):
         status = talk.conversation.status
         assert ([each.id for each in status.models], status.model) == (["a", "b"], "a")
         assert ([each.name for each in status.modes], status.mode) == (["Ask", "do"], "ask")
-        await talk.client.options.switch_model(talk.session, "b")
-        await talk.client.options.switch_mode(talk.session, "do")
+        await talk.client.switch_model(talk.session, "b")
+        await talk.client.switch_mode(talk.session, "do")
         await until(lambda: (talk.conversation.status.model, talk.conversation.status.mode) == ("b", "do"))
         await talk.done(await talk.ask("x"))
         assert talk.conversation.status.mode == "ask"
@@ -173,11 +171,11 @@ def session_set_config_option(params):
     async with talks(script) as talk:
         status = talk.conversation.status
         assert ([each.name for each in status.efforts], status.effort) == (["Low", "high"], "low")
-        await talk.client.options.switch_effort(talk.session, "high")
-        assert (await talk.client.options.choices(talk.session)).effort == "high"
+        await talk.client.switch_effort(talk.session, "high")
+        assert (await talk.client.choices(talk.session)).effort == "high"
     async with talks() as talk:
         with pytest.raises(MissingFeatureError):
-            await talk.client.options.switch_effort(talk.session, "high")
+            await talk.client.switch_effort(talk.session, "high")
 
 
 async def test_an_agent_with_models_of_the_older_form_gets_its_own_method(talks: Talks):
@@ -189,10 +187,10 @@ def session_set_model(params):
     return {}
 """
     async with talks(script) as talk:
-        await talk.client.options.switch_model(talk.session, "b")
+        await talk.client.switch_model(talk.session, "b")
         await until(lambda: talk.conversation.status.model == "b")
         with pytest.raises(MissingFeatureError):
-            await talk.client.options.switch_mode(talk.session, "x")
+            await talk.client.switch_mode(talk.session, "x")
 
 
 async def test_what_the_agent_can_not_take_is_sent_as_text_or_refused(talks: Talks):

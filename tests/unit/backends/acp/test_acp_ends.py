@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.backends.acp import cancellation
 from companion.backends.acp import client as client_module
 from companion.backends.acp import process as process_module
+from companion.backends.acp import prompts
 from companion.backends.acp.errors import (
     AgentStartError,
     AnswerError,
@@ -48,7 +48,7 @@ def session_prompt(params):
         assert (turn.state, said(turn)) == ("failed", "Half of")
         assert not talk.conversation.status.permissions
         with pytest.raises(EndedError):
-            await talk.client.options.switch_mode(talk.session, "x")
+            await talk.client.switch_mode(talk.session, "x")
 
 
 async def test_an_agent_that_ends_at_once_is_told_with_its_last_words(talks: Talks):
@@ -79,13 +79,13 @@ async def test_an_agent_that_never_answers_is_told(talks: Talks, monkeypatch: py
 
 
 async def test_a_turn_that_no_cancel_ends_is_given_up(talks: Talks, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cancellation, "CANCEL_LIMIT", 0.1)
+    monkeypatch.setattr(prompts, "CANCEL_LIMIT", 0.1)
     script = 'def session_prompt(params): say("Working"); return "silence"'
     async with talks(script) as talk:
         key = await talk.ask("x")
         await until(lambda: (turn := talk.turn(key)) and said(turn))
         await talk.client.cancel(talk.session)
-        process = talk.client._process
+        process = talk.client.running.process
         assert process
         assert isinstance(await talk.ended(), SilentError)
         assert (await talk.done(key)).state == "failed"
@@ -109,7 +109,7 @@ def session_new(params):
     async with talks(script, session=None) as talk:
         with pytest.raises(SignInError, match="Log in with Google"):
             await talk.open()
-        await talk.client.authentication.authenticate("g")
+        await talk.client.authenticate("g")
         await talk.open()
         assert (await talk.done(await talk.ask("x"))).state == "done"
 

@@ -18,7 +18,6 @@ from companion.conversation.failures import (
     AlreadyAnsweredError,
 )
 from tests.agent_talk import MemoryFiles, Talks, said, tools
-from tests.parts import has
 
 EDIT = """
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
@@ -91,7 +90,7 @@ def session_prompt(params):
     async with talks(script) as talk:
         key = await talk.ask(edit(path, "one\n", "two\n"))
         permission = await talk.asked()
-        await has(talk.client.edits).edited(str(path), "two\n", "mine\n")
+        await talk.client.edited(str(path), "two\n", "mine\n")
         await talk.vote(permission, "allow_once")
         await talk.done(key)
         assert path.read_text() == "mine\n"
@@ -109,7 +108,7 @@ async def test_an_edited_proposal_that_the_agent_writes_otherwise_is_kept(talks:
     async with talks(EDIT.replace("WRITE", other)) as talk:
         key = await talk.ask(edit(path, "one\n", "two\n"))
         permission = await talk.asked()
-        await has(talk.client.edits).edited(str(path), "two\n", "mine\n")
+        await talk.client.edited(str(path), "two\n", "mine\n")
         await talk.vote(permission, "allow_once")
         await talk.done(key)
         assert path.read_text() == "other\n"
@@ -135,13 +134,13 @@ async def test_an_edited_proposal_is_written_though_the_call_names_a_file_whose_
         async with talks(script) as talk:
             key = await talk.ask(edit(path, "one\n", "two\n"))
             permission = await talk.asked()
-            await has(talk.client.edits).edited(f"{share}/x", "b", "never\n")
-            await has(talk.client.edits).edited(str(path), "two\n", "mine\n")
+            await talk.client.edited(f"{share}/x", "b", "never\n")
+            await talk.client.edited(str(path), "two\n", "mine\n")
             await talk.vote(permission, "allow_once")
             await talk.done(key)
             assert path.read_text() == "mine\n"
             assert talk.editor.kept == ["never\n"]
-            assert not await has(talk.client.files).is_file("\0")
+            assert not await talk.client.is_file("\0")
     finally:
         answers.set()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from companion.agents import AgentCommand
 from companion.backends.acp import decoder, schema
 from companion.backends.acp.errors import EndedError
-from companion.backends.acp.lines import Lines, TooLong
+from companion.backends.acp.process import Lines, TooLong
 from companion.backends.wire import read
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
@@ -123,20 +123,20 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], limit: int,
 def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
     async def test():
         client = client_of(AgentCommand("Fuzzed", ("fuzzed",)), {})
-        client._session.id = "s"
+        client.running.session = "s"
         conversation = Conversation()
         sent: list[bytes] = []
-        client._peer._write = sent.append
+        client.running.peer._write = sent.append
         junk: list[str] = []
-        client._peer._on_junk = junk.append
-        calls = [asyncio.create_task(client._peer.call("_x", {}, None)) for _ in range(2)]
+        client.running.peer._on_junk = junk.append
+        calls = [asyncio.create_task(client.running.peer.call("_x", {}, None)) for _ in range(2)]
         try:
             await asyncio.sleep(0)
             for line in printed:
-                client._peer.receive(line)
+                client.running.peer.receive(line)
                 await asyncio.sleep(0)
         finally:
-            client._peer.close(EndedError("Fuzzed", ""))
+            client.running.peer.close(EndedError("Fuzzed", ""))
             await asyncio.gather(*calls, return_exceptions=True)
         client._notified(
             "session/update",
@@ -145,9 +145,9 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
                 "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}},
             },
         )
-        conversation.begin(client._stream.epoch)
-        while client._stream._waiting:
-            assert conversation.apply(client._stream._waiting.popleft())
+        conversation.begin(client._events.epoch)
+        while client._events._waiting:
+            assert conversation.apply(client._events._waiting.popleft())
         assert any("The end." in str(turn) for turn in conversation.turns)
         assert all(json.loads(line)["jsonrpc"] == "2.0" for line in sent)
         assert "a message that could not be taken in" not in junk

@@ -10,21 +10,19 @@ from typing import Any
 
 import pytest
 
-from companion.backends.acp import decoder, requests
+from companion.agents import AgentCommand
+from companion.backends.acp import decoder, running
 from companion.backends.acp.decoder import Printed
 from companion.backends.acp.errors import LostMessageError, UnansweredError
 from companion.backends.acp.files import Edited, Files
-from companion.backends.acp.outputs import Outputs
-from companion.backends.acp.proposals import Replacement, place
 from companion.backends.acp.services import MAX_REFUSALS
-from companion.backends.acp.workplace import Workplace
+from companion.backends.acp.terminals import Outputs
+from companion.backends.acp.tool_calls import Replacement, place
 from companion.backends.updates import decode_permission
 from companion.backends.wire import MAX_NAME
 from companion.conversation.events import PermissionRequest
 from companion.conversation.forms import Form, Values
-from companion.exclusion import Told
-from companion.ids import WindowId
-from tests.agent_talk import MemoryFiles, Talks, said, until
+from tests.agent_talk import MemoryFiles, Talks, client_of, said, until
 
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
 FORM = {"type": "object", "properties": {"ok": {"type": "boolean", "default": True}}}
@@ -63,7 +61,9 @@ async def test_an_edited_proposal_that_was_written_is_looked_at_again_after_a_re
     path = tmp_path / "a.txt"
 
     def files() -> Files:
-        return Files(MemoryFiles(), WindowId(1), lambda: "A", Workplace(str(tmp_path)), lambda _: None, Told)
+        running = client_of(AgentCommand("A", ()), {}).running
+        running.folder = str(tmp_path)
+        return Files(running, lambda _: None)
 
     before, after = files(), files()
     path.write_text("theirs", encoding="utf-8")
@@ -122,7 +122,7 @@ def authenticate(params):
     editor = Asked(None)
     async with talks(script, session=None, editor=editor) as talk:
         for times in (1, 2):
-            await talk.client.authentication.authenticate("g")
+            await talk.client.authenticate("g")
             assert len(editor.messages) == times * MAX_REFUSALS
             assert editor.said == [f"{talk.client.name} has asked too often, and is refused."] * times
 
@@ -156,10 +156,10 @@ def _session_steering(params):
     async with talks(script) as talk:
         key = await talk.ask("x")
         await until(lambda: (turn := talk.turn(key)) and said(turn))
-        monkeypatch.setattr(requests, "CALL_LIMIT", 0.2)
+        monkeypatch.setattr(running, "CALL_LIMIT", 0.2)
         monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)
         with pytest.raises(UnansweredError) as caught:
-            await talk.client.steering.inject(talk.session, "and this")
+            await talk.client.inject(talk.session, "and this")
         assert caught.value.may_have_arrived
         assert "before you send it again" in str(caught.value)
         await talk.done(key)
@@ -180,11 +180,11 @@ def _session_steering(params):
         await until(lambda: (turn := talk.turn(key)) and said(turn))
         monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)
         with pytest.raises(LostMessageError, match="has ended unexpectedly") as caught:
-            await talk.client.steering.inject(talk.session, "and this")
+            await talk.client.inject(talk.session, "and this")
         assert caught.value.may_have_arrived
         assert "before you send it again" in str(caught.value)
         # What is sent once it has ended can't have arrived.
-        assert await talk.client.steering.inject(talk.session, "too late") is None
+        assert await talk.client.inject(talk.session, "too late") is None
 
 
 def test_a_piece_that_occurs_everywhere_is_placed_in_one_pass(monkeypatch: pytest.MonkeyPatch):
@@ -198,11 +198,11 @@ def test_a_piece_that_occurs_everywhere_is_placed_in_one_pass(monkeypatch: pytes
             counted.append(args[2] - args[1] if len(args) == 3 else len(self))
             return str.count(self, *args)
 
-    from companion.backends.acp import proposals  # noqa: PLC0415 - what is private is looked at here alone
+    from companion.backends.acp import tool_calls  # noqa: PLC0415 - what is private is looked at here alone
 
     text = Text("}\n" * 2000)
     found = list(range(0, len(text), 2))
-    assert proposals._named(text, found, "}", [7, 2000]) == [12, 3998]
+    assert tool_calls._named(text, found, "}", [7, 2000]) == [12, 3998]
     assert sum(counted) <= len(text)
     assert place(str(text), Replacement("}", "]", (3,))) == "}\n" * 2 + "]\n" + "}\n" * 1997
 

@@ -13,7 +13,7 @@ from companion.backends.acp.errors import (
     VersionError,
 )
 from companion.backends.acp.peer import Params, Peer
-from companion.backends.acp.stream import MAX_WAITING, EventQueue
+from companion.backends.acp.stream import MAX_WAITING, Events
 from companion.backends.wire import MOST_ITEMS, MOST_PARTS, bounded
 from companion.conversation.events import TurnCompleted
 from companion.conversation.failures import AlreadyAnsweredError
@@ -99,7 +99,7 @@ def session_prompt(params):
         most = 0
         key = await talk.ask("x")
         while (turn := talk.turn(key)) is None or turn.state == "running":
-            most = max(most, len(talk.client._stream._waiting))
+            most = max(most, len(talk.client._events._waiting))
             await asyncio.sleep(0)
         assert len(said(turn)) == 20000 * 100
         assert most <= 600
@@ -236,7 +236,7 @@ def session_prompt(params):
 
 
 async def test_nothing_more_is_read_while_too_much_waits_to_be_shown():
-    stream = EventQueue()
+    stream = Events()
     for _ in range(MAX_WAITING):
         assert stream._room.is_set()
         stream.publish(TurnCompleted())

@@ -60,9 +60,9 @@ async def test_other_options_are_shown_and_set(talks: Talks):
         style = SessionOption("style", "Style", "short", "", (Choice("short", "Short"), Choice("long", "long")))
         assert options() == (SessionOption("fast", "Fast Mode", False, "Costs more"), style)
         assert [option.shown for option in options()] == ["off", "Short"]
-        await talk.client.options.set_option(talk.session, "fast", True)
+        await talk.client.set_option(talk.session, "fast", True)
         await until(lambda: options()[0].value is True)
-        await talk.client.options.set_option(talk.session, "style", "long")
+        await talk.client.set_option(talk.session, "style", "long")
         await until(lambda: options()[1].shown == "long")
 
 
@@ -80,10 +80,10 @@ def session_set_config_option(params):
     )
     async with talks(script) as talk:
         values = lambda: [option.shown for option in talk.conversation.status.options]  # noqa: E731
-        await talk.client.options.set_option(talk.session, "style", "long")
+        await talk.client.set_option(talk.session, "style", "long")
         await until(lambda: values() == ["off", "long"])
         assert talk.editor.said == []  # it has told its options by itself
-        await talk.client.options.set_option(talk.session, "fast", True)
+        await talk.client.set_option(talk.session, "fast", True)
         await until(lambda: values() == ["on", "long"])
         told = "has accepted “on” for “Fast Mode”, but doesn't say what holds now."
         assert talk.editor.said == [f"{talk.client.name} {told}"]
@@ -101,8 +101,8 @@ def session_set_config_option(params):
 """
     )
     async with talks(script) as talk:
-        await talk.client.options.set_option(talk.session, "style", "long")
-        assert [option.shown for option in talk.client.options.settings.choices.options] == ["off", "Short"]
+        await talk.client.set_option(talk.session, "style", "long")
+        assert [option.shown for option in talk.client.settings.choices.options] == ["off", "Short"]
         assert talk.editor.said == []
 
 

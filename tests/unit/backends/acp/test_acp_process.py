@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.backends.acp import child as child_module
+from companion.backends.acp import process as child_module
 from companion.backends.acp import process as process_module
 from companion.clis import environment as environment_module
 from companion.clis.environment import LoginEnvironment
@@ -46,7 +46,7 @@ async def test_a_start_that_is_given_up_leaves_no_process(talks: Talks, monkeypa
         pids.append(pid)
         raise OSError
 
-    monkeypatch.setattr(process_module.records, "write", write)
+    monkeypatch.setattr(process_module.children, "record", write)
     with pytest.raises(OSError):
         async with talks():
             pass
@@ -56,7 +56,7 @@ async def test_a_start_that_is_given_up_leaves_no_process(talks: Talks, monkeypa
 
 async def test_all_that_a_process_has_printed_is_read_though_it_has_ended(project: Path):
     code = f"import sys; sys.stdout.write('x' * {child_module.MAX_UNREAD + 64 * 1024})"
-    child = await child_module.start([sys.executable, "-c", code], str(project), os.environ)
+    child = await child_module.start_child([sys.executable, "-c", code], str(project), os.environ)
     await child.wait()
     settled = asyncio.create_task(child.output.settled())
     await asyncio.sleep(0)
@@ -154,7 +154,7 @@ def session_prompt(params):
 
 async def test_the_agent_of_a_killed_editor_is_ended_at_the_next_start(talks: Talks, tmp_path: Path):
     async with talks("os._exit = lambda code: time.sleep(600)") as talk:
-        process = talk.client._process
+        process = talk.client.running.process
         assert process
         assert process_module.end_leftovers() == []
         folder = next((tmp_path / "tmp").glob("qwen-companion*"))
@@ -167,10 +167,10 @@ async def test_the_agent_of_a_killed_editor_is_ended_at_the_next_start(talks: Ta
 
 
 def test_nothing_but_an_agent_is_ended_whatever_a_record_says(tmp_path: Path):
-    from companion.backends.daemon.process import records  # noqa: PLC0415 - for this test alone
+    from companion.backends import children  # noqa: PLC0415 - for this test alone
 
     own = psutil.Process()
-    records.write(own.pid, own.create_time(), "agent")
+    children.record(own.pid, own.create_time(), "agent")
     folder = next((tmp_path / "tmp").glob("qwen-companion*"))
     record = folder / f"agent-{own.pid}.json"
     record.write_text(json.dumps({"agent": [own.pid, own.create_time()], "editor": [own.pid, 1.0]}))

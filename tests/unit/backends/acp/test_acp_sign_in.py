@@ -14,10 +14,10 @@ import pytest
 from companion.agents import AgentCommand
 from companion.backends import connector, wire
 from companion.backends.acp import schema
-from companion.backends.acp.authentication import ways
+from companion.backends.acp.client import ways
 from companion.backends.acp.errors import AnswerError
 from companion.backends.acp.process import STOP_LIMIT, AgentProcess
-from companion.backends.parts import Way
+from companion.backends.agent import Way
 from companion.conversation.failures import ChatError, MissingFeatureError, NotConnectedError
 from tests.agent_talk import is_alive, scripted, until
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from companion.agents import AgentCommand
-from companion.backends.acp import session as session_module
+from companion.backends.acp import client as client_module
 from companion.backends.acp.peer import Params, Peer
-from companion.backends.surroundings import Surroundings
+from companion.backends.port import Surroundings
 from companion.conversation.snapshot import Message
 from companion.mcp_servers import McpServer, read_mcp_servers
 from tests.agent_talk import AgentTalk, FixedEnvironment, Talks, client_of, said, until
@@ -41,9 +41,10 @@ def surrounded(talk: AgentTalk, surroundings: Surroundings, environment: dict[st
     async def around() -> Surroundings:
         return surroundings
 
-    talk.client._session._surroundings = around
+    place: Any = talk.client.running.place
+    place.surroundings = around
     if environment is not None:
-        talk.client._session._environment = FixedEnvironment(environment).get
+        place.login = FixedEnvironment(environment)
 
 
 async def told(talk: AgentTalk) -> list[dict[str, object]]:
@@ -111,7 +112,7 @@ async def test_every_agent_gets_the_servers_of_the_person(talks: Talks, tmp_path
         for part in ("no program “no-such-program”", "no environment variable MISSING"):
             assert part in left_out
         assert ("takes none over HTTP" in left_out) is not has_http
-        assert set(has(talk.client._process)._secrets) >= {"the-secret-one", "the-secret-two"}
+        assert set(has(talk.client.running.process)._secrets) >= {"the-secret-one", "the-secret-two"}
 
 
 @pytest.mark.parametrize(
@@ -275,7 +276,7 @@ def session_prompt(params):
     async with talks(script) as talk:
         key = await talk.ask("Go")
         await talk.asked()
-        talk.client._peer.notify("_asked", {})
+        talk.client.running.peer.notify("_asked", {})
         assert said(await talk.done(key)) == "-32800"
         assert not talk.conversation.status.permissions
 
@@ -307,7 +308,7 @@ def session_prompt(params):
 
 
 async def test_a_call_that_nobody_waits_for_any_more_is_taken_back(talks: Talks, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(session_module, "SESSION_LIMIT", 0.3)
+    monkeypatch.setattr(client_module, "SESSION_LIMIT", 0.3)
     script = """
 def session_load(params):
     while not any(each.get("method") == "$/cancel_request" for each in seen): time.sleep(0.001)
@@ -316,7 +317,7 @@ def session_load(params):
     async with talks(REMEMBERS + script) as talk:
         with pytest.raises(Exception, match="didn't answer"):
             await talk.client.load(talk.session)
-        talk.client._session.id = "s"
+        talk.client.running.session = "s"
         messages = await told(talk)
         [load] = [each for each in messages if each["method"] == "session/load"]
         [taken] = [each for each in messages if each["method"] == "$/cancel_request"]
@@ -334,13 +335,13 @@ def session_prompt(params):
 """
     async with talks(script) as talk:
         key = await talk.ask("Go")
-        await until(lambda: talk.client._peer.waits_for("session/prompt"))
-        left = await talk.client.leave()
+        await until(lambda: talk.client.running.peer.waits_for("session/prompt"))
+        left = await talk.client.hand_over()
         if left is None:
             return  # Windows starts it again
         follower = client_of(AgentCommand("The agent", ("x",)), {})
-        await follower.take_over(left)
-        follower._peer.notify("_go", {})
+        await follower.resume(left)
+        follower.running.peer.notify("_go", {})
         await until(lambda: "text='[]'" in str(follower.unread))
         assert key in str(follower.unread)
         await follower.close()
@@ -363,12 +364,12 @@ def session_prompt(params):
     async with talks(CAPABLE + script) as talk:
         key = await talk.ask("Go")
         await until(lambda: talk.turn(key))
-        assert await talk.client.steering.inject(talk.session, "Faster!")
+        assert await talk.client.inject(talk.session, "Faster!")
         turn = await talk.done(key)
         assert said(turn) == "Faster! promptRequired"
         assert "Faster!" in said(turn, "user")
         assert len(talk.conversation.turns) == 1
-        assert await talk.client.steering.inject(talk.session, "Too late") is None
+        assert await talk.client.inject(talk.session, "Too late") is None
 
 
 @pytest.mark.parametrize("answer", ['{"outcome": "promptRequired"}', "{}", "None"])
@@ -384,8 +385,8 @@ def session_prompt(params):
     async with talks(CAPABLE + script) as talk:
         key = await talk.ask("Go")
         await until(lambda: talk.turn(key))
-        assert await talk.client.steering.inject(talk.session, "Faster!") is None
-        talk.client._peer.notify("_go", {})
+        assert await talk.client.inject(talk.session, "Faster!") is None
+        talk.client.running.peer.notify("_go", {})
         assert "Faster!" not in said(await talk.done(key), "user")
 
 
@@ -400,13 +401,13 @@ def session_close(params):
     return {}
 """
     async with talks(REMEMBERS + CAPABLE + script) as talk:
-        copy = await has(talk.client.fork).fork(talk.session)
+        copy = await talk.client.fork(talk.session)
         assert (copy.id, copy.folder) == ("copy-of-s", talk.folder)
         await talk.client.detach(copy)
         [closed] = [each for each in await told(talk) if each["method"] == "session/close"]
         assert closed["params"] == {"sessionId": "copy-of-s"}
     async with talks() as talk:
-        assert talk.client.fork is None
+        assert not talk.client.can("fork")
 
 
 async def test_another_message_is_a_paragraph_of_its_own(talks: Talks):

@@ -16,11 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from companion.backends.acp import terminals as terminals_module
-from companion.backends.acp.child import Child
 from companion.backends.acp.printing import Printing
+from companion.backends.acp.process import Child
 from companion.backends.acp.services import Services
 from tests.agent_talk import Talks, is_alive, said, tools, until
-from tests.parts import has
 
 
 async def test_a_terminal_is_shown_live_without_colours_and_limited(talks: Talks):
@@ -128,17 +127,17 @@ def session_prompt(params):
         assert (left.terminals, other.terminals) == (("terminal-1",), ("terminal-2",))
         child = int(left.text)
         assert is_alive(child)
-        assert await has(talk.client.terminals).stop_terminal("terminal-1")
+        assert await talk.client.stop_terminal("terminal-1")
         await until(lambda: not is_alive(child))
         await until(lambda: shown()[0].terminals == ())
         # The agent was told of the end of the shell, whatever that has left behind.
         assert os.name == "nt" or ((turn := talk.turn(key)) and said(turn) == "0 stopped ")
         assert shown()[1].terminals
-        assert await has(talk.client.terminals).stop_terminal("terminal-2")
+        assert await talk.client.stop_terminal("terminal-2")
         turn = await talk.done(key)
         assert [(tool.terminals, tool.text) for tool in tools(turn)] == [((), left.text), ((), "other\n")]
-        assert not await has(talk.client.terminals).stop_terminal("terminal-1")
-        assert not await has(talk.client.terminals).stop_terminal("terminal-2")
+        assert not await talk.client.stop_terminal("terminal-1")
+        assert not await talk.client.stop_terminal("terminal-2")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions of processes")
@@ -324,7 +323,7 @@ async def test_a_terminal_that_is_made_while_the_turn_is_cancelled_is_ended(
 ):
     begun, gate = asyncio.Event(), asyncio.Event()
     made: list[Child] = []
-    start = terminals_module.child.start
+    start = terminals_module.start_child
 
     async def slow(*arguments: Any, **more: Any) -> Child:
         begun.set()
@@ -338,7 +337,7 @@ def session_prompt(params):
     return {"stopReason": "cancelled"}
 """
     async with talks(script) as talk:
-        monkeypatch.setattr(terminals_module.child, "start", slow)
+        monkeypatch.setattr(terminals_module, "start_child", slow)
         key = await talk.ask("x")
         await begun.wait()
         await talk.client.cancel(talk.session)
@@ -350,7 +349,7 @@ def session_prompt(params):
 
 def test_a_terminal_that_is_made_between_two_turns_stays_when_one_begins():
     """An agent may go on in the background."""
-    prompts, released = SimpleNamespace(running=None), list[str]()
+    prompts, released = SimpleNamespace(running=None, is_cancelled=False), list[str]()
 
     class Terminals:
         async def create(self, _: object) -> dict[str, str]:
@@ -360,6 +359,6 @@ def test_a_terminal_that_is_made_between_two_turns_stays_when_one_begins():
         async def answer(self, method: str, _: object) -> None:
             released.append(method)
 
-    services: Any = SimpleNamespace(_prompts=prompts, _terminals=Terminals(), _is_cancelling=lambda: False)
+    services: Any = SimpleNamespace(_prompts=prompts, _terminals=Terminals())
     assert asyncio.run(Services._created(services, {})) == {"terminalId": "t"}
     assert released == []

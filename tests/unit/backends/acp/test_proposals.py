@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.backends.acp.agent_terminals import MAX_KEPT, AgentTerminals
 from companion.backends.acp.decoder import MAX_SHOWN
-from companion.backends.acp.proposals import Replacement, place, whole_files
-from companion.backends.acp.tool_calls import ToolCalls, paths
+from companion.backends.acp.terminals import MAX_KEPT, AgentTerminals
+from companion.backends.acp.tool_calls import Replacement, ToolCalls, paths, place, whole_files
 from companion.conversation.snapshot import Diff
 from tests.agent_talk import Talks, run
 

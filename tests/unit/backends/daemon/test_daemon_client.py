@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from companion.backends.agent import AgentSession
 from companion.backends.daemon import client as client_module
 from companion.backends.daemon import errors, transport
 from companion.backends.daemon.address import DEFAULT_URL, Address, Token, resolve, starts_own
-from companion.backends.daemon.client import Client
-from companion.backends.sessions import AgentSession
+from companion.backends.daemon.client import DaemonAgent
 from companion.conversation import failures
 
 from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
@@ -105,7 +105,7 @@ async def test_a_folder_is_found_by_its_real_path(daemon: FakeDaemon, tmp_path: 
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     daemon.capabilities("/other", str(tmp_path / "real"))
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         assert await client.connect(str(tmp_path / "link")) == str(tmp_path / "real")
         assert client.capabilities
         assert client.capabilities.version == "1.2.3"
@@ -121,13 +121,13 @@ async def test_a_daemon_that_boots_is_given_time_to_name_its_workspaces(daemon: 
         return 200, {"features": FEATURES, "workspaceCwd": "/other", "workspaces": next(answers)}
 
     daemon.routes["GET /capabilities"] = capabilities
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         assert await client.connect("/w") == "/w"
 
 
 async def test_a_daemon_elsewhere_is_refused(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch):
     daemon.capabilities("/one", "/two")
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         with pytest.raises(errors.WorkspaceMismatchError, match="/one, /two") as raised:
             await client.connect("/w")
         assert raised.value.bound == ("/one", "/two")
@@ -139,7 +139,7 @@ async def test_a_daemon_elsewhere_is_refused(daemon: FakeDaemon, monkeypatch: py
 
 async def test_a_daemon_without_a_needed_feature_is_refused(daemon: FakeDaemon):
     daemon.capabilities("/w", features=["session_create"])
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         with pytest.raises(failures.MissingFeatureError, match="session_events"):
             await client.connect("/w")
 
@@ -147,13 +147,13 @@ async def test_a_daemon_without_a_needed_feature_is_refused(daemon: FakeDaemon):
 @pytest.mark.parametrize("answer", [(404, b"<html>"), (200, b"<html>"), (200, {"hello": 1}), (200, [1]), (302, b"")])
 async def test_what_is_no_daemon_is_refused(daemon: FakeDaemon, answer: Any):
     daemon.routes["GET /capabilities"] = answer
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         with pytest.raises(errors.NotADaemonError):
             await client.connect("/w")
 
 
 async def test_no_daemon():
-    async with Client(Address("http://127.0.0.1:9")) as client:
+    async with DaemonAgent(Address("http://127.0.0.1:9")) as client:
         with pytest.raises(errors.UnreachableError, match="No daemon answers") as raised:
             await client.connect("/w")
         assert not raised.value.final
@@ -161,19 +161,19 @@ async def test_no_daemon():
 
 
 async def test_a_daemon_that_hangs_or_hangs_up(monkeypatch: pytest.MonkeyPatch):
-    async with FakeDaemon().serving() as daemon, Client(daemon.address) as client:
+    async with FakeDaemon().serving() as daemon, DaemonAgent(daemon.address) as client:
         daemon.routes["GET /x"] = None
         with pytest.raises(failures.StreamLostError):
             await client.page("/x")
         daemon.routes["GET /x"] = 200, b"short", {"Content-Length": "9"}
         with pytest.raises(failures.StreamLostError):
-            await client._routes.transport.send("GET", "/x", limit=0.05)
-        stream = client._routes.transport.send("GET", "/session/s/events", limit=0.05)
+            await client.transport.send("GET", "/x", limit=0.05)
+        stream = client.transport.send("GET", "/session/s/events", limit=0.05)
         with pytest.raises(failures.StreamLostError):
             await stream
 
 
-async def speaking(head: str, part: bytes, pause: float, act: Callable[[Client], Awaitable[object]]) -> int:
+async def speaking(head: str, part: bytes, pause: float, act: Callable[[DaemonAgent], Awaitable[object]]) -> int:
     """Have something else than a daemon say the same again and again. Returns how many bytes it has got rid of."""
     said = 0
 
@@ -191,7 +191,7 @@ async def speaking(head: str, part: bytes, pause: float, act: Callable[[Client],
         writer.transport.abort()
 
     server = await asyncio.start_server(speak, "127.0.0.1", 0)
-    async with server, Client(Address(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")) as client:
+    async with server, DaemonAgent(Address(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")) as client:
         await act(client)
     return said
 
@@ -200,7 +200,7 @@ async def speaking(head: str, part: bytes, pause: float, act: Callable[[Client],
 def test_what_never_ends_is_no_daemon(head: str):
     """Nothing that answers fills the plugin host."""
 
-    async def ask(client: Client) -> None:
+    async def ask(client: DaemonAgent) -> None:
         with pytest.raises(errors.NotADaemonError):
             await client.connect("/w")
 
@@ -211,9 +211,9 @@ def test_what_never_ends_is_no_daemon(head: str):
 def test_what_comes_bit_by_bit_has_no_longer_than_what_comes_not_at_all(head: str):
     """The limit holds for the whole answer, its head, too."""
 
-    async def ask(client: Client) -> None:
+    async def ask(client: DaemonAgent) -> None:
         with pytest.raises(failures.StreamLostError):
-            await client._routes.transport.send("GET", "/x", limit=0.2)
+            await client.transport.send("GET", "/x", limit=0.2)
 
     assert run(speaking(head, b"x", 0.02, ask)) < 100
 
@@ -223,7 +223,7 @@ def test_a_stream_that_never_begins(head: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(transport, "SILENCE_LIMIT", 0.2)
     monkeypatch.setattr(transport, "ANSWER_LIMIT", 0.2)
 
-    async def ask(client: Client) -> None:
+    async def ask(client: DaemonAgent) -> None:
         with pytest.raises(failures.StreamLostError):
             async with client.events(SESSION, None):
                 pass
@@ -254,7 +254,7 @@ def test_a_client_that_is_closed_while_it_connects_leaves_no_connection(turns: i
 async def test_an_answer_that_is_too_large_is_refused(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(transport, "MAX_ANSWER", 2 * 1024 * 1024)
     daemon.capabilities("/w")
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         await client.connect("/w")
         daemon.routes["GET /x"] = 200, {"x": "x" * 2 * 1024 * 1024}
         with pytest.raises(errors.RefusedError, match="has more than 2 MB"):
@@ -303,7 +303,7 @@ async def test_refusals_say_what_to_do(
 ):
     daemon.capabilities("/w")
     daemon.routes["POST /session/s/prompt"] = status, body
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         await client.connect("/w")
         with pytest.raises(kind, match=words) as raised:
             await client.prompt(SESSION, [])
@@ -314,7 +314,7 @@ async def test_refusals_say_what_to_do(
 
 async def test_a_missing_token_is_asked_for(daemon: FakeDaemon):
     daemon.routes["GET /x"] = 401, b""
-    async with Client(Address(daemon.address.url)) as client:
+    async with DaemonAgent(Address(daemon.address.url)) as client:
         with pytest.raises(errors.UnauthorizedError, match="wants a token"):
             await client.page("/x")
     assert "authorization" not in daemon.requests[0].headers
@@ -323,7 +323,7 @@ async def test_a_missing_token_is_asked_for(daemon: FakeDaemon):
 async def test_how_long_to_wait(daemon: FakeDaemon):
     daemon.routes["GET /x"] = 429, {"error": "slow down"}, {"Retry-After": "5"}
     daemon.routes["GET /y"] = 429, b"", {"Retry-After": "soon"}
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         with pytest.raises(errors.BusyError) as raised:
             await client.page("/x")
         assert raised.value.retry_after == 5

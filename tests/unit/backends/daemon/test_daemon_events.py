@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from companion.backends import updates
 from companion.backends.daemon import decoder
 from companion.backends.daemon.decoder import decode
-from companion.backends.daemon.sse import MAX_EVENT, Decoder, EventTooLargeError
+from companion.backends.daemon.transport import MAX_EVENT, Decoder, EventTooLargeError
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation import events
 from companion.conversation.conversation import Conversation, Reducer

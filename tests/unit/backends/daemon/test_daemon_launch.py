@@ -11,8 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.backends.daemon import errors
-from companion.backends.daemon.process import launch
+from companion.backends.daemon import errors, private
 
 from ...fake_daemon import run
 
@@ -55,12 +54,12 @@ def test_the_program_is_found(tmp_path: Path):
     program.write_text("")
     program.chmod(0o755)
     environment = {"PATH": str(tmp_path)}
-    assert launch.find("qwen", environment) == [str(program)]
-    assert launch.find(["qwen", "--debug"], environment) == [str(program), "--debug"]
-    assert launch.find([], environment) == [str(program)]
-    assert launch.find(str(program), {}) == [str(program)]
+    assert private.find("qwen", environment) == [str(program)]
+    assert private.find(["qwen", "--debug"], environment) == [str(program), "--debug"]
+    assert private.find([], environment) == [str(program)]
+    assert private.find(str(program), {}) == [str(program)]
     with pytest.raises(errors.NoQwenError, match="“missing” is not on the PATH"):
-        launch.find("missing", environment)
+        private.find("missing", environment)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such shells")
@@ -68,18 +67,18 @@ def test_a_line_for_a_shell_gets_the_arguments_at_its_end(qwen: Qwen, project: P
     fish = tmp_path / "fish"
     fish.write_text("#!/bin/sh\n")
     fish.chmod(0o755)
-    assert launch.find("a b", {"SHELL": str(fish)}) == [str(fish), "-l", "-c", "a b $argv"]
+    assert private.find("a b", {"SHELL": str(fish)}) == [str(fish), "-l", "-c", "a b $argv"]
     line = f"export MARK='a b' && exec {' '.join(qwen(LISTENS))}"
-    command = launch.find(line, {"PATH": os.environ["PATH"], "SHELL": "/bin/sh"})
-    daemon = run(launch.start(command, str(project), ENVIRONMENT))
+    command = private.find(line, {"PATH": os.environ["PATH"], "SHELL": "/bin/sh"})
+    daemon = run(private.start(command, str(project), ENVIRONMENT))
     try:
         arguments, environment, _ = json.loads((project / "seen.json").read_text(encoding="utf-8"))
         assert arguments[1:3] == ["serve", "--hostname"]
         assert environment["MARK"] == "a b"
-        assert launch.serves(daemon, str(project))
-        assert not launch.serves(daemon, str(tmp_path))
+        assert private.serves(daemon, str(project))
+        assert not private.serves(daemon, str(tmp_path))
     finally:
-        launch.stop_now(daemon)
+        private.stop_now(daemon)
 
 
 def test_on_windows_a_line_is_a_program_that_may_be_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -88,15 +87,15 @@ def test_on_windows_a_line_is_a_program_that_may_be_quoted(tmp_path: Path, monke
     node.parent.mkdir()
     node.touch(mode=0o755)
     monkeypatch.setattr(sys, "platform", "win32")
-    assert launch.find(f'"{node}" cli.js "a b"', {}) == [str(node), "cli.js", "a b"]
-    assert launch.find(f'"%ROOT%{os.sep}node.exe" cli.js', {"ROOT": str(node.parent)}) == [str(node), "cli.js"]
+    assert private.find(f'"{node}" cli.js "a b"', {}) == [str(node), "cli.js", "a b"]
+    assert private.find(f'"%ROOT%{os.sep}node.exe" cli.js', {"ROOT": str(node.parent)}) == [str(node), "cli.js"]
     with pytest.raises(errors.NoQwenError):
-        launch.find("call qwen", {"PATH": str(tmp_path)})
+        private.find("call qwen", {"PATH": str(tmp_path)})
 
 
 def test_a_daemon_is_started_found_again_and_ended_with_its_children(qwen: Qwen, project: Path):
     variables = {"QWEN_CODE_IDE_SERVER_PORT": "1", "QWEN_CODE_IDE_WORKSPACE_PATH": "/x", "KEPT": "yes"}
-    daemon = run(launch.start(qwen(LISTENS), str(project), ENVIRONMENT | variables))
+    daemon = run(private.start(qwen(LISTENS), str(project), ENVIRONMENT | variables))
     arguments, environment, child = json.loads((project / "seen.json").read_text(encoding="utf-8"))
     assert daemon.address.url == "http://127.0.0.1:4242"
     assert daemon.folder == os.path.realpath(project)
@@ -109,22 +108,22 @@ def test_a_daemon_is_started_found_again_and_ended_with_its_children(qwen: Qwen,
     ]  # fmt: skip
     assert environment["KEPT"] == "yes"
     assert variables.keys() & environment.keys() == {"KEPT"}
-    assert launch.is_running(daemon)
+    assert private.is_running(daemon)
     assert not has_ended(child)
-    run(launch.stop(daemon))
-    assert not launch.is_running(daemon)
+    run(private.stop(daemon))
+    assert not private.is_running(daemon)
     assert has_ended(child)
-    run(launch.stop(daemon))
+    run(private.stop(daemon))
 
 
 def test_another_process_with_the_same_number_is_none_of_ours(project: Path):
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
-        daemon = launch.Daemon(
-            process.pid, psutil.Process(process.pid).create_time() - 5, "/w", launch.Address("http://x")
+        daemon = private.Daemon(
+            process.pid, psutil.Process(process.pid).create_time() - 5, "/w", private.Address("http://x")
         )
-        assert not launch.is_running(daemon)
-        launch.stop_now(daemon)
+        assert not private.is_running(daemon)
+        private.stop_now(daemon)
         assert process.poll() is None
     finally:
         process.kill()
@@ -133,12 +132,12 @@ def test_another_process_with_the_same_number_is_none_of_ours(project: Path):
 
 def test_one_that_doesnt_end_by_itself_is_ended(qwen: Qwen, project: Path):
     script = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)" + LISTENS
-    daemon = run(launch.start(qwen(script), str(project), ENVIRONMENT))
-    run(launch.stop(daemon, limit=0.2))
-    assert not launch.is_running(daemon)
-    daemon = run(launch.start(qwen(LISTENS), str(project), ENVIRONMENT))
-    launch.stop_now(daemon)
-    assert not launch.is_running(daemon)
+    daemon = run(private.start(qwen(script), str(project), ENVIRONMENT))
+    run(private.stop(daemon, limit=0.2))
+    assert not private.is_running(daemon)
+    daemon = run(private.start(qwen(LISTENS), str(project), ENVIRONMENT))
+    private.stop_now(daemon)
+    assert not private.is_running(daemon)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +149,7 @@ def test_one_that_doesnt_end_by_itself_is_ended(qwen: Qwen, project: Path):
 )
 def test_one_that_ends_at_once_leaves_its_last_words(qwen: Qwen, project: Path, script: str, words: str):
     with pytest.raises(errors.DaemonStartError, match=words):
-        run(launch.start(qwen(script), str(project), ENVIRONMENT))
+        run(private.start(qwen(script), str(project), ENVIRONMENT))
 
 
 def is_fake(process: psutil.Process) -> bool:
@@ -164,7 +163,7 @@ def is_fake(process: psutil.Process) -> bool:
 def test_one_that_doesnt_listen_is_ended(qwen: Qwen, project: Path):
     before = time.monotonic()
     with pytest.raises(errors.NotListeningError):
-        run(launch.start(qwen("import time; time.sleep(60)"), str(project), ENVIRONMENT, limit=0.2))
+        run(private.start(qwen("import time; time.sleep(60)"), str(project), ENVIRONMENT, limit=0.2))
     assert time.monotonic() - before < 30
     assert [child for child in psutil.Process().children() if is_fake(child)] == []
 
@@ -185,7 +184,7 @@ def test_an_old_node_is_named(tmp_path: Path, project: Path, version: str, kind:
         (tmp_path / "qwen").chmod(0o755)
         environment = {"PATH": f"{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin"}
         with pytest.raises(kind, match=r"18\.20\.1|SyntaxError"):
-            run(launch.start(command, str(project), environment))
+            run(private.start(command, str(project), environment))
 
 
 @pytest.mark.parametrize(
@@ -196,7 +195,7 @@ def test_a_qwen_without_serve_is_named_with_the_command_that_updates_it(
 ):
     old = f"import sys, time\nif '--version' in sys.argv: sys.exit(print('0.15.10'))\n{script}"
     with pytest.raises(errors.QwenTooOldError, match=r"0\.15\.10 .* 0\.21\.2 .*npm install -g @qwen-code/qwen-code"):
-        run(launch.start(qwen(old), str(project), ENVIRONMENT, limit=limit))
+        run(private.start(qwen(old), str(project), ENVIRONMENT, limit=limit))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the program is a shell script")
@@ -208,7 +207,7 @@ def test_a_qwen_without_node_says_what_to_install(tmp_path: Path, project: Path,
     program.write_text(f"#!/bin/sh\necho '{words}' >&2\nexit 127\n", encoding="utf-8")
     program.chmod(0o755)
     with pytest.raises(errors.NoNodeError, match=r"Node\.js 22"):
-        run(launch.start([str(program)], str(project), {"PATH": "/nowhere"}))
+        run(private.start([str(program)], str(project), {"PATH": "/nowhere"}))
 
 
 def test_without_a_node_to_ask_the_last_words_must_do(
@@ -216,21 +215,21 @@ def test_without_a_node_to_ask_the_last_words_must_do(
 ):
     empty = ENVIRONMENT | {"PATH": str(tmp_path)}
     with pytest.raises(errors.DaemonStartError, match="SyntaxError"):
-        run(launch.start(qwen("print('SyntaxError: x')"), str(project), empty))
-    monkeypatch.setattr(launch.programs, "find", lambda name, environment: str(tmp_path / "gone"))
+        run(private.start(qwen("print('SyntaxError: x')"), str(project), empty))
+    monkeypatch.setattr(private.programs, "find", lambda name, environment: str(tmp_path / "gone"))
     with pytest.raises(errors.DaemonStartError, match="SyntaxError"):
-        run(launch.start(qwen("print('SyntaxError: x')"), str(project), ENVIRONMENT))
+        run(private.start(qwen("print('SyntaxError: x')"), str(project), ENVIRONMENT))
 
 
 def test_a_program_or_a_folder_that_has_gone(qwen: Qwen, project: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(errors.NoQwenError):
-        run(launch.start([str(project / "missing")], str(project), ENVIRONMENT))
+        run(private.start([str(project / "missing")], str(project), ENVIRONMENT))
     with pytest.raises(errors.DaemonStartError, match="no folder"):
-        run(launch.start(qwen(""), str(project / "missing"), ENVIRONMENT))
+        run(private.start(qwen(""), str(project / "missing"), ENVIRONMENT))
 
     def fails(*_: object, **__: object) -> None:
         raise OSError(8, "Exec format error")
 
-    monkeypatch.setattr(launch.subprocess, "Popen", fails)
+    monkeypatch.setattr(private.subprocess, "Popen", fails)
     with pytest.raises(errors.DaemonStartError, match="Exec format error"):
-        run(launch.start(qwen(""), str(project), ENVIRONMENT))
+        run(private.start(qwen(""), str(project), ENVIRONMENT))

@@ -14,11 +14,10 @@ from urllib.parse import parse_qs, urlsplit
 import psutil
 import pytest
 
-from companion.backends.daemon import here
+from companion.backends.daemon import locality as here
 from companion.backends.daemon.address import Address, Token
 from companion.backends.daemon.answers import Capabilities
-from companion.backends.daemon.client import Client
-from companion.backends.daemon.here import is_here
+from companion.backends.daemon.client import DaemonAgent
 from companion.backends.daemon.locality import NOT_TOLD, ROUTES, text, where
 from companion.conversation.snapshot import Locality
 
@@ -116,9 +115,9 @@ async def test_it_is_here_if_it_sees_a_file_that_was_just_written_here(tmp_path:
             return (200, {"type": "file"}) if is_there else (404, {"error": "no such file"})
 
         daemon.routes["GET /stat"] = stat
-        async with Client(daemon.address) as client:
-            assert await is_here(client, str(project)) == sees
-            assert not await is_here(client, str(project / "missing"))
+        async with DaemonAgent(daemon.address) as client:
+            assert await client.is_here(str(project)) == sees
+            assert not await client.is_here(str(project / "missing"))
     assert list(project.iterdir()) == []
     [name] = asked
     assert re.fullmatch(r"\.qwen-companion-[0-9a-f]{32}", name)
@@ -143,7 +142,7 @@ def test_it_is_here_if_a_process_of_ours_listens(monkeypatch: pytest.MonkeyPatch
             address = Address(f"http://127.0.0.1:{int(process.stdout.readline())}")
             for command, expected in commands.items():
                 monkeypatch.setattr(psutil.Process, "cmdline", lambda _, command=command: list(command))
-                assert here._listens_here(address) == expected
+                assert here.listens_here(address) == expected
         finally:
             process.kill()
 
@@ -161,7 +160,7 @@ def test_it_is_not_shown_to_be_here_while_somebody_else_listens_there_too(
 
     monkeypatch.setattr(psutil, "net_connections", connections)
     monkeypatch.setattr(psutil.Process, "cmdline", lambda _: ["node", "cli.js", "serve"])
-    assert here._listens_here(Address("http://127.0.0.1:4170")) == expected
+    assert here.listens_here(Address("http://127.0.0.1:4170")) == expected
 
 
 def test_another_machine_is_named_and_nothing_of_this_one_is_promised():
@@ -182,7 +181,7 @@ def test_what_is_odd_in_an_answer_is_left_out(answer: dict[str, Any]):
 
 async def test_the_daemon_is_asked_and_what_it_doesnt_have_is_said_so(daemon: FakeDaemon):
     daemon.routes["GET /workspace/mcp"] = 200, {"servers": []}
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         shown = await client.describe(Locality("this computer", "/w"))
     assert shown.count(NOT_TOLD) == len(ROUTES)  # the version is not told either
     assert "## MCP servers\n\nNone.\n" in shown

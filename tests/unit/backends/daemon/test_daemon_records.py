@@ -13,7 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion.backends.daemon.process import launch, records
+from companion.backends import children
+from companion.backends.daemon import private
 
 from ...conftest import Running, until
 
@@ -48,7 +49,7 @@ def made(process: subprocess.Popen[bytes]) -> float:
 
 def orphan(folder: Path, process: subprocess.Popen[bytes], started: float | None = None) -> Path:
     """Record a daemon whose editor is gone."""
-    records.write(process.pid, made(process))
+    children.record(process.pid, made(process))
     path = folder / f"{process.pid}.json"
     record = {"daemon": [process.pid, started or made(process)], "editor": [os.getpid(), 1.0]}
     path.write_text(json.dumps(record))
@@ -57,22 +58,22 @@ def orphan(folder: Path, process: subprocess.Popen[bytes], started: float | None
 
 def test_a_record_has_numbers_alone_and_nobody_else_reads_it(spawn: Start, folder: Path):
     process = spawn()
-    records.write(process.pid, made(process))
+    children.record(process.pid, made(process))
     path = folder / f"{process.pid}.json"
     own = psutil.Process().create_time()
     assert json.loads(path.read_text()) == {"daemon": [process.pid, made(process)], "editor": [os.getpid(), own]}
     if sys.platform != "win32":
         assert (stat.S_IMODE(folder.stat().st_mode), stat.S_IMODE(path.stat().st_mode)) == (0o700, 0o600)
-    assert records.orphans() == []
-    records.remove(process.pid)
+    assert children.orphans() == []
+    children.forget(process.pid)
     assert not path.exists()
-    records.remove(process.pid)
+    children.forget(process.pid)
 
 
 def test_the_daemon_of_a_killed_editor_is_ended(spawn: Start, folder: Path):
     process = spawn("serve", "--require-auth")
     path = orphan(folder, process)
-    assert launch.end_leftovers() == [process.pid]
+    assert private.end_leftovers() == [process.pid]
     assert process.wait(10) is not None
     assert not path.exists()
 
@@ -80,15 +81,15 @@ def test_the_daemon_of_a_killed_editor_is_ended(spawn: Start, folder: Path):
 def test_nothing_else_is_ended_whatever_a_record_says(spawn: Start, folder: Path):
     other, later = spawn("something", "else"), spawn("serve", "--require-auth")
     paths = [orphan(folder, other), orphan(folder, later, made(later) - 100)]
-    assert launch.end_leftovers() == []
+    assert private.end_leftovers() == []
     assert (other.poll(), later.poll()) == (None, None)
     assert not any(path.exists() for path in paths)
 
 
 def test_a_daemon_of_an_editor_that_lives_is_left_alone(spawn: Start):
     process = spawn("serve", "--require-auth")
-    records.write(process.pid, made(process))
-    assert launch.end_leftovers() == []
+    children.record(process.pid, made(process))
+    assert private.end_leftovers() == []
     assert process.poll() is None
 
 
@@ -98,7 +99,7 @@ def test_a_daemon_of_an_editor_that_lives_is_left_alone(spawn: Start):
 def test_a_broken_record_goes(folder: Path, text: str):
     folder.mkdir(mode=0o700, parents=True)
     (folder / "1.json").write_text(text)
-    assert records.orphans() == []
+    assert children.orphans() == []
     assert list(folder.iterdir()) == []
 
 
@@ -107,8 +108,8 @@ def test_a_folder_that_isnt_ours_is_neither_written_nor_believed(spawn: Start, f
     process = spawn("serve", "--require-auth")
     (tmp_path / "elsewhere").mkdir()
     folder.symlink_to(tmp_path / "elsewhere")
-    records.write(process.pid, made(process))
-    assert records.orphans() == []
+    children.record(process.pid, made(process))
+    assert children.orphans() == []
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
@@ -121,8 +122,8 @@ def test_whether_an_editor_lives_that_cant_be_asked_is_not_guessed(
         def __init__(self, pid: int) -> None:
             raise psutil.AccessDenied(pid)
 
-    monkeypatch.setattr(records.psutil, "Process", Closed)
-    assert records.orphans() == []
+    monkeypatch.setattr(children.psutil, "Process", Closed)
+    assert children.orphans() == []
 
 
 def test_the_companion_ends_them_when_it_starts(spawn: Start, folder: Path, start: Callable[[], Running]):
@@ -135,12 +136,12 @@ def test_the_companion_ends_them_when_it_starts(spawn: Start, folder: Path, star
 
 def test_the_folder_goes_with_the_last_record_and_looking_makes_none(spawn: Start, folder: Path):
     """Uninstalling leaves nothing behind."""
-    assert records.orphans() == []
+    assert children.orphans() == []
     assert not folder.exists()
     first, second = spawn(), spawn()
     for process in (first, second):
-        records.write(process.pid, made(process))
-    records.remove(first.pid)
+        children.record(process.pid, made(process))
+    children.forget(first.pid)
     assert folder.exists()
-    records.remove(second.pid)
+    children.forget(second.pid)
     assert not folder.exists()

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from companion.backends.agent import AgentSession
 from companion.backends.daemon.address import Address
 from companion.backends.daemon.client import load
-from companion.backends.sessions import AgentSession
 
 from ...fake_daemon import FakeDaemon, run
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from companion.backends.agent import SessionPage
 from companion.backends.daemon import errors, transport
-from companion.backends.daemon.client import Client
-from companion.backends.sessions import SessionPage
+from companion.backends.daemon.client import DaemonAgent
 from companion.chats import prompt
 from companion.conversation import failures
 from companion.conversation.events import EventCursor
@@ -39,20 +39,20 @@ async def test_what_the_routes_send(daemon: FakeDaemon):
         "GET /session/s/export": (200, b"# text"),
         "GET /session/s/context-usage": (200, {"usage": {"totalTokens": 1, "contextWindowSize": 2}}),
     }
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         assert (await client.create("/w")).client_id == "c"
-        assert await client.prompt(SESSION, [prompt.text("\ud800")]) == "p"
+        assert await client.prompt(SESSION, [prompt.text_block("\ud800")]) == "p"
         await client.cancel(SESSION)
-        await client.options.switch_model(SESSION, "m")
-        await client.options.switch_mode(SESSION, "plan")
+        await client.switch_model(SESSION, "m")
+        await client.switch_mode(SESSION, "plan")
         await client.detach(SESSION)
-        assert not await client.steering.inject(SESSION, "left")
+        assert not await client.inject(SESSION, "left")
         await client.answer(SESSION, "r/1", "once", {"0": "A"})
         await client.answer(SESSION, "r/1", None)
-        assert await client.steering.dequeue(SESSION, "p")
-        await client.catalog.rename(SESSION, "T")
-        assert await client.catalog.export(SESSION, "md") == "# text"
-        assert await client.queries.window(SESSION) == ContextWindow(2, 1)
+        assert await client.dequeue(SESSION, "p")
+        await client.rename_session(SESSION, "T")
+        assert await client.export_session(SESSION, "md") == "# text"
+        assert await client.context_window(SESSION) == ContextWindow(2, 1)
     bodies = {request.route: request.body for request in daemon.requests}
     assert bodies["/session"] == {"cwd": "/w", "sessionScope": "thread", "sourceType": "sublime"}
     assert bodies["/session/s/model"] == {"modelId": "m"}
@@ -66,7 +66,7 @@ async def test_what_the_routes_send(daemon: FakeDaemon):
 
 async def test_votes_that_come_too_late_or_by_the_older_route(daemon: FakeDaemon):
     daemon.capabilities("/w", features=[each for each in FEATURES if each != "session_permission_vote"])
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         await client.connect("/w")
         daemon.routes["POST /permission/r"] = 404, {"error": "No pending permission request"}
         with pytest.raises(failures.AlreadyAnsweredError):
@@ -78,8 +78,8 @@ async def test_votes_that_come_too_late_or_by_the_older_route(daemon: FakeDaemon
         with pytest.raises(errors.RefusedError) as raised:
             await client.answer(SESSION, "r", "once")
         assert raised.value.code == "invalid_option_id"
-        assert await client.queries.window(SESSION) is None
-        assert await client.options.choices(SESSION) is None
+        assert await client.context_window(SESSION) is None
+        assert await client.choices(SESSION) is None
 
 
 async def test_no_proxy_of_the_environment_comes_between_us_and_this_machine(
@@ -90,7 +90,7 @@ async def test_no_proxy_of_the_environment_comes_between_us_and_this_machine(
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     daemon.capabilities("/w")
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         assert await client.connect("/w") == "/w"
 
 
@@ -104,13 +104,13 @@ async def test_the_list_of_sessions_comes_in_pages():
 
         daemon.capabilities("/w", features=[*FEATURES, "session_organization", "session_archive"])
         daemon.routes["GET /workspace/%2Fw/sessions"] = sessions
-        async with Client(daemon.address) as client:
+        async with DaemonAgent(daemon.address) as client:
             await client.connect("/w")
-            first = await client.sessions.list("/w")
+            first = await client.list_sessions("/w")
             assert [(each.id, each.is_pinned) for each in first.sessions] == [("1", True)]
-            last = await client.sessions.list("/w", first.cursor)
+            last = await client.list_sessions("/w", first.cursor)
             assert ([each.id for each in last.sessions], last.cursor) == (["2"], "")
-            await client.catalog.archived("/w")
+            await client.archived_sessions("/w")
         queries = [request.route.partition("?")[2] for request in daemon.asked("GET /workspace/%2Fw/sessions")]
         assert queries == [
             "size=50&view=organized",
@@ -122,16 +122,16 @@ async def test_the_list_of_sessions_comes_in_pages():
 async def test_a_daemon_without_an_order_of_its_own_is_not_asked_for_one(daemon: FakeDaemon):
     daemon.capabilities("/w")
     daemon.routes["GET /workspace/%2Fw/sessions"] = 200, {}
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         await client.connect("/w")
-        assert await client.sessions.list("/w") == SessionPage(())
+        assert await client.list_sessions("/w") == SessionPage(())
         assert daemon.asked("GET /workspace/%2Fw/sessions")[0].route.endswith("?size=50")
         for act in (
-            lambda: client.catalog.archived("/w"),
-            lambda: client.catalog.archive(SESSION, is_archived=True),
-            lambda: client.catalog.pin(SESSION, is_pinned=True),
-            lambda: client.catalog.export(SESSION, "md", is_archived=True),
-            lambda: client.catalog.search("/w", "cats"),
+            lambda: client.archived_sessions("/w"),
+            lambda: client.archive_session(SESSION, is_archived=True),
+            lambda: client.pin_session(SESSION, is_pinned=True),
+            lambda: client.export_session(SESSION, "md", is_archived=True),
+            lambda: client.search_sessions("/w", "cats"),
         ):
             with pytest.raises(failures.MissingFeatureError, match="This Qwen Code can't do that"):
                 await act()
@@ -149,20 +149,20 @@ async def test_sessions_are_searched_archived_pinned_and_exported_from_the_archi
         "PATCH /workspaces/%2Fw/session/s/organization": (200, {}),
         "GET /workspaces/%2Fw/session/s/archive/export": (200, b"archived"),
     }
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         await client.connect("/w")
-        assert [(each.session.id, each.snippet) for each in await client.catalog.search("/w", "cats " * 100)] == [
+        assert [(each.session.id, each.snippet) for each in await client.search_sessions("/w", "cats " * 100)] == [
             ("1", "about cats")
         ]
         [request] = daemon.asked("GET /workspace/%2Fw/sessions/search")
         assert len(request.route.partition("q=")[2].partition("&")[0]) == 200
-        await client.catalog.archive(SESSION, is_archived=True)
+        await client.archive_session(SESSION, is_archived=True)
         assert daemon.requests[-1].body == {"sessionIds": ["s"]}
         with pytest.raises(errors.RefusedError, match="it is in use"):
-            await client.catalog.archive(SESSION, is_archived=False)
-        await client.catalog.pin(SESSION, is_pinned=True)
+            await client.archive_session(SESSION, is_archived=False)
+        await client.pin_session(SESSION, is_pinned=True)
         assert daemon.requests[-1].body == {"isPinned": True}
-        assert await client.catalog.export(SESSION, "md", is_archived=True) == "archived"
+        assert await client.export_session(SESSION, "md", is_archived=True) == "archived"
 
 
 QUALIFIED = ["workspace_qualified_rest_core", "workspace_session_export"]
@@ -187,14 +187,14 @@ async def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_rout
         "GET /workspaces/%2Fw/session/s/export": (200, b"own"),
         "POST /workspaces/%2Fw/sessions/delete": (200, {"removed": ["s"]}),
     }
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         await client.connect("/w")
-        assert await client.files.is_file("own.py") == bool(features)
+        assert await client.is_file("own.py") == bool(features)
         asks = (
-            lambda: client.files.glob("*", 5),
+            lambda: client.glob("*", 5),
             lambda: client.page("/workspace/mcp"),
-            lambda: client.catalog.export(SESSION, "md"),
-            lambda: client.sessions.delete(SESSION),
+            lambda: client.export_session(SESSION, "md"),
+            lambda: client.delete_session(SESSION),
         )
         if features:
             assert [await ask() for ask in asks] == [["own.py"], {"servers": "own"}, "own", None]
@@ -207,17 +207,17 @@ async def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_rout
         unqualified = ("GET /stat", "GET /glob", "GET /workspace/", "GET /session/s/export", "POST /sessions")
         assert [route for route in unqualified if daemon.asked(route)] == []
         await client.connect("/first")
-        assert await client.files.glob("*", 5) == ["primary.py"]
+        assert await client.glob("*", 5) == ["primary.py"]
 
 
 async def test_a_session_is_deleted_whether_it_runs_or_not(daemon: FakeDaemon):
     daemon.routes["DELETE /session/s"] = 404, {"error": "x", "code": "session_not_found"}
     daemon.routes["POST /sessions/delete"] = 200, {"removed": ["s"], "errors": []}
-    async with Client(daemon.address) as client:
-        await client.sessions.delete(SESSION)
+    async with DaemonAgent(daemon.address) as client:
+        await client.delete_session(SESSION)
         daemon.routes["POST /sessions/delete"] = 200, {"errors": [{"error": "in use"}]}
         with pytest.raises(errors.RefusedError, match="in use"):
-            await client.sessions.delete(SESSION)
+            await client.delete_session(SESSION)
 
 
 async def test_a_session_is_loaded_with_its_queue(daemon: FakeDaemon):
@@ -230,7 +230,7 @@ async def test_a_session_is_loaded_with_its_queue(daemon: FakeDaemon):
         {"promptId": "q", "text": "b", "state": "queued", "originatorClientId": "c"},
     ]
     daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": pending}
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         session, history = await client.load(SESSION)
         assert session.client_id == "new"
         assert (history.cursor, history.is_running, len(history.envelopes)) == (EventCursor("e", 3), True, 1)
@@ -242,7 +242,7 @@ async def test_a_session_is_loaded_with_its_queue(daemon: FakeDaemon):
 
 def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
     async def test(daemon: FakeDaemon) -> None:
-        async with Client(daemon.address) as client:
+        async with DaemonAgent(daemon.address) as client:
             for cursor in (None, EventCursor("e", 7), EventCursor("", 7)):
                 async with client.events(SESSION, cursor) as stream:
                     (await daemon.streams.get()).send("replay_complete")
@@ -271,7 +271,7 @@ async def test_no_generator_of_a_stream_is_left_to_the_garbage_collector(daemon:
         left.append(generator.__qualname__)
         end(generator)
 
-    async def read_one(client: Client) -> None:
+    async def read_one(client: DaemonAgent) -> None:
         async with client.events(SESSION, None) as stream:
             there = await daemon.streams.get()
             there.say(1, "one")
@@ -281,7 +281,7 @@ async def test_no_generator_of_a_stream_is_left_to_the_garbage_collector(daemon:
 
     sys.set_asyncgen_hooks(finalizer=collected)
     try:
-        async with Client(daemon.address) as client:
+        async with DaemonAgent(daemon.address) as client:
             await read_one(client)
             gc.collect()
     finally:
@@ -292,7 +292,7 @@ async def test_no_generator_of_a_stream_is_left_to_the_garbage_collector(daemon:
 
 async def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id(daemon: FakeDaemon):
     daemon.routes["POST /session/s/mid-turn-message"] = None
-    async with Client(daemon.address) as client:
+    async with DaemonAgent(daemon.address) as client:
         for answer in (
             lambda own: {"messages": [{"messageId": own}], "settledMessageIds": [], "promotedMessageIds": []},
             lambda own: {"messages": [{}], "settledMessageIds": ["x", own]},
@@ -303,16 +303,16 @@ async def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id
                 return 200, answer(daemon.asked("POST")[-1].body["messageId"])
 
             daemon.routes["GET /session/s/mid-turn-messages"] = found
-            assert await client.steering.inject(SESSION, "wait") == daemon.asked("POST")[-1].body["messageId"]
+            assert await client.inject(SESSION, "wait") == daemon.asked("POST")[-1].body["messageId"]
         for other in ((200, {"settledMessageIds": ["x", 7]}), (404, b"<html>"), None):
             daemon.routes["GET /session/s/mid-turn-messages"] = other
             with pytest.raises(failures.StreamLostError):
-                await client.steering.inject(SESSION, "wait")
+                await client.inject(SESSION, "wait")
 
 
 async def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("companion.backends.daemon.sse.MAX_EVENT", 100)
-    async with FakeDaemon().serving() as daemon, Client(daemon.address) as client:
+    monkeypatch.setattr("companion.backends.daemon.transport.MAX_EVENT", 100)
+    async with FakeDaemon().serving() as daemon, DaemonAgent(daemon.address) as client:
         for act, words, limit in (
             # To open the stream takes its time, too, on a busy machine.
             (lambda stream: None, "silent", 3),
@@ -327,10 +327,14 @@ async def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.Monke
 
 
 def test_the_parts_of_a_prompt():
-    assert prompt.text("a") == {"type": "text", "text": "a"}
-    assert prompt.mention("/w/a b.py") == {"type": "resource_link", "uri": "file:///w/a b.py", "name": "a b.py"}
-    assert prompt.excerpt("file:///x", "y")["resource"] == {"uri": "file:///x", "text": "y", "mimeType": "text/plain"}
-    assert prompt.picture(b"\0", "image/png") == {"type": "image", "mimeType": "image/png", "data": "AA=="}
+    assert prompt.text_block("a") == {"type": "text", "text": "a"}
+    assert prompt.link_block("/w/a b.py") == {"type": "resource_link", "uri": "file:///w/a b.py", "name": "a b.py"}
+    assert prompt.resource_block("file:///x", "y")["resource"] == {
+        "uri": "file:///x",
+        "text": "y",
+        "mimeType": "text/plain",
+    }
+    assert prompt.image_block(b"\0", "image/png") == {"type": "image", "mimeType": "image/png", "data": "AA=="}
 
 
 @pytest.mark.parametrize(
@@ -339,7 +343,7 @@ def test_the_parts_of_a_prompt():
 async def test_a_number_that_is_none_costs_no_task(daemon: FakeDaemon, number: object):
     task = {"id": "a", "kind": "shell", "startTime": number, "endTime": number, "stats": {"totalTokens": number}}
     daemon.routes["GET /session/s/tasks"] = (200, {"tasks": [task]})
-    async with Client(daemon.address) as client:
-        assert client.tasks
-        [found] = await client.tasks.list(SESSION)
+    async with DaemonAgent(daemon.address) as client:
+        assert client.can("tasks")
+        [found] = await client.tasks(SESSION)
     assert (found.id, found.began, found.tokens) == ("a", 0, 0)

@@ -68,7 +68,7 @@ class Shown:
             assert self.raw[code.start - 1] == "\n"
             assert code.start == code.end or self.raw[code.end] == "\n"
         for ask in render.asks:
-            assert self.raw[ask.at] == "\n"
+            assert self.raw[ask.end] == "\n"
             assert self.raw[ask.start] == "?"
         return render
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from companion.backends.updates import decode_permission
-from companion.chats.transcript.render import Writer
+from companion.chats.transcript.render import Ask, Writer
 from companion.chats.transcript.transcript import Transcript
 from companion.chats.transcript.wording import MOST_ASKED, Context, whole_question, write_ask
 from companion.conversation.conversation import Conversation
@@ -39,7 +39,7 @@ def question(**call: Any) -> list[str]:
     render = transcript.update(conversation.look_at_all(), HERE, "s")
     [ask] = render.asks
     assert transcript.text[ask.start] == "?"
-    return [line.strip() for line in transcript.text[ask.start : ask.at].split("\n")]
+    return [line.strip() for line in transcript.text[ask.start : ask.end].split("\n")]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_long_question_is_cut_before_it_goes_to_the_editor_and_all_of_it_can_b
     assert sum(len(edit.text) for edit in render.edits) < 10 * MOST_ASKED
     [ask] = render.asks
     assert ask.hidden > 900_000
-    shown = transcript.text[ask.start : ask.at]
+    shown = transcript.text[ask.start : ask.end]
     assert f"{ask.hidden:,} more characters of this are not shown here" in shown.splitlines()[-1]
     assert len(whole_question(ask.permission, Context(HERE.folder, ()))) > 900_000
     # What is left of it once it is answered.
@@ -206,7 +206,7 @@ def test_a_diff_in_a_question_that_opens_no_other_tab_is_cut_as_well():
     writer = Writer()
     write_ask(writer, long, Context(HERE.folder, (), shows_diffs=False))
     assert writer.length < 2 * MOST_ASKED
-    assert writer.marks.asks[0].hidden > 80_000
+    assert writer.marks.of(Ask)[0].hidden > 80_000
 
 
 def test_a_question_with_more_answers_than_there_can_be_buttons_is_not_asked():

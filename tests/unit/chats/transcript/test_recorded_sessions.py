@@ -18,7 +18,7 @@ from unittest.mock import patch
 import pytest
 
 from companion.backends.daemon.decoder import decode
-from companion.chats.transcript.render import Render
+from companion.chats.transcript.render import Render, Said
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ConnectionStatus, Locality
 from tests.agent_talk import AgentTalk, Talks, run, until
@@ -78,11 +78,11 @@ def marks(render: Render) -> Iterator[str]:
     for code in render.codes:
         yield f"code {code.start}-{code.end} {code.key} {code.language} {code.indent} {code.depth}"
     for ask in render.asks:
-        yield f"ask {ask.start}-{ask.at} {ask.permission.id} {ask.permission.tool} {ask.hidden}"
-    for said in render.said:
+        yield f"ask {ask.start}-{ask.end} {ask.permission.id} {ask.permission.tool} {ask.hidden}"
+    for said in render.marks.of(Said):
         yield f"said {said.start}-{said.end}"
     for running in render.running:
-        yield f"running {running.at} {' '.join(running.terminals)}"
+        yield f"running {running.start} {' '.join(running.terminals)}"
     yield f"top {render.top}"
 
 

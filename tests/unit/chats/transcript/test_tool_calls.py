@@ -115,7 +115,7 @@ def test_a_question_shows_what_would_be_done():
     ]
     assert made.render
     assert [ask.permission.id for ask in made.render.asks] == ["p"]
-    assert made.text[: made.render.asks[0].at].endswith("open in another tab.")
+    assert made.text[: made.render.asks[0].end].endswith("open in another tab.")
 
 
 def test_a_title_that_is_a_file_alone_gets_a_verb():

@@ -12,20 +12,22 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import psutil
 
-from ....clis.environment import without_editors
-from ....clis.shell import usual_shell, words_of
-from ....platforms import programs
-from ....platforms.files import real_folder
-from ...starting import begun
-from ..address import TOKEN_VARIABLE, Address, Token
-from ..errors import (
+from ...clis.environment import LoginEnvironment, without_editors
+from ...clis.shell import usual_shell, words_of
+from ...platforms import programs
+from ...platforms.files import real_folder
+from .. import children
+from ..children import begun
+from .address import TOKEN_VARIABLE, Address, Token
+from .errors import (
+    DaemonEndedError,
     DaemonStartError,
     NodeTooOldError,
     NoNodeError,
@@ -33,7 +35,6 @@ from ..errors import (
     NotListeningError,
     QwenTooOldError,
 )
-from . import records, tree
 
 logger = logging.getLogger(__name__)
 
@@ -133,7 +134,7 @@ async def start(
 
 def is_running(daemon: Daemon) -> bool:
     """Whether a daemon that was started before is still there, and is not another process with its number."""
-    return tree.find(daemon.pid, daemon.started) is not None
+    return children.find(daemon.pid, daemon.started) is not None
 
 
 def serves(daemon: Daemon, folder: str) -> bool:
@@ -153,7 +154,7 @@ def stop_now(daemon: Daemon) -> None:
 
 def end_leftovers() -> list[int]:
     """End the daemons whose editor is gone, for example because it was killed. Returns their pids. Blocks."""
-    left = records.leftovers("daemon", lambda process: {"serve", "--require-auth"} <= set(process.cmdline()))
+    left = children.leftovers("daemon", lambda process: {"serve", "--require-auth"} <= set(process.cmdline()))
     for pid, started in left:
         _end(pid, started, 0)
     return [pid for pid, _ in left]
@@ -174,7 +175,7 @@ def _begin(
         raise
     # Before it listens, for it outlives an editor that is killed meanwhile.
     with contextlib.suppress(psutil.Error):
-        records.write(process.pid, psutil.Process(process.pid).create_time())
+        children.record(process.pid, psutil.Process(process.pid).create_time())
     return process, folder, path
 
 
@@ -269,5 +270,102 @@ async def _printed(command: Sequence[str], environment: Mapping[str, str], limit
 
 
 def _end(pid: int, started: float | None, limit: float) -> None:
-    records.remove(pid)
-    tree.end(pid, started, limit)
+    children.forget(pid)
+    children.end_tree(pid, started, limit)
+
+
+STARTING = "Starting `qwen serve`…"
+RESTARTING = "`qwen serve` has ended unexpectedly. Starting it again…"
+CONNECTING = "Connecting to `qwen serve`…"
+
+
+Plain = tuple[int, float, str, str, str]
+"""A daemon as plain data. The token is in there."""
+
+
+class PrivateDaemon:
+    """The private daemon of a window's folder, if it has one. `say` tells the person what has happened to it.
+
+    Several chats may want it at the same time.
+    """
+
+    def __init__(self, say: Callable[[str], object], environment: LoginEnvironment) -> None:
+        self.daemon: Daemon | None = None
+        self.may_restart = True
+        """Whether one that has ended is started again: by itself only once, then the person is asked."""
+        self._has_given_up = False
+        """Whether it has ended for the second time, so that no chat starts it by itself."""
+        self._command: str | Sequence[str] | None = None
+        """What has started it; None if another instance of the package has."""
+        self._say = say
+        self._environment = environment
+        self._lock = asyncio.Lock()
+
+    async def address(self, folder: str, command: str | Sequence[str], connecting: Callable[[str], object]) -> Address:
+        """The address of the daemon for a folder. Starts it if needed; restarts it if `command` has changed.
+
+        `connecting` is called with what is being done.
+
+        Raises:
+            ChatError: it can't be started, or has ended for the second time.
+        """
+        async with self._lock:
+            if self._has_given_up and not self.may_restart:
+                raise DaemonEndedError
+            self._has_given_up = False
+            return await self._address(folder, command, connecting)
+
+    async def _address(self, folder: str, command: str | Sequence[str], connecting: Callable[[str], object]) -> Address:
+        is_its = self.daemon is not None and await asyncio.to_thread(serves, self.daemon, folder)
+        daemon, self.daemon = self.daemon, None
+        runs = daemon is not None and is_running(daemon)
+        is_same = self._command is None or self._command == command
+        if daemon and runs and is_its and is_same:
+            self.daemon = daemon
+            connecting(CONNECTING)
+            return daemon.address
+        if daemon and runs:
+            await stop(daemon)
+        if daemon and not runs:
+            if not self.may_restart:
+                self._has_given_up = True
+                raise DaemonEndedError
+            self.may_restart = False
+            self._say("`qwen serve` has ended unexpectedly. It is started again.")
+            connecting(RESTARTING)
+        else:
+            connecting(STARTING)
+        environment = await self._environment.get()
+        self._command = command
+        found = await asyncio.to_thread(find, command, environment)
+        self.daemon = await start(found, folder, environment)
+        return self.daemon.address
+
+    def is_at(self, address: Address) -> bool:
+        """Whether an address is that of the private daemon."""
+        return self.daemon is not None and self.daemon.address == address
+
+    def runs_at(self, address: Address) -> bool:
+        """Whether the private daemon runs, and at this address."""
+        return self.is_at(address) and self.daemon is not None and is_running(self.daemon)
+
+    async def stop(self, limit: float) -> None:
+        """End it, after `limit` seconds without asking."""
+        async with self._lock:
+            daemon, self.daemon = self.daemon, None
+            if daemon:
+                await stop(daemon, limit=limit)
+
+    def hand_over(self) -> Plain | None:
+        """Let go of it: the next instance of the package takes it."""
+        daemon, self.daemon = self.daemon, None
+        if daemon is None:
+            return None
+        token = daemon.address.token.reveal() if daemon.address.token else ""
+        return daemon.pid, daemon.started, daemon.folder, daemon.address.url, token
+
+
+def from_plain(left: Plain) -> Daemon:
+    """The daemon that `hand_over` has left."""
+    pid, started, folder, url, token = left
+    return Daemon(pid, started, folder, Address(url, Token(token)))

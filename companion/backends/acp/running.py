@@ -1,4 +1,4 @@
-"""Our requests to one agent, what it has said about itself, and what a refusal means."""
+"""An agent at work: its process, our requests to it, what it has said about itself, and what a refusal means."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 from ...agents import AgentCommand
 from ...conversation.failures import MissingFeatureError, UnsendableError
-from ..backend import Block
+from ..agent import Block
+from ..port import Workplace
 from . import schema
 from .errors import AUTHENTICATION_NEEDED, METHOD_NOT_FOUND, AnswerError, SignInError
 from .peer import Peer
+from .process import AgentProcess
 
 CALL_LIMIT = 30.0
 """Seconds to wait for an answer; a prompt is waited for without a limit."""
@@ -20,33 +22,60 @@ OPENING = ("authenticate", "session/new", "session/load", "session/resume", "ses
 """The calls during which there may be no conversation that could show a question."""
 
 
-class Requests:
-    """What all parts of a client share."""
+class RunningAgent:
+    """An agent at work, which all parts of its client share. It works once there is a `process`."""
 
-    def __init__(self, command: AgentCommand, peer: Peer) -> None:
+    def __init__(self, command: AgentCommand, place: Workplace, peer: Peer) -> None:
         self.command = command
-        self.agent = schema.Agent()
+        self.place = place
+        self.peer = peer
+        self.info = schema.Agent()
         """What it has said about itself, once it is connected."""
-        self._peer = peer
+        self.process: AgentProcess | None = None
+        self.folder = ""
+        """The chat's, as the agent has it."""
+        self.environment: Mapping[str, str] = {}
+        """What it and its commands get."""
+        self.session = ""
+        """The id of the one that is open; empty if none is."""
+
+    async def settle_in(self, folder: str) -> None:
+        """Work in a folder."""
+        self.folder = folder
+        self.environment = {**await self.place.login.get(), **self.command.environment}
+
+    def end(self, why: str) -> None:
+        """End its process at once. `why` follows "has ended"."""
+        if self.process:
+            self.process.end(why)
+
+    def hide(self, secret: str) -> None:
+        """Show a secret neither in the log nor in a message."""
+        if self.process:
+            self.process.hide(secret)
+
+    def say(self, message: str) -> None:
+        """Show a sentence to the person."""
+        self.place.screen.say(message, self.place.id)
 
     @property
     def name(self) -> str:
         """What the agent calls itself; what the person calls it until it has said that."""
-        return self.agent.info.title or self.agent.info.name or self.command.name
+        return self.info.info.title or self.info.info.name or self.command.name
 
     @property
-    def are_over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the agent has ended, so that nothing is sent any more."""
-        return self._peer.is_closed
+        return self.peer.is_closed
 
     @property
-    def are_opening(self) -> bool:
+    def is_opening(self) -> bool:
         """Whether a sign-in or the opening of a session waits for the agent."""
-        return any(map(self._peer.waits_for, OPENING))
+        return any(map(self.peer.waits_for, OPENING))
 
     def has(self, feature: str) -> bool:
         """Whether the agent has a feature: load, list, delete, fork, folders, image, embedded, http, logout."""
-        abilities = self.agent.abilities
+        abilities = self.info.abilities
         return {
             "load": abilities.load_session or abilities.session_capabilities.resume,
             "list": abilities.session_capabilities.list,
@@ -84,7 +113,7 @@ class Requests:
             AgentError: see Peer.
         """
         try:
-            return await self._peer.call(method, params, CALL_LIMIT)
+            return await self.peer.call(method, params, CALL_LIMIT)
         except AnswerError as error:
             if error.code == METHOD_NOT_FOUND:
                 raise self.missing(f"do that ({method})") from None
@@ -101,6 +130,6 @@ class Requests:
             return await answer
         except AnswerError as error:
             if error.code == AUTHENTICATION_NEEDED:
-                methods = [each.name or each.id for each in self.agent.auth_methods]
+                methods = [each.name or each.id for each in self.info.auth_methods]
                 raise SignInError(self.name, methods, error.message) from None
             raise

@@ -1,0 +1,436 @@
+"""What a chat needs of what answers it, whatever that is: the interface that the daemon and every agent on stdio have.
+
+`Agent.can` says what one can do besides a conversation. A chat asks that, never for the kind of the agent. Whatever
+fails is raised as a ChatError.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, Self, get_args
+
+from pydantic import Field
+
+from ..conversation.events import Envelope, EventCursor, Oldest, Replay
+from ..conversation.failures import MissingFeatureError
+from ..conversation.forms import Values
+from ..conversation.snapshot import Choices, Command, ContextWindow, Locality, Queued, Task
+from .wire import Text, Wire
+
+Feature = Literal[
+    "sessions", "catalog", "history", "rewind", "fork", "tasks", "options", "queries", "steering", "files", "edits",
+    "terminals", "sign_in", "authentication", "sign_out", "handover",
+]  # fmt: skip
+"""What some agents can do and others can't.
+
+sessions: list the sessions of a folder. catalog: titles, a search, an archive and texts of sessions. history: read the
+earlier parts of a conversation. rewind: continue a turn, and go back to an earlier prompt. fork: copy a conversation.
+tasks: tell of what runs besides the turn. options: models, modes and others. queries: what no event tells. steering:
+messages into the turn that runs, and the queue. files: find files in its folder. edits: take proposals that the person
+has edited. terminals: run commands in the editor's terminals. sign_in: with a code on a page. authentication: by
+methods of its own. sign_out. handover: go on after a reload of the package.
+"""
+ExportForm = Literal["html", "md", "json", "jsonl"]
+Block = Mapping[str, Any]
+"""A part of a prompt, as the Agent Client Protocol has it: see `chats.prompt`."""
+
+
+class AgentSession(Wire):
+    """A session that this client takes part in, or wants to."""
+
+    id: str = Field(alias="sessionId")
+    folder: str = Field(default="", alias="workspaceCwd")
+    client_id: str = ""
+    """Our client id in it; empty where nobody else can take part."""
+    attached: bool = False
+    """Whether it was there before."""
+    begun: float = 0.0
+    """When it was begun, as a Unix time in seconds; 0 if that isn't known."""
+
+    @classmethod
+    def known(cls, identifier: str, folder: str, client_id: str = "", begun: float = 0.0) -> Self:
+        """A session that is known by its id, for example from before a reload; its folder as the agent calls it."""
+        return cls.model_validate(
+            {"sessionId": identifier, "workspaceCwd": folder, "clientId": client_id, "begun": begun}
+        )
+
+
+class SessionInfo(AgentSession):
+    """A session in the list."""
+
+    title: Text = Field(default="", alias="displayName")
+    created_at: Text = ""
+    updated_at: Text = ""
+    client_count: int = 0
+    has_active_prompt: bool = False
+    is_waiting_for_permission: bool = False
+    is_waiting_for_user_question: bool = False
+    is_pinned: bool = False
+    is_archived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    """A part of the list of sessions."""
+
+    sessions: tuple[SessionInfo, ...]
+    cursor: str = ""
+    """Where the next part begins; empty if this is the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSession:
+    """A session in which something was found."""
+
+    session: SessionInfo
+    snippet: str
+    """The words around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewindPoint:
+    """A prompt that a session can be rewound to, so that it was never asked."""
+
+    id: str
+    """The agent's own; the prompt's events have another."""
+    index: int
+    """Its number among the prompts that the model was asked, from 0."""
+    timestamp: str = ""
+    """ISO 8601."""
+    files: int = 0
+    """How many files undoing the changes since then would change."""
+    inserted: int = 0
+    """Lines that were added since then."""
+    deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rewinding:
+    """What came of a rewind: paths of files."""
+
+    changed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SigningIn:
+    """A sign-in that waits for the person, or is over."""
+
+    id: str
+    provider: str
+    state: Literal["pending", "authorized", "failed"]
+    code: str
+    """What the person enters on the page."""
+    page: str
+    """The address of the page, http or https; empty if the agent gives another one."""
+    expires: float
+    """Seconds since 1970; 0 if that isn't known."""
+    interval: float
+    """Seconds between two questions how far it is."""
+    why: str = ""
+    """Why it has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to sign in that an agent offers."""
+
+    id: str
+    name: str
+    description: str
+    kind: Literal["agent", "terminal", "variables", "refused"]
+    """agent: it signs in when it is asked; terminal: a command does; variables: the person sets them.
+
+    refused: a command would, with variables that an agent may not set; the description says it.
+    """
+    command: tuple[str, ...] = ()
+    """The program and its arguments, for a terminal."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What the command gets in addition to the login environment."""
+    given: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What of it the agent has said, which the person sees before the command runs."""
+    variables: tuple[str, ...] = ()
+    """Their names, each with what it is for if the agent says that."""
+    page: str = ""
+    """A page that gives what the variables need; http or https."""
+
+
+class EventStream(Protocol):
+    """The events of a session."""
+
+    @property
+    def epoch(self) -> str:
+        """Names the run of the agent in which the events' ids count."""
+        ...
+
+    @property
+    def envelopes(self) -> AsyncIterator[Envelope]:
+        """The events, until the stream ends."""
+        ...
+
+
+class Agent(ABC):
+    """Answers one chat. What it can't do raises MissingFeatureError: see `can`."""
+
+    model_is_default = False
+    """Whether a switch of the model makes it the person's default, too."""
+    forgets_options = False
+    """Whether a session that is loaded again may have other values than the person has chosen."""
+
+    @abstractmethod
+    def can(self, feature: Feature) -> bool:
+        """Whether it can do something that others can't."""
+
+    @property
+    def lacks(self) -> tuple[Feature, ...]:
+        """What it can't do."""
+        return tuple(feature for feature in get_args(Feature) if not self.can(feature))
+
+    @abstractmethod
+    def missing(self, what: str) -> MissingFeatureError:
+        """The error for something that it can't do. `what` follows "can't"."""
+
+    def need(self, feature: Feature, what: str) -> None:
+        """Check that it can do something. `what` follows "can't" in the error.
+
+        Raises:
+            MissingFeatureError: it can't.
+        """
+        if not self.can(feature):
+            raise self.missing(what)
+
+    # The conversation
+
+    @abstractmethod
+    async def create(self, folder: str) -> AgentSession:
+        """Begin a new session in a folder."""
+
+    @abstractmethod
+    async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
+        """Resume a session, and get its conversation."""
+
+    @abstractmethod
+    def events(self, session: AgentSession, cursor: EventCursor | None) -> AbstractAsyncContextManager[EventStream]:
+        """The events of a session after a cursor."""
+
+    @abstractmethod
+    async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:
+        """Send a prompt, which waits while a turn runs. Returns its id, which the events of its turn carry."""
+
+    @abstractmethod
+    async def cancel(self, session: AgentSession) -> None:
+        """End the turn that runs, if one does."""
+
+    @abstractmethod
+    async def answer(
+        self, session: AgentSession, request: str, option: str | None, answers: Values | None = None
+    ) -> None:
+        """Answer a permission request with the id of an option; None cancels it.
+
+        Raises:
+            AlreadyAnsweredError: it is settled.
+        """
+
+    @abstractmethod
+    async def describe(self, locality: Locality) -> str:
+        """A page for the person on what it is and where it runs."""
+
+    @abstractmethod
+    async def detach(self, session: AgentSession) -> None:
+        """Leave a session; its history stays."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Release it, or end it if it is a process of this chat."""
+
+    # Sessions
+
+    async def list_sessions(self, folder: str, cursor: str = "") -> SessionPage:
+        """A page of the sessions of a folder."""
+        raise self.missing("list conversations")
+
+    async def delete_session(self, session: AgentSession) -> None:
+        """Delete a session and its history."""
+        raise self.missing("delete a conversation")
+
+    async def search_sessions(self, folder: str, words: str) -> list[FoundSession]:
+        """The sessions of a folder in which somebody has said something."""
+        raise self.missing("search its conversations")
+
+    async def rename_session(self, session: AgentSession, title: str) -> None:
+        """Give a session that is at work a title.
+
+        Raises:
+            SessionGoneError: it has to be loaded first.
+        """
+        raise self.missing("rename a conversation")
+
+    async def pin_session(self, session: AgentSession, *, is_pinned: bool) -> None:
+        """Keep a session at the top of the list, or no longer."""
+        raise self.missing("pin a conversation")
+
+    async def archived_sessions(self, folder: str, cursor: str = "") -> SessionPage:
+        """A page of the sessions in the archive."""
+        raise self.missing("list archived conversations")
+
+    async def archive_session(self, session: AgentSession, *, is_archived: bool) -> None:
+        """Put a session into the archive, or take it out again."""
+        raise self.missing("put a conversation into an archive")
+
+    async def export_session(self, session: AgentSession, form: ExportForm, *, is_archived: bool = False) -> str:
+        """A session's whole conversation as a text."""
+        raise self.missing("export a conversation")
+
+    # What was said before
+
+    async def earlier(self, session: AgentSession, oldest: Oldest) -> tuple[list[Envelope], bool]:
+        """The page of a conversation before a turn, and whether there are older ones."""
+        raise self.missing("show earlier turns page by page")
+
+    async def continue_turn(self, session: AgentSession) -> str | None:
+        """Continue the turn that was interrupted. Returns the id of its prompt; None if there is nothing to."""
+        raise self.missing("continue a turn")
+
+    async def rewind_points(self, session: AgentSession) -> list[RewindPoint]:
+        """The prompts that a session can be rewound to, the oldest first."""
+        raise self.missing("go back to an earlier prompt")
+
+    async def rewind(self, session: AgentSession, point: str, *, undo_files: bool) -> Rewinding:
+        """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then."""
+        raise self.missing("go back to an earlier prompt")
+
+    async def fork(self, session: AgentSession, title: str = "") -> AgentSession:
+        """Copy a session with everything that was said in it. Returns the copy, attached to it."""
+        raise self.missing("copy a conversation")
+
+    # Tasks, files and terminals
+
+    async def tasks(self, session: AgentSession) -> tuple[Task, ...]:
+        """What it does besides its turn, and has done, the oldest first."""
+        raise self.missing("list what runs in the background")
+
+    async def sub_agents(self, session: AgentSession) -> tuple[Task, ...]:
+        """The sub-agents of a session, those of before a restart too."""
+        raise self.missing("list what runs in the background")
+
+    async def stop_task(self, session: AgentSession, task: Task) -> bool:
+        """Stop a task. Returns False if it didn't run any more."""
+        raise self.missing("stop what runs in the background")
+
+    async def is_file(self, path: str) -> bool:
+        """Whether its folder has a file; `path` is relative to it or absolute. False if it can't tell."""
+        return False
+
+    async def glob(self, pattern: str, limit: int) -> list[str]:
+        """The files and folders that match a pattern, relative to its folder; none if it can't tell."""
+        return []
+
+    async def edited(self, path: str, proposed: str, content: str) -> None:
+        """The person has edited a proposal before they allow it: `content` is written instead of it."""
+        raise self.missing("take an edited proposal")
+
+    async def stop_terminal(self, terminal: str) -> bool:
+        """End what runs in a terminal of the editor. Returns False if nothing does."""
+        raise self.missing("stop what runs in a terminal")
+
+    # What a session can switch, and what no event tells
+
+    async def choices(self, session: AgentSession) -> Choices | None:
+        """What the session can switch, and what it is now; None if that isn't told."""
+        return None
+
+    async def switch_model(self, session: AgentSession, model: str) -> None:
+        """Switch the model."""
+        raise self.missing("switch its model")
+
+    async def switch_mode(self, session: AgentSession, mode: str) -> None:
+        """Switch the mode."""
+        raise self.missing("switch its mode")
+
+    async def switch_effort(self, session: AgentSession, effort: str) -> None:
+        """Switch how long the model thinks."""
+        raise self.missing("switch how long the model thinks")
+
+    async def set_option(self, session: AgentSession, option: str, value: str | bool) -> None:
+        """Set another option of the session, to the id of a value or to true or false."""
+        raise self.missing("set an option")
+
+    async def commands(self, session: AgentSession) -> tuple[Command, ...]:
+        """The slash commands of the session; none if it tells them by itself."""
+        return ()
+
+    async def context_window(self, session: AgentSession) -> ContextWindow | None:
+        """How full the context window is; None if that isn't told."""
+        return None
+
+    # What runs and what waits
+
+    async def inject(self, session: AgentSession, message: str) -> str | None:
+        """Send a message into the turn that runs. Returns its id; None if no turn runs that takes one."""
+        return None
+
+    async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:
+        """The prompts that run or wait, each with its state: running or queued."""
+        return []
+
+    async def dequeue(self, session: AgentSession, prompt: str) -> bool:
+        """Remove a prompt that waits. Returns False if it doesn't."""
+        return False
+
+    # Signing in
+
+    async def sign_in_providers(self) -> list[str]:
+        """The ids of the providers of models at which one can sign in with a code."""
+        raise self.missing("be signed in with a code")
+
+    async def begin_sign_in(self, provider: str) -> SigningIn:
+        """Begin to sign in with a code, or resume a sign-in that has begun."""
+        raise self.missing("be signed in with a code")
+
+    async def sign_in_progress(self, identifier: str) -> SigningIn:
+        """How far a sign-in is."""
+        raise self.missing("be signed in with a code")
+
+    async def cancel_sign_in(self, identifier: str) -> None:
+        """Give a sign-in up."""
+        raise self.missing("be signed in with a code")
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """Its own ways to sign in."""
+        return ()
+
+    async def authenticate(self, method: str) -> None:
+        """Sign in by one of its own methods, which may open a browser and wait for the person."""
+        raise self.missing("sign you in")
+
+    async def sign_out(self) -> None:
+        """Have it forget who the person is. A session that runs may go on with what it has in memory.
+
+        Raises:
+            ChatError: it refuses.
+        """
+        raise self.missing("sign you out")
+
+    @property
+    def can_restart(self) -> bool:
+        """Whether a new process goes on with the conversation."""
+        return False
+
+    # A reload of the package
+
+    @property
+    def unread(self) -> list[Envelope]:
+        """The events that nobody has read, once it is handed over."""
+        return []
+
+    async def hand_over(self) -> dict[str, Any] | None:
+        """Leave it to the next instance, in the middle of whatever it does. Returns what that needs.
+
+        None if it has ended instead.
+        """
+        await self.close()
+        return None

@@ -1,0 +1,233 @@
+"""The processes that we start: begun on another thread, written down, and ended with all that they have started.
+
+The list on disk is for editors that were killed. A record holds numbers alone: the process that was started and that of
+the editor, each with when it was made. Never a token. Everything here but `begun` blocks for a moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import psutil
+
+from ..clis.discovery import is_pid, prepare_folder, write_file
+from ..clis.families import DiscoveryFolder, temporary_folder
+from ..platforms import jobs
+from ..platforms.processes import user_id
+from ..small_files import read_own
+
+T = TypeVar("T")
+
+
+async def begun(start: Callable[[], T], end: Callable[[T], object]) -> T:
+    """What `start` makes on another thread, and raises. If nobody waits for it any more, `end` gets it there."""
+    lock = threading.Lock()
+    made: list[T] = []
+    is_wanted = True
+
+    def run() -> T:
+        one = start()
+        with lock:
+            made.append(one)
+            if is_wanted:
+                return one
+        end(one)
+        return one
+
+    try:
+        return await asyncio.to_thread(run)
+    except asyncio.CancelledError:
+        with lock:
+            is_wanted = False
+            left = list(made)
+        for one in left:
+            await asyncio.shield(asyncio.to_thread(end, one))
+        raise
+
+
+CHILDREN_LIMIT = 0.5
+"""Seconds that what a process has started has to end after it."""
+KILLED_LIMIT = 0.2
+"""Seconds to wait for the end of what was killed."""
+LOOK = 0.01
+"""Seconds between two looks whether something has ended."""
+
+
+def find(pid: int, started: float | None) -> psutil.Process | None:
+    """The running process with a pid; None if it has ended, or another one has its number now.
+
+    `started` is when it was made, as a Unix time in seconds; None if nothing else can have the number yet.
+    """
+    try:
+        process = psutil.Process(pid)
+        if started is not None and abs(process.create_time() - started) > 1:
+            return None
+        return process if process.status() != psutil.STATUS_ZOMBIE else None
+    except psutil.Error:
+        return None
+
+
+def is_reused(pid: int, started: float | None) -> bool:
+    """Whether another process has a pid now; `started` is when the one that had it was made, None if nobody knows."""
+    try:
+        made = psutil.Process(pid).create_time()
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True
+    return started is None or abs(made - started) > 1
+
+
+def end_tree(pid: int, started: float | None, limit: float) -> None:
+    """End a process and its descendants. It has `limit` seconds to end by itself; 0 kills it at once."""
+    process = find(pid, started)
+    children = _descendants(process) if process else _orphans(pid, started)
+    # On Windows a process can't be asked to end.
+    if process and limit and sys.platform != "win32":
+        with contextlib.suppress(psutil.Error):
+            process.terminate()
+        _await([process], limit)
+        _await(children, CHILDREN_LIMIT)
+    tree = [*([process] if process else []), *children]
+    for left in tree:
+        with contextlib.suppress(psutil.Error):
+            left.kill()
+    jobs.end(pid)
+    _await(tree, KILLED_LIMIT)
+
+
+def _descendants(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def _orphans(pid: int, started: float | None) -> list[psutil.Process]:
+    """What a process that has ended has left behind, on Windows, where that keeps the number of its parent.
+
+    Elsewhere it is in the group of that process.
+    """
+    if sys.platform != "win32" or started is None or is_reused(pid, started):
+        return []
+    left: list[psutil.Process] = []
+    for each in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if each.ppid() == pid and each.create_time() >= started - 1:
+                left += [each, *_descendants(each)]
+    return left
+
+
+def _await(processes: Sequence[psutil.Process], limit: float) -> None:
+    """Wait until processes have ended. psutil's own way takes the exit codes away from whoever has started them."""
+    end = time.monotonic() + limit
+    while any(map(_runs, processes)) and time.monotonic() < end:
+        time.sleep(LOOK)
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+logger = logging.getLogger(__name__)
+
+Kind = Literal["daemon", "agent"]
+"""What a recorded process is."""
+_RECORD_PREFIXES: dict[Kind, str] = {"daemon": "", "agent": "agent-"}
+_PATTERNS: dict[Kind, str] = {"daemon": "[0-9]*.json", "agent": "agent-*.json"}
+
+
+def record(pid: int, started: float, kind: Kind = "daemon") -> None:
+    """Write down a process that this one has started. Without the record it works as well."""
+    own = os.getpid()
+    record = {kind: [pid, started], "editor": [own, psutil.Process(own).create_time()]}
+    try:
+        write_file(prepare_folder(_folder()) / _name(pid, kind), json.dumps(record))
+    except OSError as error:
+        logger.debug("Can't write down the %s %d: %s", kind, pid, error)
+
+
+def forget(pid: int, kind: Kind = "daemon") -> None:
+    """A process has ended. The folder goes with the last record."""
+    folder = _folder().path
+    with contextlib.suppress(OSError):
+        (folder / _name(pid, kind)).unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def orphans(kind: Kind = "daemon") -> list[tuple[int, float]]:
+    """The processes whose editor is gone: the pid of each and when it was made."""
+    found: list[tuple[int, float]] = []
+    if not _folder().path.exists():
+        return found
+    try:
+        # Never read another user's records: the folder must be ours.
+        paths = sorted(prepare_folder(_folder()).glob(_PATTERNS[kind]))
+    except OSError:
+        return []
+    for path in paths:
+        record = _read(path, kind)
+        if record is None:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            continue
+        process, editor = record
+        if not _lives(*editor):
+            found.append(process)
+    return found
+
+
+def leftovers(kind: Kind, is_ours: Callable[[psutil.Process], bool]) -> list[tuple[int, float]]:
+    """Those of `orphans` that still run and are what was started. The records of the others are removed."""
+    found: list[tuple[int, float]] = []
+    for pid, started in orphans(kind):
+        process = find(pid, started)
+        with contextlib.suppress(psutil.Error, OSError):
+            # Whatever a record says, nothing else is ended.
+            if process and is_ours(process):
+                found.append((pid, started))
+                continue
+        forget(pid, kind)
+    return found
+
+
+def _folder() -> DiscoveryFolder:
+    user = "" if user_id() is None else f"-{user_id()}"
+    return DiscoveryFolder(temporary_folder(), (f"qwen-companion{user}",))
+
+
+def _name(pid: int, kind: Kind) -> str:
+    return f"{_RECORD_PREFIXES[kind]}{pid}.json"
+
+
+def _read(path: Path, kind: Kind) -> tuple[tuple[int, float], tuple[int, float]] | None:
+    try:
+        record = read_own(path) or {}
+        process, editor = record[kind], record["editor"]
+        is_usual = is_pid(process[0]) and is_pid(editor[0])
+        return ((process[0], float(process[1])), (editor[0], float(editor[1]))) if is_usual else None
+    except (ValueError, TypeError, LookupError, OverflowError):
+        return None
+
+
+def _lives(pid: int, started: float) -> bool:
+    try:
+        return abs(psutil.Process(pid).create_time() - started) <= 1
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True
