@@ -18,6 +18,7 @@ from .changes.decisions import Decisions
 from .changes.rounds import Rounds
 from .chats.chats import Chats
 from .clis.discovery import EnvironmentVariables
+from .clis.families import CliFamily
 from .clis.shell import Command
 from .editor import Editor
 from .exclusion import Told
@@ -292,12 +293,14 @@ class Companion:
                 server.endpoint.legacy_files = settings.legacy_discovery_files
                 server.publish()
 
-    def terminal_environment(self, window: WindowId, *, own: bool) -> tuple[tuple[str, ...], dict[str, str]] | None:
-        """A window's folders and the variables for a terminal; `own` if we open the terminal ourselves."""
+    def terminal_environment(
+        self, window: WindowId, family: CliFamily | None
+    ) -> tuple[tuple[str, ...], dict[str, str]] | None:
+        """A window's folders and the variables for a terminal; `family` if we run such a CLI in it ourselves."""
         if (server := self._windows.get(window)) is None:
             return None
         endpoint = server.endpoint
-        return endpoint.folders, endpoint.terminal_variables if own else endpoint.variables
+        return endpoint.folders, endpoint.terminal_variables(family) if family else endpoint.variables
 
     def offer_elsewhere(self, window: WindowId, words: str) -> ElsewhereOffer | None:
         """What CLIs need that run somewhere else to connect to a window; `words` say where they run."""

@@ -80,6 +80,8 @@ class Inheritance:
         default_factory=dict[str, dict[int | str, Callable[[], object]]], repr=False
     )
     """What cancels the calls that still wait: by the ids of their sessions and their own. From any thread."""
+    live: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
+    """The connections of other doors than HTTP, each as its door has left it; `socket` is the connection's."""
     reviews: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
     """The open reviews, and those that were accepted and not written yet (`review.left_reviews`), in their order."""
 
@@ -238,6 +240,8 @@ def give_up(left: dict[WindowId, Inheritance], chores: Chores) -> None:
         one.listener.close()
         for connection, _ in one.connections:
             connection.close()
+        for living in one.live:
+            living["socket"].close()
         if one.chat:
             chores.end_chat(one.chat)
 

@@ -210,6 +210,8 @@ TABLE = (
     # Never in a project: opening a folder must not decide which program runs.
     Setting("qwen_command", ["qwen"], or_text=True),
     Setting("gemini_command", ["gemini"], or_text=True),
+    Setting("claude_command", ["claude"], or_text=True),
+    Setting("opencode_command", ["opencode"], or_text=True),
     # Never in a project: opening a folder must not decide which program runs. An environment may hold a key.
     Setting("agents", {}, is_secret=True),
     # Never in a project: it lets an agent see what is open.

@@ -19,7 +19,7 @@ from typing import Any, TypeGuard
 from ..platforms import files
 from ..platforms.reasons import reason_of
 from ..small_files import read_own
-from .families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName
+from .families import FAMILIES, Address, CliFamily, DiscoveryFolder, DiscoveryName
 
 IDE_NAME = "Sublime Text"
 IDE_INFO = {"name": "sublimetext", "displayName": IDE_NAME}
@@ -156,9 +156,12 @@ class DiscoveryFiles:
                 path.unlink()
 
     def _body(self, folders: Sequence[str]) -> dict[str, Any]:
+        if lock := self.family.lock:
+            told = lock(Address(self.port, self.token, list(filter(self.family.can_name, folders))))
+        else:
+            told = {"port": self.port, "workspacePath": self.family.workspace_path(folders)}
         return {
-            "port": self.port,
-            "workspacePath": self.family.workspace_path(folders),
+            **told,
             "authToken": self.token,
             # The CLI deletes the file when this process has ended, so it must be the serving one.
             "ppid": os.getpid(),

@@ -93,7 +93,7 @@ def _lines_there(port: int, tokens: Mapping[str, str], folders: Sequence[str]) -
     named = _named(folders)
     lines: list[str] = []
     variables: dict[str, str] = {}
-    for family in FAMILIES:
+    for family in (each for each in FAMILIES if each.door == "http"):
         token = tokens[family.name]
         variables |= _variables(family, named, port, token)
         if family.token_variable is None:

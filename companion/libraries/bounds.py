@@ -27,6 +27,7 @@ BOUNDS = {
     "typing-extensions": ("4.16.0", "5"),
     "typing-inspection": ("0.4.5", "1"),
     "uvicorn": ("0.54.0", "1"),
+    "wsproto": ("1.3.2", "2"),
 }
 """From the name of each library to the least version, and the first that nobody has tried."""
 FROM_CHANNEL = frozenset({"annotated-types", "anyio", "idna", "typing-extensions", "typing-inspection"})

@@ -11,12 +11,12 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ..clis.discovery import DiscoveryFiles, Lives
-from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName
+from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName, Door
 from ..handover import Inheritance, OpenConnection
 from ..ids import WindowId
 from ..platforms.spelling import own_spelling
@@ -60,6 +60,8 @@ class Endpoint:
         default_factory=dict[str, dict[int | str, Callable[[], object]]], repr=False
     )
     """What cancels the calls that wait in the previous instance: by the ids of the sessions and of the calls."""
+    live: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
+    """Connections of the previous instance that go on, as their doors have left them (`doors`)."""
     refusals: dict[str, float] = field(default_factory=dict[str, float], repr=False)
     """What was wrong with requests that were refused, "host" or "token", with the Unix time of the latest."""
     port: int = field(init=False)
@@ -80,6 +82,7 @@ class Endpoint:
             # 32 random bytes.
             DiscoveryFiles(family, self.port, self.tokens.get(family.name) or secrets.token_urlsafe(32))
             for family in FAMILIES
+            if family.files
         ]
 
     @classmethod
@@ -101,6 +104,7 @@ class Endpoint:
                 guests=inherited.guests,
                 elsewhere=inherited.elsewhere,
                 calls=inherited.calls,
+                live=inherited.live,
             )
         try:
             listener = listen(window.port)
@@ -136,27 +140,31 @@ class Endpoint:
             guests=self.guests,
             elsewhere=self.elsewhere,
             calls=self.calls,
+            live=self.live,
         )
 
     @property
     def variables(self) -> dict[str, str]:
         """The environment variables by which a CLI in a terminal chooses this window."""
+        return self._variables(one for one in self.publications if not one.family.own_variables)
+
+    def terminal_variables(self, family: CliFamily) -> dict[str, str]:
+        """`variables` for a terminal in which we run a CLI ourselves; they also name the editor."""
+        own = self._variables(one for one in self.publications if one.family is family)
+        return self.variables | own | TERMINAL_VARIABLES
+
+    def _variables(self, publications: Iterable[DiscoveryFiles]) -> dict[str, str]:
         values: dict[str, str] = {}
         told = self._told if set(self.folders) <= set(self._told) else self.folders
-        for one in self.publications:
+        for one in publications:
             values |= one.family.variables(told, self.port, one.token, os.getppid())
         return values
 
-    @property
-    def terminal_variables(self) -> dict[str, str]:
-        """`variables` for a terminal that we open ourselves; they also name the editor."""
-        return self.variables | TERMINAL_VARIABLES
-
-    def family(self, token: str) -> CliFamily | None:
-        """The family that this token belongs to. Takes the same time for a wrong token as for a right one."""
+    def family(self, token: str, door: Door = "http") -> CliFamily | None:
+        """The family that this token of a door belongs to. Takes the same time for a wrong token as for a right one."""
         found = None
         for publication in self.publications:
-            if secrets.compare_digest(token.encode(), publication.token.encode()):
+            if publication.family.door == door and secrets.compare_digest(token.encode(), publication.token.encode()):
                 found = publication.family
         return found
 
@@ -179,7 +187,7 @@ class Endpoint:
     def admit_elsewhere(self, words: str) -> dict[str, str]:
         """Let in CLIs that run somewhere else: `words` follow their names. Returns their tokens, by family."""
         tokens: dict[str, str] = {}
-        for family in FAMILIES:
+        for family in (one.family for one in self.publications if one.family.door == "http"):
             name = f"{family.name} {words}"
             known = next((token for token, called in self.elsewhere.items() if called == name), None)
             tokens[family.name] = known or secrets.token_urlsafe(32)
@@ -258,3 +266,5 @@ class Endpoint:
         self.listener.close()
         for connection, _ in self.connections:
             connection.close()
+        for left in self.live:
+            left["socket"].close()

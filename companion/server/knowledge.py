@@ -202,6 +202,11 @@ class EditorKnowledge:
         is_shown = await self._source.show_place(self._window, path, arguments.line)
         return OpenFileAnswer(is_shown=is_shown)
 
+    async def save(self, path: str) -> bool:
+        """Save a file that a tab shows, as the person would. Returns whether it has no unsaved changes then."""
+        await self._check(self._settings().told, path)
+        return await self._source.save_file(self._window, path)
+
     def _told(self) -> Told:
         told = self._settings().told
         if not told.has_files:

@@ -194,6 +194,10 @@ class ToolSource(Protocol):
         """Show a line of a file, from 1, without taking the focus. Returns whether the file is shown."""
         ...
 
+    async def save_file(self, window: WindowId, path: str) -> bool:
+        """Save a file that a tab shows. Returns whether it has no unsaved changes then."""
+        ...
+
 
 class WindowSource(ContextSource, ToolSource, Protocol):
     """Everything that a window's server needs."""

@@ -6,10 +6,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, Protocol
 
+from ..clis.families import Door
 from ..ids import WindowId
-from ..libraries.sdk import MCPError, ServerSession
+from ..libraries.sdk import MCPError
 from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable, moved
 from .path_maps import PathMaps
 
@@ -33,6 +34,14 @@ Background = Callable[[Coroutine[Any, Any, object]], object]
 
 Unsendable = Callable[["Session", Notification], object]
 """Told of a notification that is no JSON."""
+
+
+class Peer(Protocol):
+    """What reaches the CLI beside the notifications."""
+
+    async def send_ping(self) -> object:
+        """Returns when the CLI has answered. Raises MCPError."""
+        ...
 
 
 class InFlight:
@@ -78,10 +87,13 @@ class Session:
         on_unsendable: Unsendable,
         *,
         is_agent: bool = False,
+        door: Door = "http",
         maps: Callable[[], PathMaps] = PathMaps,
     ) -> None:
         """`maps` gives the folders as the CLI calls them, if it runs somewhere else."""
         self.identifier = identifier
+        self.door = door
+        """The door that it has come in by."""
         self.known_as = identifier
         """The id that the CLI knows, which is another one after a reload."""
         self.window = window
@@ -104,7 +116,7 @@ class Session:
         self._maps = maps
         self._said: dict[str, str] = {}
         """The paths as the CLI said them, by what they are here."""
-        self._peer: ServerSession | None = None
+        self._peer: Peer | None = None
         self._outbox: list[Notification] = []
         """What waits for the stream."""
         self._background = background
@@ -149,8 +161,8 @@ class Session:
         """The session id that the CLI uses, by which the next instance finds it."""
         return {"session": self.known_as}
 
-    def initialized(self, peer: ServerSession) -> None:
-        """The handshake is done; `peer` is the SDK's object that sends to the CLI."""
+    def initialized(self, peer: Peer) -> None:
+        """The handshake is done."""
         self._peer = peer
         self._send()
 
@@ -190,7 +202,7 @@ class Session:
         stream = self.stream
         if self._peer is None or stream is None or stream.closing.is_set():
             return
-        while self._outbox and stream.write(self._there(self._outbox[0]).event):
+        while self._outbox and stream.write(self._there(self._outbox[0])):
             del self._outbox[0]
         if not self._outbox:
             self._drained.set()
@@ -207,15 +219,17 @@ class Session:
 
 
 class Stream:
-    """A session's open GET request.
+    """A session's open GET request, or what its door has instead.
 
-    Notifications are written to it as they are. Through the SDK each would take two tasks and three queues, and nobody
-    could tell whether it was written. The SDK still sends the head, pings and comments.
+    Notifications are written to it as the door has them. Through the SDK each would take two tasks and three queues,
+    and nobody could tell whether it was written. The SDK still sends the head, pings and comments.
     """
 
-    def __init__(self, write: Callable[[bytes], bool], writable: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def __init__(
+        self, write: Callable[[Notification], bool], writable: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
         self.write = write
-        """Write an event, and return whether it was written to the connection."""
+        """Write a notification, and return whether it was written to the connection."""
         self.writable = writable
         """Wait until something can be written, for ever if the connection is lost."""
         self.closing = asyncio.Event()
@@ -281,6 +295,10 @@ class CliSessions:
     def __contains__(self, session: Session) -> bool:
         return self._sessions.get(session.identifier) is session
 
+    def of(self, door: Door) -> list[Session]:
+        """The sessions that have come in by a door."""
+        return [session for session in self if session.door == door]
+
     def find(self, identifier: str | None) -> Session | None:
         """The session of that id."""
         return self._sessions.get(identifier or "")
@@ -293,8 +311,9 @@ class CliSessions:
         is_agent: bool = False,
         is_model: bool = False,
         is_elsewhere: bool = False,
-    ) -> None:
-        """The SDK has opened a session.
+        door: Door = "http",
+    ) -> Session:
+        """A door has opened a session.
 
         An agent's lasts until its token is taken back, a model's until it is idle: they need no stream.
         """
@@ -305,17 +324,19 @@ class CliSessions:
             self._background,
             self._on_unsendable,
             is_agent=is_agent,
+            door=door,
             maps=self._maps if is_elsewhere else PathMaps,
         )
         if not is_agent:
             self._end_later(identifier)
-            return
+            return session
         if is_model:
             self._end_if_idle(session)
         idle = [(seconds, one) for one in self if one.is_agent and (seconds := one.requests.idle) is not None]
         idle.sort(key=lambda each: each[0])
         for _, one in idle[IDLE_AGENTS:]:
             self.end(one.identifier)
+        return session
 
     def resumed(self, session: Session, known_as: str) -> None:
         """A session from before a reload goes on; `known_as` is the id that its CLI knows."""

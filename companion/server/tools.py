@@ -130,7 +130,7 @@ class Tools:
             content = await self._reviews.close(session, closed.file_path, is_answered=closed.suppress_notification)
             return text(json.dumps({} if content is None else {"content": content}))
         except ValidationError as error:
-            return failed(f"{name}: {_why(error)}")
+            return failed(f"{name}: {why_invalid(error)}")
 
     async def _refusal(self, session: Session, path: str) -> str:
         """Why no diff of a path opens; empty if it does."""
@@ -191,7 +191,7 @@ class AskingBefore:
         return {"answer": self._answer, "ended": self.ended}
 
 
-def _why(error: ValidationError) -> str:
+def why_invalid(error: ValidationError) -> str:
     """What is wrong, without the value, which may be a whole file."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}" for one in found)

@@ -24,12 +24,15 @@ from ..review.reviews import Reviews
 from ..settings import Settings
 from . import sessions
 from .context_sender import ContextSender
+from .doors.claude import ClaudeDoor
 from .endpoint import Endpoint
+from .http.access import Access
 from .http.app import App
 from .http.connections import HttpServer
 from .http.resumed import AwaitedSession
 from .knowledge import EditorKnowledge
 from .new_problems import NewProblems
+from .offer import Offer
 from .path_maps import PathMaps
 from .port import ElsewhereOffer, ElsewhereState, WindowSource
 from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
@@ -82,12 +85,13 @@ class WindowServer:
         )
         self.news = NewProblems(knowledge.look)
         """What the agents' changes have made."""
-        self._app = App(
-            endpoint,
-            self.sessions,
-            Tools(self.sessions, reviews, self.contexts.told, lambda: self.settings, knowledge, self.news),
+        tools = Tools(self.sessions, reviews, self.contexts.told, lambda: self.settings, knowledge, self.news)
+        self._app = App(endpoint, self.sessions, tools)
+        offer = Offer(
+            endpoint, self.sessions, reviews, knowledge, lambda: self.settings, self._unsendable, self._background
         )
-        self._server = HttpServer(self._app)
+        self.websockets = ClaudeDoor(offer, Access(endpoint, tools))
+        self._server = HttpServer(self._app, self.websockets.protocol)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when requests are answered, or with the reason why they can't be."""
         self._is_over = asyncio.Event()
@@ -124,6 +128,8 @@ class WindowServer:
     def owner_of(self, review: Mapping[str, Any]) -> Owner:
         """The owner of a review that the previous instance has left."""
         left, cli = review["owner"], review["cli"]
+        if "websocket" in left:
+            return self.websockets.owner_of(left, cli)
         if answer := left.get("answer"):
             asking = AskingBefore(self.endpoint.window, cli, answer, left.get("ended"))
             if asking.ended:
@@ -160,6 +166,7 @@ class WindowServer:
                     await self._app.check()
                 inherited, self.endpoint.connections = self.endpoint.connections, []
                 await self._server.open(self.endpoint.listener, inherited)
+                await self.websockets.resume()
                 self.started.set_result(None)
                 ending = self._loop.call_later(sessions.IDLE_MODEL, self._app.forget_models)
                 await self._is_over.wait()
@@ -179,7 +186,7 @@ class WindowServer:
         await self._server.stop_accepting()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit):
-                await asyncio.gather(self.sessions.flush(), self._app.answered())
+                await asyncio.gather(self.sessions.flush(), self._app.answered(), self.websockets.answered())
 
     async def end_streams(self, limit: float) -> None:
         """End every stream cleanly, for at most `limit` seconds."""
@@ -194,6 +201,7 @@ class WindowServer:
         self.endpoint.outboxes = self._app.outboxes()
         self.endpoint.calls = self._app.calls()
         self.endpoint.connections = self._server.release_idle()
+        self.endpoint.live += self.websockets.release()
         return self.endpoint.inheritance()
 
     async def close(self, limit: float) -> None:
@@ -210,11 +218,12 @@ class WindowServer:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(end):
                 await self.sessions.close()
+        self.websockets.close()
         await self._server.close(end - loop.time())
         self.sessions.cancel()
         self._is_over.set()
 
-    def _unsendable(self, session: Session, notification: Notification) -> None:
+    def _unsendable(self, session: Owner, notification: Notification) -> None:
         """Half of a surrogate pair is no text that JSON in UTF-8 can hold. The session goes on without it."""
         if isinstance(notification, DiffAccepted):
             path, content = notification.params.file_path, notification.params.content
@@ -317,5 +326,6 @@ class WindowServer:
 
     async def _end(self, session: Session) -> None:
         self._reviews.orphan(session)
-        with contextlib.suppress(RuntimeError):  # the manager has ended together with its sessions
-            await self._app.end(session)
+        if session.door == "http":
+            with contextlib.suppress(RuntimeError):  # the manager has ended together with its sessions
+                await self._app.end(session)

@@ -198,7 +198,7 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
         found.append(Finding("ide mode", text))
     found += _wrong_port(cli, facts)
     if not found:
-        text = f"{cli.name} can reach this editor but is not connected. Type “/ide enable” in it"
+        text = f"{cli.name} can reach this editor but is not connected. Type “{cli.family.habits.connect}” in it"
         found.append(Finding("not connected", f"{text}; if it still finds no editor, quit it and start it again."))
     return found
 
@@ -243,7 +243,7 @@ def _approval(cli: Cli) -> Iterator[Finding]:
     if mode not in cli.family.habits.asking_modes:
         text = (
             f"{cli.name} was started in the approval mode “{mode}” ({why}), which changes files without a diff. "
-            f"Press Shift+Tab in it until it asks, or start it with “--approval-mode default”; "
+            f"Press Shift+Tab in it until it asks, or start it with “{cli.family.habits.mode_option} default”; "
             f"“{cli.family.habits.approval_setting}”: “default” in {cli.settings_path} sets it for good."
         )
         yield Finding("approval", text)
@@ -262,7 +262,7 @@ def approval_mode(cli: Cli) -> tuple[str, str]:
     arguments = cli.running.arguments
     for i, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
-        if name == "--approval-mode":
+        if name == cli.family.habits.mode_option:
             return (value if equals else "".join(arguments[i + 1 : i + 2])), name
         if argument in ("--yolo", "-y"):
             return "yolo", argument

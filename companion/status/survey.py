@@ -120,7 +120,7 @@ def look_at(running: RunningCli) -> Cli:
     looks = [(user, "")]
     if running.cwd:
         looks.append((Path(running.cwd, running.family.habits.folder, "settings.json"), running.cwd))
-    ide_mode: bool | None = False
+    ide_mode: bool | None = False if running.family.door == "http" else None  # the others have no such setting
     approval: str | None = None
     for path, below in looks:
         values = read_settings(path, below=below)
@@ -134,10 +134,10 @@ def look_at(running: RunningCli) -> Cli:
 
 def looks_elsewhere(running: RunningCli) -> str:
     """The folder where a CLI looks for editors, if its environment makes it differ from ours; else empty."""
-    if running.variables is None:
+    if running.variables is None or not running.family.files:
         return ""
     if running.family.habits.home_is_folder:
-        theirs, ours = _settings_folder(running), qwen_home()
+        theirs, ours = _settings_folder(running), running.family.files[0].base()
     else:
         names = ("TEMP", "TMP") if os.name == "nt" else ("TMPDIR", "TMP", "TEMP")
         named = next((running.variables[name] for name in names if running.variables.get(name)), None)

@@ -126,6 +126,10 @@ class EditorPort:
         """Show a line of a file, from 1, without taking the focus. Returns whether the file is shown."""
         return await self._bridge.call(lambda: tabs.show_place(window, self._parts.focus, path, line), LIMIT)
 
+    async def save_file(self, window: WindowId, path: str) -> bool:
+        """Save a file that a tab shows. Returns whether it has no unsaved changes then."""
+        return await self._bridge.call(lambda: tabs.save_file(window, path), LIMIT)
+
     async def show_review(self, review: Review, marks: Marks | None) -> None:
         """Open the diff of a review without taking the focus; without marks if the texts can't be compared."""
         await self._bridge.call(lambda: self._show_review(review, marks))

@@ -92,6 +92,8 @@ class MemoryEditor:
     """The open files with unsaved edits."""
     confirmed: list[str] = field(default_factory=list)
     """The questions that were asked."""
+    saved: list[str] = field(default_factory=list)
+    """The files that a CLI had saved."""
     says_yes: bool = True
     turns: list[tuple[int, str, int]] = field(default_factory=list)
     offered: list[str] = field(default_factory=list)
@@ -181,6 +183,10 @@ class MemoryEditor:
     async def find_symbols(self, window: int, question: SymbolQuestion) -> SymbolPlaces | None:
         self.symbols_asked.append(question)
         return self.symbols.get(question.name, SymbolPlaces("index", ()))
+
+    async def save_file(self, window: int, path: str) -> bool:
+        self.saved.append(path)
+        return True
 
     async def show_place(self, window: int, path: str, line: int) -> bool:
         self.places.append((path, line))

@@ -34,14 +34,20 @@ class Access:
         self._tools = tools
         self._hosts = frozenset(f"{name}:{endpoint.port}" for name in HOSTS)
 
-    def authenticate(self, headers: Mapping[str, str]) -> str | Response:
-        """The name that the token of a request was made for, or the answer that refuses it."""
+    def refusal(self, headers: Mapping[str, str]) -> Response | None:
+        """The answer to a request that a page of a browser may have sent; None if no page can have."""
         host = headers.get("host", "").lower()
         if host not in self._hosts:
             self._endpoint.refusals["host"] = time.time()
             return PlainTextResponse("Forbidden: unknown Host", 403)
         if any(origin.lower() != f"http://{host}" for origin in _all(headers, "origin")):
             return PlainTextResponse("Forbidden: foreign Origin", 403)
+        return None
+
+    def authenticate(self, headers: Mapping[str, str]) -> str | Response:
+        """The name that the token of a request was made for, or the answer that refuses it."""
+        if refused := self.refusal(headers):
+            return refused
         scheme, _, token = headers.get("authorization", "").partition(" ")
         caller = self._endpoint.caller(token.strip())
         if scheme.lower() != "bearer" or caller is None:

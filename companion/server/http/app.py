@@ -20,7 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ...clis.families import FAMILIES
 from ...libraries.sdk import StreamableHTTPSessionManager
-from ...protocol import outcome
+from ...protocol import Notification, outcome
 from .. import sessions as sessions_module
 from ..endpoint import Endpoint
 from ..sessions import CliSessions, InFlight, Session, Stream
@@ -88,14 +88,16 @@ class App:
 
     def session_ids(self) -> dict[str, str]:
         """The sessions that CLIs may continue to use: from the id that the CLI knows to the name of the family."""
-        return self._resumed.waiting | {self._resumed.outward(one.identifier): one.cli for one in self._sessions}
+        ours = self._sessions.of("http")
+        return self._resumed.waiting | {self._resumed.outward(one.identifier): one.cli for one in ours}
 
     def outboxes(self) -> dict[str, list[dict[str, Any]]]:
         """The notifications that these sessions haven't got, as JSON objects, by the ids that the CLIs know.
 
         A session with an open stream gets its own from this instance.
         """
-        waiting = {self._resumed.outward(one.identifier): one.unsent() for one in self._sessions if not one.stream}
+        ours = self._sessions.of("http")
+        waiting = {self._resumed.outward(one.identifier): one.unsent() for one in ours if not one.stream}
         unsent = {
             identifier: [one.model_dump(by_alias=True, exclude_none=True) for one in notifications]
             for identifier, notifications in waiting.items()
@@ -112,7 +114,7 @@ class App:
             with contextlib.suppress(RuntimeError):  # this instance has ended meanwhile
                 loop.call_soon_threadsafe(call.set)
 
-        for session in self._sessions:
+        for session in self._sessions.of("http"):
             for number, call in session.calls.items():
                 found.setdefault(session.known_as, {})[number] = functools.partial(cancel, call)
         return found
@@ -274,8 +276,8 @@ class App:
         connection: Connection = scope["state"]["connection"]
         started = ended = False
 
-        def write(data: bytes) -> bool:
-            return not ended and not stream.closed.is_set() and connection.write(data)
+        def write(notification: Notification) -> bool:
+            return not ended and not stream.closed.is_set() and connection.write(notification.event)
 
         async def writable() -> None:
             await (stream.closed.wait() if ended else connection.writable())

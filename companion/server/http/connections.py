@@ -88,6 +88,10 @@ class _Gathered(asyncio.Transport):
         """The bytes that are kept or that the socket has not taken yet."""
         return self._inner.get_write_buffer_size() + sum(map(len, self._pieces))
 
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Another protocol goes on with the connection."""
+        self._inner.set_protocol(protocol)
+
     def is_closing(self) -> bool:
         """Whether it is closed or about to be."""
         return self._inner.is_closing()
@@ -228,12 +232,13 @@ class Connection(H11Protocol):
 class HttpServer:
     """Answers HTTP requests on one listening socket."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, websockets: Callable[..., asyncio.Protocol]) -> None:
+        """`websockets` makes what goes on with a connection whose client asks for a WebSocket."""
         self._config = _Config(
             app,
             interface="asgi3",
             http="h11",
-            ws="none",
+            ws=cast("type[asyncio.Protocol]", websockets),
             loop="asyncio",
             lifespan="off",
             log_config=None,

@@ -100,7 +100,7 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
                 selected = _index_of_active_file(self.window, folders)
                 choose(self.window, items, f"The folder to run {family.name} in", selected=selected)
 
-        _ask(self.window, answered, own_terminal=True)
+        _ask(self.window, answered, family)
 
     def _look(self, family: CliFamily, folder: str, variables: dict[str, str], *, resume: bool | None) -> None:
         """Look at what is there before it is started; ask whether to go on with the last conversation."""
@@ -245,9 +245,14 @@ class QwenCompanionCopyEnvironmentCommand(sublime_plugin.WindowCommand):
 
 
 def _ask(
-    window: sublime.Window, answered: Callable[[tuple[str, ...], dict[str, str]], object], *, own_terminal: bool = False
+    window: sublime.Window,
+    answered: Callable[[tuple[str, ...], dict[str, str]], object],
+    family: CliFamily | None = None,
 ) -> None:
-    """Ask the companion for the folders and the variables of a window. The answer comes later."""
+    """Ask the companion for the folders and the variables of a window. The answer comes later.
+
+    `family` is that of a CLI that we run ourselves.
+    """
     adapter = package.adapter()
     if adapter is None:
         return
@@ -270,7 +275,7 @@ def _ask(
         say(window, STARTING)
 
     identifier = WindowId(window.id())
-    adapter.ask(lambda companion: companion.terminal_environment(identifier, own=own_terminal), answer)
+    adapter.ask(lambda companion: companion.terminal_environment(identifier, family), answer)
     if adapter.is_starting:
         starting()
     expect(

@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 
 from companion.clis.discovery import clear_leftovers
-from companion.clis.families import FAMILIES, GEMINI_CLI, QWEN_CODE, DiscoveryName, keeps_edits, temporary_folder
+from companion.clis.families import (
+    CLAUDE_CODE,
+    FAMILIES,
+    GEMINI_CLI,
+    QWEN_CODE,
+    DiscoveryName,
+    Door,
+    keeps_edits,
+    temporary_folder,
+)
 from companion.ids import WindowId
 from companion.server import endpoint as endpoint_module
 from companion.server.endpoint import Endpoint
@@ -76,10 +85,13 @@ def test_each_family_has_a_token_of_its_own_in_one_superset_body(endpoint: Endpo
             "ideName": "Sublime Text",
             "ideInfo": {"name": "sublimetext", "displayName": "Sublime Text"},
         }
-    assert len(set(tokens(endpoint).values())) == len(FAMILIES)
-    assert {name: endpoint.family(token) for name, token in tokens(endpoint).items()} == {
-        family.name: family for family in FAMILIES
-    }
+    assert len(set(tokens(endpoint).values())) == len(tokens(endpoint))
+
+
+@pytest.mark.parametrize("door", ["http", "websocket", "socket"])
+def test_a_token_opens_the_door_of_its_family_and_no_other(endpoint: Endpoint, door: Door):
+    opened = {name: endpoint.family(token, door) for name, token in tokens(endpoint).items()}
+    assert opened == {one.name: one if one.door == door else None for one in FAMILIES if one.files}
 
 
 def test_withdrawing_leaves_nothing(endpoint: Endpoint, tmp: Path, lock_folder: Path):
@@ -100,7 +112,16 @@ def test_the_variables_of_every_family(endpoint: Endpoint, project: Path):
         "GEMINI_CLI_IDE_PID": pid,
     }
     assert endpoint.variables == variables
-    assert endpoint.terminal_variables == variables | {"TERM_PROGRAM": "sublime"}
+    assert endpoint.terminal_variables(QWEN_CODE) == variables | {"TERM_PROGRAM": "sublime"}
+    assert endpoint.terminal_variables(GEMINI_CLI) == variables | {"TERM_PROGRAM": "sublime"}
+
+
+def test_the_port_for_claude_code_is_in_its_own_terminal_and_in_no_other(endpoint: Endpoint):
+    """OpenCode, which would inherit it, connects without the token then, and never looks at the lock file."""
+    own = {"CLAUDE_CODE_SSE_PORT": str(endpoint.port), "ENABLE_IDE_INTEGRATION": "true"}
+    assert endpoint.terminal_variables(CLAUDE_CODE) == endpoint.variables | own | {"TERM_PROGRAM": "sublime"}
+    assert own.keys().isdisjoint(endpoint.variables)
+    assert own.keys().isdisjoint(endpoint.terminal_variables(QWEN_CODE))
 
 
 def test_no_token_is_in_the_environment_of_a_running_companion(running: Running):
@@ -305,7 +326,9 @@ def test_old_names_can_be_left_out(start: Callable[..., Running], tmp: Path):
 
 
 @pytest.mark.parametrize(
-    "name", [name for family in FAMILIES for name in family.files], ids=lambda name: "/".join((*name.parts, name.name))
+    "name",
+    [name for family in FAMILIES for name in family.files],
+    ids=lambda name: "/".join((name.base().name, *name.parts, name.name)),
 )
 def test_what_a_crash_has_left_is_removed_under_every_name(endpoint: Endpoint, name: DiscoveryName):
     """Of a dead process; nobody else's."""

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from companion.ids import ViewId, WindowId
-from companion.protocol import DiffOutcomeParams, DiffRejected
+from companion.protocol import DiffOutcomeParams, DiffRejected, Notification
 from companion.server import context_sender, sessions
 from companion.server.context import CANDIDATES
 from companion.server.port import ContextRequest, Selection
@@ -295,12 +295,12 @@ class Wire(sessions.Stream):
         self.asked = 0
         self.ready = asyncio.Event()
 
-    def note(self, event: bytes) -> bool:
+    def note(self, notification: Notification) -> bool:
         self.asked += 1
         if not self.takes:
             return False
         self.takes -= 1
-        self.sent.append(json.loads(event.partition(b"data: ")[2])["params"]["filePath"])
+        self.sent.append(json.loads(notification.event.partition(b"data: ")[2])["params"]["filePath"])
         return True
 
     async def wait(self) -> None:

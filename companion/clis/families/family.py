@@ -1,8 +1,4 @@
-"""The CLI families that look for an editor: their discovery files, their variables and their differences.
-
-Each family is one `CliFamily` in `FAMILIES`; no other module names it. Facts: docs/protocols/qwen-ide.md and
-docs/protocols/gemini-ide.md.
-"""
+"""What a family of CLIs is: its door, its discovery files, its variables and its differences from others."""
 
 from __future__ import annotations
 
@@ -10,12 +6,13 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
-from ..exclusion import is_encodable
-from . import screen
+from ...exclusion import is_encodable
+from .. import screen
 
 
 def temporary_folder() -> Path:
@@ -24,12 +21,6 @@ def temporary_folder() -> Path:
         named = os.environ.get("TEMP") or os.environ.get("TMP")
         return Path(named or os.path.join(os.environ.get("SYSTEMROOT", r"C:\Windows"), "temp"))
     return Path(os.environ.get("TMPDIR") or os.environ.get("TMP") or os.environ.get("TEMP") or "/tmp")  # noqa: S108 - Node's default
-
-
-def qwen_home() -> Path:
-    """`$QWEN_HOME`, else `~/.qwen`."""
-    named = os.environ.get("QWEN_HOME")
-    return Path(os.path.abspath(os.path.expanduser(named))) if named else Path.home() / ".qwen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +109,23 @@ class Habits:
     """The version since which it finds an editor without the variables."""
     yes_enables: bool
     """Whether answering "Yes" to its first question turns the IDE mode on."""
+    mode_option: str = "--approval-mode"
+    """The option that chooses the approval mode."""
+    connect: str = "/ide enable"
+    """What the person types into it to have it connect."""
+
+
+Door = Literal["http", "websocket", "socket"]
+"""How a CLI comes in: MCP over HTTP on the window's port, JSON-RPC over a WebSocket on it, or MCP on its own socket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a CLI finds the door of a window."""
+
+    port: int
+    token: str = field(repr=False)
+    folders: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,15 @@ class CliFamily:
     """Whether it reads a JSON array of folders if one of them contains the path delimiter."""
     keeps_edits: bool = False
     """Whether "yes" in its terminal writes the text with the person's edits."""
+    door: Door = "http"
+    client: str = ""
+    """Its name in MCP's `clientInfo`, which tells it from others that read the same discovery file."""
+    lock: Callable[[Address], dict[str, Any]] | None = None
+    """What its discovery file says of a door, if that isn't what Qwen Code and Gemini CLI read."""
+    own_variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """More variables. With any, all of them are only for the terminals in which the editor runs this CLI."""
+    shows_diffs: bool = True
+    """Whether it proposes its changes to an editor."""
 
     def workspace_path(self, folders: Sequence[str]) -> str:
         """The `workspacePath` of some folders: joined by the system's path delimiter.
@@ -166,91 +183,6 @@ class CliFamily:
             self.workspace_variable: self.workspace_path(folders),
             self.token_variable: token,
             self.pid_variable: str(pid),
+            **self.own_variables,
         }
         return {name: value for name, value in values.items() if name}
-
-
-QWEN_CODE = CliFamily(
-    name="Qwen Code",
-    port_variable="QWEN_CODE_IDE_SERVER_PORT",
-    workspace_variable="QWEN_CODE_IDE_WORKSPACE_PATH",
-    files=(
-        # From 0.5.2 on.
-        DiscoveryName(qwen_home, ("ide",), "{port}.lock"),
-        # The published name.
-        DiscoveryName(temporary_folder, ("qwen", "ide"), "qwen-code-ide-server-{pid}-{port}.json"),
-        # 0.1.3 to 0.5.0, in this order. If the first exists, the second isn't read.
-        DiscoveryName(temporary_folder, (), "qwen-code-ide-server-{pid}.json", legacy=True),
-        DiscoveryName(temporary_folder, ("gemini", "ide"), "qwen-code-ide-server-{pid}-{port}.json", legacy=True),
-    ),
-    # Since 0.21 it changes files without asking by default, and no diff opens:
-    # docs/protocols/qwen-ide.md#approval-mode.
-    launch=Launch(
-        key="qwen",
-        npm_package="@qwen-code/qwen-code",
-        resume=("--continue",),
-        resume_since=(0, 5),
-        ask=("--approval-mode", "default"),
-        unless=frozenset({"--approval-mode", "--yolo", "-y"}),
-    ),
-    habits=Habits(
-        folder=".qwen",
-        home_variable="QWEN_HOME",
-        home_is_folder=True,
-        approval_setting="tools.approvalMode",
-        asking_modes=frozenset({"default", "plan"}),
-        silent_since=(0, 21),
-        sends_token_since=(0, 1),
-        needs_variables_until=(0, 12),
-        yes_enables=True,
-    ),
-    layouts=(screen.BOX_AND_CONTEXT, screen.RULES_AND_CONTEXT, screen.RULES_AND_MODE),
-    # From 0.21.2 on; older ones find no folder in either form.
-    reads_json_folders=True,
-)
-
-GEMINI_CLI = CliFamily(
-    name="Gemini CLI",
-    port_variable="GEMINI_CLI_IDE_SERVER_PORT",
-    workspace_variable="GEMINI_CLI_IDE_WORKSPACE_PATH",
-    token_variable="GEMINI_CLI_IDE_AUTH_TOKEN",  # noqa: S106 - a name
-    pid_variable="GEMINI_CLI_IDE_PID",
-    # Never the one without a port: it would win over every other file, whatever the folder
-    # (docs/protocols/gemini-ide.md#discovery).
-    files=(DiscoveryName(temporary_folder, ("gemini", "ide"), "gemini-ide-server-{pid}-{port}.json"),),
-    # If there is no conversation, it says so and begins a new one.
-    launch=Launch(
-        key="gemini",
-        npm_package="@google/gemini-cli",
-        resume=("--resume", "latest"),
-        resume_since=(0, 20),
-        quotes_paths=True,
-    ),
-    habits=Habits(
-        folder=".gemini",
-        home_variable="GEMINI_CLI_HOME",
-        home_is_folder=False,
-        approval_setting="general.defaultApprovalMode",
-        asking_modes=frozenset({"default", "plan"}),
-        silent_since=None,
-        sends_token_since=(0, 6),
-        needs_variables_until=None,
-        yes_enables=False,
-    ),
-    layouts=(screen.BOX_AND_CONTEXT, screen.BOX_AND_MODEL, screen.RULES_AND_MODEL, screen.RULES_AND_COLUMNS),
-    keeps_edits=True,
-)
-
-FAMILIES = (QWEN_CODE, GEMINI_CLI)
-
-TERMINAL_VARIABLES = {"TERM_PROGRAM": "sublime"}
-"""Only for terminals that we open: Gemini CLI recognizes the editor by it from 0.25 on."""
-
-
-def keeps_edits(cli: str) -> bool:
-    """Whether the CLI of that name writes an edited proposal after "yes" in its terminal.
-
-    The name of one that runs elsewhere begins with that of its family.
-    """
-    families = (family for family in FAMILIES if cli == family.name or cli.startswith(f"{family.name} "))
-    return any(family.keeps_edits for family in families)

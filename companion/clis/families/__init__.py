@@ -1,0 +1,45 @@
+"""The CLI families that look for an editor. Each is a `CliFamily` in a module of its own, and no other module names it.
+
+`family` says what a family is made of. `FAMILIES` has all of them; everything else iterates over that tuple.
+"""
+
+from __future__ import annotations
+
+from .claude_code import CLAUDE_CODE
+from .family import Address, CliFamily, DiscoveryFolder, DiscoveryName, Door, Habits, Launch, temporary_folder
+from .gemini_cli import GEMINI_CLI
+from .opencode import OPENCODE
+from .qwen_code import QWEN_CODE, qwen_home
+
+__all__ = [
+    "CLAUDE_CODE",
+    "FAMILIES",
+    "GEMINI_CLI",
+    "OPENCODE",
+    "QWEN_CODE",
+    "TERMINAL_VARIABLES",
+    "Address",
+    "CliFamily",
+    "DiscoveryFolder",
+    "DiscoveryName",
+    "Door",
+    "Habits",
+    "Launch",
+    "keeps_edits",
+    "qwen_home",
+    "temporary_folder",
+]
+
+FAMILIES = (QWEN_CODE, GEMINI_CLI, CLAUDE_CODE, OPENCODE)
+
+TERMINAL_VARIABLES = {"TERM_PROGRAM": "sublime"}
+"""Only for terminals that we open: Gemini CLI recognizes the editor by it from 0.25 on."""
+
+
+def keeps_edits(cli: str) -> bool:
+    """Whether the CLI of that name writes an edited proposal after "yes" in its terminal.
+
+    The name of one that runs elsewhere begins with that of its family.
+    """
+    families = (family for family in FAMILIES if cli == family.name or cli.startswith(f"{family.name} "))
+    return any(family.keeps_edits for family in families)

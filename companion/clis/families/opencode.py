@@ -1,0 +1,31 @@
+"""OpenCode's terminal, which reads the lock files of Claude Code. Unofficial. Facts: docs/protocols/claude-ide.md."""
+
+from __future__ import annotations
+
+from .family import CliFamily, Habits, Launch
+
+OPENCODE = CliFamily(
+    name="OpenCode",
+    port_variable="",
+    workspace_variable="",
+    files=(),
+    launch=Launch(key="opencode", npm_package="opencode-ai", resume=("--continue",)),
+    habits=Habits(
+        folder=".config/opencode",
+        home_variable="OPENCODE_CONFIG_DIR",
+        home_is_folder=True,
+        approval_setting="permission.edit",
+        asking_modes=frozenset({"default", "ask"}),
+        silent_since=None,
+        sends_token_since=(0,),
+        needs_variables_until=None,
+        yes_enables=True,
+        mode_option="--permission",
+        connect="/status",
+    ),
+    layouts=(),
+    reads_json_folders=True,
+    door="websocket",
+    client="opencode",
+    shows_diffs=False,
+)

@@ -1,0 +1,517 @@
+"""What Claude Code and OpenCode say on a WebSocket: JSON-RPC with MCP's handshake, and tools of their own names.
+
+Unofficial: docs/protocols/claude-ide.md has the facts and how each was seen. The CLI calls the tools itself, its model
+sees `getDiagnostics` only. `openDiff` answers when the person has decided; whatever ends a diff but an acceptance is
+answered as a rejection, since the CLI takes everything else for a yes. `executeCode` is not offered: it runs code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+import pydantic_core
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, Response
+
+from ... import __version__
+from ...clis.families import FAMILIES, CliFamily
+from ...exclusion import shortened
+from ...protocol import ContextUpdate, DiffAccepted, DiffOutcomeParams, DiffRejected, Notification
+from ...review.disk import refusal
+from ...review.left_reviews import Unclaimed
+from ...review.review import Owner
+from ..agent_tools import BUSY, failed
+from ..http.access import Access
+from ..knowledge import UntoldError
+from ..offer import Offer
+from ..sessions import Session, Stream
+from ..tools import why_invalid
+from .claude_tools import DIFF_TOOLS, TOOLS, CloseTab, OpenDiff, Tools, listed, selection_of, texts
+from .websocket import WebSocket, frame
+
+logger = logging.getLogger(__name__)
+
+TOKEN = "x-claude-code-ide-authorization"  # noqa: S105 - a name
+MOST_CONNECTIONS = 32
+"""Of one window. Each has a token, so it is a CLI of this user's."""
+SETTLING = 0.5
+"""Seconds after the list of the tools. Told of a selection before that, Claude Code 2.1.318 stays half connected: it
+proposes nothing to the editor (docs/protocols/claude-ide.md#connection)."""
+MOST_CALLS = 64
+"""Calls of one connection that wait for an answer."""
+AGAIN = "QwenCompanion is being loaded again. Ask once more."
+CAN_RELEASE = sys.platform != "win32"
+"""Whether another loop can go on with a connection. On Windows it is bound to ours for ever."""
+
+
+class ClaudeDoor:
+    """The WebSockets of one window."""
+
+    def __init__(self, offer: Offer, access: Access) -> None:
+        self._offer = offer
+        self._access = access
+        self._tools = Tools(offer)
+        self._clients: list[Client] = []
+        self._inherited: list[tuple[Client, Mapping[str, Any]]] = []
+        left, offer.endpoint.live = offer.endpoint.live, []
+        for one in left:
+            client = Client(offer, self._tools, FAMILIES[0], self._forget)
+            client.inherit(one)
+            self._inherited.append((client, one))
+            self._clients.append(client)
+
+    def protocol(self, **_: object) -> WebSocket:
+        """What uvicorn gives a connection to whose client asks for a WebSocket."""
+        return WebSocket(self)
+
+    def refusal(self, headers: Headers) -> Response | None:
+        """The answer to a request for a connection that is not let in: as everywhere, Host, Origin, then the token."""
+        if refused := self._access.refusal(headers):
+            return refused
+        if self._family(headers) is None:
+            self._offer.endpoint.refusals["token"] = time.time()
+            return PlainTextResponse("Unauthorized", 401)
+        if len(self._clients) >= MOST_CONNECTIONS:
+            return PlainTextResponse("Too many connections", 503, {"retry-after": "1"})
+        return None
+
+    def opened(self, wire: WebSocket, headers: Headers) -> Client:
+        """A connection is open."""
+        family = self._family(headers)
+        assert family  # noqa: S101 - it was let in
+        client = Client(self._offer, self._tools, family, self._forget)
+        client.wire = wire
+        self._clients.append(client)
+        return client
+
+    def _family(self, headers: Headers) -> CliFamily | None:
+        return self._offer.endpoint.family(headers.get(TOKEN, ""), "websocket")
+
+    def _forget(self, client: Client) -> None:
+        self._clients.remove(client)
+
+    def owner_of(self, left: Mapping[str, Any], cli: str) -> Owner:
+        """The owner of a review that was opened on a connection from before a reload."""
+        for client, _ in self._inherited:
+            if client.identifier == left["websocket"] and (found := client.proposals.get(left["call"])):
+                return found
+        return Unclaimed(self._offer.endpoint.window, cli)
+
+    async def resume(self) -> None:
+        """Go on with the connections of the previous instance."""
+        inherited, self._inherited = self._inherited, []
+        for client, left in inherited:
+            client.wire = wire = WebSocket.resumed(self, client, left["unread"])
+            connection: socket.socket = left["socket"]
+            client.resumed()
+            try:
+                await asyncio.get_running_loop().connect_accepted_socket(lambda wire=wire: wire, connection)
+            except OSError:  # the client has closed it meanwhile
+                connection.close()
+                client.lost()
+
+    async def answered(self) -> None:
+        """Wait until no call is being answered, but those that wait for the person."""
+        await asyncio.gather(*(client.answered() for client in self._clients))
+
+    def release(self) -> list[dict[str, Any]]:
+        """Leave the connections to the next instance, as plain data. One that can't be left ends here."""
+        return [left for client in list(self._clients) if (left := client.release())]
+
+    def mention(self, path: str, first: int, last: int) -> int:
+        """Put a file into the prompt of each CLI; the lines count from 0. Returns how many there are."""
+        for client in self._clients:
+            client.mention(path, first, last)
+        return len(self._clients)
+
+    def close(self) -> None:
+        """Say goodbye to everybody."""
+        for client in list(self._clients):
+            client.close()
+
+
+class Client:
+    """A CLI on a WebSocket."""
+
+    def __init__(self, offer: Offer, tools: Tools, family: CliFamily, forget: Callable[[Client], object]) -> None:
+        """`family` is the one whose token it has; `clientInfo` may say that it is another."""
+        self.wire: WebSocket | None = None
+        self.family = family
+        self.identifier = secrets.token_hex(16)
+        self.proposals: dict[int | str, Proposal] = {}
+        """The open diffs, by the ids of their calls."""
+        self._offer = offer
+        self._tools = tools
+        self._forget = forget
+        self._session: Session | None = None
+        self._stream: Stream | None = None
+        self._answering: dict[int | str, asyncio.Task[None]] = {}
+        self._is_telling = False
+        self._is_due = False
+        """Whether the selection may have changed since it was told."""
+        self._told: dict[str, Any] | None = None
+        self._was_listening = False
+        """Whether it heard what changed, before the reload."""
+
+    # The wire
+
+    def received(self, text: str) -> None:
+        """A message has come."""
+        try:
+            message: object = pydantic_core.from_json(text, allow_inf_nan=False)
+        except ValueError:
+            self._fail(None, -32700, "Parse error")
+            return
+        if self._session:
+            self._session.last_message = time.time()
+        given = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
+        method, identifier, params = given.get("method"), given.get("id"), given.get("params")
+        params = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
+        if given.get("jsonrpc") != "2.0" or isinstance(identifier, bool):
+            self._fail(None, -32600, "Invalid request")
+        elif isinstance(method, str) and isinstance(identifier, int | str):
+            self._request(identifier, method, params)
+        elif isinstance(method, str) and "id" not in given:
+            self._notified(method, params)
+        elif method is not None or not ("result" in given or "error" in given):  # we ask nothing
+            self._fail(None, -32600, "Invalid request")
+
+    def writable(self) -> None:
+        """The client reads again."""
+        if self._is_due:
+            self._tell()
+
+    def lost(self) -> None:
+        """The connection has ended: nobody waits for its diffs any more."""
+        for proposal in list(self.proposals.values()):
+            self._offer.reviews.orphan(proposal)
+        self.proposals.clear()
+        self._end()
+
+    def _end(self) -> None:
+        for task in self._answering.values():
+            task.cancel()
+        self._forget(self)
+        if self._stream:
+            self._stream.end()
+        if self._session:
+            self._offer.sessions.end(self.identifier)
+
+    def close(self) -> None:
+        """The window closes: its diffs are answered already."""
+        if self.wire:
+            self.wire.close()
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        if self.wire:
+            self.wire.send(_text(message))
+
+    def _fail(self, identifier: int | str | None, code: int, why: str) -> None:
+        self._send({"id": identifier, "error": {"code": code, "message": why}})
+
+    def _answer(self, identifier: int | str, result: Mapping[str, Any]) -> None:
+        self._send({"id": identifier, "result": result})
+
+    # Messages
+
+    def _request(self, identifier: int | str, method: str, params: dict[str, Any]) -> None:
+        if method == "initialize":
+            self._initialize(identifier, params)
+        elif method == "ping":
+            self._answer(identifier, {})
+        elif self._session is None:
+            self._fail(identifier, -32600, "initialize comes first")
+        elif method == "tools/list":
+            self._answer(identifier, {"tools": listed(self._offered())})
+            self._listen_later()
+        elif method == "tools/call":
+            self._called(identifier, params)
+        else:
+            self._fail(identifier, -32601, f"Method not found: {shortened(method, 100)}")
+
+    def _initialize(self, identifier: int | str, params: dict[str, Any]) -> None:
+        if self._session:
+            self._fail(identifier, -32600, "This connection is initialized")
+            return
+        asked, info = params.get("protocolVersion"), params.get("clientInfo")
+        name = cast("dict[str, object]", info).get("name") if isinstance(info, dict) else None
+        self.family = next((one for one in FAMILIES if one.door == "websocket" and one.client == name), self.family)
+        self._begin(self.family.name)
+        self._answer(
+            identifier,
+            {
+                "protocolVersion": asked if asked in HANDSHAKE_PROTOCOL_VERSIONS else HANDSHAKE_PROTOCOL_VERSIONS[-1],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "qwen-companion", "title": "QwenCompanion", "version": __version__},
+            },
+        )
+
+    def _begin(self, cli: str) -> None:
+        self._session = self._offer.sessions.begin(self.identifier, cli, door="websocket")
+
+    def _notified(self, method: str, params: dict[str, Any]) -> None:
+        if method == "notifications/initialized" and not self.family.shows_diffs:
+            self._listen()
+        elif method == "notifications/cancelled":
+            number = params.get("requestId")
+            if isinstance(number, int | str) and (proposal := self.proposals.get(number)):
+                proposal.withdraw()
+
+    def _listen_later(self) -> None:
+        """It hears what changes as soon as it has taken in the answer."""
+        asyncio.get_running_loop().call_later(SETTLING, self._listen)
+
+    def _listen(self) -> None:
+        """It hears what changes from now on."""
+        if self._session and self.wire and self.wire.is_open and self._stream is None:
+            self._stream = _Stream(self._notify, self.wire.readable)
+            self._session.initialized(self)
+            self._offer.sessions.stream_opened(self._session, self._stream)
+
+    async def send_ping(self) -> None:
+        """Returns when the client has answered."""
+        if self.wire:
+            await self.wire.ping()
+
+    # What it is told
+
+    def _notify(self, notification: Notification) -> bool:
+        if self.wire is None or not self.wire.is_open or not self.wire.is_readable:
+            return False
+        if isinstance(notification, ContextUpdate):
+            self._tell()
+        return True
+
+    def mention(self, path: str, first: int, last: int) -> None:
+        """Put a file into its prompt; the lines count from 0."""
+        params = {"filePath": path, "lineStart": first, "lineEnd": last}
+        self._send({"method": "at_mentioned", "params": params})
+
+    def _tell(self) -> None:
+        self._is_due = True
+        if not self._is_telling:
+            self._is_telling = True
+            self._offer.background(self._tell_selection())
+
+    async def _tell_selection(self) -> None:
+        """Tell what is selected. The editor is asked once for all that changes meanwhile."""
+        try:
+            while self._is_due and self.wire and self.wire.is_open and self.wire.is_readable:
+                self._is_due = False
+                with contextlib.suppress(TimeoutError):
+                    selection = await selection_of(self._offer)
+                    if selection != self._told:
+                        self._told = selection
+                        self._send({"method": "selection_changed", "params": selection})
+        finally:
+            self._is_telling = False
+
+    # Tools
+
+    def _offered(self) -> list[str]:
+        shows = self.family.shows_diffs and self._offer.settings().show_diffs
+        return [name for name in TOOLS if shows or name not in DIFF_TOOLS]
+
+    def _called(self, identifier: int | str, params: dict[str, Any]) -> None:
+        name: object = params.get("name")
+        arguments: object = params.get("arguments", {})
+        if not isinstance(name, str) or not isinstance(arguments, dict) or name not in self._offered():
+            self._fail(identifier, -32602, f"Unknown tool: {shortened(str(name), 100)}")
+        elif identifier in self._answering or identifier in self.proposals:
+            self._fail(identifier, -32600, "This id is in use")
+        elif len(self._answering) + len(self.proposals) >= MOST_CALLS:
+            self._fail(identifier, -32000, "Too many calls wait for an answer")
+        else:
+            given = cast("dict[str, Any]", arguments)
+            task = asyncio.create_task(self._run(identifier, name, given))
+            self._answering[identifier] = task
+            task.add_done_callback(lambda _: self._answering.pop(identifier, None))
+
+    async def _run(self, identifier: int | str, name: str, arguments: dict[str, Any]) -> None:
+        try:
+            result = await self._result(identifier, name, arguments)
+        except ValidationError as error:
+            result = failed(f"{name}: {why_invalid(error)}")
+        except UntoldError as refused:
+            result = failed(str(refused))
+        except TimeoutError:
+            result = failed(BUSY.format(name=name))
+        except Exception:
+            logger.exception("Unexpected")
+            result = failed(f"{name}: an error in QwenCompanion")
+        if result is not None:
+            self._answer(identifier, result)
+
+    async def _result(self, identifier: int | str, name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """The result of a call; None if it waits for the person."""
+        match name:
+            case "openDiff":
+                return await self._open(identifier, OpenDiff.model_validate(arguments))
+            case "close_tab":
+                tab = CloseTab.model_validate(arguments).tab_name
+                self._withdraw(lambda one: one.tab == tab)
+                return texts("TAB_CLOSED")
+            case "closeAllDiffTabs":
+                return texts(f"CLOSED_{self._withdraw(lambda _: True)}_DIFF_TABS")
+            case _:
+                run: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = self._tools.runs[name]
+                return await run(arguments)
+
+    async def _open(self, identifier: int | str, given: OpenDiff) -> dict[str, Any] | None:
+        path = given.new_file_path
+        if why := await asyncio.to_thread(refusal, path):
+            return failed(f"openDiff: new_file_path: {shortened(path, 300)} {why}")
+        if self._offer.sessions.is_left:
+            return failed(AGAIN)
+        # It has one question for a file at a time: an older one has been answered in the terminal.
+        self._withdraw(lambda one: one.tab == given.tab_name or one.path == path)
+        proposal = self.proposals[identifier] = Proposal(self, identifier, path, given.tab_name)
+        self._offer.reviews.open(proposal, path, given.new_file_contents)
+        return None
+
+    def _withdraw(self, is_meant: Callable[[Proposal], bool]) -> int:
+        meant = [one for one in self.proposals.values() if is_meant(one)]
+        for one in meant:
+            one.withdraw()
+        return len(meant)
+
+    def settled(self, proposal: Proposal, words: list[str]) -> None:
+        """A diff has its outcome."""
+        if self.proposals.pop(proposal.identifier, None):
+            self._answer(proposal.identifier, texts(*words))
+
+    @property
+    def offer(self) -> Offer:
+        """What its window offers."""
+        return self._offer
+
+    @property
+    def cli(self) -> str:
+        """Its name."""
+        return self.family.name
+
+    # A reload
+
+    async def answered(self) -> None:
+        """Wait until no call is being answered, but those that wait for the person."""
+        if self._answering:
+            await asyncio.wait(list(self._answering.values()))
+
+    def release(self) -> dict[str, Any] | None:
+        """Leave the connection to the next instance; None if that is impossible, and it ends."""
+        for identifier, task in list(self._answering.items()):
+            task.cancel()
+            self._answer(identifier, failed(AGAIN))
+        left = None
+        with contextlib.suppress(OSError):
+            left = self.wire.release() if self.wire and CAN_RELEASE else None
+        if left is None:
+            for proposal in list(self.proposals.values()):
+                self.settled(proposal, ["DIFF_REJECTED", proposal.tab])
+                self._offer.reviews.orphan(proposal)
+            self.close()
+            return None
+        connection, unread = left
+        for proposal in self.proposals.values():
+            proposal.connection = connection
+        self._forget(self)
+        session = self._session
+        return {
+            "door": "websocket",
+            "socket": connection,
+            "unread": unread,
+            "identifier": self.identifier,
+            "family": self.family.name,
+            "since": session.since if session else None,
+            "is_listening": self._stream is not None,
+            "calls": {one.identifier: [one.path, one.tab] for one in self.proposals.values()},
+        }
+
+    def inherit(self, left: Mapping[str, Any]) -> None:
+        """Be what the previous instance has left of a connection."""
+        self.identifier = left["identifier"]
+        self.family = next((one for one in FAMILIES if one.name == left["family"]), self.family)
+        for identifier, (path, tab) in left["calls"].items():
+            self.proposals[identifier] = Proposal(self, identifier, path, tab)
+        if left["since"] is not None:
+            self._begin(self.family.name)
+            if self._session:
+                self._session.since = left["since"]
+        self._was_listening = left["is_listening"]
+
+    def resumed(self) -> None:
+        """Its wire is here."""
+        if self._was_listening:
+            self._listen()
+
+
+class _Stream(Stream):
+    """What a session has where the connection stays."""
+
+    async def close(self, limit: float | None = None) -> None:  # noqa: ARG002 - nothing takes any time
+        """Nothing is written any more."""
+        self.closing.set()
+        self.end()
+
+
+class Proposal:
+    """The owner of a diff whose outcome is the answer to a call."""
+
+    is_model = False
+
+    def __init__(self, client: Client, identifier: int | str, path: str, tab: str) -> None:
+        self.identifier = identifier
+        self.path = path
+        self.tab = tab
+        self.window = client.offer.endpoint.window
+        self.cli = client.cli
+        self.connection: socket.socket | None = None
+        """Set when the next instance has the connection."""
+        self._client = client
+
+    def notify(self, notification: Notification) -> None:
+        """Answer the call."""
+        if not isinstance(notification, DiffAccepted):
+            self._client.settled(self, ["DIFF_REJECTED", self.tab])
+            return
+        content = notification.params.content
+        try:
+            content.encode()
+        except UnicodeEncodeError:
+            self._client.offer.unsendable(self, notification)
+        else:
+            self._client.settled(self, ["FILE_SAVED", content])
+
+    def withdraw(self) -> None:
+        """The CLI doesn't wait for the person any more. What they have edited is kept in a tab."""
+        self.notify(DiffRejected(params=DiffOutcomeParams(file_path=self.path)))
+        self._client.offer.background(self._client.offer.reviews.close(self, self.path))
+
+    def left(self) -> dict[str, Any]:
+        """The call, which the next instance answers; if there is none, whoever keeps the connection does."""
+        connection = self.connection
+        if connection is None:
+            return {}
+        identifier, tab = self.identifier, self.tab
+
+        def answer(content: str | None) -> None:
+            words = ["DIFF_REJECTED", tab] if content is None else ["FILE_SAVED", content]
+            with contextlib.suppress(OSError):
+                connection.sendall(frame(_text({"id": identifier, "result": texts(*words)})))
+
+        return {"websocket": self._client.identifier, "call": identifier, "answer": answer}
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    return json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False).encode("utf-8", "replace").decode()

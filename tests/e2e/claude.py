@@ -1,0 +1,134 @@
+"""The real Claude Code: where it is, its settings, and how to make its model write."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .cli import START, STEP, Cli
+from .editor import Editor
+from .model import Call, Model, Script
+from .qwen import PROJECT, Home, MissingError
+from .terminal import Terminal, WaitedError
+
+KEY = "none-needed-none-needed-none-needed"
+MANUAL = "No, keep manual"
+"""An answer to what the first start of 2.1.318 asks; marked is the other one."""
+ASKED = 10.0
+"""Seconds within which it asks that."""
+READY = "❯"
+QUESTION = "Do you want to"
+
+
+def program() -> str:
+    """The program that Anthropic's SDK ships, which is Claude Code.
+
+    Raises:
+        MissingError: it is missing.
+    """
+    folder = PROJECT / "tests/npm/agents/claude-agent-acp/node_modules/@anthropic-ai"
+    found = sorted(folder.glob("claude-agent-sdk-*/claude*"))
+    if not found:
+        raise MissingError("Claude Code is missing: scripts/setup installs it from tests/npm/agents/claude-agent-acp.")
+    return str(found[0])
+
+
+class Claude(Cli):
+    """Claude Code in a terminal, in the home's project folder.
+
+    Args:
+        port: that of the window that has run it in a terminal of its own; None for any other terminal.
+        mode: the permission mode of its settings.
+        also: what the person has added to its configuration.
+        more: further environment variables.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        model: Model,
+        *,
+        port: int | None = None,
+        mode: str = "default",
+        also: Mapping[str, object] | None = None,
+        cwd: Path | None = None,
+        more: Mapping[str, str] | None = None,
+    ) -> None:
+        cwd = cwd or home.workspace
+        folder = home.home / ".claude"
+        folder.mkdir(exist_ok=True)
+        trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        known = {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+            "projects": {str(cwd): trusted},
+            **(also or {}),
+        }
+        (home.home / ".claude.json").write_text(json.dumps(known), encoding="utf-8")
+        (folder / "settings.json").write_text(json.dumps({"permissions": {"defaultMode": mode}}), encoding="utf-8")
+        own = {"CLAUDE_CODE_SSE_PORT": str(port), "ENABLE_IDE_INTEGRATION": "true"} if port else {}
+        environment = home.environment(
+            TERM="xterm-256color",
+            SHELL="/bin/bash",
+            ANTHROPIC_API_KEY=KEY,
+            ANTHROPIC_BASE_URL=model.base_url.removesuffix("/v1"),
+            DISABLE_TELEMETRY="1",
+            DISABLE_AUTOUPDATER="1",
+            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+            IS_SANDBOX="1",
+            **own,
+            **(more or {}),
+        )
+        super().__init__(model, Terminal([program()], cwd=cwd, env=environment))
+
+    def wait_ready(self) -> None:
+        """Wait until it takes a prompt; its question about the auto mode, a moment later, is answered with No."""
+        self.terminal.wait_text(READY, START)
+        with contextlib.suppress(WaitedError):
+            self.terminal.wait_text(MANUAL, ASKED)
+            self.terminal.press("\x1b[B")
+            time.sleep(0.5)
+            self.terminal.press("\r")
+        self.terminal.wait("prompt", lambda: MANUAL not in self.terminal.text() and self.idle(), START)
+
+    def wait_selected(self, words: str) -> None:
+        """Wait until its prompt says what is selected in the editor, which it knows once it is connected."""
+        self.terminal.wait_text(words, STEP)
+
+    def idle(self) -> bool:
+        """Whether it takes a prompt."""
+        text = self.terminal.text()
+        return READY in text and QUESTION not in text and "esc to interrupt" not in text
+
+    def ask(self, words: str, *rounds: Sequence[Call]) -> Script:
+        """Type a prompt for which the model makes these rounds of tool calls. Returns at once."""
+        script = self.model.script(*rounds)
+        self.wait_idle()
+        self.terminal.type(f"{words} {script.tag}")
+        self.terminal.wait("request to the model", lambda: self.model.requests_of(script), STEP)
+        return script
+
+    def ask_to_edit(self, path: Path, old: str, new: str) -> Script:
+        """Have the model read a file and replace a piece of it."""
+        edit = {"file_path": str(path), "old_string": old, "new_string": new, "replace_all": False}
+        return self.ask(f"Edit {path.name}", [Call("Read", {"file_path": str(path)})], [Call("Edit", edit)])
+
+    def ask_to_write(self, path: Path, content: str) -> Script:
+        """Have the model write a whole file. It reads an existing one first, as the CLI requires."""
+        first = [[Call("Read", {"file_path": str(path)})]] if path.exists() else []
+        write = {"file_path": str(path), "content": content}
+        return self.ask(f"Write {path.name}", *first, [Call("Write", write)])
+
+
+def lock_of(home: Home, editor: Editor, index: int = 0, limit: float = STEP) -> dict[str, object]:
+    """The lock file of one of the editor's windows, and its `port`."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        for path in sorted((home.home / ".claude" / "ide").glob("*.lock"))[index : index + 1]:
+            return {**json.loads(path.read_text("utf-8")), "port": int(path.stem)}
+        time.sleep(0.05)
+    raise WaitedError("there is no lock file")

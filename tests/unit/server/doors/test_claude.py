@@ -1,0 +1,301 @@
+"""Claude Code and OpenCode at a window's WebSocket: who is let in, what they are told, and how a diff is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.ids import WindowId
+from companion.server.port import Selected, Selection, Tab
+from companion.settings import Settings
+
+from ...conftest import Running, until
+from .client import TOKEN, Client, lock_of, texts
+from .conftest import Connect
+
+
+def select(running: Running, path: str) -> None:
+    """The person selects the second line of a file."""
+    start, end = Selection(2, 1, "two"), Selection(2, 4)
+    running.editor.selected_now = Selected(path, ((start, end, False),))
+    running.editor.selections[7] = Selection(2, 4, "two")
+    running.focus(7, path)
+
+
+def test_the_lock_file_says_what_the_cli_reads_and_only_this_user_can_read_it(running: Running, project: Path):
+    lock = lock_of(running)
+    body = {name: lock[name] for name in ("pid", "workspaceFolders", "ideName", "transport")}
+    assert body == {
+        "pid": os.getpid(), "workspaceFolders": [str(project)], "ideName": "Sublime Text", "transport": "ws"
+    }  # fmt: skip
+    if os.name != "nt":
+        assert stat.S_IMODE(lock["path"].stat().st_mode) == 0o600
+        assert stat.S_IMODE(lock["path"].parent.stat().st_mode) == 0o700
+
+
+def test_the_lock_file_of_another_package_for_the_same_editor_is_left_alone(running: Running, home: Path):
+    path = home / ".claude" / "ide" / "1.lock"
+    until(path.parent.is_dir)
+    body = {"pid": 2**30, "workspaceFolders": [], "ideName": "Sublime Text", "transport": "ws", "authToken": "x"}
+    path.write_text(json.dumps(body))
+    own = lock_of(running)["path"]
+    running.close_window(WindowId(1))
+    until(lambda: not own.exists())
+    assert json.loads(path.read_text()) == body
+
+
+@pytest.mark.parametrize(
+    ("headers", "host", "status"),
+    [
+        ({}, "", 401),
+        ({TOKEN: "wrong"}, "", 401),
+        ({TOKEN: ""}, "", 401),
+        ({TOKEN: "é"}, "", 401),
+        ({"authorization": "Bearer {token}"}, "", 401),
+        ({TOKEN: "{qwen}"}, "", 401),
+        ({TOKEN: "{token}"}, "evil.example", 403),
+        ({TOKEN: "{token}", "origin": "https://evil.example"}, "", 403),
+        ({TOKEN: "{token}", "origin": "null"}, "", 403),
+        ({TOKEN: "{token}"}, "", 101),
+    ],
+)
+def test_who_is_let_in(running: Running, headers: dict[str, str], host: str, status: int):
+    lock, qwen = lock_of(running), running.lock()["authToken"]
+    given = {name: value.format(token=lock["authToken"], qwen=qwen) for name, value in headers.items()}
+    client = Client(lock["port"], given, host)
+    assert client.status == status
+    client.close()
+
+
+def test_the_token_of_the_websocket_opens_nothing_of_the_http_server(running: Running):
+    cli = running.cli()
+    cli.token = lock_of(running)["authToken"]
+    assert cli.ask("initialize").status_code == 401
+
+
+def test_the_handshake_answers_with_the_revision_that_was_asked_for(running: Running, connect: Connect):
+    lock = lock_of(running)
+    client = Client(lock["port"], {TOKEN: lock["authToken"]})
+    assert client.subprotocol == "mcp"
+    assert client.ask("tools/list")["error"]["code"] == -32600
+    assert client.ask("ping")["result"] == {}
+    result = client.ask("initialize", protocolVersion="2025-03-26", clientInfo={"name": "claude-code"})["result"]
+    assert result["protocolVersion"] == "2025-03-26"
+    assert "error" in client.ask("initialize", protocolVersion="2025-03-26")
+    other = Client(lock["port"], {TOKEN: lock["authToken"]})
+    assert other.ask("initialize", protocolVersion="2030-01-01")["result"]["protocolVersion"] == "2025-11-25"
+    for one in (client, other):
+        one.close()
+
+
+def test_nothing_that_runs_code_is_offered(running: Running, connect: Connect):
+    client = connect(running)
+    names = [tool["name"] for tool in client.ask("tools/list")["result"]["tools"]]
+    assert "executeCode" not in names
+    assert set(names) >= {"openDiff", "close_tab", "closeAllDiffTabs", "getDiagnostics"}
+    assert client.answer(client.start("executeCode", code="1"))["error"]["code"] == -32602
+
+
+def test_opencode_is_known_by_its_name_and_gets_no_diffs(running: Running, connect: Connect, path: str):
+    client = connect(running, "opencode")
+    names = {tool["name"] for tool in client.ask("tools/list")["result"]["tools"]}
+    assert names.isdisjoint({"openDiff", "close_tab", "closeAllDiffTabs"})
+    assert client.answer(client.propose(path, "new\n"))["error"]["code"] == -32602
+    [session] = running.do(lambda companion: list(companion._windows[WindowId(1)].sessions))
+    assert session.cli == "OpenCode"
+
+
+def test_the_selection_is_told_after_the_tools_were_listed_and_not_before(
+    running: Running, connect: Connect, path: str
+):
+    """Told before, Claude Code stays half connected."""
+    client = connect(running)
+    select(running, path)
+    assert client.ask("ping")["result"] == {}
+    assert client.waiting == []
+    client.ask("tools/list")
+    told = client.hears("selection_changed")
+    while told["filePath"] != path:
+        told = client.hears("selection_changed")
+    assert told["text"] == "two"
+    start, end = {"line": 1, "character": 0}, {"line": 1, "character": 3}
+    assert told["selection"] == {"start": start, "end": end, "isEmpty": False}
+    assert told["fileUrl"] == Path(path).as_uri()
+
+
+@pytest.mark.parametrize("settings", [Settings(context="off"), Settings(context_exclude=("*.py",))])
+def test_what_the_settings_keep_back_is_not_told(
+    start: Callable[..., Running], connect: Connect, path: str, settings: Settings
+):
+    running = start(settings)
+    client = connect(running)
+    select(running, path)
+    client.ask("tools/list")
+    assert client.hears("selection_changed")["filePath"] == ""
+    for tool in ("getCurrentSelection", "getLatestSelection"):
+        assert json.loads(client.call(tool)[0])["success"] is False
+    assert path not in str(client.call("getOpenEditors"))
+    assert path not in str(client.call("getDiagnostics"))
+    assert client.call("checkDocumentDirty", filePath=path) != []
+    assert path not in str(client.waiting)
+
+
+def test_without_texts_only_the_place_of_the_caret_is_told(start: Callable[..., Running], connect: Connect, path: str):
+    running = start(Settings(context="files"))
+    client = connect(running)
+    select(running, path)
+    client.ask("tools/list")
+    told = client.hears("selection_changed")
+    while told["filePath"] != path:
+        told = client.hears("selection_changed")
+    assert (told["text"], told["selection"]["isEmpty"]) == ("", True)
+
+
+def test_an_accepted_diff_is_answered_with_its_text_in_two_parts(running: Running, connect: Connect, path: str):
+    client = connect(running)
+    call = client.propose(path, "new\n")
+    running.accept(path)
+    assert texts(client.answer(call)) == ["FILE_SAVED", "new\n"]
+    assert client.call("close_tab", tab_name="a tab") == ["TAB_CLOSED"]
+
+
+def test_an_edited_diff_is_answered_with_what_the_person_wants(running: Running, connect: Connect, path: str):
+    client = connect(running)
+    call = client.propose(path, "new\r\n")
+    running.accept(path, "mine\n")
+    assert texts(client.answer(call)) == ["FILE_SAVED", "mine\r\n"]
+
+
+def test_every_other_end_of_a_diff_is_a_rejection(running: Running, connect: Connect, path: str):
+    """The CLI takes anything else for a yes, and writes its own proposal."""
+    client = connect(running)
+    ends: list[Callable[[], Any]] = [
+        lambda: running.reject(path),
+        lambda: client.call("close_tab", tab_name="a tab"),
+        lambda: client.call("closeAllDiffTabs"),
+        lambda: client.notify("notifications/cancelled", requestId=call),
+        lambda: client.propose(path, "newer\n", "another tab"),
+    ]
+    for end in ends:
+        call = client.propose(path, "new\n")
+        running.diff(path)
+        end()
+        assert texts(client.answer(call)) == ["DIFF_REJECTED", "a tab"]
+        client.call("closeAllDiffTabs")
+        until(lambda: not running.editor.diffs)
+
+
+def test_the_end_of_the_editor_is_a_rejection(start: Callable[..., Running], connect: Connect, path: str):
+    running = start()
+    client = connect(running)
+    call = client.propose(path, "new\n")
+    running.diff(path)
+    assert running.thread.stop(60)
+    assert texts(client.answer(call)) == ["DIFF_REJECTED", "a tab"]
+    client.closed()
+
+
+def test_edits_in_a_diff_that_the_cli_closes_are_kept_in_a_tab(running: Running, connect: Connect, path: str):
+    client = connect(running)
+    call = client.propose(path, "new\n")
+    running.diff(path).text = "mine\n"
+    assert client.call("closeAllDiffTabs") == ["CLOSED_1_DIFF_TABS"]
+    assert texts(client.answer(call)) == ["DIFF_REJECTED", "a tab"]
+    until(lambda: [text for _, _, text, _ in running.editor.kept] == ["mine\n"])
+
+
+def test_a_connection_closes_only_its_own_diffs(running: Running, connect: Connect, path: str):
+    one, other = connect(running), connect(running)
+    call = one.propose(path, "new\n")
+    running.diff(path)
+    assert other.call("closeAllDiffTabs") == ["CLOSED_0_DIFF_TABS"]
+    assert other.call("close_tab", tab_name="a tab") == ["TAB_CLOSED"]
+    running.accept(path)
+    assert texts(one.answer(call)) == ["FILE_SAVED", "new\n"]
+
+
+def test_a_cli_that_was_killed_leaves_a_diff_that_nobody_waits_for(running: Running, connect: Connect, path: str):
+    client = connect(running)
+    client.propose(path, "new\n")
+    running.diff(path)
+    client.close()
+    until(lambda: running.editor.orphaned)
+    until(lambda: running.sessions() == set())
+
+
+def test_a_text_with_half_a_character_is_kept_and_rejected(running: Running, connect: Connect, path: str):
+    client = connect(running)
+    call = client.propose(path, "new\n")
+    running.accept(path, "half \ud800\n")
+    assert texts(client.answer(call)) == ["DIFF_REJECTED", "a tab"]
+    assert [text for _, _, text, _ in running.editor.kept] == ["half \ud800\n"]
+
+
+def test_a_diff_that_cannot_open_is_an_error_and_no_yes(running: Running, connect: Connect, project: Path):
+    client = connect(running)
+    for path in ("relative", "a\0b", str(project)):
+        answer = client.answer(client.propose(path, "new\n"))
+        assert answer["result"]["isError"]
+        assert "new\n" not in str(answer)
+    assert running.editor.diffs == {}
+
+
+def test_with_diffs_turned_off_the_terminal_asks(start: Callable[..., Running], connect: Connect, path: str):
+    client = connect(start(Settings(show_diffs=False)))
+    names = {tool["name"] for tool in client.ask("tools/list")["result"]["tools"]}
+    assert "openDiff" not in names
+    assert "error" in client.answer(client.propose(path, "new\n"))
+
+
+def test_the_tools_about_tabs_and_folders(running: Running, connect: Connect, path: str, project: Path):
+    running.editor.tabs_shown = [Tab(path, "Python", is_active=True, has_unsaved_changes=True)]
+    client = connect(running)
+    [tab] = json.loads(client.call("getOpenEditors")[0])["tabs"]
+    wanted = {"uri": Path(path).as_uri(), "isActive": True, "label": "a.py", "languageId": "python", "isDirty": True}
+    assert tab == wanted
+    folders = json.loads(client.call("getWorkspaceFolders")[0])
+    assert (folders["rootPath"], folders["folders"][0]["uri"]) == (str(project), project.as_uri())
+    assert json.loads(client.call("checkDocumentDirty", filePath=path)[0])["isDirty"] is True
+    assert json.loads(client.call("checkDocumentDirty", filePath=path + "x")[0])["success"] is False
+    assert json.loads(client.call("saveDocument", filePath=path)[0])["saved"] is True
+    assert json.loads(client.call("saveDocument", filePath=path + "x")[0])["success"] is False
+    assert running.editor.saved == [path]
+    Path(path).write_text("one\ntwo\n")
+    assert client.call("openFile", filePath=path, startText="two") == [f"Opened file: {path}"]
+    assert running.editor.places == [(path, 2)]
+
+
+def test_a_mention_counts_lines_from_zero(running: Running, connect: Connect, path: str):
+    client = connect(running)
+    running.do(lambda companion: companion._windows[WindowId(1)].websockets.mention(path, 0, 2))
+    assert client.hears("at_mentioned") == {"filePath": path, "lineStart": 0, "lineEnd": 2}
+
+
+def test_two_windows_have_clis_of_their_own(running: Running, connect: Connect, path: str, project: Path):
+    running.open_window(WindowId(2), (str(project / "other"),))
+    one, two = connect(running), connect(running, window=WindowId(2))
+    call = two.propose(path, "new\n")
+    assert running.diff(path).review.owner.window == 2
+    assert one.call("closeAllDiffTabs") == ["CLOSED_0_DIFF_TABS"]
+    running.close_window(WindowId(2))
+    assert texts(two.answer(call)) == ["DIFF_REJECTED", "a tab"]
+    two.closed()
+    assert one.ask("ping")["result"] == {}
+    assert lock_of(running)["workspaceFolders"] == [str(project)]
+
+
+def test_the_ping_of_a_status_report_reaches_the_cli(running: Running, connect: Connect):
+    client = connect(running)
+    client.ask("tools/list")
+    [session] = running.do(lambda companion: list(companion._windows[WindowId(1)].sessions))
+    until(lambda: session.stream)
+    asked = running.do(lambda _: asyncio.ensure_future(session.round_trip()))
+    until(lambda: asked.done() or client.come() is None)
+    assert asked.result() is not None
