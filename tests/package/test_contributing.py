@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -11,6 +10,8 @@ from pathlib import Path
 import pytest
 
 FAMILY = """
+from .family import CliFamily, DiscoveryName, Habits, Launch, temporary_folder
+
 THIRD_CLI = CliFamily(
     name="Third CLI",
     port_variable="THIRD_PORT",
@@ -30,8 +31,6 @@ THIRD_CLI = CliFamily(
     ),
     layouts=(),
 )
-
-FAMILIES = (QWEN_CODE, GEMINI_CLI, THIRD_CLI)
 """
 LOOK = """
 from companion.clis.families import FAMILIES
@@ -56,22 +55,18 @@ def replace(path: Path, old: str, new: str) -> None:
 
 def add_family(tree: Path) -> None:
     """The steps under “Add a CLI family”."""
-    replace(tree / "companion/clis/families.py", "\nFAMILIES = (QWEN_CODE, GEMINI_CLI)\n", FAMILY)
-    gemini = '    Setting("gemini_command", ["gemini"], or_text=True),\n'
-    replace(tree / "companion/settings.py", gemini, gemini + gemini.replace("gemini", "third"))
-    line = '    "gemini_command": ["gemini"],\n'
-    replace(tree / "QwenCompanion.sublime-settings", line, line + line.replace("gemini", "third"))
-    schema = json.loads((tree / "sublime-package.json").read_text(encoding="utf-8"))
-    own = schema["contributions"]["settings"][0]["schema"]
-    names = list(own["properties"])
-    names.insert(names.index("gemini_command") + 1, "third_command")
-    own["properties"]["third_command"] = {
-        **own["properties"]["gemini_command"],
-        "default": ["third"],
-        "markdownDescription": "What *Run Third CLI* runs.",
-    }
-    own["properties"] = {name: own["properties"][name] for name in names}
-    (tree / "sublime-package.json").write_text(json.dumps(schema, ensure_ascii=False), encoding="utf-8")
+    families = tree / "companion/clis/families"
+    (families / "third_cli.py").write_text(FAMILY, encoding="utf-8")
+    replace(families / "__init__.py", "OPENCODE)\n", "OPENCODE, THIRD_CLI)\n")
+    last = "from .qwen_code import QWEN_CODE, qwen_home\n"
+    replace(families / "__init__.py", last, last + "from .third_cli import THIRD_CLI\n")
+    line = '    Setting("opencode_command", ["opencode"], or_text=True),\n'
+    replace(tree / "companion/settings.py", line, line + line.replace("opencode", "third"))
+    line = '    "opencode_command": ["opencode"],\n'
+    replace(tree / "QwenCompanion.sublime-settings", line, line + line.replace("opencode", "third"))
+    schema = tree / "sublime-package.json"
+    [line] = [each for each in schema.read_text("utf-8").splitlines(keepends=True) if '"opencode_command"' in each]
+    replace(schema, line, line + line.replace("opencode", "third").replace("OpenCode", "Third CLI"))
     run = (
         '{ "caption": "Qwen Companion: Run Third CLI", "command": "qwen_companion_run", "args": { "cli": "third" } },\n'
     )
@@ -92,21 +87,25 @@ def python(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=300)
 
 
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="its own environment")
 def test_a_cli_family_is_added_in_the_files_that_the_page_names(root: Path, tree: Path) -> None:
     steps = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
     steps = steps.partition("## Add a CLI family")[2].partition("\n## ")[0]
     add_family(tree)
     assert python(tree, "-m", "scripts.pages").returncode == 0
-    changed = [
-        path.relative_to(tree).as_posix()
-        for path in tree.rglob("*")
-        if path.is_file()
-        and "__pycache__" not in path.parts
-        and path.read_bytes() != (root / path.relative_to(tree)).read_bytes()
-    ]
+    files = [path for path in tree.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    names = [path.relative_to(tree).as_posix() for path in files]
+    [new] = [name for name in names if not (root / name).exists()]
+    changed = [name for name in names if name != new and (tree / name).read_bytes() != (root / name).read_bytes()]
+    assert new == "companion/clis/families/third_cli.py"
     assert len(changed) == 6
     assert [name for name in changed if f"`{name}`" not in steps] == []
+    longer = {name: len(_lines(tree / name)) - len(_lines(root / name)) for name in changed}
+    assert {name: more for name, more in longer.items() if more > (2 if name == "docs/reference.md" else 1)} == {}
     assert re.search(r"Run Third CLI.*third", (tree / "docs/reference.md").read_text(encoding="utf-8"))
     tests = python(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *TESTS)
     assert tests.returncode == 0, tests.stdout[-3000:]

@@ -347,6 +347,8 @@ class Client:
             result = failed(str(refused))
         except TimeoutError:
             result = failed(BUSY.format(name=name))
+        except ValueError as error:
+            result = failed(f"{name}: {error}")
         except Exception:
             logger.exception("Unexpected")
             result = failed(f"{name}: an error in QwenCompanion")

@@ -1,0 +1,143 @@
+"""The real Claude Code, with a scripted model, beside the headless editor."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from .claude import Claude, lock_of, program
+from .editor import Editor
+from .model import Model
+from .qwen import Home, MissingError
+from .session import GREET
+
+HELLO = GREET.replace('"hi"', '"hello"')
+PICKED = "1 line selected"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def claude_program() -> None:
+    """Fails with one sentence if it is missing."""
+    try:
+        program()
+    except MissingError as missing:
+        pytest.fail(str(missing), pytrace=False)
+
+
+class Place:
+    """An editor on a project, a model and the CLIs of a test."""
+
+    def __init__(self) -> None:
+        self.home, self.model = Home.make(), Model()
+        self.path = self.home.write("greet.py", GREET)
+        self.editor = Editor(self.home, [self.home.workspace])
+        self.port = int(str(lock_of(self.home, self.editor)["port"]))
+        self.clis: list[Claude] = []
+
+    def run(self, port: int | None = None, **more: str) -> Claude:
+        """A Claude Code in a terminal of its own, as *Run Claude Code* starts it, with the second line selected."""
+        cli = Claude(self.home, self.model, port=port or self.port)
+        self.clis.append(cli)
+        cli.wait_ready()
+        self.select(1)
+        cli.wait_selected(PICKED)
+        return cli
+
+    def select(self, row: int) -> None:
+        """The person selects a line."""
+        view = self.editor.open_file(self.path)
+        start = len("".join(GREET.splitlines(keepends=True)[:row]))
+        self.editor.do("select", view=view, regions=[[start, start + len(GREET.splitlines()[row])]])
+
+    def close(self) -> None:
+        for cli in self.clis:
+            cli.close()
+        self.editor.kill()
+        self.model.close()
+        self.home.remove()
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    with contextlib.closing(Place()) as place:
+        yield place
+
+
+def heard(place: Place, script: object) -> str:
+    return json.dumps([request.body for request in place.model.requests_of(script)])  # pyright: ignore[reportArgumentType]
+
+
+def test_it_connects_by_itself_and_its_model_hears_of_the_selection(place: Place):
+    cli = place.run()
+    script = cli.ask("What is it")
+    cli.wait_done(script)
+    assert "selected the lines 2 to 2" in heard(place, script)
+
+
+@pytest.mark.parametrize("how", ["accepted", "edited", "rejected", "closed"])
+def test_a_proposal_is_answered_in_the_editor(place: Place, how: str):
+    cli = place.run()
+    script = cli.ask_to_edit(place.path, '"hi"', '"hello"')
+    proposal = place.editor.wait_diff(place.path)
+    assert proposal["text"] == HELLO
+    if how == "edited":
+        place.editor.do("set_text", view=proposal["id"], text=HELLO.replace("hello", "good morning"))
+    if how == "closed":
+        place.editor.do("close_view", view=proposal["id"])
+    elif how == "rejected":
+        place.editor.reject(proposal)
+    else:
+        place.editor.accept(proposal)
+    place.editor.wait_no_diff()
+    if how in ("rejected", "closed"):
+        cli.terminal.wait_text("User rejected update to greet.py")
+        assert place.path.read_text() == GREET
+        return
+    cli.wait_done(script)
+    assert place.path.read_text() == (HELLO if how == "accepted" else HELLO.replace("hello", "good morning"))
+    assert ("user modified your proposed changes" in heard(place, script).lower()) is (how == "edited")
+
+
+def test_an_answer_in_the_terminal_closes_the_diff(place: Place):
+    cli = place.run()
+    script = cli.ask_to_edit(place.path, '"hi"', '"hello"')
+    place.editor.wait_diff(place.path)
+    cli.terminal.press("1")
+    cli.wait_done(script)
+    place.editor.wait_no_diff()
+    assert place.path.read_text() == HELLO
+
+
+def test_an_open_proposal_goes_on_after_a_reload(place: Place):
+    cli = place.run()
+    script = cli.ask_to_edit(place.path, '"hi"', '"hello"')
+    place.editor.wait_diff(place.path)
+    place.editor.do("reload_package")
+    proposal = place.editor.wait_diff(place.path)
+    place.editor.accept(proposal)
+    cli.wait_done(script)
+    assert place.path.read_text() == HELLO
+    assert lock_of(place.home, place.editor)["port"] == place.port
+    again = cli.ask_to_edit(place.path, '"hello"', '"hi"')
+    place.editor.accept(place.editor.wait_diff(place.path))
+    cli.wait_done(again)
+    assert place.path.read_text() == GREET
+
+
+def test_a_killed_cli_leaves_a_diff_that_nobody_waits_for_and_the_next_one_connects(place: Place):
+    cli = place.run()
+    cli.ask_to_edit(place.path, '"hi"', '"hello"')
+    place.editor.wait_diff(place.path)
+    for process in cli.terminal.processes()[1:]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+    time.sleep(1)
+    assert place.path.read_text() == GREET
+    script = place.run().ask("Are you there")
+    assert "selected the lines 2 to 2" in heard(place, script)
