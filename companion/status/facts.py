@@ -87,6 +87,8 @@ class Rival:
     port: int
     folder: str
     is_newer: bool
+    cli: str = ""
+    """The CLI that would have to choose; empty for one that takes the newest."""
 
 
 @dataclass(frozen=True, slots=True)

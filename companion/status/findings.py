@@ -116,7 +116,10 @@ def _of_window(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
     for trouble in served.troubles:
         yield Finding("changes", trouble)
     for rival in served.rivals:
-        if rival.is_newer:
+        if rival.cli:
+            text = f"{rival.editor} (port {rival.port}) has a lock file for {rival.folder}, too ({rival.path})."
+            yield Finding("rival", f"{text} {rival.cli} does not choose by itself then: type “/ide” in it.")
+        elif rival.is_newer:
             text = f"{rival.editor} (port {rival.port}) has a newer lock file for {rival.folder}, which a CLI prefers."
             yield Finding("rival", f"{text} Click into {window.title}, then start the CLI or type “/ide enable” in it.")
     yield from _of_terminals(window, facts)

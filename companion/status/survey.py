@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import cast
 
@@ -56,21 +56,26 @@ def discovery_files(endpoint: Endpoint) -> tuple[DiscoveryFile, ...]:
 
 def rivals(folders: Sequence[str], port: int, ours: Sequence[int]) -> tuple[Rival, ...]:
     """Lock files of other editors for a folder of the window at `port`; `ours` are the ports of all windows."""
-    folder = qwen_home() / "ide"
+    places = [(family, name.folder.path) for family in FAMILIES for name in family.files if name.name == "{port}.lock"]
+    return tuple(found for family, folder in places for found in _rivals(family, folder, folders, port, ours))
+
+
+def _rivals(family: CliFamily, folder: Path, folders: Sequence[str], port: int, ours: Sequence[int]) -> Iterator[Rival]:
+    # Where the port is told by a variable, a newer file changes nothing: two of them are one too many.
+    cli = family.name if family.own_variables else ""
     own = _modified(folder / f"{port}.lock")
-    found: list[Rival] = []
     for path in _lock_files(folder):
         body, modified = read_own(path) or {}, _modified(path)
-        pid = body.get("ppid")
+        pid = body.get("ppid", body.get("pid"))
         if int(path.stem) in ours or modified is None or not is_pid(pid) or not wrote(pid, modified):
             continue
         info = body.get("ideInfo")
         named: object = cast("dict[str, object]", info).get("displayName") if isinstance(info, dict) else None
         editor = str(named or body.get("ideName") or "Another editor")
         is_newer = own is None or modified > own
-        shared = _shared(str(body.get("workspacePath", "")), folders)
-        found += [Rival(editor, str(path), int(path.stem), one, is_newer) for one in shared]
-    return tuple(found)
+        workspace = body.get("workspacePath") or json.dumps(body.get("workspaceFolders", ""))
+        for one in _shared(str(workspace), folders):
+            yield Rival(editor, str(path), int(path.stem), one, is_newer, cli)
 
 
 def clis(families: Sequence[CliFamily] = FAMILIES) -> tuple[Cli, ...]:

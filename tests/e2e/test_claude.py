@@ -141,3 +141,56 @@ def test_a_killed_cli_leaves_a_diff_that_nobody_waits_for_and_the_next_one_conne
     assert place.path.read_text() == GREET
     script = place.run().ask("Are you there")
     assert "selected the lines 2 to 2" in heard(place, script)
+
+
+def test_two_windows_have_clis_of_their_own(place: Place):
+    other = place.home.root / "other"
+    other.mkdir()
+    (other / "greet.py").write_text(GREET)
+    place.editor.do("new_window", folders=[str(other)])
+    place.editor.wait("second lock file", lambda: len(list((place.home.home / ".claude/ide").glob("*.lock"))) == 2)
+    locks = [lock_of(place.home, place.editor, index) for index in (0, 1)]
+    [port] = [int(str(lock["port"])) for lock in locks if lock["workspaceFolders"] == [str(other)]]
+    assert port != place.port
+    cli = Claude(place.home, place.model, port=port, cwd=other)
+    place.clis.append(cli)
+    cli.wait_ready()
+    script = cli.ask_to_edit(other / "greet.py", '"hi"', '"hello"')
+    proposal = place.editor.wait_diff(other / "greet.py")
+    [window] = [
+        window
+        for window in place.editor.state()["windows"]
+        if any(view["id"] == proposal["id"] for view in window["views"])
+    ]
+    assert window["folders"] == [str(other)]
+    place.editor.accept(proposal)
+    cli.wait_done(script)
+    assert (other / "greet.py").read_text() == HELLO
+
+
+def test_in_another_terminal_it_connects_with_its_command(place: Place):
+    cli = Claude(place.home, place.model)
+    place.clis.append(cli)
+    cli.wait_ready()
+    cli.terminal.type("/ide")
+    cli.terminal.wait_text("Sublime Text")
+    time.sleep(1)
+    cli.terminal.press("\x1b[A")  # “None” is marked
+    time.sleep(0.5)
+    cli.terminal.press("\r")
+    place.select(1)
+    cli.wait_selected(PICKED)
+
+
+def test_in_a_mode_that_does_not_ask_it_writes_and_what_it_wrote_is_listed(place: Place):
+    cli = Claude(place.home, place.model, port=place.port, mode="acceptEdits")
+    place.clis.append(cli)
+    cli.wait_ready()
+    script = cli.ask_to_edit(place.path, '"hi"', '"hello"')
+    cli.wait_done(script)
+    assert place.path.read_text() == HELLO
+    assert not place.editor.sides("proposal")
+    place.editor.do("command", name="qwen_companion_review_changes", window=1)
+    place.editor.wait(
+        "list", lambda: any("greet.py" in view["text"] for view in place.editor.views(text=True) if not view["file"])
+    )

@@ -74,7 +74,7 @@ def test_a_machine_without_a_cli_is_told_how_to_install_one():
     found = facts(has_cli=False)
     assert only(found) == Finding(
         "no cli",
-        "No CLI is installed: neither “qwen” nor “gemini” was found. "
+        "No CLI is installed: neither “qwen” nor “gemini” nor “claude” nor “opencode” was found. "
         "Install one, for example with: npm install -g @qwen-code/qwen-code",
     )
     assert "Nothing is wrong" not in report(found)
@@ -302,6 +302,16 @@ def test_another_editor_with_a_newer_lock_file():
     assert finding.kind == "rival"
     assert "VS Code (port 9) has a newer lock file for /srv/app" in finding.text
     assert "Click into Window 1" in finding.text
+
+
+def test_another_package_that_claims_the_folder_for_claude_code():
+    path = "/home/ada/.claude/ide/9.lock"
+    rival = Rival("Sublime Text", path, 9, "/srv/app", is_newer=False, cli="Claude Code")
+    served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=(rival,))
+    finding = only(facts(served=served))
+    assert finding.kind == "rival"
+    assert f"Sublime Text (port 9) has a lock file for /srv/app, too ({path})" in finding.text
+    assert "type “/ide” in it" in finding.text
 
 
 def test_a_cli_that_another_editor_has():

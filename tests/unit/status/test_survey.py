@@ -378,9 +378,9 @@ def test_every_discovery_file_of_each_window(running: Running, look: Look):
 
     new = {"PORT.lock", "qwen-code-ide-server-PID-PORT.json", "gemini-ide-server-PID-PORT.json"}
     assert names(WindowId(1)) == {*new, "qwen-code-ide-server-PID.json"}
-    assert [len(look()[1].served[WindowId(window)].files) for window in (1, 2)] == [5, 4]
+    assert [len(look()[1].served[WindowId(window)].files) for window in (1, 2)] == [6, 5]
     running.do(lambda companion: companion.window_focused(WindowId(2)))
-    assert [len(look()[1].served[WindowId(window)].files) for window in (1, 2)] == [4, 5]
+    assert [len(look()[1].served[WindowId(window)].files) for window in (1, 2)] == [5, 6]
     running.do(lambda companion: companion.configure(Settings(legacy_discovery_files=False)))
     assert names(WindowId(1)) == names(WindowId(2)) == new
 
@@ -411,6 +411,7 @@ def test_another_editor_on_the_same_folder(running: Running, look: Look, lock_fo
     os.utime(path, (now + 60, now + 60))
     [rival] = look()[1].served[WindowId(1)].rivals
     assert rival == Rival("VS Code", str(path), 9, str(project), is_newer=True)
+
     os.utime(lock_folder / f"{running.lock()['port']}.lock", (now + 120, now + 120))
     write(lock_folder / "10.lock", {**theirs, "workspacePath": json.dumps(["/x", str(project)]), "ideInfo": None})
     write(lock_folder / "11.lock", {**theirs, "workspacePath": "/somewhere/else"})
@@ -480,3 +481,14 @@ def test_each_full_disk_is_named_once(home: Path, tmp_path: Path, monkeypatch: p
     assert survey.full_disks([str(tmp_path), str(tmp_path / "gone")]) == ()
     monkeypatch.setattr(survey, "ROOM", 1 << 62)
     assert len(survey.full_disks([str(tmp_path), str(home)])) == 1
+
+
+def test_another_package_that_claims_the_folder_for_claude_code_is_found(home: Path, project: Path):
+    folder = home / ".claude" / "ide"
+    folder.mkdir(parents=True)
+    body = {"pid": os.getpid(), "workspaceFolders": [str(project)], "ideName": "Sublime Text", "transport": "ws"}
+    (folder / "9.lock").write_text(json.dumps(body))
+    (folder / "8.lock").write_text(json.dumps(body))
+    (folder / "7.lock").write_text(json.dumps({**body, "workspaceFolders": {"a": 1}}))
+    [rival] = survey.rivals([str(project)], 8, [8])
+    assert (rival.editor, rival.port, rival.cli) == ("Sublime Text", 9, "Claude Code")
