@@ -25,11 +25,24 @@ _WITH_VALUE = {"-r", "--require", "--import", "--loader", "--experimental-loader
 """Node's options that take the next word as their value."""
 _CODE = re.compile(r"-[ep]|--eval|--print")
 """How its options begin that have it run what stands beside them, and no file."""
-_NO_EDITOR = {"serve", "mcp", "extensions", "extension", "channel", "hooks", "skills", "auth", "update", "sessions"}
+_NO_EDITOR = {
+    "acp",
+    "serve",
+    "mcp",
+    "extensions",
+    "extension",
+    "channel",
+    "hooks",
+    "skills",
+    "auth",
+    "update",
+    "sessions",
+}
 """Subcommands that don't connect to an editor."""
 _OF_THE_CONSOLE = {"conhost.exe", "openconsole.exe"}
 """Programs of Windows that belong to a console and read nothing."""
 _NO_EDITOR_OPTIONS = {"--acp", "--experimental-acp", "--version", "-v", "--help", "-h", "--list-extensions", "-l"}
+_NO_EDITOR_OPTIONS |= {"--input-format"}  # the SDK of Claude Code drives it by its pipes
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from .qwen import PROJECT, Home, MissingError
 from .terminal import Terminal, WaitedError
 
 KEY = "none-needed-none-needed-none-needed"
-MANUAL = "No, keep manual"
+MANUAL = "No, keep "
 """An answer to what the first start of 2.1.318 asks; marked is the other one."""
 ASKED = 10.0
 """Seconds within which it asks that."""

@@ -80,6 +80,13 @@ def test_it_connects_by_itself_and_its_model_hears_of_the_selection(place: Place
     assert "selected the lines 2 to 2" in heard(place, script)
 
 
+def test_what_is_sent_to_the_cli_is_in_its_prompt_and_in_its_model(place: Place):
+    cli = place.run()
+    view = place.editor.open_file(place.path)
+    place.editor.do("command", name="qwen_companion_send", args={"what": "selection"}, view=view)
+    cli.terminal.wait_text("@greet.py#L2")
+
+
 @pytest.mark.parametrize("how", ["accepted", "edited", "rejected", "closed"])
 def test_a_proposal_is_answered_in_the_editor(place: Place, how: str):
     cli = place.run()
@@ -178,6 +185,8 @@ def test_in_another_terminal_it_connects_with_its_command(place: Place):
     cli.terminal.press("\x1b[A")  # “None” is marked
     time.sleep(0.5)
     cli.terminal.press("\r")
+    cli.terminal.wait_text("auto-connect")
+    cli.terminal.press("\r")  # not from now on
     place.select(1)
     cli.wait_selected(PICKED)
 

@@ -42,6 +42,7 @@ OURS = {
     "starlette",
     "truststore",
     "uvicorn",
+    "wsproto",
 }
 
 

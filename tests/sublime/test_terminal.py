@@ -142,8 +142,8 @@ class TestRun(TerminalCase):
             self.assertEqual(self.args["auto_close"], "on_success", "the sentence stays")
 
     def test_an_unknown_cli_is_reported(self) -> None:
-        self.window.run_command("qwen_companion_run", {"cli": "claude"})
-        self.assertTrue(self.screen.said("no CLI “claude”", "“qwen”, “gemini”"), self.screen.messages)
+        self.window.run_command("qwen_companion_run", {"cli": "amp"})
+        self.assertTrue(self.screen.said("no CLI “amp”", "“qwen”, “gemini”"), self.screen.messages)
 
     def test_with_several_folders_the_person_picks_one(self) -> Steps:
         other = self.folder / "other project"
@@ -453,6 +453,6 @@ class TestShow(TerminalCase):
     def test_without_a_cli_one_is_offered(self) -> Steps:
         self.show()
         self.assertTrue(self.screen.said("No CLI runs in a terminal of this window"))
-        self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI"])
+        self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI", "Run Claude Code", "Run OpenCode"])
         yield from self.pick("Run Qwen Code")
         yield lambda: self.terminus.opened

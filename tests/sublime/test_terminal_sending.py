@@ -185,7 +185,7 @@ class TestSend(TerminalCase):
         self.terminal.settings().set("terminus_view.finished", True)
         self.send("file")
         self.assertEqual(self.texts(), [])
-        self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI"])
+        self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI", "Run Claude Code", "Run OpenCode"])
 
 
 class TestSendToNobody(TerminalCase):
@@ -193,7 +193,7 @@ class TestSendToNobody(TerminalCase):
 
     def test_the_person_is_offered_to_run_one(self) -> Steps:
         self.window.run_command("qwen_companion_send", {"what": "file"})
-        self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI"])
+        self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI", "Run Claude Code", "Run OpenCode"])
         yield from self.pick("Run Gemini CLI")
         yield lambda: self.terminus.opened
         self.assertEqual(self.args["tag"], "gemini")

@@ -114,12 +114,13 @@ class ClaudeDoor:
         for client, left in inherited:
             client.wire = wire = WebSocket.resumed(self, client, left["unread"])
             connection: socket.socket = left["socket"]
-            client.resumed()
             try:
                 await asyncio.get_running_loop().connect_accepted_socket(lambda wire=wire: wire, connection)
             except OSError:  # the client has closed it meanwhile
                 connection.close()
                 client.lost()
+            else:
+                client.resumed()
 
     async def answered(self) -> None:
         """Wait until no call is being answered, but those that wait for the person."""
@@ -129,11 +130,12 @@ class ClaudeDoor:
         """Leave the connections to the next instance, as plain data. One that can't be left ends here."""
         return [left for client in list(self._clients) if (left := client.release())]
 
-    def mention(self, path: str, first: int, last: int) -> int:
-        """Put a file into the prompt of each CLI; the lines count from 0. Returns how many there are."""
-        for client in self._clients:
-            client.mention(path, first, last)
-        return len(self._clients)
+    def mention(self, path: str, lines: tuple[int, int] | None) -> int:
+        """Put a file, or lines of it from 1, into the prompt of each CLI. Returns how many there are."""
+        listening = [client for client in self._clients if client.is_listening]
+        for client in listening:
+            client.mention(path, lines)
+        return len(listening)
 
     def close(self) -> None:
         """Say goodbye to everybody."""
@@ -293,8 +295,14 @@ class Client:
             self._tell()
         return True
 
-    def mention(self, path: str, first: int, last: int) -> None:
-        """Put a file into its prompt; the lines count from 0."""
+    @property
+    def is_listening(self) -> bool:
+        """Whether it hears what changes."""
+        return self._stream is not None
+
+    def mention(self, path: str, lines: tuple[int, int] | None) -> None:
+        """Put a file, or lines of it from 1, into its prompt."""
+        first, last = (lines[0] - 1, lines[1] - 1) if lines else (None, None)
         params = {"filePath": path, "lineStart": first, "lineEnd": last}
         self._send({"method": "at_mentioned", "params": params})
 

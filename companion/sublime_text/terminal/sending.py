@@ -11,6 +11,7 @@ import sublime
 import sublime_plugin
 
 from ...clis.shell import Lines, mention
+from ...ids import WindowId
 from ...visible import ShownText
 from .. import package
 from ..other_packages import is_installed
@@ -123,6 +124,19 @@ def _send_somewhere(window: sublime.Window, named: Sequence[_Named]) -> None:
         return
     send: Callable[[Terminal], object] = lambda target: _send(window, target, named)  # noqa: E731
     running = terminals.running(window)
+    last = running[0] if running else None
+    if adapter and (last is None or (last.family and last.family.door == "websocket")):
+        files = [(one.path, one.lines) for one in named]
+        identifier = WindowId(window.id())
+        adapter.ask(
+            lambda companion: companion.mention(identifier, files),
+            lambda reached: None if reached else _choose(window, running, send),
+        )
+        return
+    _choose(window, running, send)
+
+
+def _choose(window: sublime.Window, running: Sequence[Terminal], send: Callable[[Terminal], object]) -> None:
     if running and (len(running) == 1 or running[0].focused_at):
         send(running[0])
         return

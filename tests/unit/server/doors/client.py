@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -95,18 +95,14 @@ class Client:
         """The parameters of the next notification of this name."""
         return self._take(lambda message: message.get("method") == method)["params"]
 
-    def _take(self, is_meant: Any) -> dict[str, Any]:
-        for message in self._messages():
-            if is_meant(message):
-                return message
-            self.waiting.append(message)
-        raise AssertionError("the connection has ended")
-
-    def _messages(self) -> Iterator[dict[str, Any]]:
-        waiting, self.waiting = self.waiting, []
-        yield from waiting
-        while self.code is None:
-            yield from self.come()
+    def _take(self, is_meant: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The first message that is meant. The others stay, in their order."""
+        while True:
+            for at, message in enumerate(self.waiting):
+                if is_meant(message):
+                    return self.waiting.pop(at)
+            assert self.code is None, "the connection has ended"
+            self.waiting += self.come()
 
     def come(self) -> list[dict[str, Any]]:
         """The messages that come next."""

@@ -274,8 +274,13 @@ def test_the_tools_about_tabs_and_folders(running: Running, connect: Connect, pa
 
 def test_a_mention_counts_lines_from_zero(running: Running, connect: Connect, path: str):
     client = connect(running)
-    running.do(lambda companion: companion._windows[WindowId(1)].websockets.mention(path, 0, 2))
+    window = WindowId(1)
+    assert running.do(lambda companion: companion.mention(window, [(path, [(1, 3)])])) == 0
+    client.ask("tools/list")
+    client.hears("selection_changed")
+    assert running.do(lambda companion: companion.mention(window, [(path, [(1, 3)]), (path, [])])) == 1
     assert client.hears("at_mentioned") == {"filePath": path, "lineStart": 0, "lineEnd": 2}
+    assert client.hears("at_mentioned") == {"filePath": path, "lineStart": None, "lineEnd": None}
 
 
 def test_two_windows_have_clis_of_their_own(running: Running, connect: Connect, path: str, project: Path):

@@ -10,10 +10,11 @@ import pytest
 from companion import handover
 from companion.server.doors import claude as claude_module
 
-from ...conftest import Running, until
+from ...conftest import FIRST, Running, until
 from ...test_handover_reviews import reload, unload
 from .client import lock_of, texts
 from .conftest import Connect
+from .test_claude import select
 from .test_websocket import ping
 
 Start = Callable[[], Running]
@@ -43,13 +44,29 @@ def test_an_open_diff_is_answered_on_the_same_connection_after_two_reloads(
     assert len(running.editor.seen) == 1
 
 
+def test_what_changes_is_told_after_a_reload(start: Start, connect: Connect, path: str) -> None:
+    running = start()
+    client = connect(running)
+    client.ask("tools/list")
+    client.hears("selection_changed")
+    running = reload(running, start)
+    until(lambda: running.do(lambda it: [one.stream for one in it._windows[FIRST].sessions if one.stream]))
+    select(running, path)
+    while client.hears("selection_changed")["filePath"] != path:
+        pass
+
+
 def test_a_message_that_is_half_here_is_answered_by_the_next_instance(start: Start, connect: Connect) -> None:
     running = start()
     client = connect(running)
     whole = ping("half")
     client.ask("ping")
     client.socket.sendall(whole[:20])
-    until(lambda: running.do(lambda it: next(one.wire._raw for one in it._windows[1].websockets._clients)))
+    until(
+        lambda: running.do(
+            lambda it: next(one.wire and one.wire._raw for one in it._windows[FIRST].websockets._clients)
+        )
+    )
     unload(running)
     client.socket.sendall(whole[20:] + ping("more"))
     start()

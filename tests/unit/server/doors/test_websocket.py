@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from companion.companion import Companion
 from companion.ids import WindowId
 from companion.server.doors import claude as claude_module
 from companion.server.doors import websocket as websocket_module
@@ -205,8 +206,10 @@ def test_a_client_that_reads_nothing_holds_up_neither_others_nor_the_memory(runn
             slow.socket.sendall(flood)
     assert other.ask("ping")["result"] == {}
 
-    def held(companion: object) -> int:
-        [wire] = [one.wire for one in companion._windows[FIRST].websockets._clients if not one.wire.is_readable]
+    def held(companion: Companion) -> int:
+        wires = [one.wire for one in companion._windows[FIRST].websockets._clients]
+        [wire] = [one for one in wires if one and not one.is_readable]
+        assert wire._transport
         return wire._transport.get_write_buffer_size()
 
     assert running.do(held) < 64 * 1024 * 1024
