@@ -186,12 +186,13 @@ def test_in_another_terminal_it_connects_with_its_command(place: Place):
     time.sleep(0.5)
     cli.terminal.press("\r")
     cli.terminal.wait_text("auto-connect")
+    time.sleep(1)
     cli.terminal.press("\r")  # not from now on
     place.select(1)
     cli.wait_selected(PICKED)
 
 
-def test_in_a_mode_that_does_not_ask_it_writes_and_what_it_wrote_is_listed(place: Place):
+def test_in_a_mode_that_does_not_ask_it_writes_and_no_diff_opens(place: Place):
     cli = Claude(place.home, place.model, port=place.port, mode="acceptEdits")
     place.clis.append(cli)
     cli.wait_ready()
@@ -199,7 +200,3 @@ def test_in_a_mode_that_does_not_ask_it_writes_and_what_it_wrote_is_listed(place
     cli.wait_done(script)
     assert place.path.read_text() == HELLO
     assert not place.editor.sides("proposal")
-    place.editor.do("command", name="qwen_companion_review_changes", window=1)
-    place.editor.wait(
-        "list", lambda: any("greet.py" in view["text"] for view in place.editor.views(text=True) if not view["file"])
-    )

@@ -176,7 +176,7 @@ def test_a_session_of_another_family_is_404(
     monkeypatch: pytest.MonkeyPatch, start: Callable[..., Running], witness: tuple[Cli, Stream]
 ):
     """Each family of CLIs has a token of its own, and a session is reached with that token alone."""
-    other = replace(QWEN_CODE, name="Other", files=())
+    other = replace(QWEN_CODE, name="Other", files=(replace(QWEN_CODE.files[0], name="other-{port}.lock"),))
     monkeypatch.setattr(endpoint_module, "FAMILIES", (QWEN_CODE, other))
     running = start()
     cli = running.cli().connect()
