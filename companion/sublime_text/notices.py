@@ -12,6 +12,9 @@ import sublime
 from ..ids import WindowId
 from .buffers import edit, write_all
 
+LONGEST = 80
+"""Characters of a message of the review in the status bar."""
+MORE = "… Show Log"
 KEPT = 500
 """Messages in the log."""
 PANEL = "QwenCompanion"
@@ -53,6 +56,14 @@ class NoticeLog:
             if panel := shown.find_output_panel(PANEL):
                 edit(panel, [(panel.size(), panel.size(), f"{notice}\n")])
         return notice
+
+    def brief(self, text: str, window: sublime.Window) -> None:
+        """Show a message in the status bar for a few seconds. A long one is cut, says so, and is whole in the log."""
+        whole = named(text)
+        if len(whole) > LONGEST:
+            self._log.append(Notice(time.time(), text, WindowId(window.id()), needs_action=False))
+            whole = whole[: LONGEST - len(MORE)] + MORE
+        window.status_message(whole)
 
     def latest(self, count: int) -> list[tuple[float, str]]:
         """The last messages that needed an action, the oldest first."""

@@ -19,6 +19,7 @@ from companion.sublime_text.style import COLOURS, LINK_COLOUR
 from headless.schemes import SCHEMES
 
 MARKS = Path(__file__).parents[2] / "companion" / "sublime_text" / "diff" / "marks.py"
+INLINE = MARKS.with_name("inline.py")
 ENOUGH = 4.5
 SMALL = 0.01
 """What the steps of the lightness may leave."""
@@ -122,3 +123,30 @@ def test_it_is_readable_in_each_shipped_scheme_whatever_its_other_colours(scheme
 def test_a_lower_contrast_is_found() -> None:
     assert contrast(parsed("#858585"), parsed("#ffffff")) < ENOUGH
     assert contrast(parsed("black"), parsed("white")) == pytest.approx(21)
+
+
+@pytest.mark.parametrize("scheme", [*GROUNDS, *sorted(SCHEMES)])
+def test_the_words_of_a_decision_are_readable_without_any_correction(scheme: str) -> None:
+    """Their signs have the colour; a renderer that does not know `min-contrast` shows the words as well."""
+    if scheme in SCHEMES:
+        side, palette = scheme, {name: parsed(value) for name, value in SCHEMES[scheme].palette().items()}
+    else:
+        side, background, foreground = GROUNDS[scheme]
+        palette = {"background": parsed(background), "foreground": parsed(foreground)}
+    [tint] = re.findall(rf"html\.{side} {{ --tint: (.*); }}", COLOURS)
+    palette["tint"] = evaluated(tint, palette)
+    [colour] = re.findall(r"^\.accept, \.reject \{ color: (.*); \}$", COLOURS, re.MULTILINE)
+    plain = re.sub(r" min-contrast\(.*?\)\s?[\d.]*\)?\)$", ")", colour)
+    for words in (evaluated(colour, palette), evaluated(plain, palette)):
+        assert min(contrast(words, palette["tint"]), contrast(words, palette["background"])) >= ENOUGH
+
+
+@pytest.mark.parametrize("side", sorted(SCHEMES))
+def test_removed_lines_and_their_words_are_readable(side: str) -> None:
+    palette = {name: parsed(value) for name, value in SCHEMES[side].palette().items()}
+    style = INLINE.read_text("utf-8").replace('"\n    "', " ").replace("{{", "{").replace("}}", "}")
+    for name in ("gone", "word"):
+        [behind] = re.findall(rf"--{name}: (color\(.*?%\)\));?", style)
+        palette[name] = evaluated(behind, palette)
+        [words] = re.findall(rf"background-color: var\(--{name}\);\s+color: (color\(.*?\)\s?[\d.]*\)?\))", style)
+        assert contrast(evaluated(words, palette), palette[name]) >= ENOUGH - SMALL

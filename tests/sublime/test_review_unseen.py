@@ -138,7 +138,7 @@ class TestUnseen(CompanionCase):
         self.assertEqual(self.window.active_view(), first)
         for expected in (self.proposal, first):
             self.window.run_command("qwen_companion_go_to_diff")
-            self.assertEqual(self.window.active_view(), expected)
+            yield lambda expected=expected: self.window.active_view() == expected
         self.now += 1.1
         self.window.run_command("save", BY_HAND)
         yield lambda: [told["filePath"] for _, told in self.cli.outcomes] == [str(self.file)]

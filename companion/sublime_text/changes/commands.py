@@ -9,6 +9,7 @@ import sublime_plugin
 
 from ...ids import WindowId
 from .. import package
+from ..notices import NOTICES
 from ..panels import say
 
 if TYPE_CHECKING:
@@ -46,10 +47,13 @@ class _ChangeCommand(sublime_plugin.TextCommand):
 
     def run(self, edit: sublime.Edit) -> None:
         """In a proposal after a reload, as soon as it is known whether it goes on."""
+        self._run()
+
+    def _run(self) -> None:
         if not (adapter := package.adapter()):
             return
         if adapter.diffs.awaited.has(self.view):
-            adapter.diffs.awaited.later(lambda: self.view.run_command(self.name()))
+            adapter.diffs.awaited.later(self._run)
         elif diff := adapter.diffs.find(self.view):
             adapter.diffs.entered(diff)
             self._in_proposal(adapter.diffs, diff)
@@ -109,7 +113,7 @@ class _FileCommand(sublime_plugin.WindowCommand):
         elif row := self._row(path):
             adapter.written.decide_file(self.window, row, self.decision)
         else:
-            self.window.status_message("QwenCompanion: No change in this file waits for a review.")
+            NOTICES.brief("No change in this file waits for a review.", self.window)
 
     def _diff(self) -> DiffView | None:
         """The proposal that has the focus."""

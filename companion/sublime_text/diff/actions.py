@@ -10,6 +10,7 @@ import sublime
 
 from ...review.port import NOT_EDITABLE
 from ...review.targets import Action, Target
+from ..notices import NOTICES
 from .navigation import go_to_change, make_edits, no_change
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class ChangeActions:
             self._add(lambda: self._begin_at_carets(self._undo_or_redo(), of_diff))
         else:
             why = NOT_EDITABLE.format(cli=diff.review.owner.cli, name=diff.review.name)
-            diff.window.status_message(f"QwenCompanion: {why}")
+            NOTICES.brief(why, diff.window)
 
     def follow(self, action: Action, fingerprint: str) -> None:
         """Revert or restore the change that a link names."""
@@ -95,6 +96,7 @@ class ChangeActions:
     def _move(self, step: Literal[1, -1], beyond: Callable[[], object] | None) -> None:
         diff = self._diff
         if diff.is_arriving:  # its first change comes as soon as it is marked
+            diff.after_arrival(lambda: self.move(step, beyond))
             return
         if not go_to_change(diff.window, diff.proposal, step, wraps=beyond is None):
             (beyond or (lambda: no_change(diff.window)))()

@@ -9,15 +9,13 @@ import sublime
 
 from ...chats.transcript.plain import flat
 from ..keys import KEYS
-from ..notices import NOTICES, named
+from ..notices import LONGEST, NOTICES, named
 from .kept import RejectedTexts, open_kept
 
 if TYPE_CHECKING:
     from ...review.reviews import Reviews
     from .view import DiffView
 
-LONGEST_MESSAGE = 80
-"""Characters of a message in the status bar."""
 LONGEST_NAME = 24
 """Characters of a file's name in a message that has several."""
 
@@ -71,19 +69,17 @@ class Answers:
 
     def _may_answer(self, diff: DiffView, *, by_key: bool) -> bool:
         """Whether the diff may be answered now. If not, the person hears why."""
-        attention = diff.attention
+        attention, name = diff.attention, flat(diff.review.name, LONGEST_NAME)
         if by_key and attention.is_new:
-            why = f"The diff of {diff.review.name} has only just appeared. Try again in a second."
+            why = f"The diff of {name} has only just appeared. Try again in a second."
         elif attention.is_seen:
             return True
         elif attention.has_landed:
-            why = (
-                f"The diff of {diff.review.name} has opened by itself. Go to it first{KEYS.in_brackets('go_to_diff')}."
-            )
+            why = f"The diff of {name} has opened by itself. Go to it first{KEYS.in_brackets('go_to_diff')}."
         else:
             self._show(diff)
-            why = f"Look at the diff of {diff.review.name} before you answer."
-        diff.window.status_message(f"QwenCompanion: {why}")
+            why = f"Look at the diff of {name} before you answer."
+        NOTICES.brief(why, diff.window)
         return False
 
     def _accept(self, diff: DiffView, text: str) -> None:
@@ -113,7 +109,7 @@ def keep_edits(diff: DiffView, window: sublime.Window) -> None:
             target = sublime.active_window()
         open_kept(target, name, text, syntax)
         why = f"The diff of {name} was closed without an answer. Your edits are kept in a tab."
-        target.status_message(f"QwenCompanion: {why}")
+        NOTICES.brief(why, target)
 
     sublime.set_timeout(keep)
 
@@ -133,7 +129,7 @@ def naming(said: str, diffs: Sequence[DiffView]) -> str:
     for count in range(len(names) + 1):
         rest = [f"{len(names) - count} more"] if count < len(names) else []
         longer = f"{said}: {', '.join([*names[:count], *rest])}"
-        if count and len(named(longer)) > LONGEST_MESSAGE:
+        if count and len(named(longer)) > LONGEST:
             break
         message = longer
     return message

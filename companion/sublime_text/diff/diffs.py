@@ -234,7 +234,7 @@ class Diffs:
         """The person goes on to the next change of a diff; at the last one they hear how to answer."""
         accept = KEYS.after("Accept", "accept_diff")
         why = f"That was the last change of {flat(diff.review.name, LONGEST_NAME)}. {accept}"
-        self.actions(diff).move(1, lambda: diff.window.status_message(f"QwenCompanion: {why}"))
+        self.actions(diff).move(1, lambda: NOTICES.brief(why, diff.window))
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
         """The diffs of a window, the oldest first, with those that have no tab yet."""

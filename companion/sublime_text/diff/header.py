@@ -11,7 +11,7 @@ import sublime
 
 from .. import minihtml
 from ..minihtml import safe
-from ..style import COLOURS
+from ..style import ACCEPTS, COLOURS, REJECTS
 from .leftovers import HEADER
 
 if TYPE_CHECKING:
@@ -23,8 +23,9 @@ body {{ margin: 0; }}
 div {{ padding: 0.3rem 0.6rem; background-color: var(--tint); font-family: system; }}
 """
 _MOVES = '<a href="previous">‹</a><a href="next">›</a>'
-ANSWERS = f'<a class="accept" href="accept">✓ Accept</a> <a class="reject" href="reject">✗ Reject</a> {_MOVES}'
-GLYPHS = f'<a class="accept" href="accept">✓</a><a class="reject" href="reject">✗</a>{_MOVES}'
+ANSWERS = f"""<a class="accept" href="accept">{ACCEPTS} Accept</a>
+<a class="reject" href="reject">{REJECTS} Reject</a> {_MOVES}"""
+GLYPHS = f'<a class="accept" href="accept">{ACCEPTS}</a><a class="reject" href="reject">{REJECTS}</a>{_MOVES}'
 _TAG = re.compile(r"<[^<>]+>")
 _LINK_PADDING = 2
 """Columns of the paddings of a link, and of the header."""

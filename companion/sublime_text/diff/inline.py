@@ -7,7 +7,8 @@ phantoms of the package do.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
@@ -32,9 +33,12 @@ LONGEST_LINE = 500
 
 _GONE = (
     "<body><style>"
-    "html {{ --gone: color(var(--background) blend(var(--redish) 85%)); }}"
+    "html {{ --gone: color(var(--background) blend(var(--redish) 85%));"
+    " --word: color(var(--background) blend(var(--redish) 70%)); }}"
     "body {{ margin: 0; }}"
-    "div {{ padding-right: {pad}px; background-color: var(--gone); }}"
+    "div {{ padding-right: {pad}px; background-color: var(--gone);"
+    " color: color(var(--foreground) min-contrast(var(--gone) 4.5)); }}"
+    "span {{ background-color: var(--word); color: color(var(--foreground) min-contrast(var(--word) 4.5)); }}"
     "</style>{lines}</body>"
 )
 
@@ -153,7 +157,6 @@ def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | N
     If a change only deletes lines, the last line of its phantom has its link.
     """
     waiting = deque(links.in_fillers() if links else ())
-    tab_size, em = int(view.settings().get("tab_size") or 4), view.em_width()  # pyright: ignore[reportArgumentType]
     found: list[tuple[int, str]] = []
     for at, ((start, _), (gone_from, gone_to)) in enumerate(
         zip(marks.proposal.lines, marks.original.lines, strict=True)
@@ -161,15 +164,47 @@ def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | N
         if gone_from == gone_to:
             continue
         filler = marks.gone[at]
+        link = waiting.popleft()[1] if filler and waiting else ""
         lines = original[gone_from:gone_to].removesuffix("\n").split("\n")
-        shown = [line.expandtabs(tab_size) for line in lines[:MOST_LINES]]
-        if len(lines) > MOST_LINES:
-            shown.append(f"… {len(lines) - MOST_LINES} more")
-        shown = [f"{line[:LONGEST_LINE]}…" if len(line) > LONGEST_LINE else line for line in shown]
-        # A phantom may be as wide as its content only (sublimehq/sublime_text#3261).
-        pad = max(0, int(view.viewport_extent()[0] - (max(map(columns, shown)) + 2) * em))
-        text = "".join(f"<div>{safe(line).replace(' ', '&nbsp;') or '&nbsp;'}</div>" for line in shown)
-        if filler and waiting:
-            text += f"<div>{waiting.popleft()[1]}</div>"
-        found.append((filler[0] if filler else max(0, start - 1), _GONE.format(pad=pad, lines=text)))
+        found.append((filler[0] if filler else max(0, start - 1), gone_html(view, lines, link)))
+    return found
+
+
+def gone_html(
+    view: sublime.View,
+    lines: Sequence[str],
+    link: str = "",
+    words: Mapping[int, Sequence[tuple[int, int]]] = MappingProxyType({}),
+) -> str:
+    """The minihtml of lines that are gone, with a link in a line of its own; `words` has what to mark in each line."""
+    tab_size, em = int(view.settings().get("tab_size") or 4), view.em_width()  # pyright: ignore[reportArgumentType]
+    more = [f"… {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
+    parts = [list(_parted(line[:LONGEST_LINE], words.get(at, ()))) for at, line in enumerate(lines[:MOST_LINES])]
+    cut = ["…" if len(line) > LONGEST_LINE else "" for line in lines[:MOST_LINES]]
+    widest = max(columns(line[:LONGEST_LINE].expandtabs(tab_size)) for line in [*lines[:MOST_LINES], *more])
+    # A phantom may be as wide as its content only (sublimehq/sublime_text#3261).
+    pad = max(0, int(view.viewport_extent()[0] - (widest + 3) * em))
+    shown = [_line(each, tab_size) + end for each, end in zip(parts, cut, strict=True)]
+    text = "".join(f"<div>{line or '&nbsp;'}</div>" for line in [*shown, *more])
+    return _GONE.format(pad=pad, lines=text + (f"<div>{link}</div>" if link else ""))
+
+
+def _parted(line: str, words: Sequence[tuple[int, int]]) -> Iterator[tuple[str, bool]]:
+    """The pieces of a line, and whether each is a marked word."""
+    at = 0
+    for start, end in words:
+        yield line[at:start], False
+        yield line[start:end], True
+        at = end
+    yield line[at:], False
+
+
+def _line(parts: Sequence[tuple[str, bool]], tab_size: int) -> str:
+    """The minihtml of a line in pieces."""
+    found, column = "", 0
+    for text, is_word in parts:
+        piece = (" " * column + text).expandtabs(tab_size)[column:]
+        column += len(piece)
+        html = safe(piece).replace(" ", "&nbsp;")
+        found += f"<span>{html}</span>" if is_word and html else html
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..notices import NOTICES
 from .actions import ChangeActions
 from .answers import Answers
 from .marks import ANY_GENERATION
@@ -29,7 +30,7 @@ def follow(href: str, diff: DiffView, answers: Answers, actions: ChangeActions) 
             if generation in (str(diff.generation), ANY_GENERATION):
                 actions.follow(what, fingerprint)
             else:
-                diff.window.status_message("QwenCompanion: This link is out of date.")
+                NOTICES.brief("This link is out of date.", diff.window)
         case "endings":
             actions.keep_endings(keeps=of == "revert")
         case "warnings":

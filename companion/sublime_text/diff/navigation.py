@@ -9,6 +9,7 @@ import sublime
 
 from ...review.changes import in_one
 from ..buffers import edit
+from ..notices import NOTICES
 from ..windows import focus_view
 from .marks import WORDS, change_regions
 from .scroll import show_sideways
@@ -50,7 +51,7 @@ def go_to_change(window: sublime.Window, proposal: sublime.View, step: Literal[1
     show_change(proposal, regions[at])
     if not further:
         wrapped = "from the top again" if step > 0 else "from the bottom again"
-        window.status_message(f"QwenCompanion: Change {at + 1} of {len(starts)}, {wrapped}")
+        NOTICES.brief(f"Change {at + 1} of {len(starts)}, {wrapped}", window)
     return True
 
 
@@ -65,7 +66,7 @@ def show_change(proposal: sublime.View, region: sublime.Region) -> None:
 
 def no_change(window: sublime.Window) -> None:
     """Say that there is nothing to go to."""
-    window.status_message("QwenCompanion: There is no change.")
+    NOTICES.brief("There is no change.", window)
 
 
 def _carets_after(edits: Sequence[TextEdit], size: int) -> list[sublime.Region]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import sublime
 
 from .. import buffers
+from ..notices import NOTICES
 from ..windows import FocusBefore, GroupContents, focus_view, is_visible, show_in_group, views_of_file
 from .attention import Attention
 from .fill import fill
@@ -73,6 +74,7 @@ class DiffView:
         self._is_drawn = False
         self._arrival: Literal[1, -1] | None = None
         """The person has come to a diff that is not marked yet: to its first change, or backwards to the last."""
+        self._after_arrival: list[Callable[[], object]] = []
         self._was_dirty = False
         self._is_exact = True
         """The view of the proposal holds the very text; the editor may change characters such as NUL."""
@@ -85,7 +87,6 @@ class DiffView:
         self._before = GroupContents(self.window, group)
         own = self._views_of_file()
         self._like = next((view for view in own if view.window() == self.window), next(iter(own), None))
-        self.is_open = True
         if left:
             self._take_up(left)
             return
@@ -102,6 +103,7 @@ class DiffView:
         revert = self._act if self.review.is_editable else None
         self._proposal_marks = SideMarks(proposal, "inserted", revert, marks_gaps=True)
         self._inline = InlineDiff(proposal, self._draw)
+        self.is_open = True
 
     def _own_original(self, original: sublime.View) -> None:
         self.original = original
@@ -191,6 +193,10 @@ class DiffView:
         """Whether the change to which the person has come is still to be marked."""
         return self._arrival is not None and self._marks is not None
 
+    def after_arrival(self, move: Callable[[], object]) -> None:
+        """Do something as soon as the change to which the person has come is in front."""
+        self._after_arrival.append(move)
+
     def _go_to_end(self, step: Literal[1, -1]) -> None:
         if regions := change_regions(self.proposal):
             show_change(self.proposal, regions[0 if step > 0 else -1])
@@ -200,6 +206,9 @@ class DiffView:
         arrival, self._arrival = self._arrival, None
         if arrival and [(each.a, each.b) for each in self.proposal.sel()] == [(0, 0)]:  # they have not moved on
             self._go_to_end(arrival)
+        moves, self._after_arrival = self._after_arrival, []
+        for move in moves:
+            move()
 
     def wake(self) -> None:
         """The diff may be on the screen again."""
@@ -421,7 +430,7 @@ class DiffView:
 
     def say_warnings(self) -> None:
         """Say in the status bar what the headers warn of."""
-        self.window.status_message(f"QwenCompanion: {' · '.join(self.warnings)}")
+        NOTICES.brief(f"{' · '.join(self.warnings)}", self.window)
 
     def _notes(self) -> list[str]:
         return notes(self.review, self.layout, self._marks, is_exact=self._is_exact)
