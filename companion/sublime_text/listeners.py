@@ -113,9 +113,10 @@ class QwenCompanionListener(sublime_plugin.EventListener):
             adapter.events.touched(view)
 
     def on_selection_modified(self, view: sublime.View) -> None:
-        """The carets have moved; the diffs hear of it at once."""
+        """The carets have moved; what waits for a review hears of it at once."""
         if adapter := package.adapter():
             adapter.diffs.caret_moved(view)
+            adapter.written.caret_moved(view)
 
     def on_pre_close(self, view: sublime.View) -> None:
         """A view is about to close."""

@@ -165,6 +165,10 @@ class Demo:
         """Show the proposal that opens in the editor."""
         self.report.step("A diff opens in the editor")
         proposal = self.editor.wait_diff(self.orders)
+        self.editor.do("command", name="qwen_companion_toggle_diff_layout", view=proposal["id"])
+        self.editor.wait(
+            "the file on disk", lambda: [view for view in self.editor.sides("original", text=True) if view["text"]]
+        )
         (original,) = self.editor.sides("original", text=True)
         show_diff(self.report, original, proposal)
         PICTURE.parent.mkdir(parents=True, exist_ok=True)

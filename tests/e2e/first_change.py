@@ -154,7 +154,7 @@ class FirstChange:
         """Go to the diff, revert the second change and edit the first."""
         self.editor.do("command", name="hide_panel", window=self.window)
         self._press("f8", proposal)
-        self.show("F8 goes to the diff: the file on the left, the proposal on the right.", 5, "review-1")
+        self.show("F8 goes to the diff, and to its first change.", 5, "review-1")
         self._press("f8", proposal)
         self.show("F8 goes to the next change as well.", 3)
         self._press("ctrl+shift+f8", proposal)

@@ -215,6 +215,11 @@ def test_two_clients_with_a_diff_of_one_file_get_their_own_outcomes(editor: Edit
         other.wait_for("ide/contextUpdate")
         client.call("openDiff", filePath=str(path), newContent="from the first\n")
         other.call("openDiff", filePath=str(path), newContent="from the second\n")
+        proposal = editor.wait_diff(path)
+        windows = editor.state()["windows"]
+        window = next(told["id"] for told in windows if proposal["id"] in [view["id"] for view in told["views"]])
+        for _ in range(2):  # the first one, then the one that waits behind it
+            editor.do("command", name="qwen_companion_go_to_diff", window=window)
         editor.wait("both diffs", lambda: len(editor.sides("proposal")) == 2)
         by_text = {view["text"]: view for view in editor.sides("proposal", text=True)}
         editor.accept(by_text["from the second\n"])

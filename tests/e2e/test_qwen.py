@@ -53,6 +53,10 @@ def test_a_diff_shows_the_file_on_disk_and_the_proposal(session: Session) -> Non
     path = session.file("shown.py")
     own = session.editor.open_file(path)
     script, proposal = session.propose(path, GREET_BETTER)
+    session.editor.do("command", name="qwen_companion_toggle_diff_layout", view=proposal["id"])
+    session.editor.wait(
+        "the file on disk", lambda: [view["text"] for view in session.editor.sides("original", text=True)] == [GREET]
+    )
     (original,) = session.editor.sides("original", text=True)
     assert proposal["text"] == GREET_BETTER
     assert original["text"] == GREET

@@ -89,6 +89,36 @@ class TestWritten(ChangesCase):
         self.code = code
         yield from self.marked(code, 2)
 
+    def test_what_was_removed_is_shown_where_the_person_goes_and_hidden_when_they_leave(self) -> Steps:
+        """By the editor, or by us where it shows nothing. The status bar names the keys."""
+        yield from self.opened_at_first()
+        line = lambda number: self.code.text_to_layout(self.code.text_point(number - 1, 0))[1]  # noqa: E731
+        height = self.code.line_height()
+        yield {"condition": lambda: line(3) - line(2) > 1.5 * height, "timeout": 60_000}
+        status = lambda: self.code.get_status("zy_qwen_companion_keys")  # noqa: E731
+        self.assertTrue(status().startswith("Change 1 of 2 · Keep "), status())
+        self.window.run_command("qwen_companion_go_to_diff")
+        yield {"condition": lambda: line(20) - line(19) > 1.5 * height, "timeout": 60_000}
+        self.assertTrue(status().startswith("Change 2 of 2 · "), status())
+        self.put_caret(self.code, 10)
+        yield lambda: line(20) - line(19) < 1.5 * height and not status()
+        self.assertEqual(self.code.sel()[0], sublime.Region(self.code.text_point(9, 0)))
+
+    def test_the_words_that_were_removed_are_marked_where_the_editor_shows_no_diff(self) -> Steps:
+        """The person has the gutter's diff off."""
+        self.code = self.window.open_file(str(self.path))
+        self.code.settings().set("mini_diff", False)
+        yield from self.marked(self.code, 2)
+        self.window.run_command("qwen_companion_review_changes")
+        key = "qwen_companion.removed"
+        yield lambda: self.screen.phantoms(self.code, key) == ["line 3"]
+        words = [self.code.substr(region) for region in self.code.get_regions(f"{key}.words")]
+        self.assertEqual(words, ["three"])
+        self.window.focus_view(self.view)
+        yield lambda: self.screen.phantoms(self.code, key) == []
+        self.assertEqual(self.code.get_regions(f"{key}.words"), [])
+        self.assertIs(self.code.settings().get("mini_diff"), False)
+
     def test_one_change_is_kept_and_the_other_one_undone_in_the_real_file(self) -> Steps:
         """The command goes to the first change, which is in the person's own file."""
         yield from self.opened_at_first()

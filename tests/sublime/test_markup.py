@@ -20,6 +20,7 @@ PLACES = {
     "diff.marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
     "diff.marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
     "changes.view:WrittenView._draw": "",
+    "changes.view:RemovedLines._show_own": "test_the_lines_that_were_removed",
     "changes.overwritten:OverwrittenTexts.offer": "",
     "panels:changed_file": "test_the_list_of_what_a_turn_has_changed",
     "comments.views:CommentViews.draw": "test_the_comments_of_a_file",
@@ -148,6 +149,18 @@ class TestDiffs(Checks):
         loaded("sublime_text.package").adapter().unsaved.written_below(str(self.file), [HOSTILE], None)
         yield lambda: self.screen.phantoms(self.view, "qwen_companion.unsaved")
         self.is_harmless(f"{HOSTILE} has written", "Merge")
+
+    def test_the_lines_that_were_removed(self) -> None:
+        """In the person's own file, with marked words."""
+        removed = loaded("sublime_text.changes.view").RemovedLines(self.view)
+        self.view.settings().set("mini_diff", False)
+        with patch.object(sublime.View, "add_phantom", autospec=True, return_value=1) as added:
+            removed.show(sublime.Region(0), [f"old {HOSTILE}"], [f"new {HOSTILE}"])
+            removed.hide()
+        parsed = Parsed(added.call_args.args[3])
+        self.assertIn(f"old {HOSTILE}", parsed.text.replace("\xa0", " "))
+        self.assertEqual(parsed.links, [])
+        self.assertLessEqual(set(parsed.tags), {"body", "style", "div", "span"})
 
     def test_the_marks_of_a_diff(self) -> Steps:
         self.file.write_text(f"a\n{HOSTILE}1\nb\n{HOSTILE}2\nc\n")

@@ -16,7 +16,7 @@ from ..calls import AskLater, OffThread
 from ..keys import KEYS
 from ..notices import NOTICES
 from ..places import if_openable
-from ..windows import Focus, find_window, is_code, is_in_front
+from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel
 from .listings import WrittenListings, counted
 from .onward import Decision, Onward, behind
 from .overwritten import OverwrittenTexts
@@ -115,9 +115,18 @@ class WrittenChanges:
         """A view got the focus."""
         if self.listings.is_empty:
             return
+        if not is_in_panel(view):
+            for marked in self._views.values():
+                if marked.view != view and marked.view.window() == window:
+                    marked.removed.hide()
         self._refresh(view)
         if (row := self.listings.row_in(view)) and self.listings.is_first_view(row):
             self._changed(window)
+
+    def caret_moved(self, view: sublime.View) -> None:
+        """The carets of a view have moved."""
+        if self._views and (marked := self._views.get(view.id())):
+            marked.caret_moved()
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, loaded again or saved."""
@@ -289,7 +298,7 @@ class WrittenChanges:
         if listing.rows and is_in_front(window) and onward.stays(self._focus.last(window)):
             self._open_at(window, listing.rows, behind(listing.rows, done), 1, said)
         else:
-            window.status_message(f"QwenCompanion: {said}")
+            NOTICES.brief(said, window)
 
     def _decide(self, marked: WrittenView, what: Decision, found: Sequence[Chosen], done: Callable[[], object]) -> bool:
         """Begin to keep or undo some changes; `done` is called when that is over. Returns whether it has begun."""
@@ -325,7 +334,7 @@ class WrittenChanges:
         """Keep or undo everything."""
         listing, number = self.listings.of(window), WindowId(window.id())
         if not listing.rows:
-            window.status_message(f"QwenCompanion: {self.listings.of(window).unsure or NOTHING}")
+            NOTICES.brief(self.listings.of(window).unsure or NOTHING, window)
             return
         if what == "keep":
             self._tell(lambda companion: companion.decisions.keep_all(number))
@@ -336,7 +345,7 @@ class WrittenChanges:
         """Go to the next change from a view: in its file, then in the next file."""
         rows = self.listings.of(window).rows
         if not rows:
-            window.status_message(f"QwenCompanion: {self.listings.of(window).unsure or NOTHING}")
+            NOTICES.brief(self.listings.of(window).unsure or NOTHING, window)
             return
         row = self.listings.row_in(view) if view else None
         marked = self._views.get(view.id()) if view and row else None
@@ -357,7 +366,7 @@ class WrittenChanges:
         """Open the file of a row, or of the next one that can be opened. `said` is told unless one is passed."""
         found = [rows[(at + step * count) % len(rows)] for count in range(len(rows))]
         if said:
-            window.status_message(f"QwenCompanion: {said}")
+            NOTICES.brief(said, window)
         self.open(window, next((each for each in found if each.kind not in UNSEEN), found[0]), step)
         if found[0].kind in UNSEEN:
             _say_unseen(window, found[0])
@@ -414,9 +423,9 @@ def _text(view: sublime.View) -> str:
 
 def _say_unseen(window: sublime.Window, row: ChangeRow) -> None:
     note = f" ({row.note})" if row.note else ""
-    window.status_message(f"QwenCompanion: {row.path} is {row.kind}{note}. Keep or undo it in the review list.")
+    NOTICES.brief(f"{row.path} is {row.kind}{note}. Keep or undo it in the review list.", window)
 
 
 def _say(view: sublime.View, message: str) -> None:
     if window := view.window():
-        window.status_message(f"QwenCompanion: {message}")
+        NOTICES.brief(message, window)
