@@ -79,10 +79,8 @@ from .companion.sublime_text.diff.commands import (
     QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
     QwenCompanionCloseDiffViewCommand,
-    QwenCompanionDiffListCommand,
     QwenCompanionDiffWarningsCommand,
     QwenCompanionGoToDiffCommand,
-    QwenCompanionOpenListedDiffCommand,
     QwenCompanionRejectAllCommand,
     QwenCompanionRejectDiffCommand,
     QwenCompanionReloadDiffCommand,
@@ -101,6 +99,12 @@ from .companion.sublime_text.problems.commands import (
     QwenCompanionSendProblemsCommand,
 )
 from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand
+from .companion.sublime_text.review.commands import (
+    QwenCompanionReviewCommand,
+    QwenCompanionReviewDecideCommand,
+    QwenCompanionReviewDoCommand,
+    QwenCompanionReviewGoCommand,
+)
 from .companion.sublime_text.status.commands import (
     QwenCompanionCopyReportCommand,
     QwenCompanionDocumentationCommand,

@@ -19,7 +19,11 @@ LIMITS: Mapping[str, float] = {
     "changes.core_percent": 5,
     # CPU time of the UI thread: 1,000 changes in 300 files, and single ones in a file of 10,000 lines
     "written.round_ui_ms": 30,
-    "written.list_ui_ms": 30,
+    "written.review_shown_ms": 300,
+    "written.review_ui_ms": 30,
+    "written.review_decision_ms": 50,
+    "written.review_decision_ui_ms": 30,
+    "written.review_300_files_ui_ms": 30,
     "written.undo_all_ui_ms": 30,
     "written.undo_all_s": 2,
     "written.keep_10k_ui_ms": 30,

@@ -62,7 +62,7 @@ class Written:
     def waits(self, files: int, changes: int | None = None) -> bool:
         """Whether exactly so much waits."""
         found = self.listing
-        return len(found.rows) == files and changes in (None, found.changes)
+        return len(found.rows) == files and changes in (None, found.count.changes)
 
     def run(self, target: sublime.Window | sublime.View, command: str) -> None:
         """Run a command as the UI thread does."""
@@ -91,17 +91,47 @@ def many(written: Written) -> dict[str, float]:
         path.write_text("".join(changed), encoding="utf-8", newline="")
     editor.wait(lambda: written.waits(FILES, CHANGES))
     figures = {"written.round_ui_ms": written.held()}
-    written.run(window, "qwen_companion_diff_list")
-    figures["written.list_ui_ms"] = written.held()
+    figures |= reviewed(written)
     started, used = time.perf_counter(), sum(os.times()[:4])
     written.run(window, "qwen_companion_undo_all_changes")
     editor.wait(lambda: written.waits(0))
     figures["written.undo_all_s"] = time.perf_counter() - started
     figures["written.undo_all_cpu_s"] = sum(os.times()[:4]) - used
     figures["written.undo_all_ui_ms"] = written.held()
+    # What was kept in the Review is in one file or two.
     text = "".join(before)
-    if any(path.read_text(encoding="utf-8") != text for path in paths):
+    if sum(path.read_text(encoding="utf-8") != text for path in paths) > TRIES:
         raise RuntimeError("not everything is undone")
+    return figures
+
+
+def reviewed(written: Written) -> dict[str, float]:
+    """The Review of all of them: until its first lines have their marks, and until the next change is in front."""
+    editor, window = written.editor, written.window
+    started = time.perf_counter()
+    written.run(window, "qwen_companion_review")
+    view = written.adapter.review.tab(window).view
+    editor.wait(lambda: view.get_regions("qwen_companion.review.added"))
+    figures = {"written.review_shown_ms": 1000 * (time.perf_counter() - started)}
+    figures["written.review_ui_ms"] = written.held()
+    took: list[float] = []
+    costs: list[float] = []
+    for _ in range(TRIES):
+        before = view.sel()[0].b
+        started = time.perf_counter()
+        view.run_command("qwen_companion_review_decide", {"what": "keep"})
+        took.append(1000 * (time.perf_counter() - started))
+        if view.sel()[0].b == before:
+            raise RuntimeError("the next change did not come")
+        costs.append(written.held())
+    figures |= {"written.review_decision_ms": median(took), "written.review_decision_ui_ms": median(costs)}
+    editor.wait(lambda: written.listing.count.changes == CHANGES - TRIES)
+    started = time.perf_counter()
+    for _ in range(FILES):
+        view.run_command("qwen_companion_review_go", {"to": "file"})
+        editor.rest(0.001)
+    editor.wait(lambda: f"f{FILES - 1}.txt" in view.substr(sublime.Region(0, view.size())))
+    figures["written.review_300_files_ui_ms"] = written.held()
     return figures
 
 

@@ -6,13 +6,14 @@ imported before the libraries, so it uses the standard library only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from .changes.port import ChangeViews
 from .chats.port import ChatScreen
 from .ids import WindowId
 from .libraries.guard import Trouble
+from .review.changes import Count
 from .review.port import ReviewViews
 from .server.port import WindowSource
 
@@ -29,10 +30,8 @@ class WindowStatus:
     """How many questions of the chats wait that no diff shows."""
     asking: tuple[str, ...] = ()
     """The agents that ask them."""
-    files: int = 0
-    """How many files have changes that nobody has reviewed."""
-    changes: int = 0
-    """How many changes these are."""
+    written: Count = field(default_factory=Count)
+    """What is written and nobody has reviewed."""
     authors: tuple[str, ...] = ()
     """The agents that have written them."""
     unasking: tuple[str, ...] = ()

@@ -56,8 +56,7 @@ class WindowStatuses:
             diffs=len(proposing),
             questions=self._chats.questions(window),
             asking=self._chats.asking(window),
-            files=len(listing.rows),
-            changes=listing.changes,
+            written=listing.count,
             authors=listing.agents,
             unasking=tuple(dict.fromkeys(name for name in clis if name in unasking)),
         )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ..snapshots.entries import Entry, TreeSnapshot
+from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
 from .notes import named_lines
 from .round import Round
@@ -15,6 +15,8 @@ from .state import Checkpoint, KnownLines
 from .undo import RoundUndo, Write
 
 CHECKPOINTS_KEPT = 200
+SINCE = 30
+"""The last checkpoints whose changes are told apart: each takes a comparison by git."""
 
 
 class Checkpoints:
@@ -93,6 +95,20 @@ class Checkpoints:
         """The checkpoint at which a turn of a chat began."""
         return next((each for each in reversed(self._round.state.checkpoints) if each.turn == turn), None)
 
+    def last_of(self, paths: Iterable[str]) -> dict[str, Checkpoint]:
+        """The checkpoint of the last prompt after which each file was changed, without what the person has saved."""
+        state = self._round.state
+        left, found = set(paths), dict[str, Checkpoint]()
+        for point in state.checkpoints[: -1 - SINCE : -1]:
+            if not left:
+                break
+            start = self._round.with_saves(point.disk, point.saves, len(state.saves))
+            since = self._objects.differences(start, state.now, renames=False)
+            changed = left.intersection(path for each in since for path in each.paths)
+            found |= dict.fromkeys(changed, point)
+            left -= changed
+        return found
+
     def files_of_turn(self, turn: str) -> int:
         """How many files were changed in a turn that has ended, without what the person has saved meanwhile."""
         found = self.begin_of(turn)
@@ -101,10 +117,16 @@ class Checkpoints:
         start = self._round.with_saves(found.disk, found.saves, found.end_saves)
         return len(self._objects.differences(start, found.end))
 
+    def back_to(self, point: Checkpoint) -> list[Difference]:
+        """What going back to a checkpoint changes: the files as they are now, and as they are then.
+
+        A renamed file is one. This is what is counted and named wherever somebody asks how many files that are.
+        """
+        return self._objects.differences(self._round.state.now, self._target(point))
+
     def paths_since(self, point: Checkpoint) -> list[str]:
-        """The files that going back to a checkpoint would write."""
-        target = self._target(point)
-        return [each.path for each in self._objects.differences(self._round.state.now, target, renames=False)]
+        """The files that going back to a checkpoint would write, as a person counts them."""
+        return [each.path for each in self.back_to(point)]
 
     def point(self, number: int) -> Checkpoint:
         """A checkpoint by its number. Raises WriteRefusedError."""
@@ -112,10 +134,6 @@ class Checkpoints:
         if found is None:
             raise WriteRefusedError("this checkpoint is gone")
         return found
-
-    def files_since(self, point: Checkpoint) -> int:
-        """How many files differ from a checkpoint."""
-        return len(self._objects.differences(point.disk, self._round.state.now))
 
     def _target(self, point: Checkpoint, *, is_all: bool = False) -> TreeSnapshot:
         """The folder as at a checkpoint, with what the person has written since.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..ids import WindowId
+from ..review.changes import counted
 from ..review.review import Review
+from ..snapshots.entries import Difference
 from ..snapshots.files import WriteRefusedError
 from .folder import Folder, WriteOutcome
 from .port import GOES
@@ -32,16 +34,49 @@ class Point:
     agent: str
     words: str
     files: int
-    """How many files differ from it now."""
+    """How many files going back to it changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What going back to a checkpoint does."""
+    """What going back to a checkpoint does, or has done."""
 
-    paths: tuple[str, ...]
-    left: tuple[str, ...]
+    changed: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
+    """Files that were deleted since."""
+    moved: tuple[str, ...] = ()
+    """Files that have another path then: both paths."""
+    left: tuple[str, ...] = ()
     """A sentence for each file that is left alone."""
+
+    @classmethod
+    def of(cls, found: Sequence[Difference], written: Collection[str], left: Iterable[str] = ()) -> Preview:
+        """Of the files that differ, those that are written."""
+        done = [each for each in found if set(each.paths) <= set(written)]
+        kept = [each for each in done if each.before and each.after and not each.renamed_from]
+        return cls(
+            tuple(each.path for each in kept),
+            tuple(each.path for each in done if each.after is None),
+            tuple(each.path for each in done if each.before is None),
+            tuple(f"{each.renamed_from} → {each.path}" for each in done if each.renamed_from),
+            tuple(left),
+        )
+
+    @property
+    def files(self) -> int:
+        """How many files that are."""
+        return len(self.changed) + len(self.deleted) + len(self.back) + len(self.moved)
+
+    def __str__(self) -> str:
+        """Such as “3 files: 2 changed, 1 deleted”."""
+        parts = (
+            (self.changed, "changed"),
+            (self.deleted, "deleted"),
+            (self.back, "brought back"),
+            (self.moved, "moved back"),
+        )
+        return f"{counted(self.files, 'file')}: {', '.join(f'{len(paths)} {what}' for paths, what in parts if paths)}"
 
 
 class Decisions:
@@ -51,10 +86,12 @@ class Decisions:
         self._roots = roots
         roots.turn_over = self._turn_over
 
-    def keep_file(self, window: WindowId, row: ChangeRow) -> None:
+    def keep_file(self, window: WindowId, row: ChangeRow) -> asyncio.Task[object] | None:
         """Take what is written in a file over."""
         self._roots.window(window).going.pop((row.root, row.path), None)
-        self._do(window, row.root, lambda folder: folder.call(folder.round.keep_file, row.path, row.after), row, "kept")
+        return self._do(
+            window, row.root, lambda folder: folder.call(folder.round.keep_file, row.path, row.after), row, "kept"
+        )
 
     async def keep_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
         """Take changes of a file over. Ends when that is done, or was refused and said."""
@@ -91,13 +128,12 @@ class Decisions:
         ]
         await asyncio.gather(*filter(None, tasks))
 
-    def undo_file(self, window: WindowId, row: ChangeRow) -> None:
+    def undo_file(self, window: WindowId, row: ChangeRow) -> asyncio.Task[object] | None:
         """Write a file as it was, or do so when the turn ends."""
-        if not self._waits(window, {(row.root, row.path): ()}):
-            self._undo_file(window, row)
+        return None if self._waits(window, {(row.root, row.path): ()}) else self._undo_file(window, row)
 
-    def _undo_file(self, window: WindowId, row: ChangeRow) -> None:
-        self._do(window, row.root, lambda folder: self._undo(window, folder, row.path), row, "undone")
+    def _undo_file(self, window: WindowId, row: ChangeRow) -> asyncio.Task[object] | None:
+        return self._do(window, row.root, lambda folder: self._undo(window, folder, row.path), row, "undone")
 
     def _waits(self, window: WindowId, wanted: Mapping[tuple[str, str], tuple[Chosen, ...]]) -> bool:
         """Whether an undo waits for the end of the turn that runs in its folder, whose next edit builds on the lines.
@@ -282,8 +318,16 @@ class Decisions:
 
     async def _restore(self, window: WindowId, folder: Folder, number: int) -> None:
         await folder.call(folder.look, self._roots.at_work(folder))
+        found = await folder.call(_back_to, folder, number)
         outcome = await folder.restore(window, number, self._roots.at_work(folder), self._roots.sees(folder, window))
-        self._say_left(window, "Not undone", outcome.left, outcome.unseen)
+        for known in map(self._roots.window, folder.windows):  # what was kept of them is not what is there now
+            known.done = [
+                (row, "restored" if (row.root, row.path in outcome.written) == (folder.root, True) else state)
+                for row, state in known.done
+            ]
+        if done := Preview.of(found, outcome.written).files:
+            self._roots.editor.mention(f"Restored {Preview.of(found, outcome.written)}.", window)
+        self._say_left(window, "Not restored" if done else "Not undone", outcome.left, outcome.unseen)
 
     async def points(self, window: WindowId) -> list[Point]:
         """The checkpoints of a window, the latest first."""
@@ -296,15 +340,20 @@ class Decisions:
         """What going back to a checkpoint does."""
         folder = self._roots.folder(point.root)
         if folder is None:
-            return Preview((), ())
+            return Preview()
         async with folder.lock:
             writes, _, left = await folder.call(folder.checkpoints.plan, point.number)
-        return Preview(tuple(write.path for write in writes), tuple(left))
+            found = await folder.call(_back_to, folder, point.number)
+        return Preview.of(found, [write.path for write in writes], left)
+
+
+def _back_to(folder: Folder, number: int) -> list[Difference]:
+    return folder.checkpoints.back_to(folder.checkpoints.point(number))
 
 
 def _points(folder: Folder) -> list[Point]:
     return [
-        Point(folder.root, each.number, each.at, each.agent, each.words, folder.checkpoints.files_since(each))
+        Point(folder.root, each.number, each.at, each.agent, each.words, len(folder.checkpoints.back_to(each)))
         for each in folder.round.state.checkpoints
     ]
 

@@ -15,6 +15,7 @@ from typing import ParamSpec, Protocol, TypeVar
 from ..ids import WindowId
 from ..platforms.reasons import reason_of
 from ..review.disk import Encodings, decoded
+from ..review.document import NOTHING, Body, body_of
 from ..review.source_text import SourceText
 from ..snapshots.entries import LINK, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
@@ -24,8 +25,8 @@ from ..snapshots.store import DamagedError, Store
 from . import places
 from .checkpoints import Checkpoints
 from .journal import Intent, Journal
-from .port import ChangeViews, FileChanges, UnsavedTextError
-from .round import Round, Seen, Turn
+from .port import ChangeViews, FileChanges, FileTurn, UnsavedTextError
+from .round import Round, Seen, WrittenTurn
 from .rows import ChangeRow
 from .saves import Overwritten, Saves
 from .state import Operation
@@ -332,7 +333,7 @@ class Folder:
         self.round.settle()
         self.refresh()
 
-    def look(self, at_work: Sequence[str], turn: Turn | None = None) -> Seen:
+    def look(self, at_work: Sequence[str], turn: WrittenTurn | None = None) -> Seen:
         """Look at the folder, on the worker thread. `at_work` are those who may have written, and that of a `turn`."""
         started = time.perf_counter()
         try:
@@ -638,12 +639,41 @@ class Folder:
         baseline, text = _shown(before, encodings), _shown(after, encodings)
         if baseline is None or text is None:
             return None
-        changes = tuple(
-            (each.change.old_start, each.change.old_end, each.change.new_start, each.change.new_end, each.key)
-            for each in found.found
-        )
         new = frozenset(self.round.new_changes(path, found)) if row.is_new else frozenset[str]()
-        return FileChanges(full, baseline, text, changes, row.agents, row.after, new)
+        return FileChanges(full, baseline, text, found.plain, row.agents, row.after, new)
+
+    async def bodies(self, paths: Sequence[str]) -> dict[str, tuple[str, Body]]:
+        """The changes of files that wait as lines, each with the version of its row, by path.
+
+        A file whose contents can't be shown as text has the empty body.
+        """
+        opened = await self._editor.open_files()
+        full = {path: self.full_path(path) for path in paths}
+        # All files that are not open are read in the same way: asking for each takes a turn of the editor's thread.
+        closed = [path for path in paths if os.path.normcase(full[path]) not in opened]
+        encodings = {path: await self._editor.encodings(full[path]) for path in {*paths} - {*closed[1:]}}
+        encodings |= dict.fromkeys(closed, encodings[closed[0]]) if closed else {}
+        return await self.call(self._bodies, encodings)
+
+    def _bodies(self, encodings: Mapping[str, Encodings]) -> dict[str, tuple[str, Body]]:
+        rows = {row.path: row for row in self.rows if row.path in encodings}
+        contents = self.round.contents_of([each for each in self.round.waiting() if each.path in rows])
+        found: dict[str, tuple[str, Body]] = {}
+        for path, row in rows.items():
+            found[path] = row.version, NOTHING
+            if path in contents and contents[path][2].is_text:
+                old, new = (_shown(data, encodings[path]) for data in contents[path][:2])
+                if old is not None and new is not None:
+                    found[path] = row.version, body_of(old, new, contents[path][2].plain)
+        return found
+
+    def turns(self) -> dict[str, FileTurn]:
+        """The last prompt after which each file that waits was changed, by path. On the worker thread."""
+        found = self.checkpoints.last_of(row.path for row in self.rows)
+        return {
+            path: FileTurn(point.turn or f"{self.root}:{point.number}", point.agent, point.at, point.words)
+            for path, point in found.items()
+        }
 
     def close(self) -> None:
         """End the process that runs, and let another editor have the store. Doesn't wait."""

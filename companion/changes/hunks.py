@@ -39,6 +39,12 @@ class Hunks:
     deleted: int
     is_text: bool
 
+    @property
+    def plain(self) -> tuple[tuple[int, int, int, int, str], ...]:
+        """From the top: the lines in the baseline and in the file, and the key of each."""
+        changes = ((each.change, each.key) for each in self.found)
+        return tuple((one.old_start, one.old_end, one.new_start, one.new_end, key) for one, key in changes)
+
 
 class Pieces:
     """Some bytes as lines with their endings. What is no text, or too large, is one piece."""

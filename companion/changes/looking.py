@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ..ids import WindowId
 from .folder import Folder, FolderClosedError
 from .roots import Roots
-from .round import Seen, Turn
+from .round import Seen, WrittenTurn
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ SHARE = 20
 SETTLED = 6.0
 """Seconds without a change after which a CLI that doesn't say when a turn ends is taken to be done."""
 UNASKED = (
-    "{agent} has written files without a proposal here. Show Review List has them. To be asked first, switch its "
+    "{agent} has written files without a proposal here. Review has them. To be asked first, switch its "
     "approval mode, or start it with Run {agent}."
 )
 
@@ -77,7 +77,9 @@ class Looks:
                 )
                 self._roots.say_trouble(folder, window)
 
-    async def look(self, window: WindowId, at_work: Sequence[str] | None = None, turn: Turn | None = None) -> None:
+    async def look(
+        self, window: WindowId, at_work: Sequence[str] | None = None, turn: WrittenTurn | None = None
+    ) -> None:
         """Look at all folders of a window.
 
         `at_work` are those who may have written, None for those of now; `turn` is one that has just begun.
@@ -88,7 +90,7 @@ class Looks:
         self._roots.publish(window)
 
     async def _look_at(
-        self, window: WindowId, folder: Folder, at_work: Sequence[str] | None, turn: Turn | None
+        self, window: WindowId, folder: Folder, at_work: Sequence[str] | None, turn: WrittenTurn | None
     ) -> None:
         try:
             async with folder.lock:

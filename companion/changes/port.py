@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..ids import WindowId
 from ..messages import Messages
+from ..review.changes import Count
 
 if TYPE_CHECKING:
     from ..review.disk import Encodings, Stamp
@@ -30,9 +31,9 @@ class Listing:
     """Why nobody can say that nothing waits, as a sentence; empty if somebody can."""
 
     @property
-    def changes(self) -> int:
-        """How many changes wait."""
-        return sum(row.changes for row in self.rows)
+    def count(self) -> Count:
+        """How much waits."""
+        return sum((row.count for row in self.rows), Count())
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -59,6 +60,19 @@ class FileChanges:
     """The keys of the changes that were made since comments were sent."""
     going: frozenset[str] = frozenset()
     """The keys of those that are undone when the turn ends; an empty one stands for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileTurn:
+    """The last prompt after which an agent has changed a file that waits."""
+
+    key: str
+    """The same for all files of the prompt, in all folders of a window."""
+    agent: str
+    at: float
+    """When it was sent, in Unix time."""
+    words: str
+    """Its first words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Seen:
     """Whose lines the files had before it."""
 
 
-class Turn(NamedTuple):
+class WrittenTurn(NamedTuple):
     """A turn that has just begun."""
 
     agent: str
@@ -149,7 +149,7 @@ class Round:
         at_work: Sequence[str],
         named: Mapping[str, str] | None = None,
         own: Collection[str] = (),
-        turn: Turn | None = None,
+        turn: WrittenTurn | None = None,
     ) -> Seen:
         """See what has changed since the last look.
 

@@ -14,14 +14,15 @@ from typing import Any
 from ..ids import ChatId, WindowId
 from ..review.changes import changes
 from ..review.disk import Encodings
+from ..review.document import Body
 from ..review.review import Review
 from . import places
 from .folder import Folder
 from .lines import Weave
 from .looking import Looks
-from .port import ChangeViews, FileChanges, Listing, SavedText, Work
+from .port import ChangeViews, FileChanges, FileTurn, Listing, SavedText, Work
 from .roots import Roots
-from .round import Turn
+from .round import WrittenTurn
 from .starting import RoundStarts
 
 logger = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ class Rounds:
     async def _begin_turn(
         self, window: WindowId, before: Sequence[str], agent: str, turn: str, words: str, sent: int
     ) -> None:
-        await self._looks.look(window, before, Turn(agent, sent) if sent else None)
+        await self._looks.look(window, before, WrittenTurn(agent, sent) if sent else None)
         await self._begin(window, before)
         self.roots.window(window).turn_files.clear()
         for folder in self.roots.opened(window):
@@ -292,6 +293,16 @@ class Rounds:
         folder = self.roots.folder(root)
         found = await folder.file(path) if folder else None
         return replace(found, going=self.roots.going(folder, path)) if found and folder else None
+
+    async def bodies(self, window: WindowId, root: str, paths: Sequence[str]) -> dict[str, tuple[str, Body]]:
+        """The changes of files that wait and that a window may see, as lines: see `Folder.bodies`."""
+        folder = self.roots.folder(root)
+        return await folder.bodies(list(filter(self.roots.sees(folder, window), paths))) if folder else {}
+
+    async def turns(self, window: WindowId) -> dict[tuple[str, str], FileTurn]:
+        """The last prompt after which each file that waits in a window was changed, by its root and path."""
+        found = [(folder.root, await folder.call(folder.turns)) for folder in self.roots.opened(window)]
+        return {(root, path): turn for root, turns in found for path, turn in turns.items()}
 
     async def committed(self, root: str, path: str, *, in_index: bool) -> str | None:
         """The text of a file in the person's own repository, for the editor's gutter."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from ..review.changes import Count
 from ..snapshots.entries import Difference, Entry
 from ..snapshots.objects import StoreObjects
 from .hunks import Hunks
@@ -55,6 +56,16 @@ class ChangeRow:
     def full_path(self) -> str:
         """The absolute path."""
         return os.path.join(self.root, *self.path.split("/"))
+
+    @property
+    def count(self) -> Count:
+        """How much of it there is to review."""
+        return Count(1, self.inserted, self.deleted, self.changes)
+
+    @property
+    def version(self) -> str:
+        """Identifies both contents and the changes between them."""
+        return f"{self.before} {self.after} {self.count.changes_in_files} {self.count.lines}"
 
 
 class Rows:

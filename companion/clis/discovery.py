@@ -19,7 +19,7 @@ from typing import Any, TypeGuard
 from ..platforms import files
 from ..platforms.reasons import reason_of
 from ..small_files import read_own
-from .families import FAMILIES, Address, CliFamily, DiscoveryFolder, DiscoveryName
+from .families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, DoorAddress
 
 IDE_NAME = "Sublime Text"
 IDE_INFO = {"name": "sublimetext", "displayName": IDE_NAME}
@@ -157,7 +157,7 @@ class DiscoveryFiles:
 
     def _body(self, folders: Sequence[str]) -> dict[str, Any]:
         if lock := self.family.lock:
-            told = lock(Address(self.port, self.token, list(filter(self.family.can_name, folders))))
+            told = lock(DoorAddress(self.port, self.token, list(filter(self.family.can_name, folders))))
         else:
             told = {"port": self.port, "workspacePath": self.family.workspace_path(folders)}
         return {

@@ -1,7 +1,7 @@
 """The registry of the Agent Client Protocol: which agents there are, and installing one.
 
 It may import `conversation`, `platforms` and the shared modules. Start with `registry`. `entries` reads the list,
-`plans` says what installing an agent would do on this computer, `downloads` fetches, `archives` looks at an archive and
+`plans` says what installing an agent would do on this computer, `archives` looks at an archive and
 unpacks it, `installed` puts what was unpacked in its place.
 
 Nothing is downloaded that nobody has asked for, and nothing runs here: what is installed is a command, which the person

@@ -62,6 +62,47 @@ class Tally:
     changes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How much there is to review, as everything that shows a number counts it.
+
+    Files are those that a person counts: a renamed one is one, whatever paths it has had.
+    """
+
+    files: int = 0
+    inserted: int = 0
+    deleted: int = 0
+    changes: int = 0
+
+    def __add__(self, other: Count) -> Count:
+        """Both together. They must have no file in common."""
+        return Count(
+            self.files + other.files,
+            self.inserted + other.inserted,
+            self.deleted + other.deleted,
+            self.changes + other.changes,
+        )
+
+    def __str__(self) -> str:
+        """Such as “3 files, +20 −4”."""
+        return f"{counted(self.files, 'file')}, {self.lines}"
+
+    @property
+    def lines(self) -> str:
+        """Such as “+20 −4”."""
+        return f"+{self.inserted:,} −{self.deleted:,}"
+
+    @property
+    def changes_in_files(self) -> str:
+        """Such as “2 changes in 1 file”."""
+        return f"{counted(self.changes, 'change')} in {counted(self.files, 'file')}"
+
+
+def counted(number: int, what: str) -> str:
+    """Such as “1 file” and “1,200 files”."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
 def lines_of(text: Text) -> Sequence[str]:
     """The pieces of a text, at least one."""
     return text.split("\n") if isinstance(text, str) else text or [""]

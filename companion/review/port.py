@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .marks import Marks
     from .review import Review
 
-NOT_EDITABLE = "{cli} writes {name} exactly as proposed. Accept or reject the whole change."
+NOT_EDITABLE = "Accept or reject {name} as a whole: {cli} takes no edits."
 
 
 class ReviewViews(Messages, Protocol):

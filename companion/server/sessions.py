@@ -36,7 +36,7 @@ Unsendable = Callable[["Session", Notification], object]
 """Told of a notification that is no JSON."""
 
 
-class Peer(Protocol):
+class CliPeer(Protocol):
     """What reaches the CLI beside the notifications."""
 
     async def send_ping(self) -> object:
@@ -116,7 +116,7 @@ class Session:
         self._maps = maps
         self._said: dict[str, str] = {}
         """The paths as the CLI said them, by what they are here."""
-        self._peer: Peer | None = None
+        self._peer: CliPeer | None = None
         self._outbox: list[Notification] = []
         """What waits for the stream."""
         self._background = background
@@ -161,7 +161,7 @@ class Session:
         """The session id that the CLI uses, by which the next instance finds it."""
         return {"session": self.known_as}
 
-    def initialized(self, peer: Peer) -> None:
+    def initialized(self, peer: CliPeer) -> None:
         """The handshake is done."""
         self._peer = peer
         self._send()

@@ -23,11 +23,9 @@ from .changes.written import WrittenChanges
 from .chat.chats import ChatViews
 from .chat.consent import Consent
 from .chat.context import context_of
-from .comments.opening import go_to
 from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
 from .diff.diffs import Diffs
-from .diff.listing import Commented
 from .editor_events import EditorEvents
 from .editor_port import EditorPort
 from .follow.following import Following
@@ -38,6 +36,7 @@ from .notify import notify
 from .own_views import VIEWS
 from .parts import Parts
 from .problems.problems import EditorProblems
+from .review.tabs import ReviewTabs
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.reports import StatusReports
@@ -88,7 +87,7 @@ class Adapter:
             self._post,
             self.ask_later,
             self.on_another_thread,
-            self._list_changed,
+            self._review_changed,
             lambda: bool(self.settings.value("open_first_change")),
         )
         self.problems = EditorProblems()
@@ -108,6 +107,9 @@ class Adapter:
             written=self.written.listings.facts,
         )
         self.comments = self._comment_panel()
+        self.review = ReviewTabs(
+            self.focus, self.diffs, self.written, self.comments, self.ask_later, self.on_another_thread
+        )
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
         parts = self._parts()
@@ -120,12 +122,8 @@ class Adapter:
             self.focus,
             lambda call: self._post(lambda companion: call(companion.reviews)),
             self.settings.of,
-            self.written,
-            Commented(
-                self._comments_of,
-                lambda window, comment: go_to(window, self.on_another_thread, self.comments.views, comment),
-            ),
             accepted=self._accepted,
+            changed=self._review_changed,
             is_reload=lambda: self.thread.is_reload,
         )
 
@@ -170,6 +168,7 @@ class Adapter:
             chats=self.chats,
             following=self.following,
             problems=self.problems,
+            review=self.review,
         )
 
     def _post(self, call: Callable[[Companion], object], replaces: Hashable = None) -> None:
@@ -190,6 +189,7 @@ class Adapter:
         self.events.start()
         self.chats.adopt_visible()
         self.comments.start()
+        self.review.start()
         self.on_another_thread(VIEWS.prune, lambda _: None)
         if self.settings.value("agents_use_editor"):
             script = sublime.load_binary_resource(SCRIPT)
@@ -301,6 +301,7 @@ class Adapter:
             self.following.close,
             self.reports.close,
             self.written.close_all,
+            self.review.close,
             self.unsaved.close_all,
             self.chats.close_all,
         ):
@@ -309,11 +310,8 @@ class Adapter:
     def _loaded(self, view: sublime.View) -> None:
         self.events.loaded(view)
 
-    def _list_changed(self, window: sublime.Window) -> None:
-        self.diffs.lists.changed(window)
-
-    def _comments_of(self, window: sublime.Window) -> Sequence[Comment]:
-        return self.comments.of_window(window)
+    def _review_changed(self, window: sublime.Window) -> None:
+        self.review.changed(window)
 
     def _accepted(self, diff: DiffView) -> None:
         self.comments.accepted(diff)
@@ -321,7 +319,7 @@ class Adapter:
     def _comments_changed(self) -> None:
         self.status_bar.draw()
         for window in sublime.windows():
-            self.diffs.lists.changed(window)
+            self._review_changed(window)
 
     def _comments_went(self, comments: Sequence[Comment], agent: str) -> None:
         """What is changed from now on is new to the person."""

@@ -59,6 +59,7 @@ class EditorEvents:
         self._parts.comments.activated(view)
         self._parts.following.activated(window, view)
         self._parts.written.activated(window, view)
+        self._parts.review.activated(window, view)
         identifier, number, now = WindowId(window.id()), ViewId(view.id()), _now()
         if is_code(view):
             if path := view.file_name():
@@ -83,6 +84,7 @@ class EditorEvents:
         self._parts.loaded.closed(view)
         self._parts.chats.closed(view)
         self._parts.comments.views.forget(view)
+        self._parts.review.closed(view)
         VIEWS.closed(view)
         number = view.id()
         self._post(lambda companion: companion.view_closed(ViewId(number)))
@@ -128,6 +130,7 @@ class EditorEvents:
     def restored(self, window: sublime.Window) -> None:
         """Clear the diffs that a window was restored with, after a restart or when its project was opened again."""
         VIEWS.restore(window)
+        self._parts.review.restored(window)
         if self._parts.diffs.awaited:  # nobody knows yet which diffs are still waited for
             return
         for name in self._parts.diffs.clear_leftovers(window):
@@ -148,6 +151,7 @@ class EditorEvents:
         VIEWS.closing(window)
         self._parts.diffs.window_closing(window, elsewhere=True)
         self._parts.written.window_closed(window)
+        self._parts.review.forget(window)
         self._parts.focus.forget(window)
         self._parts.following.forget(window)
         self._parts.settings.forget(window)

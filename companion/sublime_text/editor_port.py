@@ -11,6 +11,7 @@ import sublime
 from ..chats.transcript.plain import flat
 from ..ids import ViewId, WindowId
 from ..review.disk import Encodings, Stamp, stamp
+from ..review.document import NOTHING, Body
 from ..visits import Visit
 from .bridge import LIMIT, UiBridge
 from .calls import AskLater, Post
@@ -27,7 +28,7 @@ from .windows import encodings_of, find_window, open_files
 if TYPE_CHECKING:
     import asyncio
 
-    from ..changes.port import FileChanges, Listing
+    from ..changes.port import Listing
     from ..changes.rows import ChangeRow
     from ..chats.prompt import Draft
     from ..chats.transcript.render import Render
@@ -288,17 +289,29 @@ class EditorPort:
     def _follow_written(self, window: sublime.Window, listing: Listing) -> None:
         """What a CLI has written is known from the files alone; a chat says where it writes."""
         before = {(row.full_path, row.after) for row in self._parts.written.listings.of(window).rows}
+        by_root: dict[str, list[ChangeRow]] = {}
         for row in listing.rows:
-            agents = set(row.agents) & set(self._parts.status_bar.clis(window))
-            if agents and row.kind != "deleted" and (row.full_path, row.after) not in before:
-                self._ask_where(window, row, min(agents))
+            is_its = set(row.agents) & set(self._parts.status_bar.clis(window))
+            if is_its and row.kind != "deleted" and (row.full_path, row.after) not in before:
+                by_root.setdefault(row.root, []).append(row)
+        for root, rows in by_root.items():
+            self._ask_where(window, root, rows)
 
-    def _ask_where(self, window: sublime.Window, row: ChangeRow, agent: str) -> None:
-        def answer(changes: FileChanges | None) -> None:
-            line = changes.changes[-1][2] + 1 if changes and changes.changes else None
-            self._parts.following.visited(window, [Visit(row.full_path, line, agent, "written")])
+    def _ask_where(self, window: sublime.Window, root: str, rows: Sequence[ChangeRow]) -> None:
+        """Ask for all files at once: they may be hundreds, and whoever asks for something else waits meanwhile."""
+        number, paths = WindowId(window.id()), [row.path for row in rows]
 
-        self._ask_later(window, lambda companion: companion.changes.file(row.root, row.path), answer)
+        def answer(found: Mapping[str, tuple[str, Body]]) -> None:
+            clis = set(self._parts.status_bar.clis(window))
+            visits: list[Visit] = []
+            for row in rows:
+                _, body = found.get(row.path, ("", NOTHING))
+                line = body.changes[-1][2] + 1 if body.changes else None
+                visits += [Visit(row.full_path, line, agent, "written") for agent in sorted(clis & set(row.agents))[:1]]
+            if visits:
+                self._parts.following.visited(window, visits)
+
+        self._ask_later(window, lambda companion: companion.changes.bodies(number, root, paths), answer)
 
     def _show_changes(self, window: WindowId, listing: Listing) -> None:
         if target := find_window(window):

@@ -6,7 +6,7 @@ editor loads last.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import sublime
@@ -71,7 +71,7 @@ class Keys:
         taken: set[tuple[str, ...]] = set()
         for binding in reversed(self._bindings):
             if binding.command == command and binding.args == args and binding.keys not in taken:
-                return ", ".join(map(_shown, binding.keys))
+                return _typed(binding.keys) or ", ".join(map(_shown, binding.keys))
             if binding.command != command and binding.is_for_us and not binding.command.startswith(OWN):
                 taken.add(binding.keys)
         return ""
@@ -98,6 +98,13 @@ def _normalized(key: str) -> str:
     held, last = _parted(key.lower())
     modifiers = {_NAMES.get(each, each) for each in held}
     return "+".join([*(each for each in _ORDER if each in modifiers), _NAMES.get(last, last)])
+
+
+def _typed(keys: Sequence[str]) -> str:
+    """The character that a key types where keys are commands: “n” and “N”; empty if it is another key."""
+    held, last = _parted(keys[0])
+    is_typed = len(keys) == 1 and len(last) == 1 and held in ([], ["shift"])
+    return (last.upper() if held else last) if is_typed else ""
 
 
 def _shown(key: str) -> str:

@@ -39,13 +39,13 @@ _TERMINUS_BUILD = "output.Terminus Build Results"
 """While this panel exists, the keymap of Terminus, which is loaded after ours, gives Shift+Escape to `show_panel`."""
 
 _ENTERS: dict[Kind, tuple[str, Args]] = {
-    "diff list": ("qwen_companion_open_listed_diff", {}),
+    "review": ("qwen_companion_review_do", {"what": "open"}),
     "status": ("qwen_companion_status_remedy", {"at_caret": True}),
 }
 """What our keymap has `Enter` do, by the kind of the view."""
 _KINDS: dict[str, tuple[Kind, ...]] = {
     "qwen_companion.diff": SIDES,
-    "qwen_companion.diff_list": ("diff list",),
+    "qwen_companion.review_tab": ("review",),
     "qwen_companion.status": ("status",),
     "qwen_companion.comment_input": ("comment input",),
     "qwen_companion.question_input": ("question input",),

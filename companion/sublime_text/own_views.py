@@ -45,7 +45,7 @@ Kind = Literal[
     "sign-in",
     "daemon",
     "baseline",
-    "diff list",
+    "review",
     "comment input",
     "question",
     "question input",

@@ -15,6 +15,7 @@ from .libraries.libraries import Libraries
 from .messenger import Messenger
 from .notices import OpenNotices
 from .problems.problems import EditorProblems
+from .review.tabs import ReviewTabs
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .windows import Focus
@@ -38,3 +39,4 @@ class Parts:
     chats: ChatViews
     following: Following
     problems: EditorProblems
+    review: ReviewTabs

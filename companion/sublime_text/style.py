@@ -18,5 +18,14 @@ ACCEPTS, REJECTS, UNDOES = (
     f'<span class="{name}">{sign}</span>' for name, sign in (("inserted", "✓"), ("deleted", "✗"), ("deleted", "↩"))
 )
 """The signs before the words of a decision. They have its colour; the words have that of the text."""
+SIGN_COLOURS = {
+    name: f"color({hue} min-contrast(var(--background) 7))"
+    for name, hue in {
+        "number": "var(--foreground) blend(var(--background) 75%)",
+        "removed": "var(--redish)",
+        "added": "var(--greenish)",
+    }.items()
+}
+"""For the numbers and signs of lines, which a scheme may tint: more than enough on the background is enough there."""
 LINK_COLOUR = "color(var(--bluish) min-contrast(var(--background) 4.5))"
 """For a link in an annotation."""

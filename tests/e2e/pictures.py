@@ -236,7 +236,7 @@ def diffs() -> None:
 
 
 def scrolled() -> None:
-    """Open the diffs of three files, scroll into one and revert a change of it, and take a picture with their list."""
+    """Open the diffs of three files, scroll into one and revert a change of it, and take a picture."""
     texts = {"prices.py": (BEFORE, AFTER), "shelves.py": (SHELVES, NEW_SHELVES), "stock.py": ("", "STOCK = {}\n")}
     there = {name: before for name, (before, _) in texts.items() if before}
     with editing(TURN_SIZE, there) as (editor, window):
@@ -253,15 +253,13 @@ def scrolled() -> None:
             for name in ("next", "next", "revert", "next"):
                 editor.do("command", name=f"qwen_companion_{name}_change", view=proposal["id"])
             editor.wait("reverted", lambda: "restore" in str(editor.view(proposal["id"])["annotations"]))
-            editor.do("command", name="qwen_companion_diff_list", window=window)
-            editor.do("command", name="qwen_companion_go_to_diff", window=window)
             editor.wait("status", lambda: "3 diffs" in str(editor.view(proposal["id"])["status"]))
             wait_wide(editor, proposal["id"])
             shoot(editor, window, "diff-scrolled", TURN_SIZE)
 
 
 def written() -> None:
-    """Change a file as a CLI that asks nothing does it, comment on a line, and take a picture with the review list."""
+    """Change a file as a CLI that asks nothing does it, comment on a line, and take a picture."""
     with editing(TURN_SIZE, {"prices.py": BEFORE, "shelves.py": SHELVES}) as (editor, window):
         file, proposed = (editor.home.workspace / name for name in ("prices.py", "shelves.py"))
         view = editor.open_file(file)
@@ -276,10 +274,61 @@ def written() -> None:
             editor.wait("changes", lambda: "qwen_companion.written" in editor.view(view)["regions"])
             editor.do("command", name="qwen_companion_comment", args={"text": REMARK}, view=view)
             editor.wait("comment", lambda: "KeyError" in str(editor.view(view)["phantoms"]))
-            editor.do("command", name="qwen_companion_diff_list", window=window)
-            editor.do("command", name="qwen_companion_review_changes", window=window)
             time.sleep(1)  # the links at the changes fit the width a moment after
             shoot(editor, window, "changes", TURN_SIZE)
+
+
+REVIEW_SIZE = (1400, 900)
+NARROW_SIZE = (640, 900)
+MANY = 44
+"""Files that an agent changes at once."""
+
+
+def review() -> None:
+    """Take pictures of the Review: with a proposal and written changes, narrow, beside the code, and of many files."""
+    texts = {"prices.py": BEFORE, "stock.js": f"{STOCK}// Counted on Mondays\n", "shelves.py": SHELVES}
+    many = {f"shelves/shelf_{at}.py": SHELF.format(at).lstrip() for at in range(MANY)}
+    with editing(REVIEW_SIZE, {**texts, **many}) as (editor, window):
+        home = editor.home.workspace
+        editor.open_file(home / "prices.py")
+        with connect(editor.lock()) as client:
+            time.sleep(3)  # the first snapshot, which nothing tells of
+            client.call("openDiff", filePath=str(home / "shelves.py"), newContent=NEW_SHELVES)
+            editor.wait_diff(home / "shelves.py")
+            (home / "prices.py").write_text(AFTER, encoding="utf-8")
+            (home / "store").mkdir()
+            (home / "stock.js").rename(home / "store" / "stock.js")
+            (home / "returns.py").write_text("RETURNS = {}\n", encoding="utf-8")
+            (home / "cover.png").write_bytes(bytes(range(256)))
+            wait_review(editor, window, "prices.py", "store/stock.js")
+            shoot(editor, window, "review", REVIEW_SIZE, sidebar=False)
+            tab = next(view["id"] for view in editor.views() if view["name"] == "Review")
+            for _ in range(2):
+                editor.do("command", name="qwen_companion_review_go", args={"to": "file"}, view=tab)
+            shoot(editor, window, "review-files", REVIEW_SIZE, ("dark",), sidebar=False)
+            resize(editor, NARROW_SIZE, sidebar=False)
+            shoot(editor, window, "review-narrow", NARROW_SIZE, ("light",), sidebar=False)
+            resize(editor, REVIEW_SIZE, sidebar=False)
+            editor.do("command", name="close_file", window=window)
+            divide(editor, window)
+            editor.do("command", name="focus_group", args={"group": 0}, window=window)
+            for name in many:
+                text = (home / name).read_text("utf-8")
+                (home / name).write_text(text.replace("sorted(found)", "sorted(found, key=len)"), encoding="utf-8")
+            wait_review(editor, window, "shelf_1.py")
+            shoot(editor, window, "review-beside", REVIEW_SIZE, ("dark",), sidebar=False)
+
+
+def wait_review(editor: Editor, window: int, *names: str) -> None:
+    """Open the Review, and wait until it has these files."""
+    editor.do("command", name="qwen_companion_review", window=window)
+    editor.wait(
+        "Review",
+        lambda: all(
+            name in str([view for view in editor.views(text=True) if view["name"] == "Review"]) for name in names
+        ),
+    )
+    time.sleep(2)
 
 
 REMARK = "A KeyError says this already: leave it out."
@@ -553,7 +602,7 @@ def problems() -> None:
             shoot(editor, window, "problems", LIST_SIZE, ("dark",), sidebar=False)
 
 
-TAKEN = (diffs, scrolled, written, chat, tabs, lists, agents, questions, registry, actions, problems)
+TAKEN = (diffs, scrolled, written, review, chat, tabs, lists, agents, questions, registry, actions, problems)
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,6 @@ import pytest
 
 from .gemini import Gemini
 from .model import Call, Model, Script
-from .own import value
 from .qwen import Home, Qwen
 from .session import CliSession
 
@@ -27,6 +27,7 @@ FILES = ("one.txt", "two.txt", "three.txt", "gone.txt", "before.txt", "sed.txt",
 ASKED = ("Yes, allow once", "Allow once")
 #: Seconds until the list has what was written: a look every 2 s, on a busy machine.
 LISTED = 60.0
+KINDS = {"created", "deleted", "renamed"}
 
 
 class Reviewed:
@@ -37,20 +38,23 @@ class Reviewed:
         self.editor = session.editor
         self.folder = session.home.workspace
 
-    def listed(self) -> dict[str, dict[str, Any]]:
-        """What waits, by the file's name."""
-        self.editor.do("command", name="qwen_companion_diff_list")
-        panels = [panel for window in self.editor.state()["windows"] for panel in window["panels"].values()]
-        found = [value(self.editor.home, panel, "rows") for panel in panels]
-        rows = next((each for each in found if each), [])
-        return {row["path"].rpartition("/")[2]: row for row in rows if row["state"] in {"waits", "viewed"}}
+    def listed(self) -> dict[str, str]:
+        """What waits by the Review's lines of files: the kind of each, by its name."""
+        self.editor.do("command", name="qwen_companion_review")
+        line = r"^[▾▸]\xa0([^\xa0\n]+)\xa0  \S+ \S+(?:  (\w+))?"
+        found = re.findall(line, self.text_of_review(), re.MULTILINE)
+        return {path.rpartition("/")[2]: kind if kind in KINDS else "modified" for path, kind in found}
 
-    def wait_listed(self, **kinds: str) -> dict[str, dict[str, Any]]:
+    def text_of_review(self) -> str:
+        """The text of the Review, which is open."""
+        return next(view["text"] for view in self.editor.views(text=True) if view["name"] == "Review")
+
+    def wait_listed(self, **kinds: str) -> dict[str, str]:
         """Wait until exactly these files wait, by the names without their ending."""
         end = time.monotonic() + LISTED
         while True:
             found = self.listed()
-            if {name.partition(".")[0]: row["kind"] for name, row in found.items()} == kinds:
+            if {name.partition(".")[0]: kind for name, kind in found.items()} == kinds:
                 return found
             assert time.monotonic() < end, found
             time.sleep(0.3)
@@ -150,10 +154,11 @@ def review(reviewed: Reviewed, agent: str, turns: list[list[Call]]) -> None:
     reviewed.finish(cli.ask("Change the files", *turns))
     changed = dict.fromkeys(("one", "two", "three", "sed", "messy"), "modified")
     rest = {"made": "created", "gone": "deleted", "after": "renamed"}
-    rows = reviewed.wait_listed(**changed, **rest)
+    reviewed.wait_listed(**changed, **rest)
     assert reviewed.text("messy.py") == 'x = {"a": 1}\n'
-    assert {row["agent"] for row in rows.values()} == {agent}
-    assert rows["one.txt"]["changes"] == 2
+    headings = [line for line in reviewed.text_of_review().split("\n") if line.startswith("◆")]
+    assert headings
+    assert all(agent in line for line in headings)
     view = reviewed.opened("three.txt", 1)
     reviewed.decide(view, "qwen_companion_undo_change", "line four\n", 1, selects=True)
     reviewed.editor.wait("line undone", lambda: "line three\nline 4\n" in reviewed.text("three.txt"))

@@ -96,8 +96,8 @@ class WrittenChanges:
         self.editor.wait("undone change", lambda: RETURN in self._orders.read_text(encoding="utf-8"))
         self._wait_status("2 files, 2 changes to review")
         self._step("Ctrl+Shift+F8 undoes one. The file on the disk has the old line again.", 6)
-        self.editor.do("command", name="qwen_companion_diff_list", window=self._user.window)
-        self._step("“Show Review List” says what waits and what you have decided.", 7)
+        self.editor.do("command", name="qwen_companion_review", window=self._user.window)
+        self._step("“Review” has what waits, and what you have decided.", 7)
 
     def go_on(self) -> None:
         """The agent changes a reviewed file again."""
@@ -123,7 +123,7 @@ class WrittenChanges:
         self._press("ctrl+f8")
         self._wait_status("")
         assert {path: path.read_text(encoding="utf-8") for path in self._kept} == self._kept
-        for name in ("diff_list", "review_changes"):
+        for name in ("review", "review_changes"):
             self.editor.do("command", name=f"qwen_companion_{name}", window=self._user.window)
         self._step("Nothing unreviewed is left, and the disk has what you have kept.", 6)
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.sublime_text.style import COLOURS, LINK_COLOUR
+from companion.sublime_text.style import COLOURS, LINK_COLOUR, SIGN_COLOURS
 from headless.schemes import SCHEMES
 
 MARKS = Path(__file__).parents[2] / "companion" / "sublime_text" / "diff" / "marks.py"
@@ -97,6 +97,23 @@ def test_a_filler_and_a_header_have_different_tints(side: str) -> None:
 @pytest.mark.parametrize("side", sorted(SCHEMES))
 def test_every_text_of_a_phantom_is_readable_on_the_tint_and_on_the_background(side: str) -> None:
     assert_readable(side, {name: parsed(value) for name, value in SCHEMES[side].palette().items()})
+
+
+@pytest.mark.parametrize("side", sorted(SCHEMES))
+def test_the_numbers_and_signs_of_the_review_are_readable_on_a_line_that_a_scheme_tints(side: str) -> None:
+    variables = {name: parsed(value) for name, value in SCHEMES[side].palette().items()}
+    behind = [variables["background"]]
+    for kind in ("inserted", "deleted"):
+        found = re.fullmatch(
+            r"color-mix\(in srgb, (#\w+) (\d+)%, transparent\)", SCHEMES[side].background(f"diff.{kind}") or ""
+        )
+        assert found
+        share = int(found[2]) / 100
+        pairs = zip(parsed(found[1]), variables["background"], strict=True)
+        behind.append(tuple(tint * share + ground * (1 - share) for tint, ground in pairs))
+    for name, value in SIGN_COLOURS.items():
+        for ground in behind:
+            assert contrast(evaluated(value, variables), ground) >= ENOUGH - SMALL, name
 
 
 GROUNDS = {

@@ -59,7 +59,7 @@ def test_what_a_chat_needs_is_loaded_with_the_first_chat(loaded: dict[str, set[s
 def test_the_libraries_are_the_same_on_every_system(dependencies: dict[str, dict[str, list[str]]]) -> None:
     assert dependencies.keys() == {"*"}
     assert dependencies["*"].keys() == {BUILD}
-    assert len(dependencies["*"][BUILD]) == 20
+    assert len(dependencies["*"][BUILD]) == 21
 
 
 def test_every_declared_library_is_pinned(root: Path, dependencies: dict[str, dict[str, list[str]]]) -> None:

@@ -17,8 +17,6 @@ COMMANDS = {
     "restore": "qwen_companion_undo_change",
     "endings": "qwen_companion_toggle_line_endings",
     "reload": "qwen_companion_reload_diff",
-    "accept_all": "qwen_companion_accept_all",
-    "reject_all": "qwen_companion_reject_all",
     "warnings": "qwen_companion_diff_warnings",
     # A comment
     "edit": "qwen_companion_comment",
@@ -27,8 +25,6 @@ COMMANDS = {
     "keep": "qwen_companion_keep_change",
     "compare": "qwen_companion_compare_overwritten",
     "undo": "qwen_companion_undo_change",
-    "keep_all": "qwen_companion_keep_all_changes",
-    "undo_all": "qwen_companion_undo_all_changes",
     "merge": "qwen_companion_unsaved_text",
     "take": "qwen_companion_unsaved_text",
     # A chat; "Chat: Use a Link" has all of them, and the most frequent ones have a command of their own.
@@ -93,8 +89,4 @@ def test_every_target_that_is_handled_is_one_of_those(root: Path) -> None:
     # A chat's links that only ask something of the companion.
     [asking] = re.findall(r"^_CALLS: .*?^\}", source, re.DOTALL | re.MULTILINE)
     handled |= set(re.findall(r'^    "(\w+)": ', asking, re.MULTILINE))
-    assert (
-        {*COMMANDS} - {"accept_all", "reject_all", "keep_all", "undo_all"}
-        <= handled
-        <= {*COMMANDS, *BY_KEY, *BY_THE_EDITOR}
-    )
+    assert {*COMMANDS} <= handled <= {*COMMANDS, *BY_KEY, *BY_THE_EDITOR}

@@ -43,32 +43,32 @@ def harm(path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def test_a_package_that_is_loaded_later_takes_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = harm(package(tmp_path, "Zebra", all=[bound("shift+f8")]), capsys)
+    found = harm(package(tmp_path, "Zebra", all=[bound("shift+tab")]), capsys)
     assert [line.split("  ")[0] for line in found] == ["Zebra"]
-    assert "theirs / qwen_companion_go_to_diff: Zebra goes first" in found[0]
+    assert "theirs / qwen_companion_review_do: Zebra goes first" in found[0]
 
 
 def test_a_package_that_is_loaded_earlier_does_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = package(tmp_path, "Aardvark", all=[bound("shift+f8")])
+    path = package(tmp_path, "Aardvark", all=[bound("shift+tab")])
     assert harm(path, capsys) == []
     assert keymaps.main([str(path)]) == 0
     assert "QwenCompanion goes first" in capsys.readouterr().out
 
 
 def test_an_order_that_depends_on_capitals_counts_as_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(harm(package(tmp_path, "aardvark", all=[bound("f8")]), capsys)) == 1
+    assert len(harm(package(tmp_path, "aardvark", all=[bound("shift+tab")]), capsys)) == 1
 
 
 def test_each_system_has_its_own_keymap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = package(tmp_path, "Zebra", Linux=[bound("ctrl+s")], OSX=[bound("ctrl+s")], Windows=[bound("super+s")])
-    assert [line.rpartition(" [")[2] for line in harm(path, capsys)] == ["Linux]"]
+    assert {line.rpartition(" [")[2] for line in harm(path, capsys)} == {"Linux]"}
     other = package(tmp_path, "Zoo", OSX=[bound("command+s")])
-    assert [line.rpartition(" [")[2] for line in harm(other, capsys)] == ["OSX]"]
+    assert {line.rpartition(" [")[2] for line in harm(other, capsys)} == {"OSX]"}
 
 
 def test_a_sequence_that_begins_with_a_key_of_ours_takes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(harm(package(tmp_path, "Zebra", all=[bound("shift+f8 a")]), capsys)) == 1
-    assert harm(package(tmp_path, "Zoo", all=[bound("primary+k shift+f8")]), capsys) == []
+    assert len(harm(package(tmp_path, "Zebra", all=[bound("shift+tab a")]), capsys)) == 1
+    assert harm(package(tmp_path, "Zoo", all=[bound("primary+k shift+tab")]), capsys) == []
 
 
 def test_any_character_is_each_character() -> None:
@@ -105,14 +105,14 @@ def test_any_character_is_each_character() -> None:
     ],
 )
 def test_contexts_that_exclude_each_other_do_not_collide(ours: Keys, theirs: Keys, holds: bool) -> None:
-    assert keymaps.may_hold_together(binding("f8", ours), binding("f8", theirs)) is holds
+    assert keymaps.may_hold_together(binding("shift+tab", ours), binding("shift+tab", theirs)) is holds
 
 
 def test_an_archive_and_a_folder_of_packages_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    package(tmp_path, "Zebra", all=[bound("f8")])
+    package(tmp_path, "Zebra", all=[bound("shift+tab")])
     for suffix in ("zip", "sublime-package"):
         with zipfile.ZipFile(tmp_path / f"Zoo {suffix}.{suffix}", "w") as archive:
-            archive.writestr("inner/Default.sublime-keymap", json.dumps([bound("f8")]))
+            archive.writestr("inner/Default.sublime-keymap", json.dumps([bound("shift+tab")]))
     (tmp_path / "notes.txt").write_text("no package", "utf-8")
     assert keymaps.main(["--in", str(tmp_path)]) == 1
     out = capsys.readouterr().out
@@ -124,7 +124,7 @@ def test_an_archive_and_a_folder_of_packages_are_read(tmp_path: Path, capsys: py
 def test_a_keymap_that_is_broken_is_named_and_the_rest_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = package(tmp_path, "Zebra", all=[bound("f8")])
+    path = package(tmp_path, "Zebra", all=[bound("shift+tab")])
     (path / "Default (Linux).sublime-keymap").write_text("[{", "utf-8")
     assert keymaps.main([str(path)]) == 1
     captured = capsys.readouterr()

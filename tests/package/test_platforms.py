@@ -71,6 +71,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("snapshots/git.py", "resource"): "Linux limits the memory of git by it, and Windows by a job",
     ("snapshots/copies.py", "os.chmod"): "a file of our own store, which Windows does not remove while it is read-only",
     ("server/http/connections.py", ".dup"): "sockets are handed over to the next instance",
+    ("server/doors/websocket.py", ".dup"): "as above; on Windows the connection ends",
 }
 """By file and call: why it stands there."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 from unittest import TestCase
@@ -25,6 +26,7 @@ class Screen:
     """Listens to the API until the test is over."""
 
     def __init__(self, test: TestCase) -> None:
+        self._began = time.time()
         self.messages: list[str] = []
         """The messages in the status bar so far."""
         self.panels: list[tuple[list[sublime.QuickPanelItem], Callable[[int], None]]] = []
@@ -105,8 +107,12 @@ class Screen:
         raise AssertionError(f"nothing in the view links to {href!r}")
 
     def said(self, *parts: str) -> bool:
-        """Whether a message holds all these parts."""
-        return any(all(part in message for part in parts) for message in self.messages)
+        """Whether a message holds all these parts: as it is in the status bar, or as the log has all of it."""
+        from .companion_case import loaded  # noqa: PLC0415 - it imports this module
+
+        log = loaded("sublime_text.notices").NOTICES._log
+        told = [*self.messages, *(one.text for one in log if one.at >= self._began)]
+        return any(all(part in message for part in parts) for message in told)
 
     def _of(self, view: sublime.View, key: str) -> list[tuple[str, Callable[[str], None] | None]]:
         return [

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import sublime
 
 from .companion_case import CompanionCase, Steps, loaded, text_of
-from .own import kind_of, value
+from .own import kind_of
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 PANEL = "QwenCompanion Diffs"
@@ -245,29 +245,14 @@ class TestWritten(ChangesCase):
         yield from self.waits()
         self.assertEqual(self.path.read_text(), LINES)
 
-    def test_the_list_has_it_and_says_it_to_readers_outside(self) -> Steps:
-        """Proposals and written changes are in one list, which is in a setting too."""
+    def test_the_review_has_it_beside_a_proposal(self) -> Steps:
         yield from self.open_diff("# proposed\n", self.folder / "proposed.py")
-        self.window.run_command("qwen_companion_diff_list")
-        yield lambda: self.window.find_output_panel(PANEL)
-        panel = self.window.find_output_panel(PANEL)
-        assert panel
-        yield lambda: "code.txt" in text_of(panel) and "proposed.py" in text_of(panel)
-        rows = {row["path"].rpartition("/")[2]: row for row in value(panel, "rows")}
-        self.assertEqual(rows["proposed.py"]["kind"], "proposal")
-        code = rows["code.txt"]
-        shown = {name: code[name] for name in ("kind", "agent", "inserted", "deleted", "changes", "state")}
-        expected = {
-            "kind": "modified",
-            "agent": "Qwen Code",
-            "inserted": 1,
-            "deleted": 2,
-            "changes": 2,
-            "state": "waits",
-        }
-        self.assertEqual(shown, expected)
+        self.window.run_command("qwen_companion_review")
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window).view
+        yield lambda: "2 files, +2 −2: 1 proposed, 1 written" in text_of(tab)
+        yield lambda: "▾\xa0code.txt" in text_of(tab) and "▾\xa0proposed.py" in text_of(tab)
         self.window.run_command("qwen_companion_keep_all_changes")
-        yield lambda: "kept" in text_of(panel)
+        yield lambda: "✓\xa0code.txt · +1 −2 · kept" in text_of(tab)
 
     def test_the_status_bar_counts_them(self) -> Steps:
         """Files and changes."""

@@ -12,7 +12,6 @@ import sublime
 
 from .chat_case import ChatCase
 from .companion_case import CompanionCase, Steps, loaded, text_of
-from .own import value
 from .terminal_case import EMPTY_PROMPT, Terminus
 from .test_review_reload import ReloadCase
 
@@ -110,23 +109,18 @@ class TestComments(CompanionCase):
         self.view.run_command("undo")
         yield lambda: "the lines have changed" not in self.drawn(self.view)
 
-    def test_the_list_has_the_comments_and_goes_to_one(self) -> Steps:
+    def test_the_review_has_the_comments_and_goes_to_one(self) -> Steps:
         self.comment("look\nhere")
-        self.window.run_command("qwen_companion_diff_list")
-        panel = loaded("sublime_text.package").adapter().diffs.lists._of(self.window)
-        yield lambda: panel.view is not None and "app.py:1" in text_of(panel.view)
-        rows: Any = value(panel.view, "rows")
-        [row] = rows
-        self.assertEqual(
-            (row["path"], row["kind"], row["state"], row["note"]),
-            (str(self.file), "comment", "to send", "💬 look here"),
-        )
+        self.window.run_command("qwen_companion_review")
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window).view
+        yield lambda: "¶\xa0app.py:1 · look here · to send · you" in text_of(tab)
         self.view.sel().clear()
         self.view.sel().add(self.view.size())
-        panel.view.sel().clear()
-        panel.view.sel().add(panel.view.text_point(1, 0))
-        panel.open_at_caret()
+        tab.sel().clear()
+        tab.sel().add(text_of(tab).index("¶"))
+        tab.run_command("qwen_companion_review_do", {"what": "open"})
         yield lambda: self.view.sel()[0].b == 0
+        self.assertEqual(self.window.active_view(), self.view)
 
     def test_a_comment_moves_with_its_lines_and_says_if_they_have_changed(self) -> Steps:
         self.comment()

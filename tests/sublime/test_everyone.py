@@ -57,7 +57,11 @@ def pages() -> list[str]:
 
 def coloured(page: str) -> list[tuple[str, str]]:
     """The classes and texts of the elements of a page."""
-    return re.findall(r'<(?:a|span) class="(\w+)"[^>]*>([^<]*)</', page.partition("</style>")[2] or page)
+    shown = page.partition("</style>")[2] or page
+    links = re.findall(r'<a class="(\w+)"[^>]*>(.*?)</a>', shown)
+    return [(kind, re.sub("<[^>]*>", "", words)) for kind, words in links] + re.findall(
+        r'<span class="(\w+)"[^>]*>([^<]*)</', re.sub("<a .*?</a>", "", shown)
+    )
 
 
 class TestColours(CompanionCase):

@@ -24,9 +24,10 @@ PLACES = {
     "changes.overwritten:OverwrittenTexts.offer": "",
     "panels:changed_file": "test_the_list_of_what_a_turn_has_changed",
     "comments.views:CommentViews.draw": "test_the_comments_of_a_file",
-    "chat.changes:_list": "test_the_list_of_what_a_turn_has_changed",
+    "chat.commands:_list_changes": "test_the_list_of_what_a_turn_has_changed",
     "diff.kept:RejectedTexts.reopen": "test_the_list_of_rejected_texts",
-    "diff.listing:DiffList._draw": "test_the_list_that_stays_open",
+    "review.marks:ReviewMarks._links": "test_the_review",
+    "review.marks:_signs": "test_the_review",
     "panels:choose": "test_the_choices_of_a_panel",
     "registry.commands:AgentList.show": "",
     "registry.commands:AgentList._item": "test_the_list_of_agents_of_the_registry",
@@ -35,7 +36,7 @@ PLACES = {
     "chat.listener:_completion": "test_a_completion",
     "chat.sign_in:_SignIn._show": "",
     "status.live:LiveReport._links": "test_the_remedies_of_the_status_report",
-    "chat.scroll:ScrollWatch._mark": "",
+    "chat.view:ScrollWatch._mark": "",
 }
 """Each place that gives the editor minihtml, and the test here that feeds it. It is "" where no text is shown but our
 own. tests/package/test_markup.py checks that no place is missing."""
@@ -172,13 +173,13 @@ class TestDiffs(Checks):
         yield lambda: self.screen.restores(self.proposal)
         self.is_harmless("restore 1 line", "↩ revert", "restore")
 
-    def test_the_list_that_stays_open(self) -> Steps:
-        yield from self.open_diff("x\n", self.hostile)
-        self.window.run_command("qwen_companion_diff_list")
-        panel = self.window.find_output_panel("QwenCompanion Diffs")
-        assert panel
-        self.assertIn(self.name, text_of(panel))
-        self.is_harmless("Accept what you have seen")
+    def test_the_review(self) -> Steps:
+        yield from self.open_diff(f"{HOSTILE}\n", self.hostile)
+        self.window.run_command("qwen_companion_review")
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window).view
+        yield lambda: HOSTILE in text_of(tab) and self.name in text_of(tab)
+        yield lambda: any("Accept" in each for each in self.screen.phantoms(tab, "qwen_companion.review.signs"))
+        self.is_harmless("Accept", "Reject")
 
     def test_the_list_of_rejected_texts(self) -> Steps:
         for text in (f"{HOSTILE}\nmore\n", "other\n"):
@@ -276,7 +277,8 @@ class TestChat(Checks, ChatCase):
         changes = loaded("chats.changes")
         file = changes.ChangedFile(self.hostile("name"), self.hostile("path"), 1, 1, HOSTILE)
         listing = loaded("sublime_text.chat.commands")
-        listing._list(self.chat, [changes.TurnChanges("a", self.hostile("prompt"), (file,), is_untold=True)] * 2, 0)
+        turn = changes.TurnChanges("a", self.hostile("prompt"), (file,), is_untold=True)
+        listing._list_changes(self.chat, [turn] * 2, 0)
         self.is_harmless(self.hostile("path"), listing.MORE)
         yield 1
 

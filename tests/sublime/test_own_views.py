@@ -64,7 +64,7 @@ CONTEXTS = [
     "chat_first_line",
     "chat_last_line",
     "diff",
-    "diff_list",
+    "review_tab",
     "status",
     "comment_input",
     "question_input",

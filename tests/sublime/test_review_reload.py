@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any
 from unittest.mock import patch
 
@@ -152,52 +151,28 @@ class TestReload(ReloadCase):
         yield from self.accepted()
         self.assertEqual(self.content, "mine\n")
 
-    def test_the_list_of_diffs_stays_with_its_caret_and_with_what_was_answered(self) -> Steps:
+    def test_the_review_goes_on_with_its_caret_and_with_what_was_answered(self) -> Steps:
         names = ("a.py", "b.py", "c.py")
         for name in names:
-            yield from self.open_diff(f"{name}\n", self.folder / name)
-        self.window.run_command("qwen_companion_go_to_diff")
-        yield from self.shown_list(["a.py", "b.py", "c.py"])
+            yield from self.propose(f"{name}\n", self.folder / name)
+        self.window.run_command("qwen_companion_review")
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window).view
+        yield lambda: "c.py\n" in text_of(tab)
         self.diffs().answers.reject(self.diffs().in_window(self.window)[0])
-        panel = yield from self.shown_list(["b.py", "c.py", "a.py"])
-        self.window.focus_view(panel)
-        yield lambda: self.diffs()._focus.last(self.window) == panel
-        panel.sel().clear()
-        panel.sel().add(panel.text_point(2, 0))
+        yield lambda: "✓\xa0a.py · +1 −0 · rejected" in text_of(tab)
+        row = text_of(tab).split("\n").index("c.py")
+        tab.sel().clear()
+        tab.sel().add(tab.text_point(row, 2))
         for _ in range(2):
             yield from self.reload()
-        panel = yield from self.shown_list(["b.py", "c.py", "a.py"])
-        self.assertIn("rejected", text_of(panel))
-        self.assertEqual(self.window.active_panel(), "output.QwenCompanion Diffs")
-        self.assertEqual(panel.rowcol(panel.sel()[0].b)[0], 2)
-        yield lambda: self.diffs()._focus.last(self.window) == panel
-        panel.run_command("qwen_companion_open_listed_diff")
+            yield lambda: loaded("sublime_text.package").adapter().review.tab(self.window)
+        self.assertEqual(loaded("sublime_text.package").adapter().review.tab(self.window).view, tab)
+        yield lambda: "not seen yet" in text_of(tab) and "✓\xa0a.py · +1 −0 · rejected" in text_of(tab)
+        yield lambda: tab.substr(tab.line(tab.sel()[0])) == "c.py"
+        tab.run_command("qwen_companion_review_do", {"what": "open"})
         active = self.window.active_view()
         assert active
         self.assertEqual(text_of(active), "c.py\n")
-
-    def test_a_list_that_was_closed_stays_closed(self) -> Steps:
-        yield from self.open_diff(PROPOSAL)
-        yield from self.shown_list(["app.py"])
-        self.window.run_command("hide_panel")
-        yield from self.reload()
-        self.assertIsNone(self.window.active_panel())
-
-    def shown_list(self, names: list[str]) -> Generator[Any, Any, sublime.View]:
-        """Wait until the list of diffs has these files."""
-        name = "QwenCompanion Diffs"
-        if not self.window.find_output_panel(name):
-            self.window.run_command("qwen_companion_diff_list")
-
-        def listed() -> bool:
-            panel = self.window.find_output_panel(name)
-            rows = text_of(panel).split("\n")[1:] if panel else []
-            return [row.split()[0] for row in rows if row.split()] == names
-
-        yield listed
-        panel = self.window.find_output_panel(name)
-        assert panel
-        return panel
 
     def test_a_text_that_was_rejected_before_can_be_reopened(self) -> Steps:
         yield from self.open_diff(PROPOSAL)

@@ -68,7 +68,7 @@ class TestRequest(ChangesCase):
             found.append(self.row())
         self.assertEqual(found, [row + 1 for row in ROWS])
         self.command("undo_change")
-        why = "QwenCompanion: Qwen Code writes app.py exactly as proposed. Accept or reject the whole change."
+        why = "QwenCompanion: Accept or reject app.py as a whole: Qwen Code takes no edits."
         yield lambda: why in self.screen.messages
         self.command("undo_change")
         yield lambda: self.screen.messages.count(why) == 2

@@ -155,10 +155,14 @@ class TestUnseen(CompanionCase):
         """They arrive at once while the person types; a minute passes."""
         yield from self.propose_six()
         self.assertEqual(len(diff_views(self.window, "proposal")), 1)
+        self.window.run_command("qwen_companion_review")
+        self.window.focus_view(self.view)
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window).view
         self.now += 60
         self.window.run_command("qwen_companion_accept_all")
         yield 100
         self.assertEqual(self.cli.outcomes, [])
+        self.assertEqual(text_of(tab).count("not seen yet"), 6)
         self.assertEqual(
             self.screen.messages[-1],
             "QwenCompanion: Nothing accepted. Go to each first (F8): a.py, b.py, c.py, 3 more",
@@ -182,7 +186,7 @@ class TestUnseen(CompanionCase):
         diffs = yield from self.propose_six()
         self.window.run_command("qwen_companion_go_to_diff")
         for diff in diffs[2:4]:
-            loaded("sublime_text.package").adapter().diffs.saw(diff.review.number)
+            diff.attention.saw()
         self.window.run_command("qwen_companion_accept_all")
         yield lambda: len(self.cli.outcomes) == 3
         names = [Path(told["filePath"]).name for method, told in self.cli.outcomes if method == "ide/diffAccepted"]

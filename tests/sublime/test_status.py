@@ -361,6 +361,7 @@ class TestDocumentation(CompanionCase):
             "chat.md",
             "agents.md",
             "remote.md",
+            "other-clis.md",
             "trouble.md",
         ]
         self.assertEqual([item.details for item in items][: len(names)], names)

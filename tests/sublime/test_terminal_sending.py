@@ -181,9 +181,10 @@ class TestSend(TerminalCase):
         yield lambda: self.terminus.sent
         self.assertEqual(self.terminus.sent[-1]["tag"], "gemini")
 
-    def test_a_cli_that_has_ended_gets_nothing(self) -> None:
+    def test_a_cli_that_has_ended_gets_nothing(self) -> Steps:
         self.terminal.settings().set("terminus_view.finished", True)
         self.send("file")
+        yield lambda: self.screen.panels
         self.assertEqual(self.texts(), [])
         self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI", "Run Claude Code", "Run OpenCode"])
 
@@ -193,6 +194,7 @@ class TestSendToNobody(TerminalCase):
 
     def test_the_person_is_offered_to_run_one(self) -> Steps:
         self.window.run_command("qwen_companion_send", {"what": "file"})
+        yield lambda: self.screen.panels
         self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI", "Run Claude Code", "Run OpenCode"])
         yield from self.pick("Run Gemini CLI")
         yield lambda: self.terminus.opened
@@ -203,6 +205,7 @@ class TestSendToNobody(TerminalCase):
         own.run_command("append", {"characters": EMPTY_PROMPT})
         self.window.focus_view(self.view)
         self.window.run_command("qwen_companion_send", {"what": "file"})
+        yield lambda: self.screen.panels
         self.assertEqual(self.captions()[0], "Send to Login Shell")
         yield from self.pick("Send to Login Shell")
         yield lambda: self.terminus.sent

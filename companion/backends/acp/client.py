@@ -125,7 +125,7 @@ class AcpAgent(Agent):
             INSTALL_LIMIT if extensions.installs(command.command) else START_LIMIT,
         )
         started.has_answered = True
-        running.info = read(schema.Agent, answer) or schema.Agent()
+        running.info = read(schema.Initialized, answer) or schema.Initialized()
         if not schema.is_known(running.info.protocol_version):
             raise VersionError(self.name, running.info.protocol_version)
         running.peer.agent = started.agent = self.name
@@ -536,7 +536,7 @@ class AcpAgent(Agent):
         Raises whatever is wrong with what another version of the package may have left in another form.
         """
         running = self.running
-        running.info = read(schema.Agent, left["agent"]) or schema.Agent()
+        running.info = read(schema.Initialized, left["agent"]) or schema.Initialized()
         await running.settle_in(left["folder"])
         running.session, self._begun = left["session"], left.get("begun", 0.0)
         self.folders = tuple(left.get("folders", ()))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..wire import as_object, texts
-from .schema import Agent, AuthMethod
+from .schema import AuthMethod, Initialized
 
 DRAIN = "craft/drainMidTurnQueue"
 """Qwen Code asks between two steps of a turn for messages that the person has sent into it."""
@@ -23,7 +23,7 @@ _INSTALLING = (["npm", "exec"], ["pnpm", "dlx"], ["yarn", "dlx"], ["uv", "tool"]
 _CONTEXT = ("<session_context>", "</session_context>")
 
 
-def can_steer(agent: Agent) -> bool:
+def can_steer(agent: Initialized) -> bool:
     """Whether an agent takes messages into the turn that runs, by `STEERING`."""
     return as_object(agent.meta.get("steering")).get("supported") is True
 

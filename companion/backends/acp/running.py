@@ -29,7 +29,7 @@ class RunningAgent:
         self.command = command
         self.place = place
         self.peer = peer
-        self.info = schema.Agent()
+        self.info = schema.Initialized()
         """What it has said about itself, once it is connected."""
         self.process: AgentProcess | None = None
         self.folder = ""

@@ -128,7 +128,7 @@ class AuthMethod(Wire):
     meta: Object = Field(default_factory=dict, alias="_meta")
 
 
-class Agent(Wire):
+class Initialized(Wire):
     """The answer to `initialize`."""
 
     protocol_version: Any = None

@@ -301,7 +301,7 @@ class _DiffStats(Wire):
     deletions: int = 0
 
 
-class Point(Wire):
+class Rewindable(Wire):
     """A prompt that a session can be rewound to."""
 
     prompt_id: str
@@ -317,7 +317,7 @@ class Point(Wire):
         )
 
 
-class Rewound(Wire):
+class RewoundFiles(Wire):
     """What came of a rewind: paths of files."""
 
     files_changed: tuple[str, ...] = ()

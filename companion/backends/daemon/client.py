@@ -439,7 +439,7 @@ class DaemonAgent(Agent):
         """The prompts that a session can be rewound to, the oldest first."""
         self._need("session_rewind")
         answer = await self.transport.json("GET", _path(session, "rewind/snapshots"), session=session)
-        return [answers.read(answers.Point, each).point() for each in objects(answer.get("snapshots"))]
+        return [answers.read(answers.Rewindable, each).point() for each in objects(answer.get("snapshots"))]
 
     async def rewind(self, session: AgentSession, point: str, *, undo_files: bool) -> Rewinding:
         """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then.
@@ -450,7 +450,7 @@ class DaemonAgent(Agent):
         self._need("session_rewind")
         body: Mapping[str, Any] = {"promptId": point, "rewindFiles": undo_files}
         answer = await self.transport.json("POST", _path(session, "rewind"), body, session, limit=REWIND_LIMIT)
-        rewound = answers.read(answers.Rewound, answer)
+        rewound = answers.read(answers.RewoundFiles, answer)
         return Rewinding(rewound.files_changed, rewound.files_failed)
 
     async def fork(self, session: AgentSession, title: str = "") -> AgentSession:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from ...web import host_of
 from .plain import GAP
-from .render import Code, Link, Marks, columns
+from .render import Code, Link, TranscriptMarks, columns
 
 MOST_COLUMNS = 120
 """The width of a table that is aligned. The lines of a wider one would be wrapped."""
@@ -178,9 +178,9 @@ class Scanner:
         """The end of what was fed, which may still be shown in another way."""
         return "".join(f"{row}\n" for row in self._rows) + self._line
 
-    def feed(self, text: str) -> tuple[str, Marks]:
+    def feed(self, text: str) -> tuple[str, TranscriptMarks]:
         """Read more text. Returns what is to be shown for good of that and of what was open, and its marks."""
-        found = Marks()
+        found = TranscriptMarks()
         shown: list[str] = []
         *complete, rest = text.split("\n")
         for part in complete:
@@ -189,12 +189,12 @@ class Scanner:
         self._line += rest
         return "".join(f"{line}\n" for line in shown), found
 
-    def end(self, unread: int) -> tuple[str, str, Marks]:
+    def end(self, unread: int) -> tuple[str, str, TranscriptMarks]:
         """How what is open is shown if the answer ends here, the text that completes it, and their marks.
 
         It may still go on. `unread` is the number of line feeds at its end that were not fed.
         """
-        found = Marks()
+        found = TranscriptMarks()
         before = self.imitates, self._fence, self._codes, self._at, list(self._rows)
         shown = [*self._taken(self._line, found), *self._settled(found)]
         lacks = (
@@ -207,7 +207,7 @@ class Scanner:
         self.imitates, self._fence, self._codes, self._at, self._rows = before
         return "\n".join(shown), lacks, found
 
-    def _taken(self, line: str, found: Marks) -> list[str]:
+    def _taken(self, line: str, found: TranscriptMarks) -> list[str]:
         """Take a line. Returns those that are final by now, as they are shown."""
         final: list[str] = []
         if self._rows and not goes_on(self._rows, line):
@@ -220,7 +220,7 @@ class Scanner:
             self._at += len(line) + 1
         return final
 
-    def _settled(self, found: Marks) -> list[str]:
+    def _settled(self, found: TranscriptMarks) -> list[str]:
         """The lines of the table that was open, as they are shown."""
         rows, self._rows = aligned(self._rows), []
         for row in rows:
@@ -228,7 +228,7 @@ class Scanner:
             self._at += len(row) + 1
         return list(rows)
 
-    def _read(self, line: str, found: Marks) -> None:
+    def _read(self, line: str, found: TranscriptMarks) -> None:
         quote = (_QUOTE if self._fence else _QUOTE_IN_LIST).match(line) if ">" in line else None
         depth = quote[0].count(">") if quote else 0
         if self._fence and depth < self._fence.depth:
@@ -251,7 +251,7 @@ class Scanner:
         elif "?" in line:  # the only sign in ASCII
             self.imitates |= bool(_OURS.match(line))
 
-    def _close(self, found: Marks) -> None:
+    def _close(self, found: TranscriptMarks) -> None:
         """The code block that is open ends before the line that is read."""
         if fence := self._fence:
             end = max(fence.start, self._at - 1)

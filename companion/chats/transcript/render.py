@@ -102,7 +102,7 @@ class Running(Mark):
 M = TypeVar("M", bound=Mark)
 
 
-class Marks:
+class TranscriptMarks:
     """What is where in a text, by kind: folds, links, code blocks, questions, messages of the person, what runs."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class Marks:
         """Add a mark behind the others of its kind."""
         self._by_kind.setdefault(type(mark), []).append(mark)
 
-    def add(self, others: Iterable[Marks], by: int = 0) -> None:
+    def add(self, others: Iterable[TranscriptMarks], by: int = 0) -> None:
         """Add others, moved by `by` characters."""
         for other in others:
             for kind, marks in other._by_kind.items():  # noqa: SLF001 - another of its own
@@ -146,7 +146,7 @@ class Render:
     """In order; the points of each are those after the edits before it."""
     length: int
     """Of the text afterwards. The prompt comes behind it."""
-    marks: Marks
+    marks: TranscriptMarks
     status: Status
     locality: Locality
     session: str = ""
@@ -190,7 +190,7 @@ class Writer:
     """A text that is written from its beginning to its end, with its marks."""
 
     def __init__(self, text: str = "") -> None:
-        self.marks = Marks()
+        self.marks = TranscriptMarks()
         self.length = len(text)
         self._parts = [text]
 

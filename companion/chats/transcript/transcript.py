@@ -17,7 +17,7 @@ from ...review.words import common_head
 from . import wording
 from .markdown import Scanner
 from .plain import GAP, YOU, flat, foreign, presentable
-from .render import MARK, Code, Fold, Link, Mark, Marks, Render, Said, Writer
+from .render import MARK, Code, Fold, Link, Mark, Render, Said, TranscriptMarks, Writer
 
 
 class Piece:
@@ -31,7 +31,7 @@ class Piece:
         self.start = 0
         self.lead = ""
         self.suffix = ""
-        self.marks = Marks()
+        self.marks = TranscriptMarks()
         self._parts: list[str] = []
         self._size = 0
 
@@ -49,14 +49,14 @@ class Piece:
         """Begin at another point."""
         if by := start - self.start:
             self.start = start
-            moved = Marks()
+            moved = TranscriptMarks()
             moved.add((self.marks,), by)
             self.marks = moved
 
     def put(self, lead: str, writer: Writer) -> list[TextEdit]:
         """Replace the piece by what has been written."""
         edits = self._replace(lead, writer.text, "")
-        self.marks = Marks()
+        self.marks = TranscriptMarks()
         self.marks.add((writer.marks,), self.start + len(lead))
         return edits
 
@@ -112,7 +112,7 @@ class MessagePiece(Piece):
         return _change(before, self.text, self.start)
 
     def _clear(self, lead: str, text: str) -> None:
-        self.lead, self.suffix, self.marks = lead, "", Marks()
+        self.lead, self.suffix, self.marks = lead, "", TranscriptMarks()
         self._parts, self._size = [], 0
         self._scanner = Scanner(self._key)
         self._said = ""
@@ -213,7 +213,7 @@ class TurnText:
     def __init__(self, key: str, shown: Turn | None = None) -> None:
         self.start = 0
         self.length = 0
-        self.marks = Marks()
+        self.marks = TranscriptMarks()
         self.shown: Turn | None = shown
         self.key = key
         self._slots: list[_Slot] = []
@@ -273,7 +273,7 @@ class TurnText:
         self._gather()
 
     def _gather(self) -> None:
-        self.marks = Marks()
+        self.marks = TranscriptMarks()
         self.marks.add(piece.marks for piece in self.pieces)
 
 
@@ -492,20 +492,20 @@ class _KeptMarks:
 
     def __init__(self) -> None:
         self._count = 0
-        self._kept = Marks()
+        self._kept = TranscriptMarks()
 
     @property
     def counts(self) -> Mapping[type[Mark], int]:
         """How many there are of each kind."""
         return self._kept.counts()
 
-    def of(self, turns: list[TurnText], first: int) -> Marks:
+    def of(self, turns: list[TurnText], first: int) -> TranscriptMarks:
         """The marks of all turns, of which those before `first` haven't changed."""
         if first < self._count:
-            self._count, self._kept = 0, Marks()
+            self._count, self._kept = 0, TranscriptMarks()
         self._kept.add(turn.marks for turn in turns[self._count : first])
         self._count = first
-        marks = Marks()
+        marks = TranscriptMarks()
         marks.add((self._kept, *(turn.marks for turn in turns[first:])))
         return marks
 

@@ -1,12 +1,13 @@
 """The CLI families that look for an editor. Each is a `CliFamily` in a module of its own, and no other module names it.
 
-`family` says what a family is made of. `FAMILIES` has all of them; everything else iterates over that tuple.
+Start with `family`, which says what a family is made of. `FAMILIES` has all of them; everything else iterates over that
+tuple.
 """
 
 from __future__ import annotations
 
 from .claude_code import CLAUDE_CODE
-from .family import Address, CliFamily, DiscoveryFolder, DiscoveryName, Door, Habits, Launch, temporary_folder
+from .family import CliFamily, DiscoveryFolder, DiscoveryName, Door, DoorAddress, Habits, Launch, temporary_folder
 from .gemini_cli import GEMINI_CLI
 from .opencode import OPENCODE
 from .qwen_code import QWEN_CODE, qwen_home
@@ -18,11 +19,11 @@ __all__ = [
     "OPENCODE",
     "QWEN_CODE",
     "TERMINAL_VARIABLES",
-    "Address",
     "CliFamily",
     "DiscoveryFolder",
     "DiscoveryName",
     "Door",
+    "DoorAddress",
     "Habits",
     "Launch",
     "keeps_edits",

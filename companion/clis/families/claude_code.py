@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .family import Address, CliFamily, DiscoveryName, Habits, Launch
+from .family import CliFamily, DiscoveryName, DoorAddress, Habits, Launch
 
 
 def claude_home() -> Path:
@@ -15,7 +15,7 @@ def claude_home() -> Path:
     return Path(os.path.abspath(os.path.expanduser(named))) if named else Path.home() / ".claude"
 
 
-def lock(address: Address) -> dict[str, Any]:
+def lock(address: DoorAddress) -> dict[str, Any]:
     """What it reads in a lock file, besides the token and the editor's name."""
     return {"pid": os.getpid(), "workspaceFolders": list(address.folders), "transport": "ws"}
 

@@ -120,7 +120,7 @@ Door = Literal["http", "websocket", "socket"]
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class DoorAddress:
     """Where a CLI finds the door of a window."""
 
     port: int
@@ -150,7 +150,7 @@ class CliFamily:
     door: Door = "http"
     client: str = ""
     """Its name in MCP's `clientInfo`, which tells it from others that read the same discovery file."""
-    lock: Callable[[Address], dict[str, Any]] | None = None
+    lock: Callable[[DoorAddress], dict[str, Any]] | None = None
     """What its discovery file says of a door, if that isn't what Qwen Code and Gemini CLI read."""
     own_variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """More variables. With any, all of them are only for the terminals in which the editor runs this CLI."""

@@ -2,5 +2,5 @@
 
 A door has its discovery file, its token, its wire and its names of tools and notifications, and nothing else: what the
 window gives is the `Offer` of `offer`, the same for all. Its sessions are in `CliSessions`, the diffs that it opens in
-`Reviews`. `websocket` has the wire of Claude Code and OpenCode, `claude` what is said on it.
+`Reviews`. Start with `claude`: what Claude Code and OpenCode say. `websocket` has their wire.
 """

@@ -37,7 +37,7 @@ from ..knowledge import UntoldError
 from ..offer import Offer
 from ..sessions import Session, Stream
 from ..tools import why_invalid
-from .claude_tools import DIFF_TOOLS, TOOLS, CloseTab, OpenDiff, Tools, listed, selection_of, texts
+from .claude_tools import DIFF_TOOLS, TOOLS, ClaudeTools, CloseTab, OpenDiff, listed, selection_of, texts
 from .websocket import WebSocket, frame
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class ClaudeDoor:
     def __init__(self, offer: Offer, access: Access) -> None:
         self._offer = offer
         self._access = access
-        self._tools = Tools(offer)
+        self._tools = ClaudeTools(offer)
         self._clients: list[Client] = []
         self._inherited: list[tuple[Client, Mapping[str, Any]]] = []
         left, offer.endpoint.live = offer.endpoint.live, []
@@ -146,7 +146,7 @@ class ClaudeDoor:
 class Client:
     """A CLI on a WebSocket."""
 
-    def __init__(self, offer: Offer, tools: Tools, family: CliFamily, forget: Callable[[Client], object]) -> None:
+    def __init__(self, offer: Offer, tools: ClaudeTools, family: CliFamily, forget: Callable[[Client], object]) -> None:
         """`family` is the one whose token it has; `clientInfo` may say that it is another."""
         self.wire: WebSocket | None = None
         self.family = family
@@ -325,7 +325,7 @@ class Client:
         finally:
             self._is_telling = False
 
-    # Tools
+    # ClaudeTools
 
     def _offered(self) -> list[str]:
         shows = self.family.shows_diffs and self._offer.settings().show_diffs

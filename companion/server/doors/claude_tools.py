@@ -18,6 +18,7 @@ from urllib.request import url2pathname
 from pydantic import BaseModel, ConfigDict, StrictStr
 from pydantic.alias_generators import to_camel
 
+from ...platforms.files import read
 from ...protocol import FilePath
 from ..agent_tools import text
 from ..knowledge import UntoldError
@@ -69,7 +70,7 @@ class Diagnostics(_Arguments):
     uri: StrictStr = ""
 
 
-class OpenFile(_Camel):
+class OpenFileCall(_Camel):
     """The file to show, and a text in it."""
 
     file_path: FilePath
@@ -91,7 +92,7 @@ TOOLS: dict[str, tuple[type[BaseModel], str]] = {
     "close_tab": (CloseTab, "Close a diff by its name."),
     "closeAllDiffTabs": (Nothing, "Close the diffs of this connection."),
     "getDiagnostics": (Diagnostics, "The errors and warnings that the user's editor shows."),
-    "openFile": (OpenFile, "Show a file in the editor. The keyboard focus stays where the user types."),
+    "openFile": (OpenFileCall, "Show a file in the editor. The keyboard focus stays where the user types."),
     "getOpenEditors": (Nothing, "The files that are open in tabs."),
     "getWorkspaceFolders": (Nothing, "The folders of the editor's window."),
     "getCurrentSelection": (Nothing, "What the user has selected."),
@@ -146,7 +147,7 @@ def _place(place: PlaceAnswer | None) -> dict[str, int]:
     return {"line": place.line - 1, "character": place.character - 1} if place else {"line": 0, "character": 0}
 
 
-class Tools:
+class ClaudeTools:
     """Answers the calls that no person decides on."""
 
     def __init__(self, offer: Offer) -> None:
@@ -177,7 +178,7 @@ class Tools:
         )
 
     async def _open_file(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        given = OpenFile.model_validate(arguments)
+        given = OpenFileCall.model_validate(arguments)
         line = await asyncio.to_thread(_line_of, given.file_path, given.start_text) if given.start_text else 1
         shown = await self._knowledge.show(OpenFileArguments.model_validate({"path": given.file_path, "line": line}))
         return text(f"Opened file: {given.file_path}") if shown.is_shown else text("The file could not be shown.")
@@ -254,8 +255,8 @@ def _diagnostic(one: DiagnosticAnswer) -> dict[str, Any]:
 def _line_of(path: str, words: str) -> int:
     """The line of a file, from 1, in which a text begins; the first one if it isn't there."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            before, found, _ = file.read(MOST_READ).partition(words)
+        content = read(path, MOST_READ, follows_links=True).data
     except OSError:
         return 1
+    before, found, _ = content.decode("utf-8", "replace").partition(words)
     return before.count("\n") + 1 if found else 1

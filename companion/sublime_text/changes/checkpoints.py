@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import sublime
 
 from ...chats.transcript.plain import flat
 from ...ids import WindowId
+from ...review.changes import counted
 from ..calls import AskLater, Post
 from ..panels import PanelItem, choose
 
@@ -47,17 +49,25 @@ class CheckpointPicker:
         )
 
     def _confirm(self, window: sublime.Window, point: Point, preview: Preview) -> None:
-        if not preview.paths and not preview.left:
+        if not preview.files and not preview.left:
             window.status_message("QwenCompanion: Nothing has changed since then.")
             return
-        count = len(preview.paths)
-        names = "\n".join(flat(path, 200) for path in preview.paths[:_NAMES]) + ("\n…" if count > _NAMES else "")
-        left = "\n".join(flat(path, 200) for path in preview.left[:_NAMES])
-        question = f"Restore {count} file{'s' * (count != 1)}? What you have saved yourself stays.\n\n{names}"
-        question += f"\n\nLeft alone:\n{left}" if left else ""
+        parts = (
+            ("Changes", preview.changed),
+            ("Deletes", preview.deleted),
+            ("Brings back", preview.back),
+            ("Moves back", preview.moved),
+            ("Left alone", preview.left),
+        )
+        question = f"Restore {counted(preview.files, 'file')}? What you have saved yourself stays."
+        question += "".join(f"\n\n{what}:\n{_names(paths)}" for what, paths in parts if paths)
         if sublime.ok_cancel_dialog(question, "Restore"):
             number, root, at = WindowId(window.id()), point.root, point.number
             self._tell(lambda companion: companion.decisions.restore(number, root, at))
+
+
+def _names(paths: Sequence[str]) -> str:
+    return "\n".join(flat(path, 200) for path in paths[:_NAMES]) + ("\n…" if len(paths) > _NAMES else "")
 
 
 def _caption(point: Point) -> str:
@@ -66,4 +76,4 @@ def _caption(point: Point) -> str:
 
 def _details(point: Point) -> str:
     at = time.strftime("%H:%M:%S", time.localtime(point.at))
-    return f"{at} · {point.agent} · {point.files} file{'s' * (point.files != 1)} changed since"
+    return f"{at} · {point.agent} · {counted(point.files, 'file')} changed since"

@@ -90,7 +90,7 @@ class QwenCompanionUndoChangeCommand(_ChangeCommand):
 class _FileCommand(sublime_plugin.WindowCommand):
     """A command on a whole file: the proposal that has the focus, else one with written changes.
 
-    That is the one in the list's row, the one of a path, or the active one.
+    That is the one at the Review's caret, the one of a path, or the active one.
     """
 
     decision: Decision = "keep"
@@ -127,7 +127,7 @@ class _FileCommand(sublime_plugin.WindowCommand):
         if path:
             return adapter.written.listings.row_of(self.window, path)
         view = adapter.focus.last(self.window)
-        return (adapter.diffs.lists.written_at_caret(view) or adapter.written.listings.row_in(view)) if view else None
+        return (adapter.review.row_at_caret(view) or adapter.written.listings.row_in(view)) if view else None
 
 
 class QwenCompanionKeepFileCommand(_FileCommand):

@@ -9,7 +9,6 @@ import sublime
 
 from ...changes.port import Listing
 from ...changes.rows import ChangeRow
-from ..diff.listing import WrittenRows
 from ..windows import is_code, real_path
 
 IN_STATUS = 50
@@ -40,11 +39,6 @@ class WrittenListings:
     def of(self, window: sublime.Window | None) -> Listing:
         """What waits in a window."""
         return self._by_window.get(window.id(), Listing()) if window else Listing()
-
-    def with_states(self, window: sublime.Window) -> WrittenRows:
-        """The files of a window with their states, for the list."""
-        listing = self.of(window)
-        return WrittenRows([(row, self._state(row)) for row in listing.rows], listing.done)
 
     def _state(self, row: ChangeRow) -> str:
         if (row.full_path, row.after) in self._viewed:
@@ -89,12 +83,6 @@ class WrittenListings:
             for row in rows[:IN_STATUS]
         ]
         return (*lines, *([f"and {len(rows) - IN_STATUS} more"] if len(rows) > IN_STATUS else []))
-
-
-def counted(listing: Listing) -> str:
-    """How much waits, such as “2 changes in 1 file”."""
-    files, changes = len(listing.rows), listing.changes
-    return f"{changes} change{'s' * (changes != 1)} in {files} file{'s' * (files != 1)}"
 
 
 def _row_at(rows: Sequence[ChangeRow], name: str) -> ChangeRow | None:

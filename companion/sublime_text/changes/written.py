@@ -12,12 +12,13 @@ import sublime
 from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
 from ...ids import WindowId
+from ...review.changes import counted
 from ..calls import AskLater, OffThread
 from ..keys import KEYS
 from ..notices import NOTICES
 from ..places import if_openable
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel
-from .listings import WrittenListings, counted
+from .listings import WrittenListings
 from .onward import Decision, Onward, behind
 from .overwritten import OverwrittenTexts
 from .reference import ReferenceDocuments
@@ -96,6 +97,8 @@ class WrittenChanges:
         """What was decided by a key in a view, after which the next change comes."""
         self._after_file: dict[int, Onward] = {}
         """The file of a window that was decided as a whole, after which the next file comes."""
+        self._beside: set[str] = set()
+        """The files that are shown beside their baselines as soon as their changes are known."""
         self._references = ReferenceDocuments(ask, self._views.get)
         self._sides = SidesByWindow()
         self.overwritten = OverwrittenTexts(ask, self._show_beside)
@@ -224,6 +227,9 @@ class WrittenChanges:
         """The changes of a view are marked, to which the person may be on their way."""
         if step := self._going.pop(marked.row.full_path, 0):
             marked.go_to_end(step)
+        if marked.row.full_path in self._beside:
+            self._beside.discard(marked.row.full_path)
+            self.toggle_layout(marked.view)
         if (onward := self._goes_on(marked.view)) and onward.is_done([change[4] for change in changes.changes]):
             marked.go_on_from(onward.row)
 
@@ -289,10 +295,9 @@ class WrittenChanges:
         done = self.listings.done_of(window, onward.path)
         if done is None or not window.is_valid():
             return
+        still = f"still wait{'s' * (listing.count.changes == 1)}{KEYS.in_brackets('go_to_diff')}"
         rest = (
-            f"{counted(listing)} still wait{'s' * (listing.changes == 1)}{KEYS.in_brackets('go_to_diff')}"
-            if listing.rows
-            else listing.unsure.rstrip(".") or NOTHING_ELSE
+            f"{listing.count.changes_in_files} {still}" if listing.rows else listing.unsure.rstrip(".") or NOTHING_ELSE
         )
         said = f"{done.path} is reviewed. {rest}."
         if listing.rows and is_in_front(window) and onward.stays(self._focus.last(window)):
@@ -398,6 +403,16 @@ class WrittenChanges:
         else:
             self._open_file(window, row, step)
 
+    def open_line(self, window: sublime.Window, row: ChangeRow, line: int, *, beside: bool = False) -> None:
+        """Open a file at a line, from 1; beside its baseline if that is wanted. The file is known to be one."""
+        view = window.open_file(f"{row.full_path}:{line}", sublime.NewFileFlags.ENCODED_POSITION)
+        if beside and view.id() not in self._views:
+            self._beside.add(row.full_path)
+            self._asked.pop(view.id(), None)
+            self._refresh(view)
+        elif beside and not self._sides.has(view):
+            self.toggle_layout(view)
+
     def _open_file(self, window: sublime.Window, row: ChangeRow, step: int) -> None:
         self._going[row.full_path] = step
         opened = window.open_file(row.full_path)
@@ -406,7 +421,7 @@ class WrittenChanges:
 
     def turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
         """A turn has changed some files: say so once."""
-        NOTICES.add(f"{agent}: {files} file{'s' * (files != 1)} changed. {KEYS.after('Review', 'go_to_diff')}", window)
+        NOTICES.add(f"{agent}: {counted(files, 'file')} changed. {KEYS.after('Review', 'go_to_diff')}", window)
         view = self._focus.last(window)
         is_idle = view is not None and is_code(view) and time.monotonic() - self._typed_at >= IDLE
         if is_idle and is_in_front(window) and self._opens_first():
@@ -423,7 +438,7 @@ def _text(view: sublime.View) -> str:
 
 def _say_unseen(window: sublime.Window, row: ChangeRow) -> None:
     note = f" ({row.note})" if row.note else ""
-    NOTICES.brief(f"{row.path} is {row.kind}{note}. Keep or undo it in the review list.", window)
+    NOTICES.brief(f"{row.path} is {row.kind}{note}. Keep or undo it in the Review.", window)
 
 
 def _say(view: sublime.View, message: str) -> None:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...comments.comment import Comment
+from ...comments.comment import Comment, kept_lines
 from ...comments.comments import Line
 from ...platforms.spelling import path_key
 from ..own_views import VIEWS
 from ..windows import is_visible
 from .kept import KeptComments, Later
 from .prompted import PromptedComments
-from .views import CommentViews, selected_lines
+from .views import CommentTarget, CommentViews, selected_lines
 
 if TYPE_CHECKING:
     from ...comments.comments import Comments
@@ -177,17 +177,29 @@ class CommentPanel:
         if here and first == last and len(places) == 1:
             self.edit(window, here[-1])
             return
-        line: Line = (place.path, place.side, first)
+        where = f"line {first}" if first == last else f"lines {first}-{last}"
+        where = where if len(places) == 1 else f"{len(places)} places"
+        self._ask_at(window, (place.path, place.side, first), where, add)
 
+    def write_at(self, window: sublime.Window, place: CommentTarget, first: int, lines: Sequence[str]) -> None:
+        """Comment lines of a file that another view shows, from this one on, which counts from 1."""
+
+        def add(words: str) -> None:
+            made = Comment(place.path, first, kept_lines("\n".join(lines)), words, place.side, place.agent)
+            self.kept.add(window, made)
+            self._redraw([place.path])
+
+        self._ask_at(window, (place.path, place.side, first), f"{PurePath(place.path).name}:{first}", add)
+
+    def _ask_at(self, window: sublime.Window, line: Line, where: str, add: Callable[[str], object]) -> None:
         def written(words: str) -> None:
             self.comments.keep_draft(line, "")
             if words.strip():
                 add(words)
 
-        where = f"line {first}" if first == last else f"lines {first}-{last}"
         self._ask(
             window,
-            f"Comment on {where}" if len(places) == 1 else f"Comment on {len(places)} places",
+            f"Comment on {where}",
             self.comments.draft(line),
             written,
             lambda words: self.comments.keep_draft(line, words),

@@ -2,9 +2,8 @@
 
 Start with `diffs`, which has them all; `view` is one diff, `side` opens each of its two views. `header`, `notes`,
 `marks` and `inline` draw, `widths` notices when that has to be done again, `scroll` keeps the sides level, `steps`
-splits long work on the UI thread. `listing` has the list of a turn's files, `rows` its rows. `attention` knows what the
-person has seen. `kept` and `leftovers` have texts and tabs that outlive a diff, `left_views` the views that outlive a
-reload.
+splits long work on the UI thread. `attention` knows what the person has seen. `kept` and `leftovers` have texts and
+tabs that outlive a diff, `left_views` the views that outlive a reload.
 
 The UI never decides: it posts what the person does, and closes when it is told to. Nothing is accepted unseen: keys,
 saves and clicks count only after the person has gone to the diff and it has been on the screen for a second, which

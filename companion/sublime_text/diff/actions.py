@@ -58,6 +58,10 @@ class ChangeActions:
         """Revert or restore the change that a link names."""
         self._add(lambda: self._begin(lambda: Target(action, fingerprint=fingerprint)))
 
+    def edit_lines(self, action: Action, lines: tuple[int, int]) -> None:
+        """Revert or restore the changes at some lines of the proposal: the first and the last, from 0."""
+        self._add(lambda: self._begin(lambda: Target(action, (lines,))))
+
     def compare(self) -> None:
         """Have the companion compare the texts as they are now, for the marks."""
         if (text := self._diff.text()) is not None:

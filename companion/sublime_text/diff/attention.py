@@ -56,6 +56,10 @@ class Attention:
         self._is_seen = True
         self._focused = None
 
+    def saw(self) -> None:
+        """All its changes were in front of the person for a second in the Review."""
+        self._is_seen = True
+
     def brought(self) -> None:
         """The person has gone to it by a key or a command, which can't have been meant for anything else."""
         self.entered()

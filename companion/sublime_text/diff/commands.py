@@ -223,32 +223,3 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
             adapter.diffs.show(diffs[at % len(diffs)], step)
         else:
             adapter.diffs.actions(diff).move(step)
-
-
-class QwenCompanionDiffListCommand(sublime_plugin.WindowCommand):
-    """Open the list of what waits for a review in the window, which stays open."""
-
-    def is_visible(self) -> bool:
-        """Whether anything waits."""
-        adapter = package.adapter()
-        if adapter is None:
-            return False
-        return bool(adapter.diffs.in_window(self.window) or adapter.written.listings.of(self.window).rows)
-
-    def run(self) -> None:
-        """Go to the list."""
-        if adapter := package.adapter():
-            adapter.diffs.show_list(self.window)
-
-
-class QwenCompanionOpenListedDiffCommand(sublime_plugin.TextCommand):
-    """Go to the diff in the caret's row of the list."""
-
-    def run(self, edit: sublime.Edit) -> None:
-        """The list stays open."""
-        if adapter := package.adapter():
-            adapter.diffs.lists.open_at_caret(self.view)
-
-    def is_visible(self) -> bool:
-        """It is not shown in menus."""
-        return False

@@ -21,7 +21,6 @@ from .awaited import AwaitedDiffs
 from .left_views import LeftViews
 from .leftovers import clear
 from .links import follow
-from .listing import Commented, DiffLists, Written
 from .view import DiffView
 
 if TYPE_CHECKING:
@@ -53,26 +52,27 @@ class Diffs:
         focus: Focus,
         tell: Callable[[Callable[[Reviews], object]], None],
         setting: Callable[[sublime.Window, str], Any],
-        written: Written,
-        commented: Commented,
         *,
         accepted: Callable[[DiffView], object],
+        changed: Callable[[sublime.Window], object],
         is_reload: Callable[[], bool],
     ) -> None:
         """`setting` gives the value of a setting in a window, `accepted` hears of each acceptance.
+
+        `changed` is called when the diffs of a window are others, or what is known of one.
 
         `is_reload` says whether there was an instance before this one, so that `take_up` follows.
         """
         self._focus = focus
         self._tell = tell
         self._setting = setting
+        self._changed = changed
         self._open: dict[int, DiffView] = {}
         self._actions: dict[int, ChangeActions] = {}
         self._by_file: dict[str, list[DiffView]] = {}
         """The diffs of each file, by its real path."""
         self.awaited = AwaitedDiffs(is_reload)
         self.answers = Answers(tell, self.in_window, self.show, accepted)
-        self.lists = DiffLists(self.in_window, written, commented, self._open_number, self.answers)
 
     def open(self, review: Review, marks: Marks | None) -> None:
         """Show a review in its session's window, in a tab at once if no other one has a tab there.
@@ -110,6 +110,12 @@ class Diffs:
             before = before or self._focus.before(window, self._focus.last(window))
             diff.open(group, self._layout(diff.review, window, group), before)
 
+    def open_behind(self, diff: DiffView) -> None:
+        """Open the tab of a diff that the person edits from elsewhere. The focus stays where it is."""
+        if not diff.is_open and (focus := self._focus.last(diff.window)):
+            self._open_for_person(diff)
+            self._focus.give(diff.window, focus)
+
     def _group(self, window: sublime.Window) -> int:
         """The group for a diff: that of the code."""
         code = self._focus.last_code(window)
@@ -134,7 +140,7 @@ class Diffs:
         diff = self._open.get(review.number)
         if diff and diff.is_open and diff.proposal.is_valid() and diff.proposal.change_count() == version:
             diff.show_marks(marks)
-            self.lists.changed(diff.window)
+            self._changed(diff.window)
 
     def apply(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
         """The companion has computed the edits of a command on changes."""
@@ -149,8 +155,7 @@ class Diffs:
         if diff is None:
             return
         diff.is_kept = True
-        self.lists.answered(diff)
-        self.lists.changed(diff.window)
+        self._changed(diff.window)
         for same in self._by_file.values():
             if diff in same:
                 same.remove(diff)
@@ -264,7 +269,7 @@ class Diffs:
             diff.arrive(step or 1)
         diff.attention.brought()
         self._widen(diff)
-        self.lists.changed(diff.window)
+        self._changed(diff.window)
         diff.show()
         self._focus.give(diff.window, diff.proposal)
 
@@ -283,20 +288,6 @@ class Diffs:
         diff.toggle_layout()
         return True
 
-    def show_list(self, window: sublime.Window) -> None:
-        """Open the list of a window's diffs, which stays open, and go to it."""
-        self._focus.give(window, self.lists.show(window))
-
-    def _open_number(self, number: int) -> None:
-        if diff := self._open.get(number):
-            self.show(diff)
-
-    def saw(self, number: ReviewId) -> None:
-        """The changes of a proposal were in front of the person for a second in the Review tab: they have seen it."""
-        if diff := self._open.get(number):
-            diff.attention.entered()
-            self.lists.changed(diff.window)
-
     def show_front(self, window: sublime.Window) -> None:
         """Go to the diff that a window shows, else to its oldest one."""
         if diffs := self.in_window(window):
@@ -311,28 +302,26 @@ class Diffs:
             before = own.window
             own.move_to(window)
             own.focus_before = self._focus.before(window, None)
-            self.lists.changed(before)
+            self._changed(before)
         for diff in self.in_window(window):
             diff.wake()
             if diff is not own:
                 diff.attention.left()
         if own:
             own.attention.focused()
-            sublime.set_timeout(lambda: self.lists.changed(window), int(SETTLED * 1000))
-        self.lists.changed(window)
+            sublime.set_timeout(lambda: self._changed(window), int(SETTLED * 1000))
+        self._changed(window)
 
     def brought(self, view: sublime.View) -> None:
         """A key of the person has brought a tab to the front."""
         if self._open and (diff := self.find(view)):
             diff.attention.brought()
-            self.lists.changed(diff.window)
+            self._changed(diff.window)
 
     def clicked(self, view: sublime.View) -> None:
         """The person has clicked into a view."""
         if self._open and (diff := self.find(view)):
             diff.attention.entered()
-        elif VIEWS.is_ours(view, "diff list"):
-            self.lists.open_at_caret(view)
 
     def caret_moved(self, view: sublime.View) -> None:
         """The carets of a view have moved."""
@@ -381,8 +370,6 @@ class Diffs:
 
     def window_closing(self, window: sublime.Window, *, elsewhere: bool) -> None:
         """A window or its project is about to close: keep what the person has edited in its diffs."""
-        if elsewhere:
-            self.lists.forget(window)
         for diff in self._open.values():
             if diff.review.owner.window == window.id():
                 diff.attention.is_answered = True  # all are closed now, and none opens in the place of another one
@@ -409,15 +396,13 @@ class Diffs:
 
         Returns what it needs for the rest, as plain data, for `inherit`.
         """
-        focused = {window.id(): self._focus.last(window) for window in sublime.windows()}
-        left = {"rejected": self.answers.rejected.left(), "lists": self.lists.left(focused)}
+        left = {"rejected": self.answers.rejected.left()}
         for diff in self._open.values():
             try:
                 diff.review.views = diff.leave()
             except Exception:
                 logger.exception("The diff of %s can't be left to the next instance", diff.review.name)
                 diff.review.views = None  # it shows it anew
-        self.lists.close()
         self._open.clear()
         self._actions.clear()
         self._by_file.clear()
@@ -426,7 +411,6 @@ class Diffs:
     def inherit(self, left: Mapping[str, Any]) -> None:
         """Keep what the previous instance has left besides the diffs, which come with `take_up`."""
         self.answers.rejected.take_up(left.get("rejected", ()))
-        self.lists.inherit(left.get("lists", {}))
 
     def take_up(self, reviews: Sequence[Review]) -> list[ReviewId]:
         """Go on with diffs that the previous instance has left. Returns those whose views were closed meanwhile."""
@@ -441,9 +425,6 @@ class Diffs:
                     is_there = False
                 if not is_there:
                     closed.append(review.number)
-            for view in self.lists.take_up():
-                if window := view.window():
-                    self._focus.give(window, view)
         finally:  # whatever happens, other diffs are answered
             self.awaited.known()
         return closed
@@ -466,10 +447,8 @@ class Diffs:
     def _begin(self, window: sublime.Window, review: Review, marks: Marks | None) -> DiffView:
         diff = DiffView(window, review, marks, self._title(window, review), lambda href: self._clicked(diff, href))
         self._actions[review.number] = ChangeActions(diff, self._tell)
-        if not self.in_window(window):
-            self.lists.begin(window)
         self._open[review.number] = diff
-        self.lists.changed(window)
+        self._changed(window)
         if review.is_here:
             self._by_file.setdefault(real_path(review.file_path), []).append(diff)
         return diff

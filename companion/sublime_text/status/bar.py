@@ -9,6 +9,7 @@ from typing import Literal
 import sublime
 
 from ...editor import WindowStatus
+from ...review.changes import counted
 from ..keys import KEYS
 
 Wanted = Literal["always", "connected", "never"]
@@ -115,9 +116,8 @@ def status_text(status: WindowStatus | None) -> str:
         for count, what, more in ((status.diffs, "diff", key), (status.questions, "question", asking))
         if count
     ]
-    if status.files:
-        files = f"{status.files} file{'s' * (status.files != 1)}"
-        changes = f"{status.changes} change{'s' * (status.changes != 1)}"
+    if status.written.files:
+        files, changes = counted(status.written.files, "file"), counted(status.written.changes, "change")
         others = [name for name in status.authors if name not in counts]
         waiting.insert(0, f"{', '.join(others)}: {files}" if others else files)
         waiting.insert(1, f"{changes} to review")
@@ -144,6 +144,6 @@ def comments_text(count: int) -> str:
 
 def _is_idle(window: sublime.Window, status: WindowStatus | None, wanted: Wanted) -> bool:
     """Whether nothing of the status is worth a word."""
-    if status and (status.clis or status.diffs or status.questions or status.files):
+    if status and (status.clis or status.diffs or status.questions or status.written.files):
         return False
     return wanted == "connected" or not window.folders()

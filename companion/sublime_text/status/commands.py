@@ -28,6 +28,7 @@ PAGES = (
     "chat",
     "agents",
     "remote",
+    "other-clis",
     "trouble",
     "privacy",
     "reference",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from companion.changes import places
+from companion.changes.decisions import Preview
 from companion.changes.journal import Intent
 from companion.changes.port import SavedText
 from companion.ids import WindowId
@@ -77,10 +78,33 @@ async def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_cha
     (point,) = await work.decisions.points(WINDOW)
     assert (point.words, point.agent) == ("make it better", "Agent")
     planned = await work.decisions.planned(point)
-    assert set(planned.paths) >= {"a.py", "new.txt"}
+    assert set(planned.changed) | set(planned.deleted) >= {"a.py", "new.txt"}
+    assert planned.files == point.files
     work.decisions.restore(WINDOW, point.root, point.number)
     await work.until(lambda: (work.path / "a.py").read_text() == LINES)
     await work.until(lambda: not (work.path / "new.txt").exists())
+
+
+async def test_a_checkpoint_counts_files_in_its_row_in_its_question_and_afterwards_alike(work: Work):
+    """A renamed file is one; what was kept before is restored, too, and no longer kept."""
+    (work.path / "moved.py").write_text("x = 1\n" * 9)
+    (work.path / "gone.py").write_text("gone\n")
+    await work.in_turn()
+    (work.path / "a.py").write_text(LINES.replace("line 3\n", "first\n"))
+    (work.path / "moved.py").rename(work.path / "there.py")
+    (work.path / "gone.py").unlink()
+    (work.path / "new.txt").write_text("new\n")
+    await work.until(lambda: len(work.rows) == 4)
+    work.decisions.keep_file(WINDOW, work.rows["a.py"])
+    await work.until(lambda: len(work.rows) == 3)
+    (point,) = await work.decisions.points(WINDOW)
+    planned = await work.decisions.planned(point)
+    assert planned == Preview(("a.py",), ("new.txt",), ("gone.py",), ("there.py → moved.py",))
+    assert point.files == planned.files == 4
+    work.decisions.restore(WINDOW, point.root, point.number)
+    said = "Restored 4 files: 1 changed, 1 deleted, 1 brought back, 1 moved back."
+    await work.until(lambda: (said, WINDOW) in work.editor.mentioned)
+    assert [state for row, state in work.known.done if row.path == "a.py"] == ["restored"]
 
 
 @pytest.mark.parametrize("has_ended", [False, True])

@@ -237,7 +237,7 @@ async def test_the_changes_of_a_request_cant_be_undone_one_by_one(room: Room, pr
     number = diff.review.number
     for action in ("revert", "restore"):
         room.reviews.texts.edit(number, Target(action, ((0, 0),)), "new\n", 0)
-    why = "Qwen Code writes a.py exactly as proposed. Accept or reject the whole change."
+    why = "Accept or reject a.py as a whole: Qwen Code takes no edits."
     assert room.editor.mentioned == [(why, 1)] * 2
     assert diff.text == "new\n"
     room.reviews.texts.edit(ReviewId(0), Target("revert", ((0, 0),)), "new\n", 0)

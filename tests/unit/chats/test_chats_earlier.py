@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.backends.daemon import answers as earlier
-from companion.backends.daemon import pages, transport
+from companion.backends.daemon import client as routes
+from companion.backends.daemon import transport
 from companion.backends.daemon.decoder import decode
 from companion.conversation.conversation import START, Conversation
 from companion.conversation.events import EventCursor, Replay
@@ -101,7 +102,7 @@ async def test_what_the_daemon_has_left_out_comes_by_its_pages(room: Room) -> No
     room.daemon.capabilities(real(room.folder), features=PAGES)
     room.daemon.routes["GET /session/s/transcript"] = page
     await resumed(room, turns(20, 30), historyHasMore=True)
-    assert (await room.asked("POST /session/s/load")).body["historyPageSize"] == pages.PAGE
+    assert (await room.asked("POST /session/s/load")).body["historyPageSize"] == routes.HISTORY_PAGE
     for first in (5, 0):
         await until(lambda: room.render.status.has_earlier)
         room.chats.history.show_earlier(CHAT)
@@ -115,7 +116,7 @@ async def test_what_the_daemon_has_left_out_comes_by_its_pages(room: Room) -> No
 async def test_a_turn_without_a_record_is_found_in_the_daemons_index(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "INDEX_PAGE", 2)
+    monkeypatch.setattr(routes, "INDEX_PAGE", 2)
     listed = [{"promptId": f"p{number}", "turnId": f"record{number}"} for number in range(6)]
 
     def index(request: Request) -> tuple[int, Any]:

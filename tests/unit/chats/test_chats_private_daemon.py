@@ -144,7 +144,7 @@ async def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(manag
     assert private.is_running(daemon)
     assert managed.daemon.asked("POST /session/s/detach") == []
     again = Room(managed.editor, managed.daemon, managed.folder)
-    again.chats.configure(managed.chats._settings)
+    again.chats.configure(managed.chats._registry.settings)
     again.chats.inherit(left, {WindowId(1): None})
     again.chats.open(CHAT, WINDOW, managed.folder, "s")
     await again.live()
@@ -167,7 +167,7 @@ async def test_a_prompt_in_the_daemons_queue_is_not_given_back_after_a_reload(ro
     await until(lambda: room.render.status.queue and not room.render.unsent)
     left = await room.chats.stop(hand_over=True)
     again = Room(room.editor, room.daemon, room.folder)
-    again.chats.configure(room.chats._settings)
+    again.chats.configure(room.chats._registry.settings)
     again.chats.inherit(left, {WindowId(1): None})
     again.chats.open(CHAT, WINDOW, room.folder, "s")
     await again.live()

@@ -260,7 +260,7 @@ async def test_a_reload_keeps_both_sessions_and_the_one_daemon(managed: Pair, tm
     daemon = managed.chats._registry[FIRST].connector.private.daemon
     left = await managed.chats.stop(hand_over=True)
     again = Pair(managed.editor, managed.daemon, managed.folder)
-    again.chats.configure(managed.chats._settings)
+    again.chats.configure(managed.chats._registry.settings)
     again.chats.inherit(left, {WindowId(1): None})
     for chat, session in ((SECOND, "s2"), (FIRST, "s1")):
         count = len(managed.daemon.asked(f"POST /session/{session}/load"))
@@ -331,7 +331,7 @@ async def test_a_chat_with_an_agent_and_one_with_the_daemon_do_not_disturb_each_
         DaemonSettings(
             enabled=True,
             url=room.daemon.address.url,
-            token=room.chats._settings.token,
+            token=room.chats._registry.settings.token,
             agents=agents[:1],
         )
     )

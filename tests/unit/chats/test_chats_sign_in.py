@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from companion.backends.daemon.sign_in import SigningIn
+from companion.backends.agent import SigningIn
 from companion.conversation.failures import ChatError
 
 from .chatting import CHAT, live

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from companion.chats.chats import Chats
@@ -21,7 +22,8 @@ WINDOW = WindowId(1)
 
 def chats(told: Told, *folders: str) -> Chats:
     nothing: Any = None
-    return Chats(nothing, nothing, nothing, lambda _: told, lambda: None, nothing, lambda _: folders)
+    windows: Any = SimpleNamespace(told_of=lambda _: told, folders_of=lambda _: folders)
+    return Chats(nothing, SimpleNamespace(), windows, nothing)  # pyright: ignore[reportArgumentType]
 
 
 def test_an_agent_gets_the_folders_of_the_window_but_the_excluded_ones(tmp_path: Path):
@@ -29,16 +31,16 @@ def test_an_agent_gets_the_folders_of_the_window_but_the_excluded_ones(tmp_path:
     for name in names:
         (tmp_path / name).mkdir()
     room = chats(Told(exclude=("secret",)), *(str(tmp_path / name) for name in names))
-    room._settings = DaemonSettings()
+    room._registry.settings = DaemonSettings()
     real = os.path.realpath(tmp_path)
-    assert run(room._surroundings(WINDOW)).folders == (os.path.join(real, "one"), os.path.join(real, "two"))
+    assert run(room.window(WINDOW).surroundings()).folders == (os.path.join(real, "one"), os.path.join(real, "two"))
 
 
 def test_a_setting_turns_it_off(tmp_path: Path):
     server = McpServer("docs", url="https://docs.example/mcp")
     room = chats(Told(), str(tmp_path))
-    room._settings = replace(DaemonSettings(), agents_all_folders=False, agents_mcp_servers=(server,))
-    found = run(room._surroundings(WINDOW))
+    room._registry.settings = replace(DaemonSettings(), agents_all_folders=False, agents_mcp_servers=(server,))
+    found = run(room.window(WINDOW).surroundings())
     assert (found.folders, found.servers) == ((), (server,))
 
 

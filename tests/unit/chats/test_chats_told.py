@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from companion.agents import AgentCommand
 from companion.backends.acp.errors import RequestError
 from companion.backends.acp.files import Files
-from companion.backends.acp.workplace import Workplace
 from companion.chats.prompt import ChatFolder, Draft, Excerpt
 from companion.exclusion import Told
 from companion.ids import WindowId
 from companion.settings import Settings
-from tests.agent_talk import MemoryFiles, run
+from tests.agent_talk import MemoryFiles, client_of, run
 
 from ..conftest import Running
 from ..fake_daemon import until
@@ -100,7 +100,7 @@ def test_a_folder_on_another_computer_is_looked_at_by_its_own_paths():
 
 def test_the_companion_tells_the_chats_what_a_windows_project_excludes(running: Running):
     running.do(lambda companion: companion.configure(Settings(), {WindowId(1): Settings(context_exclude=("x",))}))
-    told = running.do(lambda companion: [companion.chats._told(WindowId(window)).exclude for window in (1, 2)])
+    told = running.do(lambda companion: [companion.chats.window(WindowId(window)).told().exclude for window in (1, 2)])
     assert told == [("x",), Settings().context_exclude]
 
 
@@ -113,17 +113,13 @@ def test_a_glob_with_a_leading_slash_holds_in_all_folders_of_the_window_for_an_a
     folders = str(tmp_path / "one"), str(tmp_path / "two")
     running.open_window(WindowId(2), folders)
     running.do(lambda companion: companion.configure(Settings(context_exclude=("/secret.txt",)), {}))
-    told = running.do(lambda companion: companion.chats._told)
-    files = Files(
-        MemoryFiles(allows=True),
-        WindowId(2),
-        lambda: "Agent",
-        Workplace(folders[0]),
-        lambda _: None,
-        lambda: told(WindowId(2)),
-    )
+    place = running.do(lambda companion: companion.chats.window(WindowId(2)))
+    agent = client_of(AgentCommand("Agent", ()), {}, MemoryFiles(allows=True)).running
+    agent.folder = folders[0]
+    agent.place.told = place.told  # pyright: ignore[reportAttributeAccessIssue]
+    files = Files(agent, lambda _: None)
     for folder in folders:
         with pytest.raises(RequestError, match="context_exclude"):
             run(files.read({"path": os.path.join(folder, "secret.txt")}))
-    there = ChatFolder(folders[0], folders[0], is_local=True, told=told(WindowId(2)))
+    there = ChatFolder(folders[0], folders[0], is_local=True, told=place.told())
     assert there.refusal([os.path.join(folders[1], "secret.txt")]) == WHY.format("secret.txt")

@@ -1,0 +1,257 @@
+"""What is to be reviewed in a window, for the Review: its files by turn, and the changes of each as lines."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, cast
+
+import sublime
+
+from ...changes.port import FileTurn
+from ...changes.rows import ChangeRow
+from ...ids import WindowId
+from ...review.changes import Count, changes, lines_of
+from ...review.document import NOTHING, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
+from ...review.targets import revert_fingerprint
+from ..calls import AskLater, OffThread
+
+if TYPE_CHECKING:
+    from ...comments.comment import Comment
+    from ..changes.written import WrittenChanges
+    from ..comments.panel import CommentPanel
+    from ..diff.diffs import Diffs
+    from ..diff.view import DiffView
+
+AT_ONCE = 40
+"""Files whose bodies are asked for together."""
+KEPT = 200
+"""Answered proposals that are listed."""
+
+
+class ReviewFeed:
+    """What is to be reviewed in one window. `changed` is called when there is something new to show."""
+
+    def __init__(
+        self,
+        window: sublime.Window,
+        diffs: Diffs,
+        written: WrittenChanges,
+        comments: CommentPanel,
+        ask: AskLater,
+        off_thread: OffThread,
+        changed: Callable[[], object],
+    ) -> None:
+        self.window = window
+        self.bodies: dict[FileKey, Body] = {}
+        """As far as they were asked for. One may be that of a version before."""
+        self.rows: dict[FileKey, ChangeRow] = {}
+        self.proposals: dict[FileKey, DiffView] = {}
+        self.comments: dict[str, Comment] = {}
+        """By their ids."""
+        self.answered: list[str] = []
+        """A line for each proposal that was answered since none waited last."""
+        self.turns: list[ReviewTurn] | None = None
+        """In their order: what agents wait for first, then the oldest; None until they are known."""
+        self._diffs = diffs
+        self._written = written
+        self._commented = comments
+        self._ask = ask
+        self._off_thread = off_thread
+        self._changed = changed
+        self._listed: dict[FileKey, ListedFile] = {}
+        self._made: dict[ChangeRow, ListedFile] = {}
+        self._versions: dict[FileKey, str] = {}
+        self._asked: dict[FileKey, str] = {}
+        """The versions of the bodies that were asked for and have not come."""
+        self._turn_of: dict[tuple[str, str, str], FileTurn | None] = {}
+        """By root, path and what is on the disk."""
+        self._asks_turns = False
+        self._is_over = True
+        """Whether a proposal that comes while none waits begins another turn."""
+
+    def look(self) -> None:
+        """Take on what waits by now."""
+        self.note_answers()
+        listing = self._written.listings.of(self.window)
+        self.rows = {FileKey("written", row.root, row.path): row for row in listing.rows}
+        self.comments = {comment.id: comment for comment in self._commented.of_window(self.window)}
+        if all((row.root, row.path, row.after) in self._turn_of for row in listing.rows):
+            self.turns = [*self._proposing(), *self._turns()]
+            self._listed = {file.key: file for turn in self.turns for file in turn.files}
+            self.bodies = {key: body for key, body in self.bodies.items() if key in self._listed}
+        elif not self._asks_turns:
+            self._ask_turns(listing.rows)
+
+    def note_answers(self) -> None:
+        """Take on which proposals wait, before one that was answered is forgotten."""
+        waiting = {
+            FileKey("proposal", "", str(diff.review.number)): diff for diff in self._diffs.in_window(self.window)
+        }
+        if waiting and not self.proposals and self._is_over:
+            self.answered = []  # what was answered before belongs to another turn
+        gone = [diff for key, diff in self.proposals.items() if key not in waiting]
+        self.answered = [*self.answered, *map(self._answer, gone)][-KEPT:]
+        self._is_over = self._is_over or bool(gone)
+        self.proposals = waiting
+
+    def take_up(self, left: object) -> None:
+        """Go on with the `answered` of an earlier instance, whose proposals are about to come."""
+        if isinstance(left, list) and not self.answered and not self.proposals:
+            self.answered = [line for line in cast("list[object]", left) if isinstance(line, str)]
+            self._is_over = False
+
+    def file(self, key: FileKey) -> ListedFile | None:
+        """A file that is listed."""
+        return self._listed.get(key)
+
+    def is_current(self, file: ListedFile) -> bool:
+        """Whether a file's body is that of its version."""
+        return file.key in self.bodies and self._versions.get(file.key) == file.version
+
+    @property
+    def ended(self) -> list[DoneLine]:
+        """The lines at the end: what was answered, and the comments."""
+        done = [
+            DoneLine(("done", row.root, row.path), f"{row.path} · {row.count.lines} · {state}")
+            for row, state in self._written.listings.of(self.window).done
+        ]
+        answered = [DoneLine(("answered", at), words) for at, words in enumerate(self.answered)]
+        said = [DoneLine(("comment", each.id), _remark(each), is_comment=True) for each in self.comments.values()]
+        return [*done, *answered, *said]
+
+    @property
+    def unsure(self) -> str:
+        """Why nobody can say that nothing waits; empty if somebody can."""
+        return self._written.listings.of(self.window).unsure
+
+    def want(self, keys: Sequence[FileKey]) -> None:
+        """Have the bodies of some files, of which the first are wanted first."""
+        found = [file for key in dict.fromkeys(keys) if (file := self.file(key))]
+        wanted = [each for each in found if not self.is_current(each) and self._asked.get(each.key) != each.version]
+        by_root: dict[str, list[ListedFile]] = {}
+        for file in wanted[:AT_ONCE]:
+            self._asked[file.key] = file.version
+            if file.key.back_end == "proposal":
+                self._read_proposal(file, self.proposals[file.key])
+            else:
+                by_root.setdefault(file.key.root, []).append(file)
+        for root, files in by_root.items():
+            self._ask_bodies(root, files)
+
+    def _ask_bodies(self, root: str, files: Sequence[ListedFile]) -> None:
+        number, paths = WindowId(self.window.id()), [file.key.name for file in files]
+
+        def answer(found: dict[str, tuple[str, Body]]) -> None:
+            for file in files:
+                self._came(file.key, *found.get(file.key.name, (file.version, NOTHING)))
+            self._changed()
+
+        self._ask(self.window, lambda companion: companion.changes.bodies(number, root, paths), answer)
+
+    def _read_proposal(self, file: ListedFile, diff: DiffView) -> None:
+        old, new = diff.review.original, diff.text() or ""
+        if diff.review.unmarked:
+            self._came(file.key, file.version, NOTHING)
+            return
+
+        def answer(body: Body) -> None:
+            self._came(file.key, file.version, body)
+            self._changed()
+
+        self._off_thread(lambda: _proposed(old, new), answer)
+
+    def _came(self, key: FileKey, version: str, body: Body) -> None:
+        self._asked.pop(key, None)
+        self.bodies[key], self._versions[key] = body, version
+
+    def _ask_turns(self, rows: Sequence[ChangeRow]) -> None:
+        number = WindowId(self.window.id())
+        self._asks_turns = True
+
+        def answer(found: dict[tuple[str, str], FileTurn]) -> None:
+            self._asks_turns = False
+            self._turn_of = {(row.root, row.path, row.after): found.get((row.root, row.path)) for row in rows}
+            self._changed()
+
+        self._ask(self.window, lambda companion: companion.changes.turns(number), answer)
+
+    def _proposing(self) -> list[ReviewTurn]:
+        by_agent: dict[str, list[ListedFile]] = {}
+        for key, diff in self.proposals.items():
+            by_agent.setdefault(diff.review.owner.cli, []).append(self._proposal(key, diff))
+        return [
+            ReviewTurn(("proposals", agent), agent, words="", at="proposes", files=files)
+            for agent, files in by_agent.items()
+        ]
+
+    def _proposal(self, key: FileKey, diff: DiffView) -> ListedFile:
+        review, counts = diff.review, diff.counts
+        state = "edited" if diff.is_edited else "seen" if diff.attention.is_seen else "not seen yet"
+        edition = f"{diff.proposal.id()} {diff.proposal.change_count()}" if diff.is_open else "no tab"
+        version = f"{edition} {review.seen} {review.unmarked}"
+        count = Count(1, counts.inserted, counts.deleted, counts.changes) if counts else Count(1, changes=1)
+        path = self._shown(review.file_path)
+        return ListedFile(key, path, version, count, review.owner.cli, "proposal", review.unmarked, state)
+
+    def _turns(self) -> list[ReviewTurn]:
+        found: dict[str, tuple[FileTurn | None, list[ListedFile]]] = {}
+        # Hundreds of files, of which one or two have changed since.
+        self._made = {row: self._made.get(row) or self._written_file(key, row) for key, row in self.rows.items()}
+        for row, file in self._made.items():
+            turn = self._turn_of[row.root, row.path, row.after]
+            name = turn.key if turn else f"before {row.agents}"
+            found.setdefault(name, (turn, []))[1].append(file)
+        ordered = sorted(found.items(), key=lambda each: each[1][0].at if each[1][0] else 0.0)
+        return [
+            ReviewTurn(name, turn.agent, time.strftime("%H:%M", time.localtime(turn.at)), turn.words, files)
+            if turn
+            else ReviewTurn(name, files[0].agent, files=files)
+            for name, (turn, files) in ordered
+        ]
+
+    def _written_file(self, key: FileKey, row: ChangeRow) -> ListedFile:
+        state, agent = "new" if row.is_new else "", ", ".join(row.agents)
+        note = row.note if not row.renamed_from else ""
+        path = self._shown(row.full_path)
+        return ListedFile(key, path, row.version, row.count, agent, row.kind, note, state, row.renamed_from)
+
+    def _shown(self, path: str) -> str:
+        """A path as it is shown: in its folder, with that one's name if the window has several."""
+        folders = self.window.folders()
+        for folder in folders:
+            inside = folder.rstrip(os.sep) + os.sep
+            if path.startswith(inside):
+                inner = path[len(inside) :].replace(os.sep, "/")
+                return f"{os.path.basename(folder.rstrip(os.sep))}/{inner}" if len(folders) > 1 else inner
+        return path
+
+    def _answer(self, diff: DiffView) -> str:
+        counts = diff.counts
+        lines = f" · {Count(1, counts.inserted, counts.deleted).lines}" if counts else ""
+        return (
+            f"{self._shown(diff.review.file_path)}{lines} · {diff.review.outcome or 'closed'} · {diff.review.owner.cli}"
+        )
+
+
+def _remark(comment: Comment) -> str:
+    to = f"{comment.state or 'to send'} · {comment.agent or 'you'}"
+    return f"{PurePath(comment.path).name}:{comment.first} · {comment.words} · {to}"
+
+
+def _proposed(old: str, new: str) -> Body:
+    """The changes of a proposal, each with the fingerprint that reverts it."""
+    before, after = lines_of(old), lines_of(new)
+    found = [
+        (
+            change.old_start if old else 0,
+            change.old_end if old else 0,
+            change.new_start if new else 0,
+            change.new_end if new else 0,
+            revert_fingerprint(change, after),
+        )
+        for change in changes(before, after)
+    ]
+    return body_of(old, new, found)

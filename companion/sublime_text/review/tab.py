@@ -1,0 +1,567 @@
+"""The Review's tab in one window: its text, its marks, its caret, and what its keys do."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import accumulate
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import sublime
+
+from ...garbage import no_collection
+from ...review.document import Arrangement, Block, FileKey, ListedFile, ReviewTurn, arranged, is_open, to_come
+from ..buffers import Edit, edit, smallest_edit
+from ..chat import vim
+from ..own_views import VIEWS
+from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible
+from .decisions import Decision, Lines, ReviewDecisions
+from .feed import ReviewFeed
+from .marks import AROUND, PlacedBlock, ReviewMarks
+
+if TYPE_CHECKING:
+    from ..diff.diffs import Diffs
+
+TITLE = "Review"
+SYNTAX = "Packages/QwenCompanion/QwenCompanion Review.sublime-syntax"
+_SETTINGS = {
+    "word_wrap": False,
+    "line_numbers": False,
+    "fold_buttons": False,
+    "draw_unicode_white_space": "none",
+    "draw_white_space": [],
+    "draw_indent_guides": False,
+    "highlight_line": True,
+    "rulers": [],
+    "spell_check": False,
+    "mini_diff": False,
+    "scroll_past_end": True,
+    "detect_indentation": False,
+    "tab_completion": False,
+    "auto_complete": False,
+}
+ANSWERED, CARET = "answered", "caret"
+"""What the view's record has for the next instance of the package: `ReviewFeed.answered`, and the caret's place."""
+FIRST = 300
+"""Lines that are filled at first."""
+MORE = 1_000
+"""Lines that are filled at once when one comes near the end of what is filled."""
+NEAR = 400
+"""Lines from that end that are near."""
+TICK = 100
+"""Milliseconds between two looks at what is in sight, while the tab is on the screen: the editor tells of no scroll."""
+SETTLED = 1.0
+"""Seconds that lines have to be in front of the person to count as seen."""
+What = Literal["change", "file"]
+
+
+class _Place(NamedTuple):
+    """Where the caret is, told by what is there: lines move."""
+
+    key: Hashable
+    at: int
+    """The number of the block."""
+    line: int
+    """In the block."""
+    column: int
+    change: int = -1
+    ident: tuple[str, ...] = ()
+    y: float = 0.0
+    """Where it is in sight, in pixels."""
+
+
+class ReviewTab:
+    """The Review of one window. `hint` gives the most important keys for its first line, and all for its last one."""
+
+    def __init__(
+        self,
+        view: sublime.View,
+        feed: ReviewFeed,
+        decisions: ReviewDecisions,
+        diffs: Diffs,
+        focus: Focus,
+        hint: Callable[[], tuple[str, str]],
+    ) -> None:
+        self.view = view
+        self._feed = feed
+        self._decisions = decisions
+        self._diffs = diffs
+        self._focus = focus
+        self._hint = hint
+        before = view.substr(sublime.Region(0, view.size()))
+        self._blocks = [Block("before", before, "M" * (before.count("\n") + 1))]
+        self._rows: list[int] = [0, self._blocks[0].lines]
+        """The first row of each block, and the row after the last."""
+        self._points: list[int] = [0, len(before)]
+        self._arrangement = Arrangement([], [], is_whole=False)
+        self._folded: set[FileKey] = set()
+        self._limit = FIRST
+        self._wanted = ""
+        self._goes: Callable[[], bool] | None = None
+        """Where the person is on their way to, until it is filled. Returns whether it is there."""
+        self._marks = ReviewMarks(view, decisions, self._clicked)
+        self._is_polling = False
+        self._in_sight: tuple[int, int] = (0, 0)
+        self._since = 0.0
+        self._seen: dict[FileKey, tuple[str, set[int]]] = {}
+        """The lines of proposals that were in front of the person, by the version."""
+        self._is_first = True
+        self._record = VIEWS.take(view, "review")
+        feed.take_up(self._record.get(ANSWERED))
+        self._left: object = self._record.get(CARET)
+        """Where an earlier instance has left the caret, until that is there again."""
+        view.set_name(TITLE)
+        view.set_scratch(True)
+        view.set_read_only(True)
+        view.assign_syntax(SYNTAX)
+        view.settings().update(_SETTINGS)
+        vim.turn_off(view)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its tab is there."""
+        return self.view.is_valid() and VIEWS.is_ours(self.view, "review")
+
+    def close(self) -> None:
+        """The package is unloaded, or the tab was closed."""
+        if self.is_open:
+            if place := self._place():
+                self._record.keep(**{CARET: [place.key, place.line, place.column]})
+            self._marks.erase()
+
+    # Showing
+
+    def draw(self) -> None:
+        """Show what the feed has."""
+        if not self.is_open:
+            return
+        self._decisions.look()
+        self._record.keep(**{ANSWERED: self._feed.answered})
+        with no_collection():
+            self._draw()
+        keys = [*self._arrangement.missing]
+        if keys:  # and what comes after it
+            keys = to_come(self._feed.turns or (), self._folded, keys[0])
+        shown = [block.file.key for block in self._blocks if block.file and block.body]
+        self._feed.want(
+            [*keys, *(key for key in shown if (file := self._feed.file(key)) and not self._feed.is_current(file))]
+        )
+        if self._goes and self._goes():
+            self._goes = None
+        self.wake()
+
+    def _draw(self) -> None:
+        turns = self._feed.turns
+        empty = "Looking…" if turns is None else self._feed.unsure or "Nothing waits for a review."
+        self._arrangement = arranged(
+            turns or (),
+            self._feed.bodies,
+            folded=self._folded,
+            wanted=self._wanted,
+            limit=self._limit,
+            ended=self._feed.ended if turns is not None else (),
+            empty=empty,
+            keys=self._hint()[0],
+            hint=self._hint()[1],
+        )
+        blocks = self._arrangement.blocks
+        edits = _edits(self._blocks, self._points, blocks)
+        place = self._place() if edits else None
+        self._blocks = blocks
+        if edits:
+            edit(self.view, edits)
+            self.view.clear_undo_stack()
+        self._rows = list(accumulate((block.lines for block in blocks), initial=0))
+        self._points = list(accumulate((len(block.text) for block in blocks), initial=0))
+        if place:
+            self._put_back(place)
+        if self._left is not None:
+            self._is_first = not self._take_up(self._left)
+        elif self._is_first:
+            self.view.sel().clear()
+            self.view.sel().add(0)
+            self._is_first = not self._go("change", 1)
+        self._decorate(anew=True)
+
+    def _take_up(self, left: object) -> bool:
+        """Put the caret where it was left. Returns whether that is there."""
+        match left:
+            case [[*key] | str(key), int(line), int(column)]:
+                at = next((at for at, block in enumerate(self._blocks) if block.key in (key, tuple(key))), None)
+            case _:
+                self._left = at = None
+                line = column = 0
+        if at is None or line >= self._blocks[at].lines:
+            return False
+        self._left = None
+        self._show(self._rows[at] + line, column)
+        return True
+
+    def _place(self) -> _Place | None:
+        if not self._blocks or not len(self.view.sel()):
+            return None
+        point = self.view.sel()[0].b
+        at = self._block_at(point)
+        block = self._blocks[at]
+        row, column = self.view.rowcol(point)
+        line = row - self._rows[at]
+        y = self.view.text_to_layout(point)[1] - self.view.viewport_position()[1]
+        if block.body and block.body.changes and line:
+            change = block.body.change_at(line - 1)
+            return _Place(block.key, at, line, column, change, block.body.ident(change), y)
+        return _Place(block.key, at, line, column, y=y)
+
+    def _put_back(self, place: _Place) -> None:
+        """Put the caret where it was, or to what has come there, and keep that where it is in sight."""
+        at = next((at for at, block in enumerate(self._blocks) if block.key == place.key), None)
+        if at is None:
+            at = min(place.at, len(self._blocks) - 1)
+            line, column = next(iter(self._stops(at)), 0), 0
+        else:
+            line, column = self._line_of(self._blocks[at], place), place.column
+        point = self.view.text_point(self._rows[at] + line, column)
+        selected = self.view.sel()
+        if len(selected) != 1 or selected[0] != sublime.Region(point):
+            selected.clear()
+            selected.add(point)
+        x, y = self.view.viewport_position()
+        extent = self.view.viewport_extent()[1]
+        moved = self.view.text_to_layout(point)[1] - y - place.y
+        if moved and 0 <= place.y <= extent:
+            self.view.set_viewport_position((x, max(0.0, y + moved)), animate=False)
+
+    @staticmethod
+    def _line_of(block: Block, place: _Place) -> int:
+        body = block.body
+        if body is None or not body.changes or not place.ident:
+            return min(place.line, block.lines - 1)
+        return min(1 + body.firsts[body.nearest(place.ident, place.change)], block.lines - 1)
+
+    def _visible_rows(self) -> tuple[int, int]:
+        visible = self.view.visible_region()
+        return self.view.rowcol(visible.begin())[0], self.view.rowcol(visible.end())[0]
+
+    def _decorate(self, *, anew: bool = False) -> None:
+        """Draw the marks of the lines in sight, and of those around them."""
+        first, last = self._visible_rows()
+        if anew or not self._marks.cover(first, last):
+            shown = [
+                PlacedBlock(self._blocks[at], self._rows[at], self._points[at])
+                for at in self._between(first - AROUND, last + AROUND)
+            ]
+            self._marks.draw(shown, first, last)
+
+    def _clicked(self, href: str) -> None:
+        what, _, number = href.partition(":")
+        self.answer(FileKey("proposal", "", number), what)
+
+    def _between(self, first: int, last: int) -> range:
+        """The numbers of the blocks that have some rows."""
+        start = bisect_right(self._rows, first) - 1
+        return range(max(start, 0), min(bisect_right(self._rows, last), len(self._blocks)))
+
+    def _block_at(self, point: int) -> int:
+        return min(max(bisect_right(self._points, point) - 1, 0), len(self._blocks) - 1)
+
+    # What is in sight
+
+    def wake(self) -> None:
+        """The tab may be on the screen."""
+        if not self._is_polling and self.is_open and is_visible(self.view):
+            self._is_polling = True
+            sublime.set_timeout(self._tick, TICK)
+
+    def _tick(self) -> None:
+        self._is_polling = False
+        if not self.is_open or not is_visible(self.view):
+            return
+        first, last = self._visible_rows()
+        if not self._arrangement.is_whole and last + NEAR > self._rows[-1] >= self._limit:
+            self._limit = self._rows[-1] + MORE
+            self.draw()
+        self._decorate()
+        self._look(first, last)
+        self._is_polling = True
+        sublime.set_timeout(self._tick, TICK)
+
+    def _look(self, first: int, last: int) -> None:
+        """Take note of what has been in front of the person for a second."""
+        window = self.view.window()
+        is_there = window is not None and is_in_front(window) and self._focus.last(window) == self.view
+        now = time.monotonic()
+        if not is_there or (first, last) != self._in_sight:
+            self._in_sight, self._since = (first, last) if is_there else (0, -1), now
+            return
+        if now - self._since < SETTLED:
+            return
+        found = [self._blocks[at].file for at in self._between(first, last) if self._sees(at, first, last)]
+        for file in filter(None, found):
+            self._feed.proposals[file.key].attention.saw()
+            self._seen.pop(file.key)
+        if found:
+            self._feed.look()
+            self.draw()
+
+    def _sees(self, at: int, first: int, last: int) -> bool:
+        """Note the lines of a block that are in sight. Returns whether all changes of its proposal were, just now."""
+        file, body, row = self._blocks[at].file, self._blocks[at].body, self._rows[at]
+        diff = self._feed.proposals.get(file.key) if file else None
+        if diff is None or file is None or body is None or diff.attention.is_seen or not self._feed.is_current(file):
+            return False
+        version, seen = self._seen.get(file.key, ("", set[int]()))
+        lines = range(max(first - row - 1, 0), min(last - row, self._blocks[at].lines - 1))
+        seen = {*lines} if version != file.version else {*seen, *lines}
+        self._seen[file.key] = file.version, seen
+        return all(line in seen for change in range(len(body.changes)) for line in body.lines_of(change))
+
+    # Moving
+
+    def _stops(self, at: int, line: int = -1, *, back: bool = False) -> Iterator[int]:
+        """The lines of a block at which something is to be decided, from below a line, or from above it backwards."""
+        block = self._blocks[at]
+        if block.file is None or self._decisions.is_whole(block.file.key):
+            return
+        if block.body is None or not block.body.changes or block.file.is_whole:
+            is_missing = block.body is None and is_open(block.file, self._folded)
+            if not is_missing and (line > 0 if back else line < 0):
+                yield 0
+            return
+        under_way, firsts = self._decisions.under_way(block.file.key), block.body.firsts
+        below = range(bisect_right(firsts, line - 1), len(firsts))
+        for change in range(bisect_left(firsts, line - 1) - 1, -1, -1) if back else below:
+            if change not in under_way and 1 + firsts[change] < block.lines:
+                yield 1 + firsts[change]
+
+    def go(self, what: What, step: Literal[1, -1]) -> None:
+        """Go to the next or the previous change, or the first one of a file. It may have to be filled first."""
+        self._goes = None
+        if not self._go(what, step):
+            if step > 0 and not self._arrangement.is_whole:
+                self._goes = lambda: self._go(what, step) or self._fill()
+                self._fill()
+                self.draw()
+            elif window := self.view.window():
+                window.status_message("QwenCompanion: No other change waits in this direction.")
+
+    def _fill(self) -> bool:
+        if not self._arrangement.missing and not self._arrangement.is_whole:
+            self._limit = self._rows[-1] + MORE
+            sublime.set_timeout(self.draw)
+        return self._arrangement.is_whole
+
+    def _go(self, what: What, step: Literal[1, -1]) -> bool:
+        row = self._row()
+        here = max(bisect_right(self._rows, row) - 1, 0)
+        blocks = range(here, len(self._blocks)) if step > 0 else range(min(here, len(self._blocks) - 1), -1, -1)
+        for at in blocks:
+            line = row - self._rows[at]
+            if what == "change":
+                found = next(self._stops(at, line, back=step < 0), None)
+            else:
+                found = next(self._stops(at), None) if at != here or step < 0 else None
+            if found is not None and (found - line) * step > 0:
+                self._show(self._rows[at] + found)
+                return True
+        return False
+
+    def _row(self) -> int:
+        return self.view.rowcol(self.view.sel()[0].b)[0] if len(self.view.sel()) else 0
+
+    def _show(self, row: int, column: int = 0) -> None:
+        self._left = None
+        point = self.view.text_point(row, column)
+        self.view.sel().clear()
+        self.view.sel().add(point)
+        first, last = self._visible_rows()
+        if not first + 1 <= row <= last - 5:
+            self.view.show_at_center(point, animate=False)
+        self._decorate()
+
+    # Deciding
+
+    def here(self) -> tuple[Block, int]:
+        """The block of the caret, and the line in it."""
+        row = self._row()
+        at = min(max(bisect_right(self._rows, row) - 1, 0), len(self._blocks) - 1)
+        return self._blocks[at], row - self._rows[at]
+
+    def decide(self, what: Decision, *, is_file: bool = False) -> None:
+        """Keep or undo what is at the caret: a change, or the selected lines of it, or all under a heading."""
+        block, line = self.here()
+        if block.file is None:
+            self._decide_group(block, what)
+            return
+        if block.file.key.back_end == "proposal":
+            self._decide_proposal(block, line, what, is_file=is_file)
+            return
+        if is_file or line == 0 or block.file.is_whole or block.body is None:
+            self._decisions.decide_file(block.file, what)
+            self._after("file")
+        elif found := self._chosen(block):
+            self._decisions.decide(block.file, what, found)
+            self._after("change")
+        else:
+            self._say("There is no change at the caret.")
+
+    def _after(self, what: What) -> None:
+        """Something is decided: go on to the next one."""
+        if not self._go(what, 1):
+            if self._arrangement.is_whole:
+                self._go("change", -1)
+            else:
+                self.go(what, 1)
+        self._decorate(anew=True)
+
+    def _decide_group(self, block: Block, what: Decision) -> None:
+        if block.key == "title":
+            command = "keep_all_changes" if what == "keep" else "undo_all_changes"
+            if window := self.view.window():
+                window.run_command(f"qwen_companion_{command}")
+            return
+        turn = next((each for each in self._feed.turns or () if ("turn", each.key) == block.key), None)
+        if turn is None:
+            self._say("There is no change at the caret.")
+            return
+        for file in self._of_turn(turn):
+            if file.key.back_end == "written":
+                self._decisions.decide_file(file, what)
+        self._after("file")
+
+    def _of_turn(self, turn: ReviewTurn) -> list[ListedFile]:
+        """The files of a turn that the filter shows."""
+        words = self._wanted.casefold().split()
+        return [file for file in turn.files if file.matches(words)]
+
+    def _decide_proposal(self, block: Block, line: int, what: Decision, *, is_file: bool) -> None:
+        diff = self._feed.proposals.get(block.file.key) if block.file else None
+        if diff is None or block.file is None:
+            return
+        if what == "keep":
+            self._after("file" if is_file or not line else "change")
+        elif is_file or not line or block.body is None:
+            self._say("A proposal is answered as a whole: Accept or Reject.")
+        elif found := self._chosen(block):
+            self._diffs.open_behind(diff)
+            actions = self._diffs.actions(diff)
+            for change, lines in found:
+                if lines:
+                    actions.edit_lines("revert", lines)
+                else:
+                    actions.follow("revert", block.body.changes[change][4])
+        else:
+            self._say("There is no change at the caret.")
+
+    def _chosen(self, block: Block) -> list[tuple[int, Lines]]:
+        """The changes at the carets and selections in a block, with the file's lines if only some are selected."""
+        body, row = block.body, self._rows[self._blocks.index(block)]
+        found: dict[int, Lines] = {}
+        if body is None or block.file is None:
+            return []
+        under_way = self._decisions.under_way(block.file.key)
+        for region in self.view.sel():
+            first = self.view.rowcol(region.begin())[0] - row - 1
+            last, column = self.view.rowcol(region.end())
+            last -= row + 1 + (column == 0 and not region.empty())
+            start = max(body.change_at(max(min(first, body.lines - 1), 0)), 0)
+            for change in range(start, len(body.changes)):
+                lines = body.lines_of(change)
+                if lines.start > last:
+                    break
+                chosen = range(max(first, lines.start), min(last + 1, lines.stop))
+                if not chosen or change in under_way:
+                    continue
+                added = [at for at in chosen if body.kinds[at] == "+"]
+                if region.empty() or len(chosen) == len(lines):
+                    found[change] = None
+                elif added:
+                    found[change] = body.numbers[added[0]] - 1, body.numbers[added[-1]] - 1
+                else:
+                    self._say("Removed lines are decided with the new ones: select those.")
+        return sorted(found.items())
+
+    def answer(self, key: FileKey, what: str) -> None:
+        """Accept or reject a proposal."""
+        diff = self._feed.proposals.get(key)
+        if diff is None:
+            return
+        # The second of waiting is for what has come by itself: the person has gone to it here.
+        if what == "reject":
+            self._diffs.answers.reject(diff)
+        elif diff.attention.is_seen or self._is_in_front(key):
+            diff.attention.brought()
+            self._diffs.answers.accept(diff)
+        else:
+            self._say(f"Go to the changes of {diff.review.name} before you accept it.")
+
+    def _is_in_front(self, key: FileKey) -> bool:
+        """Whether the caret is in the changes of a proposal, and all of them are in sight."""
+        at = next((at for at, block in enumerate(self._blocks) if block.key == key), None)
+        if at is None or (body := self._blocks[at].body) is None or not self._blocks[at].lines > body.lines:
+            return False
+        first, last = self._visible_rows()
+        rows = [self._rows[at] + 1 + line for change in range(len(body.changes)) for line in body.lines_of(change)]
+        return all(first <= row <= last for row in rows)
+
+    # The rest
+
+    def fold(self, *, is_all: bool = False) -> None:
+        """Fold or unfold the file at the caret, or all of them."""
+        block, _ = self.here()
+        if is_all:
+            files = [file for turn in self._feed.turns or () for file in turn.files]
+            is_any_open = any(is_open(file, self._folded) for file in files)
+            self._folded = {file.key for file in files if is_open(file, set()) == is_any_open}
+        elif block.file:
+            self._folded ^= {block.file.key}
+            row = self._rows[self._blocks.index(block)]
+            self.view.sel().clear()
+            self.view.sel().add(self.view.text_point(row, 0))
+        self.draw()
+
+    def filter(self, words: str) -> None:
+        """Show only the files that have some words in their line."""
+        if words != self._wanted:
+            self._wanted, self._limit = words, FIRST
+            self.draw()
+
+    @property
+    def wanted(self) -> str:
+        """What is filtered by."""
+        return self._wanted
+
+    def _say(self, message: str) -> None:
+        if window := self.view.window():
+            window.status_message(f"QwenCompanion: {message}")
+
+
+def group_for(window: sublime.Window, focus: Focus) -> int:
+    """The group beside the code if there is one, but not one that shows a terminal or a chat; else that of the code."""
+    code = focus.last_code(window)
+    own = max(window.get_view_index(code)[0] if code else window.active_group(), 0)
+    groups = [(own + step) % window.num_groups() for step in range(1, window.num_groups())]
+    shown = {group: window.active_view_in_group(group) for group in groups}
+    return next(
+        (group for group in groups if not (view := shown[group]) or not (is_terminal(view) or is_chat(view))), own
+    )
+
+
+def _edits(before: Sequence[Block], points: Sequence[int], after: Sequence[Block]) -> list[Edit]:
+    """The edits that make one text of another, from the bottom."""
+    old, new = [block.key for block in before], [block.key for block in after]
+    parts = (
+        [("equal", 0, len(old), 0, len(new))]
+        if old == new
+        else SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    )
+    edits: list[Edit] = []
+    for tag, start, end, new_start, new_end in parts:
+        if tag == "equal":
+            for at, block in zip(range(start, end), after[new_start:new_end], strict=True):
+                if before[at].text != block.text:
+                    first, last, text = smallest_edit(before[at].text, block.text)
+                    edits.append((points[at] + first, points[at] + last, text))
+        else:
+            edits.append((points[start], points[end], "".join(block.text for block in after[new_start:new_end])))
+    return edits[::-1]

@@ -1,0 +1,391 @@
+"""The Review: all that waits in one tab, decided by keys."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .companion_case import CompanionCase, Steps, loaded, text_of
+
+OWN_KEYS = "Packages/User/Default.sublime-keymap"
+OLD = "".join(f"line {number}\n" for number in range(1, 41))
+
+
+class ReviewCase(CompanionCase):
+    """A window whose Review a test opens."""
+
+    def begun(self) -> Steps:
+        """Wait for the baseline of the folder."""
+        adapter = loaded("sublime_text.package").adapter()
+
+        def has_begun() -> bool:
+            known = adapter.thread._running[1].changes.roots.windows.get(self.window.id())
+            return bool(known and known.folders and all(each.has_round for each in known.folders.values()))
+
+        yield {"condition": has_begun, "timeout": 60_000}
+
+    def waits(self, files: int) -> Steps:
+        """Wait until so many files are listed."""
+        listings = loaded("sublime_text.package").adapter().written.listings
+        yield {"condition": lambda: len(listings.of(self.window).rows) == files, "timeout": 60_000}
+
+    def review(self) -> Steps:
+        """Open the Review: self.tab."""
+        self.window.run_command("qwen_companion_review")
+        adapter = loaded("sublime_text.package").adapter()
+        yield lambda: adapter.review.tab(self.window)
+        self.tab = adapter.review.tab(self.window).view
+        yield lambda: "Looking" not in self.lines()[0]
+
+    def lines(self) -> list[str]:
+        return text_of(self.tab).replace("\xa0", " ").split("\n")
+
+    def has(self, *lines: str) -> Any:
+        """Says whether the Review has lines that begin so, in this order."""
+
+        def holds() -> bool:
+            left = iter(self.lines())
+            return all(any(each.startswith(line) for each in left) for line in lines)
+
+        return {"condition": holds, "timeout": 30_000, "timeout_message": f"{lines} are not in it"}
+
+    def press(self, *keys: str) -> None:
+        """Press keys of ours in the Review, one after the other."""
+        keymap: Any = sublime.decode_value(sublime.load_resource("Packages/QwenCompanion/Default.sublime-keymap"))
+        listener = loaded("sublime_text.listeners").QwenCompanionListener()
+        for key in keys:
+            [found] = [
+                each
+                for each in keymap
+                if each["keys"] == [key] and {"key": "qwen_companion.review_tab"} in each.get("context", [])
+            ]
+            context = "qwen_companion.review_tab"
+            assert listener.on_query_context(self.tab, context, sublime.QueryOperator.EQUAL, True, False)
+            self.tab.run_command(found["command"], found.get("args", {}))
+
+    def row(self) -> str:
+        """The line of the caret."""
+        return self.tab.substr(self.tab.line(self.tab.sel()[0])).replace("\xa0", "")
+
+
+class TestReview(ReviewCase):
+    def two_files(self) -> Steps:
+        """Two files with three changes."""
+        (self.folder / "b.py").write_text(OLD)
+        self.file.write_text(OLD)
+        yield from self.begun()
+        self.file.write_text(OLD.replace("line 3\n", "line three\n").replace("line 30\n", "line thirty\n"))
+        (self.folder / "b.py").write_text(OLD.replace("line 7\n", ""))
+        yield from self.waits(2)
+
+    def test_it_shows_what_is_written_by_file_with_the_lines_around(self) -> Steps:
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has(
+            "— 2 files, +2 −3", "▾ app.py   +2 −2", "line 2", "line 3", "line three", "⋯", "▾ b.py   +0 −1", "line 7"
+        )
+        self.assertTrue(self.tab.is_read_only())
+        self.assertEqual(self.row(), "line 3")
+
+    def test_three_changes_are_decided_by_three_keys(self) -> Steps:
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("▾ b.py")
+        self.press("k")
+        self.assertEqual(self.row(), "line 30")
+        self.press("u")
+        self.assertEqual(self.row(), "line 7")
+        self.press("k")
+        yield from self.waits(0)
+        yield self.has("— Nothing waits", "✓ ", "✓ ")
+        self.assertEqual(self.file.read_text(), OLD.replace("line 3\n", "line three\n"))
+        self.assertEqual((self.folder / "b.py").read_text(), OLD.replace("line 7\n", ""))
+
+    def test_equal_changes_are_decided_each_at_its_place_however_fast(self) -> Steps:
+        """A key comes before the file's next version: the changes have no other difference but their order."""
+        lines = [f"line {at}\n" if at % 10 else "same\n" for at in range(1, 61)]
+        self.file.write_text("".join(lines))
+        yield from self.begun()
+        self.file.write_text("".join("more\nsame too\n" if line == "same\n" else line for line in lines))
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▾ app.py   +12 −6")
+        yield lambda: self.row() == "same"  # its changes are there, and the caret is in the first one
+        self.press("k", "u", "k", "u", "u", "k")
+        yield from self.waits(0)
+        expected = list(lines)
+        for at in (9, 29, 59):
+            expected[at] = "more\nsame too\n"
+        self.assertEqual(self.file.read_text(), "".join(expected))
+
+    def test_selected_lines_of_a_change_are_decided_alone(self) -> Steps:
+        self.file.write_text("a\nb\n")
+        yield from self.begun()
+        self.file.write_text("a\none\ntwo\nthree\nb\n")
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▾ app.py   +3 −0", "two")
+        row = self.lines().index("two")
+        self.tab.sel().clear()
+        self.tab.sel().add(sublime.Region(self.tab.text_point(row, 0), self.tab.text_point(row, 2)))
+        self.press("u")
+        yield lambda: self.file.read_text() == "a\none\nthree\nb\n"
+
+    def test_on_a_heading_all_under_it_is_decided(self) -> Steps:
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("▾ b.py")
+        self.go_to("▾ app.py")
+        self.press("u")
+        yield lambda: self.file.read_text() == OLD
+        yield from self.waits(1)
+        self.go_to("◆ ")
+        self.press("k")
+        yield from self.waits(0)
+        self.assertEqual((self.folder / "b.py").read_text(), OLD.replace("line 7\n", ""))
+
+    def test_files_that_are_decided_as_a_whole_are_one_line_each(self) -> Steps:
+        (self.folder / "old.py").write_text(OLD)
+        (self.folder / "gone.py").write_text("x\n" * 9)
+        yield from self.begun()
+        (self.folder / "old.py").rename(self.folder / "new.py")
+        (self.folder / "gone.py").unlink()
+        (self.folder / "made.bin").write_bytes(bytes(range(256)))
+        yield from self.waits(3)
+        yield from self.review()
+        yield self.has("— 3 files, +0 −9", "▸ gone.py   +0 −9  deleted", "▸ made.bin   +0 −0  created · binary")
+        yield self.has("▸ old.py → new.py   +0 −0  renamed")
+        self.assertTrue(self.row().startswith("▸gone.py"))
+        self.press("u")
+        self.assertTrue(self.row().startswith("▸made.bin"))
+        self.press("k", "k")
+        yield from self.waits(0)
+        self.assertTrue((self.folder / "gone.py").exists())
+        self.assertTrue((self.folder / "new.py").exists())
+
+    def test_the_caret_stays_on_its_change_while_the_agent_writes_above(self) -> Steps:
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("▾ b.py")
+        self.press("n")
+        self.assertEqual(self.row(), "line 30")
+        y = self.y()
+        self.file.write_text("new\n" * 5 + self.file.read_text())
+        yield self.has("▾ app.py   +7 −2")
+        self.assertEqual(self.row(), "line 30")
+        self.assertEqual(self.y(), y)
+
+    def y(self) -> float:
+        return self.tab.text_to_layout(self.tab.sel()[0].b)[1] - self.tab.viewport_position()[1]
+
+    def go_to(self, line: str) -> None:
+        """Put the caret on the first line that begins so."""
+        row = next(at for at, each in enumerate(self.lines()) if each.startswith(line))
+        self.tab.sel().clear()
+        self.tab.sel().add(self.tab.text_point(row, 0))
+
+    def test_a_filter_and_a_fold_show_less(self) -> Steps:
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("▾ b.py")
+        self.press("/")
+        caption, before, done = self.screen.inputs[-1]
+        self.assertEqual((caption, before), ("Show only files with", ""))
+        done("b.py")
+        yield self.has("— 1 of 2 files, +0 −1", "▾ b.py")
+        self.assertFalse(any("app.py" in line for line in self.lines()))
+        self.window.run_command("hide_panel", {"cancel": True})
+        self.go_to("▾ b.py")
+        self.press("tab")
+        self.assertTrue(self.row().startswith("▸b.py"))
+        self.assertFalse(any(line.startswith("line") for line in self.lines()))
+
+    def test_enter_opens_the_file_at_the_line_in_the_group_of_the_code(self) -> Steps:
+        columns = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
+        self.window.run_command("set_layout", columns)
+        yield from self.two_files()
+        yield from self.review()
+        self.assertEqual(self.window.get_view_index(self.tab)[0], 1)
+        yield self.has("▾ b.py")
+        self.press("n", "enter")
+        yield lambda: self.window.active_view() == self.view
+        yield lambda: self.view.rowcol(self.view.sel()[0].b)[0] == 29
+        self.assertEqual(self.window.get_view_index(self.view)[0], 0)
+
+    def test_a_comment_is_on_the_line_of_the_file_and_listed_at_the_end(self) -> Steps:
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("▾ b.py")
+        self.go_to("line three")
+        self.press("c")
+        caption, _, done = self.screen.inputs[-1]
+        self.assertEqual(caption, "Comment on app.py:3")
+        done("Why?")
+        yield self.has("¶ app.py:3 · Why? · to send")
+        [comment] = loaded("sublime_text.package").adapter().comments.of_window(self.window)
+        self.assertEqual((comment.first, comment.lines, comment.side), (3, ("line three",), "file"))
+
+    def test_the_last_lines_name_the_keys_of_the_persons_own_keymap(self) -> Steps:
+        own = '[{"keys": ["ctrl+shift+9"], "command": "qwen_companion_review_decide", "args": {"what": "keep"}}]'
+        load, keys = sublime.load_resource, loaded("sublime_text.keys").KEYS
+        self.addCleanup(keys.forget)
+        with patch.object(sublime, "load_resource", lambda name: own if name == OWN_KEYS else load(name)):
+            keys.forget()
+            yield from self.review()
+            yield lambda: any("Ctrl+Shift+9 keep" in line for line in self.lines())
+        self.assertIn("u undo", self.lines()[0])
+        self.assertIn("z take back", self.lines()[-1] + self.lines()[-2])
+
+    def test_the_keys_of_vim_are_off_there_and_nowhere_else(self) -> Steps:
+        yield from self.review()
+        settings = self.tab.settings()
+        self.assertEqual((settings.get("command_mode"), settings.get("__vi_external_disable")), (False, True))
+        self.assertNotIn("__vi_external_disable", self.view.settings())
+        self.assertEqual([name for name in self.tab.settings().to_dict() if "review" in name], [])
+
+    def test_it_is_no_file_of_the_persons_for_a_cli(self) -> Steps:
+        yield from self.review()
+        self.assertFalse(loaded("sublime_text.windows").is_code(self.tab))
+
+
+class TestProposals(ReviewCase):
+    def proposed(self, text: str = OLD.replace("line 3\n", "line three\n").replace("line 9\n", "")) -> Steps:
+        """A proposal with two changes, which nobody has gone to, and the Review."""
+        self.file.write_text(OLD)
+        yield from self.open_diff(text)
+        self.window.focus_view(self.view)
+        yield from self.review()
+        yield self.has("◆ Qwen Code · proposes", "▾ app.py")
+        self.diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        yield lambda: self.diff.counts
+
+    def test_it_counts_as_seen_after_a_second_in_front_and_not_before(self) -> Steps:
+        yield from self.proposed()
+        self.assertFalse(self.diff.attention.is_seen)
+        yield 300
+        self.assertFalse(self.diff.attention.is_seen)
+        yield lambda: self.diff.attention.is_seen
+        yield self.has("▾ app.py   +1 −2  seen")
+
+    def test_one_that_waits_without_a_tab_is_listed_and_edited_behind_the_review(self) -> Steps:
+        self.file.write_text(OLD)
+        yield from self.propose("first\n", self.folder / "first.py")
+        diff = yield from self.propose(OLD.replace("line 3\n", "line three\n"))
+        self.assertFalse(diff.is_open)
+        yield from self.review()
+        yield self.has("▾ app.py   +1 −1  not seen yet")
+        self.go_to("line 3")
+        self.press("u")
+        yield lambda: diff.is_open and diff.text() == OLD
+        self.assertEqual(self.window.active_view(), self.tab)
+
+    def test_what_was_not_in_sight_was_not_seen(self) -> Steps:
+        """Nor what was folded, nor what is below the last line in sight."""
+        yield from self.proposed("".join(f"other {at}\n" for at in range(400)))
+        yield 1_600
+        self.assertFalse(self.diff.attention.is_seen)
+        self.go_to("▾ app.py")
+        self.press("tab")
+        yield 1_600
+        self.assertFalse(self.diff.attention.is_seen)
+
+    def test_a_tab_behind_another_one_shows_nobody_anything(self) -> Steps:
+        yield from self.proposed()
+        self.window.focus_view(self.view)
+        yield 1_600
+        self.assertFalse(self.diff.attention.is_seen)
+
+    go_to = TestReview.go_to
+
+    def test_undo_reverts_in_the_proposed_text_and_accept_answers(self) -> Steps:
+        yield from self.proposed()
+        self.assertEqual(self.row(), "line 3")
+        self.press("u")
+        yield lambda: text_of(self.proposal) == OLD.replace("line 9\n", "")
+        yield self.has("▾ app.py   +0 −1  edited")
+        yield lambda: self.diff.attention.is_seen
+        self.press("primary+s")
+        yield from self.written()
+        self.assertEqual(self.content, OLD.replace("line 9\n", ""))
+        yield self.has("✓ app.py · +0 −1 · accepted · Qwen Code")
+
+    def test_keep_moves_on_and_answers_nothing(self) -> Steps:
+        yield from self.proposed()
+        self.press("k")
+        self.assertEqual(self.row(), "line 9")
+        self.press("shift+k")
+        yield 200
+        self.assertEqual(self.cli.outcomes, [])
+
+    def test_a_click_on_reject_answers(self) -> Steps:
+        yield from self.proposed()
+        number = self.diff.review.number
+        self.screen.click(self.tab, f"reject:{number}")
+        yield self.has("✓ app.py · +1 −2 · rejected · Qwen Code")
+
+    def test_accept_is_refused_for_what_was_never_in_front(self) -> Steps:
+        yield from self.proposed("".join(f"other {at}\n" for at in range(400)))
+        self.screen.click(self.tab, f"accept:{self.diff.review.number}")
+        self.assertTrue(self.screen.said("Go to the changes of app.py"))
+        yield 200
+        self.assertEqual(self.cli.outcomes, [])
+
+
+class TestMany(ReviewCase):
+    def test_44_files_take_one_key_for_each_decision(self) -> Steps:
+        names = [f"f{at:02}.py" for at in range(44)]
+        for name in names:
+            (self.folder / name).write_text(OLD)
+        yield from self.begun()
+        for name in names:
+            (self.folder / name).write_text(OLD.replace("line 5\n", "line five\n").replace("line 35\n", ""))
+        yield from self.waits(44)
+        yield from self.review()
+        yield self.has("— 44 files, +44 −88", "▾ f00.py")
+        pressed = 0
+        for at in range(88):
+            yield {"condition": lambda: self.row() in ("line 5", "line 35"), "timeout": 20_000}
+            self.press("k" if at % 2 else "u")
+            pressed += 1
+        yield from self.waits(0)
+        self.assertEqual(pressed, 88)
+        for name in names:
+            self.assertEqual((self.folder / name).read_text(), OLD.replace("line 35\n", ""))
+
+    def test_44_files_take_one_key_each(self) -> Steps:
+        names = [f"f{at:02}.py" for at in range(44)]
+        for name in names:
+            (self.folder / name).write_text(OLD)
+        yield from self.begun()
+        for name in names:
+            (self.folder / name).write_text(OLD.replace("line 5\n", "line five\n").replace("line 35\n", ""))
+        yield from self.waits(44)
+        yield from self.review()
+        yield self.has("▾ f00.py")
+        for _ in names:
+            yield {"condition": lambda: self.row() in ("line 5", "line 35"), "timeout": 20_000}
+            self.press("shift+u")
+        yield from self.waits(0)
+        self.assertEqual({(self.folder / name).read_text() for name in names}, {OLD})
+
+    def test_ten_thousand_changes_are_filled_in_as_one_comes_near_and_nothing_in_sight_moves(self) -> Steps:
+        lines = [f"line {at}\n" for at in range(100_000)]
+        big = self.folder / "big.py"  # which is not open
+        big.write_text("".join(lines))
+        yield from self.begun()
+        big.write_text("".join("changed\n" if at % 10 == 5 else line for at, line in enumerate(lines)))
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("— 1 file, +10,000 −10,000", "▾ big.py", "line 5", "changed", "⋯ more below")
+        self.assertLess(len(self.lines()), 1_000)
+        before = len(self.lines())
+        self.tab.set_viewport_position((0.0, self.tab.text_to_layout(self.tab.text_point(before - 60, 0))[1]), False)
+        top = self.tab.substr(self.tab.visible_region())[:60]
+        yield lambda: len(self.lines()) > before + 500
+        self.assertEqual(self.tab.substr(self.tab.visible_region())[:60], top)
+        for _ in range(200):
+            self.press("n")
+        self.assertTrue(self.row().startswith("line "))
+        self.assertLess(len(self.lines()), 10_000)
