@@ -26,6 +26,7 @@ from .handover import Inheritance
 from .ids import ChatId, ViewId, WindowId
 from .platforms.open_folders import OPEN_FOLDERS
 from .platforms.reasons import reason_of
+from .provenance.why import Provenance
 from .registry.registry import AgentRegistry
 from .review.review import Review
 from .review.reviews import Reviews
@@ -56,6 +57,7 @@ class Companion:
         self._background = LoopTasks()
         self.changes = Rounds(editor, self, self._background)
         self.decisions = Decisions(self.changes.roots)
+        self.provenance = Provenance(self.changes, self.told_of, self._background)
         self.reviews = Reviews(
             editor,
             self._background,
@@ -65,7 +67,7 @@ class Companion:
             self._opened,
             self.decisions.answered,
         )
-        self.chats = Chats(editor, self.reviews, self, self.changes)
+        self.chats = Chats(editor, self.reviews, self, self.changes, self.provenance)
         self.registry = AgentRegistry(editor.mention, self.chats.environment)
         self._editor = editor
         self._settings = settings
@@ -92,6 +94,7 @@ class Companion:
         if endpoints:
             self._front = endpoints[0].window
         self._background(leftovers.clear())
+        self.provenance.start()
         self._background(self._look_again())
 
     def inherit_chats(self, chats: Mapping[WindowId, Mapping[str, Any]]) -> None:
@@ -136,6 +139,11 @@ class Companion:
     def turn_written(self, chat: int, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn of a chat that has ended."""
         self.chats.turn_written(ChatId(ViewId(chat)), turn, files)
+
+    def forget(self, window: WindowId) -> None:
+        """Remove all snapshots, and why lines were written."""
+        self.changes.forget(window)
+        self._background(self.provenance.forget())
 
     async def stop(self) -> None:
         """Reject the open diffs, notify the CLIs, and end everything."""

@@ -103,7 +103,7 @@ def hold(root: str, folder: str | None = None, is_over: Callable[[], bool] = lam
     """
     folder = folder or stores()
     prepare(folder)
-    key = _key(root)
+    key = store_name(root)
     while not is_over():
         for number in range(EDITORS):
             path = os.path.join(folder, f"{key}-{number}" if number else key)
@@ -121,7 +121,7 @@ def hold(root: str, folder: str | None = None, is_over: Callable[[], bool] = lam
 
 def has_round(root: str, folder: str | None = None) -> bool:
     """Whether a store of a root has a round."""
-    path = os.path.join(folder or stores(), _key(root))
+    path = os.path.join(folder or stores(), store_name(root))
     return any(
         os.path.isfile(os.path.join(each, ROUND)) for each in (path, *(f"{path}-{n}" for n in range(1, EDITORS)))
     )
@@ -139,7 +139,8 @@ def related(root: str, folder: str | None = None) -> list[str]:
     return [*below, *([] if has_round(root, folder) or not above else [max(above, key=len)])]
 
 
-def _key(root: str) -> str:
+def store_name(root: str) -> str:
+    """The name of what is kept of a root."""
     return hashlib.sha256(os.fsencode(os.path.normcase(root))).hexdigest()[:20]
 
 

@@ -42,6 +42,8 @@ class Rounds:
         self._starts = RoundStarts(self.roots)
         self._looks = Looks(self.roots)
         self._editor = editor
+        self._ending: dict[str, asyncio.Task[object]] = {}
+        """The turns whose end is being noted, by their keys."""
 
     def opened(self, window: WindowId) -> None:
         """A window has come, or its folders have changed: what waits there is taken up, whoever is at work."""
@@ -103,8 +105,10 @@ class Rounds:
 
     def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
         """The agent of a chat has finished."""
-        if agent := self.roots.window(window).turns.get((chat, turn)):
-            self.roots.background(self._end_turn(window, chat, agent, turn))
+        agent = self.roots.window(window).turns.get((chat, turn))
+        if agent and (task := self.roots.background(self._end_turn(window, chat, agent, turn))):
+            self._ending[turn] = task
+            task.add_done_callback(lambda _: self._ending.pop(turn, None))
 
     async def _end_turn(self, window: WindowId, chat: int, agent: str, turn: str) -> None:
         try:
@@ -155,6 +159,8 @@ class Rounds:
 
     async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
         """What was changed in a turn: path, old and new text of each file; None if no snapshots were taken of it."""
+        if ending := self._ending.get(turn):
+            await asyncio.wait({ending})
         for folder in self.roots.opened(window):
             if (point := await folder.call(folder.checkpoints.begin_of, turn)) and not point.end:
                 await self._looks.look(window)  # its last changes may not have been seen yet

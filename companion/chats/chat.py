@@ -23,6 +23,7 @@ from ..conversation.snapshot import ConnectionStatus, Snapshot, Status, Turn
 from ..exclusion import Told
 from ..ids import ChatId, WindowId
 from ..platforms.files import real_folder
+from ..provenance.calls import ToldTurn, calls_of
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .chosen import Chosen
@@ -34,7 +35,7 @@ from .port import ChatScreen
 from .prompt import ChatFolder, Draft
 from .transcript.render import Render
 from .transcript.transcript import Transcript
-from .watch import TurnWatch, VisitWatch, WrittenTurns
+from .watch import TurnReasons, TurnWatch, VisitWatch, WrittenTurns
 
 logger = logging.getLogger(__name__)
 
@@ -419,7 +420,8 @@ class Chat:
         """What follows from a look besides that it is shown."""
         self.connection.seen(snapshot)
         if self.is_local:
-            self._turn_watch.seen(snapshot, self.agent, self.outbox.sent_at)
+            if over := self._turn_watch.seen(snapshot, self.agent, self.outbox.sent_at):
+                self._turn_over(over)
             self._visit_watch.seen(snapshot, self.agent)
         if snapshot.status.connection.state == "lost" and self.connector.agent:
             self.outbox.lost(self.agent)
@@ -427,6 +429,11 @@ class Chat:
             self.approvals.dismiss()
         else:
             self.approvals.update(snapshot)
+
+    def _turn_over(self, turn: Turn) -> None:
+        calls = tuple(calls_of(turn, self.connection.path_there))
+        about = self.status.model, self.connection.session, turn.key, self.connector.folder, self._agent_name
+        self.place.reasons.turn_over(self.window, ToldTurn(self.agent, turn.asked, calls, *about))
 
     @property
     def _agent_now(self) -> AgentCommand | None:
@@ -506,6 +513,7 @@ class ChatWindow:
         self.reviews = registry.reviews
         self.login = registry.login
         self.turns = registry.turns
+        self.reasons = registry.reasons
         self._registry = registry
         self.daemons = Daemons(self)
 
@@ -559,11 +567,14 @@ class ChatWindow:
 class Registry:
     """The chats that are open in any window, and what they share. Says on the screen what goes wrong with one."""
 
-    def __init__(self, screen: ChatScreen, reviews: Reviews, windows: Windows, turns: WrittenTurns) -> None:
+    def __init__(
+        self, screen: ChatScreen, reviews: Reviews, windows: Windows, turns: WrittenTurns, reasons: TurnReasons
+    ) -> None:
         self.screen = screen
         self.reviews = reviews
         self.windows = windows
         self.turns = turns
+        self.reasons = reasons
         self.settings = DaemonSettings()
         self.login = LoginEnvironment()
         self.chats: dict[ChatId, Chat] = {}

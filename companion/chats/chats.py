@@ -43,7 +43,7 @@ from .history import ChatHistory
 from .port import ChatScreen
 from .prompt import Draft, pattern
 from .transcript.plain import clean
-from .watch import WrittenTurns
+from .watch import TurnReasons, WrittenTurns
 
 
 class ChatOptions:
@@ -348,10 +348,12 @@ class Chats:
     `sessions`, `history`, `changes`, `tasks`, `options` and `sign_in` are what can be done besides a conversation.
     """
 
-    def __init__(self, screen: ChatScreen, reviews: Reviews, windows: Windows, turns: WrittenTurns) -> None:
-        """`turns` is told of the turns, and knows what was written in them."""
+    def __init__(
+        self, screen: ChatScreen, reviews: Reviews, windows: Windows, turns: WrittenTurns, reasons: TurnReasons
+    ) -> None:
+        """`turns` is told of the turns, and knows what was written in them; `reasons` gets what was said in each."""
         self._screen = screen
-        self._registry = Registry(screen, reviews, windows, turns)
+        self._registry = Registry(screen, reviews, windows, turns, reasons)
         self._ending: set[asyncio.Task[None]] = set()
         """The ends of what has closed."""
         self.sessions = ChatSessions(self._registry)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ..conversation.snapshot import Diff, Snapshot, Tool, Turn
 from ..ids import ChatId, WindowId
+from ..provenance.calls import ToldTurn
 from ..visits import Visit
 from .port import ChatScreen
 
@@ -73,6 +74,14 @@ class WrittenTurns(TurnListener, UndoneChanges, Protocol):
         ...
 
 
+class TurnReasons(Protocol):
+    """Who keeps why something was written."""
+
+    def turn_over(self, window: WindowId, turn: ToldTurn) -> None:
+        """A turn has ended, in which this was said and done."""
+        ...
+
+
 class TurnWatch:
     """Watches the turns of one chat."""
 
@@ -86,9 +95,13 @@ class TurnWatch:
         """When the last turn has ended, in nanoseconds."""
         self._named: set[str] = set()
 
-    def seen(self, snapshot: Snapshot, agent: str, sent: int) -> None:
-        """Look at a snapshot. `agent` is what the agent calls itself, `sent` is when the last prompt was sent."""
+    def seen(self, snapshot: Snapshot, agent: str, sent: int) -> Turn | None:
+        """Look at a snapshot. Returns the turn that has ended since the last look, if its end is in the snapshot.
+
+        `agent` is what the agent calls itself, `sent` is when the last prompt was sent.
+        """
         now = time.time_ns()
+        over = None
         if not self._is_connected and snapshot.status.connection.state == "live":
             self._is_connected = True
             self._listener.connected(self._window)
@@ -96,6 +109,7 @@ class TurnWatch:
         if running != self._running and self._running:
             self._listener.turn_ended(self._window, self._id, self._running)
             self._ended = now
+            over = next((turn for turn in snapshot.changed if turn.key == self._running), None)
         if running and running != self._running:
             asked = next((turn.asked for turn in snapshot.changed if turn.key == running), "")
             self._named.clear()
@@ -107,6 +121,7 @@ class TurnWatch:
         for turn in snapshot.changed:
             if turn.key == running:
                 self._name(turn, agent)
+        return over
 
     def _name(self, turn: Turn, agent: str) -> None:
         for item in turn.items:

@@ -278,11 +278,12 @@ def changed_files(turns: Iterable[Turn]) -> list[FileChange]:
         for item in turn.items:
             if not isinstance(item, Tool) or item.status != "completed":
                 continue
+            whole = whole_texts(item)
             for diff in item.diffs:
-                path = _path(item, diff)
-                known, is_whole = found.get(path), _is_whole(item)
-                change = FileChange(path, *_whole(item, diff))
-                found[path] = _joined(known, change, is_whole=is_whole) if known else change
+                path = path_of(item, diff)
+                known = found.get(path)
+                change = FileChange(path, *(whole or (diff.old, diff.new)))
+                found[path] = _joined(known, change, is_whole=whole is not None) if known else change
     return [change for change in found.values() if change.old != change.new]
 
 
@@ -313,7 +314,7 @@ def _lines(text: str) -> str:
     return text if not text or text.endswith("\n") else f"{text}\n"
 
 
-def _path(tool: Tool, diff: Diff) -> str:
+def path_of(tool: Tool, diff: Diff) -> str:
     """The path of a changed file. The diffs of 0.21.2 have only its name."""
     name = PurePath(diff.path).name
     places = [place.path for place in tool.locations] + [str(tool.input.get("file_path") or "")]
@@ -325,14 +326,9 @@ def _told(tool: Tool) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", output if isinstance(output, dict) else {})
 
 
-def _is_whole(tool: Tool) -> bool:
-    """Whether a call tells the whole texts of its file before and after."""
+def whole_texts(tool: Tool) -> tuple[str, str] | None:
+    """The whole texts of a call's only file before and after it, where the tool tells them; None if it doesn't."""
     old, new = _told(tool).get("originalContent"), _told(tool).get("newContent")
-    return len(tool.diffs) == 1 and isinstance(new, str) and (old is None or isinstance(old, str))
-
-
-def _whole(tool: Tool, diff: Diff) -> tuple[str, str]:
-    """The whole texts of a file before and after a call, where the tool tells them."""
-    if _is_whole(tool):
-        return str(_told(tool).get("originalContent") or ""), str(_told(tool)["newContent"])
-    return diff.old, diff.new
+    if len(tool.diffs) == 1 and isinstance(new, str) and (old is None or isinstance(old, str)):
+        return old or "", new
+    return None

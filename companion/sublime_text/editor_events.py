@@ -107,6 +107,9 @@ class EditorEvents:
         if name and is_code(view) and not OWN_SAVES.is_own(name):
             encodings = encodings_of(name)
             self._post(lambda companion: companion.changes.saved(name, saved, encodings))
+            if (window := view.window()) and saved.loaded is not None and saved.text is not None:
+                number, before, after = WindowId(window.id()), saved.loaded, saved.text
+                self._post(lambda companion: companion.provenance.saved(number, name, before, after))
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""

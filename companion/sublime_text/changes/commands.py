@@ -233,10 +233,13 @@ class QwenCompanionForgetSnapshotsCommand(sublime_plugin.WindowCommand):
 
     def run(self) -> None:
         """Ask first."""
-        question = "Remove all snapshots? What agents have written then counts as reviewed, and can't be undone."
+        question = (
+            "Remove all snapshots? What agents have written then counts as reviewed, and can't be undone. "
+            "Why they have written it is forgotten."
+        )
         if (adapter := package.adapter()) and sublime.ok_cancel_dialog(question, "Forget Snapshots"):
             number = WindowId(self.window.id())
-            adapter.thread.post(lambda companion: companion.changes.forget(number))
+            adapter.thread.post(lambda companion: companion.forget(number))
 
 
 class QwenCompanionUnsavedTextCommand(sublime_plugin.TextCommand):

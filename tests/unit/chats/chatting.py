@@ -13,10 +13,11 @@ from unittest.mock import AsyncMock, patch
 
 from companion.chats.chats import Chats
 from companion.chats.transcript.render import Render
-from companion.chats.watch import WrittenTurns
+from companion.chats.watch import TurnReasons, WrittenTurns
 from companion.conversation.snapshot import ConnectionStatus
 from companion.exclusion import Told
 from companion.ids import ChatId, ViewId, WindowId
+from companion.provenance.calls import ToldTurn
 from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
 
@@ -93,14 +94,25 @@ class NoRounds:
         self.lines = [line for line in self.lines if line not in lines]
 
 
+class KeptTurns:
+    """The turns that have ended."""
+
+    def __init__(self) -> None:
+        self.turns: list[ToldTurn] = []
+
+    def turn_over(self, window: WindowId, turn: ToldTurn) -> None:
+        self.turns.append(turn)
+
+
 def chats_in(
     editor: MemoryEditor,
     reviews: Reviews,
     told: Callable[[WindowId], Told] = lambda _: Told(),
     rounds: WrittenTurns | None = None,
+    reasons: TurnReasons | None = None,
 ) -> Chats:
     """Chats without a companion."""
-    return Chats(editor, reviews, LoneWindows(told), rounds or NoRounds())
+    return Chats(editor, reviews, LoneWindows(told), rounds or NoRounds(), reasons or KeptTurns())
 
 
 @dataclass
@@ -120,8 +132,9 @@ class Room:
     def __post_init__(self) -> None:
         self.reviews = reviews_in(self.editor, self._background)
         self.rounds = NoRounds()
+        self.reasons = KeptTurns()
         told = lambda window: self.told(window)  # noqa: E731, PLW0108 - a test replaces it
-        self.chats = chats_in(self.editor, self.reviews, told, self.rounds)
+        self.chats = chats_in(self.editor, self.reviews, told, self.rounds, self.reasons)
 
     def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)

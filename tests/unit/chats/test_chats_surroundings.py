@@ -23,7 +23,7 @@ WINDOW = WindowId(1)
 def chats(told: Told, *folders: str) -> Chats:
     nothing: Any = None
     windows: Any = SimpleNamespace(told_of=lambda _: told, folders_of=lambda _: folders)
-    return Chats(nothing, SimpleNamespace(), windows, nothing)  # pyright: ignore[reportArgumentType]
+    return Chats(nothing, SimpleNamespace(), windows, nothing, nothing)  # pyright: ignore[reportArgumentType]
 
 
 def test_an_agent_gets_the_folders_of_the_window_but_the_excluded_ones(tmp_path: Path):

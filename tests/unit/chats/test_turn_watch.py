@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from companion.chats.watch import TurnWatch
 from companion.conversation.snapshot import Diff, Location, Message, Snapshot, Status, Tool, Turn
@@ -90,3 +90,11 @@ def test_a_prompt_of_long_ago_says_nothing_of_a_turn():
     watch = TurnWatch(CHAT, WINDOW, heard)
     watch.seen(seen("a", asked("a")), "Agent", time.time_ns() - 60_000_000_000)
     assert heard.sent == [0]
+
+
+def test_a_turn_that_is_over_is_given_away_once_and_as_it_is_then():
+    watch = TurnWatch(CHAT, WINDOW, Heard())
+    tool = Tool("1", "edit", "Edit", "edit", "completed")
+    done = replace(asked("a", tool), state="done")
+    looks = (seen("a", asked("a")), seen("b", done, asked("b")), seen("b", asked("b")))
+    assert [watch.seen(look, "Agent", 0) for look in looks] == [None, done, None]

@@ -1,0 +1,105 @@
+"""Finds what the log says of the lines of a text as they are now: moved, indented otherwise, or among others like them.
+
+A line is what the latest writer has made of it whose lines fit to the place. If they fit to another place as well, or
+the line is so short that it may be anybody's, nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .log import LoggedCall, LoggedTurn, hash_of
+
+ENOUGH = 4
+"""Lines in a row, the line itself among them, that make a place sure."""
+LONG = 10
+"""Letters and digits of a line that is sure by itself if there is no other one like it."""
+SHORT = 6
+"""The same with a line beside it that fits, too."""
+_FAR = 40
+"""Lines that are looked at on each side."""
+_EFFORT = 60_000
+"""Places that are compared for one line: beyond that, nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Who has written a line."""
+
+    root: str
+    turn: LoggedTurn
+    call: LoggedCall
+
+
+class LoggedLines:
+    """The lines of a text of now beside the log of its file, the oldest turn first."""
+
+    def __init__(self, lines: Sequence[str], turns: Sequence[tuple[str, LoggedTurn]]) -> None:
+        texts = ["".join(line.split()) for line in lines]
+        rows = [row for row, text in enumerate(texts) if text]
+        self._index = {row: at for at, row in enumerate(rows)}
+        self._full = [texts[row] for row in rows]
+        self._hashes: dict[str, str] = {}
+        self._writers = [
+            (Found(root, turn, call), [(run, (*run.before, *run.added, *run.after)) for run in call.runs])
+            for root, turn in reversed(turns)
+            for call in reversed(turn.calls)
+        ]
+        self._left = 0
+
+    def of(self, row: int) -> Found | None:
+        """Who has written a line, from 0; None if that isn't known for sure, or if it was the person."""
+        at = self._index.get(row)
+        if at is None or not self._writers:
+            return None
+        text, wanted = self._full[at], self._hash(at)
+        others = [place for place, each in enumerate(self._full) if each == text and place != at]
+        self._left = _EFFORT
+        for found, runs in self._writers:
+            written = [
+                (lines, index)
+                for run, lines in runs
+                if wanted in run.added
+                for index in range(len(run.before), len(run.before) + len(run.added))
+                if lines[index] == wanted
+            ]
+            if not written:
+                continue
+            here = self._fit(written, at)
+            elsewhere = max((self._fit(written, place) for place in others), default=0)
+            if self._left <= 0:
+                return None
+            if here < elsewhere:
+                continue  # what this one has written is somewhere else
+            is_sure = here > elsewhere and _is_enough(text, here, is_only=not others)
+            return found if found.turn.agent and is_sure else None
+        return None
+
+    def _fit(self, written: Sequence[tuple[Sequence[str], int]], place: int) -> int:
+        """How many lines in a row around a place are as a writer has left them, the line itself among them."""
+        self._left -= len(written)
+        if self._left <= 0:
+            return 0
+        return max(1 + self._same(*each, place, -1) + self._same(*each, place, 1) for each in written)
+
+    def _same(self, lines: Sequence[str], at: int, place: int, step: int) -> int:
+        count = 0
+        while count < _FAR:
+            at, place = at + step, place + step
+            if not (0 <= at < len(lines) and 0 <= place < len(self._full)) or self._hash(place) != lines[at]:
+                break
+            count += 1
+        return count
+
+    def _hash(self, place: int) -> str:
+        text = self._full[place]
+        found = self._hashes.get(text)
+        if found is None:
+            found = self._hashes[text] = hash_of(text)
+        return found
+
+
+def _is_enough(text: str, fits: int, *, is_only: bool) -> bool:
+    letters = sum(map(str.isalnum, text))
+    return fits >= ENOUGH or (is_only and (letters >= LONG or (letters >= SHORT and fits > 1)))

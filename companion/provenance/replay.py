@@ -1,0 +1,152 @@
+"""Which tool call has written which line: a turn is done again on the text that was there before it.
+
+What a call says is believed only as far as the file has it in the end: the text after the turn decides which lines
+there are, and no call gets more lines of one kind than the turn has added. What else was written meanwhile, by the
+person, a formatter or another agent, is nobody's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..changes.hunks import differences
+from .calls import TextReplacement
+from .log import Run, hash_of
+
+CONTEXT = 2
+"""Lines that are remembered above and below those that a call has written."""
+_HERE = -1
+"""A line that was there before, or that somebody else has written."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayStep:
+    """A replacement of one call, in the order of the turn."""
+
+    call: int
+    replaced: TextReplacement
+
+
+def runs_of(before: str | None, after: str, steps: Sequence[ReplayStep]) -> dict[int, tuple[Run, ...]]:
+    """The lines of a file that each call has written, by the call's number.
+
+    Args:
+        before: the text of the file before the turn, with what the person has saved meanwhile; None if it isn't known.
+        after: the text after it.
+        steps: the replacements in this file.
+    """
+    start, end = before, _plain(after)
+    if start is None:
+        start = _undone(end, steps)
+    if start is None:
+        return {}
+    start = _plain(start)
+    lines = _Lines(start)
+    for step in steps:
+        lines.replace(step)
+    lines.become(end, _HERE)
+    return _runs(_lines(end), lines.written(Counter(map(hash_of, _lines(start)))))
+
+
+class _Lines:
+    """The lines of a text, and which call has written each."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._calls = [_HERE] * len(_lines(text))
+
+    def replace(self, step: ReplayStep) -> None:
+        """Do what a call says. If it doesn't fit to the text, nobody knows what it has written."""
+        old, new = step.replaced.old, _plain(step.replaced.new)
+        if not old:
+            self.become(new, step.call)
+            return
+        old = _plain(old)
+        if step.replaced.is_whole:
+            self.become(old, _HERE)  # somebody may have changed it since the call before
+        if old == self._text:
+            self.become(new, step.call)
+            return
+        for gone, come in ((old, new), (old.rstrip("\n"), new.rstrip("\n"))):
+            many = self._text.count(gone) if gone else 0
+            if many == 1 or (many and step.replaced.is_everywhere):
+                self.become(self._text.replace(gone, come), step.call)
+                return
+
+    def become(self, text: str, call: int) -> None:
+        """The text is another one now, and what is new in it was written by a call."""
+        if text == self._text:
+            return
+        old, new = _lines(self._text), _lines(text)
+        calls: list[int] = []
+        at = 0
+        for change in differences(old, new):
+            calls += self._calls[at : change.old_start]
+            calls += [call] * change.inserted
+            at = change.old_end
+        self._text, self._calls = text, [*calls, *self._calls[at:]]
+
+    def written(self, before: Counter[str]) -> list[int]:
+        """Who has written each line. Of lines alike no more were written than there are more now."""
+        hashes = [hash_of(line) for line in _lines(self._text)]
+        now = Counter(hashes)
+        told = Counter(each for each, call in zip(hashes, self._calls, strict=True) if call != _HERE)
+        doubtful = {each for each, many in told.items() if many > now[each] - before[each]}
+        return [_HERE if each in doubtful or not each else call for each, call in zip(hashes, self._calls, strict=True)]
+
+
+def _undone(after: str, steps: Sequence[ReplayStep]) -> str | None:
+    """The text before some steps, if undoing them one by one leads there; None if it doesn't."""
+    text = after
+    for step in reversed(steps):
+        old, new = step.replaced.old, _plain(step.replaced.new)
+        if old is None:  # there may have been a file
+            return None
+        old = _plain(old)
+        if new == text:
+            text = old
+        elif new and text.count(new) == 1:
+            text = text.replace(new, old)
+        else:
+            return None
+    return text
+
+
+def _runs(lines: Sequence[str], calls: Sequence[int]) -> dict[int, tuple[Run, ...]]:
+    """The lines of each call in runs, with what is above and below them."""
+    full = [(each, call) for line, call in zip(lines, calls, strict=True) if (each := hash_of(line))]
+    hashes = tuple(each for each, _ in full)
+    found: dict[int, list[Run]] = {}
+    start = 0
+    while start < len(full):
+        call, end = full[start][1], start
+        while end < len(full) and full[end][1] == call:
+            end += 1
+        if call != _HERE:
+            above, below = hashes[max(0, start - CONTEXT) : start], hashes[end : end + CONTEXT]
+            found.setdefault(call, []).append(Run(above, hashes[start:end], below))
+        start = end
+    return {call: tuple(runs) for call, runs in found.items()}
+
+
+def added_runs(before: str, after: str, known: frozenset[str] | None = None) -> tuple[Run, ...]:
+    """The lines that somebody has added between two texts. With `known`, only those whose hashes it has."""
+    before, after = _plain(before), _plain(after)
+    lines = _Lines(before)
+    lines.become(after, 0)
+    calls = lines.written(Counter(map(hash_of, _lines(before))))
+    if known is not None:
+        hashes = [hash_of(line) for line in _lines(after)]
+        calls = [call if each in known else _HERE for each, call in zip(hashes, calls, strict=True)]
+    return _runs(_lines(after), calls).get(0, ())
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]

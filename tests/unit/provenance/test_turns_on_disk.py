@@ -1,0 +1,89 @@
+"""From a chat's turn and the looks at its folder to the answer for a line."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.changes import looking
+from companion.exclusion import Told
+from companion.provenance.calls import TextReplacement, ToldTurn, WritingCall
+from companion.provenance.why import Provenance, Reason
+
+from ..changes.work import CHAT, LINES, WINDOW, Work
+from ..chats.chatting import attached
+from ..fake_daemon import Stream, until
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
+    monkeypatch.setattr(looking, "LOOK", 0.05)
+    monkeypatch.setattr(looking, "SETTLED", 0.3)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.py").write_text(LINES)
+    return Work(tmp_path / "stores", [str(folder)])
+
+
+def told_turn(path: Path, *edits: tuple[str | None, str]) -> ToldTurn:
+    calls = (
+        WritingCall(f"c{at}", "edit", (TextReplacement(str(path), *each),), f"said {at}")
+        for at, each in enumerate(edits)
+    )
+    return ToldTurn("Agent", "make it better", tuple(calls), turn="turn-1")
+
+
+async def test_a_turn_leads_from_its_end_to_the_answer_with_what_the_looks_have_seen(work: Work) -> None:
+    async with work:
+        told = Told(folders=tuple(work.folders))
+        reasons = Provenance(work.rounds, lambda _: told, work.background, str(work.stores))
+        await work.in_turn()
+        path = work.path / "a.py"
+        mine = "the person writes this line\n"
+        path.write_text(text := f"{LINES}the agent writes a line\n")
+        work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+        reasons.turn_over(WINDOW, told_turn(path, (None, text)))
+        why: list[Reason] = []
+        for _ in range(200):
+            if why := await reasons.why(WINDOW, str(path), text, list(range(40)), is_saved=True):
+                break
+            await asyncio.sleep(0.05)
+        assert [(each.rows, each.turn.prompt, each.call.reason) for each in why] == [
+            ((30,), "make it better", "said 0")
+        ]
+        path.write_text(text := mine + text)
+        reasons.saved(WINDOW, str(path), text[len(mine) :], text)
+        await asyncio.sleep(0.2)
+        assert [each.rows for each in await reasons.why(WINDOW, str(path), text, list(range(40)), is_saved=True)] == [
+            (31,)
+        ]
+        await reasons.forget()
+        assert await reasons.why(WINDOW, str(path), text, list(range(40)), is_saved=True) == []
+
+
+async def test_a_chat_tells_each_turn_when_it_is_over(project: Path) -> None:
+    async with attached(project) as room:
+        stream = await room.opened()
+        play(stream, str(project / "a.py"))
+        await until(lambda: room.render.status.running)
+        stream.send("turn_complete", 4, "p", stopReason="end_turn")
+        await until(lambda: room.reasons.turns)
+    [turn] = room.reasons.turns
+    assert (turn.prompt, turn.session, turn.turn, turn.is_chat) == ("Do it", "s", "p", True)
+    [call] = turn.calls
+    assert (call.reason, call.replaced) == ("Too little.", (TextReplacement(str(project / "a.py"), "old", "new"),))
+
+
+def play(stream: Stream, path: str) -> None:
+    """A turn with one edit, which runs."""
+
+    def update(number: int, **more: Any) -> None:
+        stream.send("session_update", number, "p", update=more)
+
+    update(1, sessionUpdate="user_message_chunk", content={"type": "text", "text": "Do it"})
+    update(2, sessionUpdate="agent_message_chunk", content={"type": "text", "text": "Too little."})
+    content = [{"type": "diff", "path": path, "oldText": "old", "newText": "new"}]
+    update(3, sessionUpdate="tool_call", toolCallId="t", title="Edit", kind="edit", status="completed", content=content)
