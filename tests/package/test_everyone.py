@@ -18,6 +18,8 @@ COMMANDS = {
     "endings": "qwen_companion_toggle_line_endings",
     "reload": "qwen_companion_reload_diff",
     "warnings": "qwen_companion_diff_warnings",
+    # Why a line is there
+    "said": "qwen_companion_why",
     # A comment
     "edit": "qwen_companion_comment",
     "delete": "qwen_companion_delete_comments",

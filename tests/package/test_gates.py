@@ -46,6 +46,7 @@ OPENED_HERE = {
     "changes/journal.py": "the journal, in a store of ours",
     "changes/places.py": "the stores, in the person's cache folder",
     "changes/state.py": "the round, in a store of ours",
+    "provenance/log.py": "the log, in the folder of the stores",
     "snapshots/copies.py": "the copies, in a store of ours",
     "snapshots/files.py": "where a link leads, and a new file beside the one that an undo replaces",
     "snapshots/merging.py": "three files in a temporary folder of ours",

@@ -28,6 +28,7 @@ PLACES = {
     "diff.kept:RejectedTexts.reopen": "test_the_list_of_rejected_texts",
     "review.marks:ReviewMarks._links": "test_the_review",
     "review.marks:_signs": "test_the_review",
+    "provenance.commands:QwenCompanionWhyCommand._show": "test_the_popup_of_why_a_line_is_there",
     "panels:choose": "test_the_choices_of_a_panel",
     "registry.commands:AgentList.show": "",
     "registry.commands:AgentList._item": "test_the_list_of_agents_of_the_registry",
@@ -270,6 +271,19 @@ class TestChat(Checks, ChatCase):
             )
             self.adapter.chats.clicks.show_link(chat, 0)
         self.is_harmless(f"Open {HOSTILE}", f"{HOSTILE} is on {self.hostile('host')}, in {self.hostile('folder')}")
+        self.view.hide_popup()
+        yield 1
+
+    def test_the_popup_of_why_a_line_is_there(self) -> Steps:
+        log, why = loaded("provenance.log"), loaded("provenance.why")
+        names = [self.hostile(name) for name in ("agent", "model", "prompt", "reason", "later")]
+        for asked in ("", names[4]):
+            call = log.LoggedCall("app.py", (), reason=names[3], asked=asked)
+            turn = log.LoggedTurn(0.0, names[0], (call,), model=names[1], prompt=names[2])
+            reason = why.Reason((0,), turn, call)
+            command = loaded("sublime_text.provenance.commands").QwenCompanionWhyCommand(self.view)
+            command._show(self.adapter, self.window, [reason, reason])
+        self.is_harmless(*names)
         self.view.hide_popup()
         yield 1
 

@@ -1,0 +1,191 @@
+"""The commands that say why lines are there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import sublime
+import sublime_plugin
+
+from ...chats.transcript.render import Said
+from ...exclusion import shortened
+from ...ids import WindowId
+from ...visible import visible
+from .. import package
+from ..minihtml import safe
+from ..panels import choose, say
+from ..places import open_place
+from ..style import COLOURS
+from ..windows import is_chat, is_code
+
+if TYPE_CHECKING:
+    from ...provenance.log import LoggedTurn
+    from ...provenance.why import Reason
+    from ..adapter import Adapter
+    from ..chat.view import ChatView
+
+NOTHING = "Nothing is known of why this is here."
+NOT_OPEN = "The chat in which this was said is not open."
+NOT_SHOWN = "The chat does not show that place any more."
+MOST = 4
+"""Reasons in a popup."""
+LONGEST = 600
+"""Characters of a prompt or a reason in a popup."""
+WIDTH = 640
+HEIGHT = 480
+_STYLE = f"""{COLOURS}
+body {{ margin: 0.4rem 0.6rem; }}
+div {{ font-family: system; }}
+.reason {{ padding: 0.3rem 0; }}
+"""
+
+
+class QwenCompanionWhyCommand(sublime_plugin.TextCommand):
+    """Say why the lines at the carets are there: who wrote them, for which prompt, and what was said before."""
+
+    def __init__(self, view: sublime.View) -> None:
+        super().__init__(view)
+        self._shown: tuple[list[int], int, Sequence[Reason]] = [], 0, ()
+        """The lines that were asked about last, the version of the text, and the answer."""
+
+    def is_visible(self) -> bool:
+        """Whether it is a file of the person's."""
+        return self.is_enabled()
+
+    def is_enabled(self) -> bool:
+        """The same."""
+        return bool(self.view.file_name()) and is_code(self.view) and not package.is_in_diff(self.view)
+
+    def run(self, edit: sublime.Edit) -> None:
+        """In a popup, if it is known for sure. Once more at the same lines, go to where it was asked for."""
+        adapter, window, path = package.adapter(), self.view.window(), self.view.file_name()
+        if adapter is None or window is None or path is None:
+            return
+        view, rows, version = self.view, _rows(self.view), self.view.change_count()
+        known, self._shown = self._shown, ([], 0, ())
+        if known[:2] == (rows, version) and known[2]:
+            view.hide_popup()
+            _choose(adapter, window, known[2])
+            return
+        number, text, is_saved = WindowId(window.id()), _text(view), not view.is_dirty()
+
+        def answer(found: Sequence[Reason]) -> None:
+            if not view.is_valid() or view.change_count() != version:
+                return
+            if found:
+                self._shown = rows, version, found
+                self._show(adapter, window, found)
+            else:
+                say(window, NOTHING)
+
+        adapter.ask_later(
+            window,
+            lambda companion: companion.provenance.why(number, path, text, rows, is_saved=is_saved),
+            answer,
+        )
+
+    def _show(self, adapter: Adapter, window: sublime.Window, found: Sequence[Reason]) -> None:
+        def follow(href: str) -> None:
+            what, _, number = href.partition(":")
+            match what:
+                case "said":
+                    self.view.hide_popup()
+                    go_to(adapter, window, found[int(number)].turn)
+
+        content = page(found)
+        self.view.show_popup(content, sublime.PopupFlags.NONE, -1, WIDTH, HEIGHT, on_navigate=follow)
+
+
+def _choose(adapter: Adapter, window: sublime.Window, found: Sequence[Reason]) -> None:
+    """Go to where something was asked for; ask which, if there are several prompts."""
+    turns = list({id(each.turn): each.turn for each in found}.values())
+    if len(turns) == 1:
+        go_to(adapter, window, turns[0])
+        return
+    items = [(_one_line(turn.prompt), _heading(turn), partial(go_to, adapter, window, turn)) for turn in turns]
+    choose(window, items, "The prompt to go to")
+
+
+def page(found: Sequence[Reason]) -> str:
+    """The popup's minihtml."""
+    parts = [_part(number, reason, is_only=len(found) == 1) for number, reason in enumerate(found[:MOST])]
+    if len(found) > MOST:
+        parts.append(f'<div class="quiet">{len(found) - MOST} more</div>')
+    return f'<body id="qwen-companion-why"><style>{_STYLE}</style>{"".join(parts)}</body>'
+
+
+def _part(number: int, reason: Reason, *, is_only: bool) -> str:
+    turn, call = reason.turn, reason.call
+    lines = "" if is_only else f" · {_lines(reason.rows)}"
+    asked = call.asked or turn.prompt
+    parts = [f'<div class="quiet">{safe(_heading(turn) + lines)}</div>']
+    parts += [f"<div>“{safe(_short(asked))}”</div>"] if asked else []
+    parts += [f'<div class="reason">{safe(_short(call.reason))}</div>'] if call.reason else []
+    where = "Show in the chat" if turn.is_chat else "Open the transcript"
+    return f'{"".join(parts)}<div><a href="said:{number}">{where}</a></div>'
+
+
+def _heading(turn: LoggedTurn) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(turn.at))
+    return " · ".join(filter(None, (_one_line(turn.agent), _one_line(turn.model), when)))
+
+
+def _lines(rows: Sequence[int]) -> str:
+    first, last = rows[0] + 1, rows[-1] + 1
+    return f"line {first}" if first == last else f"lines {first}–{last}"
+
+
+def _short(text: str) -> str:
+    return shortened(" ".join(visible(text).split()), LONGEST)
+
+
+def _one_line(text: str) -> str:
+    return shortened(" ".join(visible(text).split()), 100)
+
+
+def _text(view: sublime.View) -> str:
+    return view.substr(sublime.Region(0, view.size()))
+
+
+def _rows(view: sublime.View) -> list[int]:
+    rows = {
+        row
+        for region in view.sel()
+        for row in range(view.rowcol(region.begin())[0], view.rowcol(max(region.begin(), region.end() - 1))[0] + 1)
+    }
+    return sorted(rows)
+
+
+def go_to(adapter: Adapter, window: sublime.Window, turn: LoggedTurn) -> None:
+    """Go to a turn in its chat, if that is open, or to its transcript."""
+    if not turn.is_chat:
+        open_place(window, adapter.on_another_thread, turn.place, None)
+        return
+    views = [view for each in (window, *sublime.windows()) for view in each.views() if is_chat(view)]
+    chat = next((chat for view in views if (chat := adapter.chats.find(view)) and chat.session == turn.session), None)
+    if chat is None:
+        say(window, NOT_OPEN)
+        return
+    chat.window.focus_view(chat.view)
+    place = _place(chat, turn)
+    if place is None:
+        say(window, NOT_SHOWN)
+    else:
+        chat.view.show_at_center(place)
+
+
+def _place(chat: ChatView, turn: LoggedTurn) -> int | None:
+    """Where a chat has a turn: by its key, or by its prompt if that is there once."""
+    if (render := chat.render) is None:
+        return None
+    said = render.marks.of(Said)
+    folds = [fold.start for fold in render.folds if fold.key.startswith(f"{turn.turn}/")]
+    if turn.turn and folds:
+        return max((each.start for each in said if each.start <= min(folds)), default=min(folds))
+    words = turn.prompt.strip().partition("\n")[0]
+    texts = [(each.start, chat.view.substr(sublime.Region(each.start, each.end))) for each in said]
+    found = [start for start, text in texts if words and words in text]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,139 @@
+"""Why Is This Here?: a popup at the caret, and the way to the chat."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+from unittest.mock import patch
+
+import sublime
+
+from .chat_case import ChatCase
+from .companion_case import CompanionCase, Steps, loaded
+
+AGENT = "    if name is None:\n        raise ValueError('We greet nobody without a name')\n"
+PROMPT = "Refuse to greet nobody"
+REASON = "An AttributeError says too little."
+
+
+class _Asks(CompanionCase):
+    """A file in which an agent has written two lines."""
+
+    __test__ = False
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.popups: list[tuple[str, Any]] = []
+        hear = lambda _, content, *__, on_navigate, **___: self.popups.append((content, on_navigate))  # noqa: E731
+        for patcher in (patch.object(sublime.View, "show_popup", hear),):
+            patcher.start()
+            self.addCleanup(patcher.stop)
+        self.file_view = yield from self.written()
+
+    def written(self) -> Any:
+        path = self.folder / "greet.py"
+        path.write_text(text := "def greet(name):\n" + AGENT + "    print(name)\n")
+        calls, why = loaded("provenance.calls"), loaded("provenance.why")
+        replaced = calls.TextReplacement(str(path), "def greet(name):\n", "def greet(name):\n" + AGENT)
+        call = calls.WritingCall("c", "edit", (replaced,), REASON)
+        turn = calls.ToldTurn("Agent", PROMPT, (call,), "a-model", "session-7", "turn-1", str(self.folder))
+        logged: Future[None] = Future()
+
+        def log(companion: Any) -> None:
+            told = companion.told_of(self.window.id())
+            why.log_turn(companion.provenance.log, told, turn, [(str(path), text.replace(AGENT, ""), text)])
+            logged.set_result(None)
+
+        loaded("sublime_text.package").adapter().thread.post(log)
+        yield from self.done(logged)
+        view = self.window.open_file(str(path))
+        yield lambda: not view.is_loading()
+        return view
+
+    def ask_why(self, row: int) -> None:
+        view = self.file_view
+        self.window.focus_view(view)
+        view.sel().clear()
+        view.sel().add(view.text_point(row, 4))
+        view.run_command("qwen_companion_why")
+
+
+class TestWhy(_Asks):
+    """A file and no chat."""
+
+    __test__ = True
+
+    def test_the_popup_says_who_has_written_a_line_for_which_prompt_and_why(self) -> Steps:
+        self.ask_why(2)
+        yield lambda: self.popups
+        for words in ("Agent", "a-model", PROMPT, REASON):
+            self.assertIn(words, self.popups[0][0])
+
+    def test_a_line_of_the_persons_own_says_that_nothing_is_known(self) -> Steps:
+        said: list[str] = []
+        with patch.object(loaded("sublime_text.provenance.commands"), "say", lambda _, words: said.append(words)):
+            self.ask_why(3)
+            yield lambda: said
+        self.assertEqual((said, self.popups), (["Nothing is known of why this is here."], []))
+
+    def test_a_line_that_the_person_has_typed_and_not_saved_is_theirs(self) -> Steps:
+        said: list[str] = []
+        self.file_view.run_command("append", {"characters": AGENT})
+        with patch.object(loaded("sublime_text.provenance.commands"), "say", lambda _, words: said.append(words)):
+            self.ask_why(5)
+            yield lambda: said
+        self.assertEqual(self.popups, [])
+        self.file_view.set_scratch(True)
+
+    def test_what_the_person_saves_anew_is_theirs(self) -> Steps:
+        view, said = self.file_view, list[str]()
+        for text in ("def greet(name):\n    print(name)\n", "def greet(name):\n" + AGENT + "    print(name)\n"):
+            loaded("sublime_text.buffers").write_all(view, text)
+            view.run_command("save")
+            yield lambda: not view.is_dirty()
+        yield from self.turned()
+        with patch.object(loaded("sublime_text.provenance.commands"), "say", lambda _, words: said.append(words)):
+            for _ in range(100):
+                self.ask_why(2)
+                yield 20
+                if said:
+                    break
+        self.assertIn("Nothing is known of why this is here.", said)
+
+    def test_the_command_is_not_for_a_diff_and_not_for_a_tab_without_a_file(self) -> Steps:
+        yield from self.open_diff("x\n")
+        made = loaded("sublime_text.provenance.commands").QwenCompanionWhyCommand
+        self.assertFalse(made(self.proposal).is_enabled())
+        view = self.window.new_file()
+        view.set_scratch(True)
+        self.assertFalse(made(view).is_enabled())
+
+    def test_a_chat_that_is_not_open_is_said_so(self) -> Steps:
+        said: list[str] = []
+        self.ask_why(2)
+        yield lambda: self.popups
+        with patch.object(loaded("sublime_text.provenance.commands"), "say", lambda _, words: said.append(words)):
+            self.ask_why(2)
+        self.assertEqual(said, ["The chat in which this was said is not open."])
+
+
+class TestInChat(ChatCase, _Asks):
+    """A file and the chat in which it was written."""
+
+    __test__ = True
+
+    def test_a_click_shows_the_place_in_the_chat(self) -> Steps:
+        self.ask_why(2)
+        yield lambda: self.popups
+        content, follow = self.popups[0]
+        self.assertIn('href="said:0"', content)
+        shown: list[int] = []
+        self.show(self.message(PROMPT, "user"), self.message(REASON), self.message("and so on"), session="session-7")
+        self.chat.record.keep(session="session-7")
+        with patch.object(sublime.View, "show_at_center", lambda _, place: shown.append(place)):
+            follow("said:0")
+        self.assertEqual(self.window.active_view(), self.view)
+        [place] = shown
+        text = self.view.substr(sublime.Region(0, self.view.size()))
+        self.assertLess(place, text.index(PROMPT))
+        self.assertLess(text.index(PROMPT) - place, 20)
