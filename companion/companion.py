@@ -26,6 +26,7 @@ from .handover import Inheritance
 from .ids import ChatId, ViewId, WindowId
 from .platforms.open_folders import OPEN_FOLDERS
 from .platforms.reasons import reason_of
+from .provenance.transcripts import KINDS, Kind
 from .provenance.why import Provenance
 from .registry.registry import AgentRegistry
 from .review.review import Review
@@ -394,6 +395,16 @@ class Companion:
         if (server := self._windows.get(review.owner.window)) and server.tells_news:
             server.news.changed(review.owner.cli, review.file_path)
 
+    def _read_transcripts(self) -> None:
+        """Read what is new in the transcripts of the CLIs in terminals, as far as the setting allows."""
+        wanted: set[tuple[Kind, WindowId]] = set()
+        for window, server in self._windows.items():
+            mode = self.settings_of(window).read_transcripts
+            names = " ".join(session.cli.lower() for session in server.sessions if session.stream)
+            kinds: list[Kind] = [kind for kind in KINDS if mode == "always" or (mode == "connected" and kind in names)]
+            wanted |= {(kind, window) for kind in kinds}
+        self.provenance.look(wanted, self.chats.open_sessions)
+
     async def _await_start(self, window: ServedWindow, server: WindowServer) -> None:
         try:
             await server.started
@@ -421,6 +432,7 @@ class Companion:
                 _guarded(server.contexts.touched)
                 _guarded(server.heal)
                 _guarded(server.watch)
+            _guarded(self._read_transcripts)
             self._background(self.reviews.look())
             await asyncio.sleep(TICK)
 

@@ -36,6 +36,9 @@ UndoWhileWorking = Literal["wait", "now"]
 """With the next prompt of a chat; with comments for a CLI in a terminal, too; or not at all."""
 
 
+ReadTranscripts = Literal["connected", "off", "always"]
+"""Those of the CLIs that are connected; none; or those of all CLIs that are known."""
+
 AGENT_TOOLS = (
     "openDiff",
     "getContext",
@@ -63,6 +66,8 @@ class Settings:
     """Where an agent is told what the person has undone of its changes."""
     undo_while_working: UndoWhileWorking = "wait"
     """When a change is undone while a turn runs in its folder: after that, or at once."""
+    read_transcripts: ReadTranscripts = "connected"
+    """Of which CLIs in terminals the transcripts are read, to know why a line was written."""
     legacy_discovery_files: bool = True
     """Whether to write the files with other names that Qwen Code reads before 0.5.2."""
     max_marked_characters: int = 5 * 1024 * 1024
@@ -227,6 +232,8 @@ TABLE = (
     # Sent along with the person's next prompt or comments.
     Setting("tell_undone", _DEFAULTS.tell_undone, choices=("chats", "always", "never")),
     Setting("undo_while_working", _DEFAULTS.undo_while_working, choices=("wait", "now")),
+    # Never in a project: it says which files of the person's own are read.
+    Setting("read_transcripts", _DEFAULTS.read_transcripts, choices=("connected", "off", "always"), if_wrong="off"),
     # Never in a project: it must not decide what is started or where a token is sent.
     Setting("daemon.enabled", _DAEMON.enabled),
     Setting("daemon.url", _DAEMON.url, is_secret=True),

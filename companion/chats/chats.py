@@ -407,6 +407,11 @@ class Chats:
         found = await asyncio.to_thread(lambda: [programs.find(agent.command[0], environment) for agent in agents])
         return [agent.name for agent, path in zip(agents, found, strict=True) if path]
 
+    @property
+    def open_sessions(self) -> set[str]:
+        """The ids of the sessions that chats show."""
+        return {chat.connection.session for chat in self._registry.chats.values()} - {""}
+
     def turn_written(self, chat_id: ChatId, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn that has ended."""
         if chat := self._registry.get(chat_id):

@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ..conversation.snapshot import Message, Tool, Turn
 from ..conversation.turns import path_of, whole_texts
+from ..platforms import files
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _PATHS = ("file_path", "filePath", "absolute_path", "path")
@@ -63,6 +64,8 @@ class ToldTurn:
     command: str = ""
     """The name of the chat's agent in the settings; empty for the daemon."""
     is_chat: bool = True
+    logged: frozenset[str] = frozenset()
+    """The ids of the calls that are in the log already."""
 
 
 def calls_of(turn: Turn, full: Callable[[str], str]) -> Iterator[WritingCall]:
@@ -115,15 +118,30 @@ def replaced_by(arguments: Mapping[str, Any], full: Callable[[str], str]) -> Ite
         is_everywhere = any(arguments.get(name) is True for name in _EVERYWHERE)
         yield TextReplacement(full(path), _first(arguments, _OLD) or None, new, is_everywhere)
         return
-    for each in edits if isinstance(edits := arguments.get("edits"), list) else ():
-        if isinstance(each, dict) and (new := _first(each, _NEW)) is not None:
-            yield TextReplacement(full(path), _first(each, _OLD) or None, new, each.get("replace_all") is True)
+    edits: object = arguments.get("edits")
+    for each in cast("list[object]", edits) if isinstance(edits, list) else ():
+        edit = cast("Mapping[str, Any]", each if isinstance(each, dict) else {})
+        if (new := _first(edit, _NEW)) is not None:
+            yield TextReplacement(full(path), _first(edit, _OLD) or None, new, edit.get("replace_all") is True)
     if (content := _first(arguments, _CONTENT)) is not None:
         yield TextReplacement(full(path), None, content)
 
 
 def _first(arguments: Mapping[str, Any], names: Sequence[str]) -> str | None:
     return next((value for name in names if isinstance(value := arguments.get(name), str)), None)
+
+
+def real_path(path: str) -> str:
+    """A path that an agent names, without links and as the system compares it; empty if it can't be one.
+
+    It blocks.
+    """
+    if not os.path.isabs(path):
+        return ""
+    try:
+        return os.path.normcase(files.resolved(path))
+    except OSError:
+        return ""
 
 
 def below(path: str, roots: Sequence[str]) -> str | None:

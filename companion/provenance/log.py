@@ -12,7 +12,7 @@ import json
 import os
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -211,7 +211,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _alone(path: str) -> Iterator[None]:
+def _alone(path: str) -> Generator[None]:
     """Nobody else writes a log meanwhile: two editors may have the same folder. Raises OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:

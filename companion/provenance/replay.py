@@ -131,6 +131,14 @@ def _runs(lines: Sequence[str], calls: Sequence[int]) -> dict[int, tuple[Run, ..
     return {call: tuple(runs) for call, runs in found.items()}
 
 
+def is_seen(before: str, after: str, step: ReplayStep) -> bool:
+    """Whether a step has left a file as it says, to the byte."""
+    old, new = step.replaced.old, step.replaced.new
+    if step.replaced.is_whole or old is None:
+        return new == after != before
+    return bool(old.strip()) and old in before and new in after and new not in before
+
+
 def added_runs(before: str, after: str, known: frozenset[str] | None = None) -> tuple[Run, ...]:
     """The lines that somebody has added between two texts. With `known`, only those whose hashes it has."""
     before, after = _plain(before), _plain(after)

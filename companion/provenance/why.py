@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,21 +17,36 @@ from ..background import answered
 from ..changes.hunks import MAX_COMPARED, differences
 from ..changes.places import PlaceError
 from ..exclusion import Told
-from ..ids import WindowId
+from ..ids import ChatId, ViewId, WindowId
 from ..platforms import files
-from .calls import ToldTurn, below
+from .calls import ToldTurn, below, real_path
 from .lines import Found, LoggedLines
 from .log import LoggedCall, LoggedTurn, ProvenanceLog
-from .replay import ReplayStep, added_runs, runs_of
+from .replay import ReplayStep, added_runs, is_seen, runs_of
+from .transcripts import CliTranscript, Kind, Transcripts, TranscriptTurn
 
 logger = logging.getLogger(__name__)
 
+MAX_WORDS = 200
+"""Characters of a prompt that name a checkpoint."""
 MOST_ROWS = 1_000
 """Lines that are asked about at once."""
 
 
-class TurnTexts(Protocol):
+TERMINAL = ChatId(ViewId(0))
+"""Stands for the CLIs in terminals where a chat is named."""
+
+
+class Turns(Protocol):
     """Knows what was changed in a turn, by the snapshots."""
+
+    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
+        """A turn runs whose key is `turn`. Its prompt was not sent before `sent`, in nanoseconds of Unix time."""
+        ...
+
+    def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
+        """It has ended."""
+        ...
 
     async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
         """Path, old and new text of each file that was changed in a turn; None if no snapshots were taken of it."""
@@ -53,16 +68,18 @@ class Provenance:
 
     def __init__(
         self,
-        texts: TurnTexts,
+        turns: Turns,
         told: Callable[[WindowId], Told],
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
         stores: str | None = None,
     ) -> None:
         """`told` gives what may be told of a window's files, and its folders."""
         self.log = ProvenanceLog(stores)
-        self._texts = texts
+        self._turns = turns
         self._told = told
         self._background = background
+        self._transcripts = Transcripts()
+        self._busy = False
         self._one = asyncio.Lock()
         """Held while something is written, in the order in which it has come."""
 
@@ -77,8 +94,43 @@ class Provenance:
 
     async def _log_turn(self, window: WindowId, turn: ToldTurn) -> None:
         async with self._one:
-            texts = await self._texts.turn_texts(window, turn.turn) if turn.is_chat else None
+            texts = await self._turns.turn_texts(window, turn.turn)
             await asyncio.to_thread(log_turn, self.log, self._told(window), turn, texts)
+
+    def look(self, wanted: Collection[tuple[Kind, WindowId]], chats: Collection[str]) -> None:
+        """Read what is new in the transcripts of some CLIs, each for a window. `chats` are the sessions of chats."""
+        if not self._busy:
+            self._busy = True
+            self._background(self._look(wanted, chats))
+
+    async def _look(self, wanted: Collection[tuple[Kind, WindowId]], chats: Collection[str]) -> None:
+        try:
+            self._transcripts.keep(wanted)
+            for kind, window in wanted:
+                read, since = await asyncio.to_thread(_read, self._transcripts, kind, window, self._told(window))
+                for transcript in read:
+                    if transcript.talk.session not in chats:
+                        for turn in transcript.talk.turns:
+                            self._follow(window, transcript, turn, since)
+        finally:
+            self._busy = False
+
+    def _follow(self, window: WindowId, transcript: CliTranscript, turn: TranscriptTurn, since: int) -> None:
+        """Take on what a transcript tells of a turn."""
+        told = transcript.told(turn)
+        if turn.state == "new":
+            turn.state = "running"
+            words = " ".join(turn.prompt.split())[:MAX_WORDS]
+            self._turns.turn_began(window, TERMINAL, told.agent, told.turn, words, since)
+        is_last = turn is transcript.talk.turns[-1]
+        if turn.state == "running" and turn.is_over and (transcript.is_quiet or not is_last):
+            turn.state = "ended"
+            self._turns.turn_ended(window, TERMINAL, told.turn)
+        if turn.state in {"running", "ended"} and (transcript.is_quiet or not is_last):
+            fresh = {call.id for call in turn.calls} - turn.logged
+            turn.logged |= fresh
+            if fresh:
+                self._background(self._log_turn(window, told))
 
     def saved(self, window: WindowId, path: str, before: str, after: str) -> None:
         """The person has saved a file: a line that an agent has written once, and they have written anew, is theirs."""
@@ -107,25 +159,9 @@ def log_turn(
     log: ProvenanceLog, told: Told, turn: ToldTurn, texts: Sequence[tuple[str, str, str]] | None, at: float = 0.0
 ) -> list[LoggedTurn]:
     """Write a turn into the log of each folder in which it has written. Returns what was written. It blocks."""
-    roots = [os.path.realpath(folder) for folder in told.folders]
-    known = {os.path.normcase(path): (before, after) for path, before, after in texts or ()}
-    steps: dict[str, list[ReplayStep]] = {}
-    for number, call in enumerate(turn.calls):
-        for replaced in call.replaced:
-            steps.setdefault(os.path.normcase(os.path.realpath(replaced.path)), []).append(ReplayStep(number, replaced))
     logged: dict[str, dict[int, list[LoggedCall]]] = {}
-    for path, done in steps.items():
-        root = below(path, roots)
-        if root is None or told.is_excluded(path, roots):
-            continue
-        before, after = known[path] if path in known else (None, _text(path))
-        if after is None:
-            continue
-        name = os.path.relpath(path, root).replace(os.sep, "/")
-        for number, runs in runs_of(before, after, done).items():
-            call = turn.calls[number]
-            entry = LoggedCall(name, runs, call.id, call.name, call.reason, call.asked)
-            logged.setdefault(root, {}).setdefault(number, []).append(entry)
+    for root, number, call in _written(told, turn, texts):
+        logged.setdefault(root, {}).setdefault(number, []).append(call)
     written: list[LoggedTurn] = []
     for root, calls in logged.items():
         each = LoggedTurn(
@@ -143,6 +179,38 @@ def log_turn(
         _add(log, root, each)
         written.append(each)
     return written
+
+
+def _written(
+    told: Told, turn: ToldTurn, texts: Sequence[tuple[str, str, str]] | None
+) -> Iterator[tuple[str, int, LoggedCall]]:
+    """What each call has written: the folder, the call's number, and what is logged of it."""
+    roots = [os.path.realpath(folder) for folder in told.folders]
+    known = {os.path.normcase(path): (before, after) for path, before, after in texts or ()}
+    steps: dict[str, list[ReplayStep]] = {}
+    for number, call in enumerate(turn.calls):
+        for replaced in call.replaced:
+            if path := real_path(replaced.path):
+                steps.setdefault(path, []).append(ReplayStep(number, replaced))
+    if not turn.is_chat and not any(
+        is_seen(*known[path], step) for path in steps.keys() & known.keys() for step in steps[path]
+    ):
+        return  # it may be anybody's transcript
+    for path, done in steps.items():
+        root = below(path, roots)
+        if root is None or told.is_excluded(path, roots):
+            continue
+        if path in known:
+            before, after = known[path]
+        elif turn.is_chat and (text := _text(path)) is not None:
+            before, after = None, text
+        else:
+            continue  # nobody has seen that it was written
+        name = os.path.relpath(path, root).replace(os.sep, "/")
+        for number, runs in runs_of(before, after, done).items():
+            call = turn.calls[number]
+            if call.id not in turn.logged:
+                yield root, number, LoggedCall(name, runs, call.id, call.name, call.reason, call.asked)
 
 
 def log_save(log: ProvenanceLog, told: Told, path: str, before: str, after: str) -> None:
@@ -181,6 +249,11 @@ def reasons(
         if row not in unsaved and (who := logged.of(row)):
             found.setdefault((id(who.turn), id(who.call)), (who, []))[1].append(row)
     return [Reason(tuple(own), who.turn, who.call) for who, own in found.values()]
+
+
+def _read(transcripts: Transcripts, kind: Kind, window: WindowId, told: Told) -> tuple[list[CliTranscript], int]:
+    folders = [os.path.realpath(folder) for folder in told.folders]
+    return transcripts.look(kind, window, [folder for folder in folders if not told.is_excluded(folder, folders)])
 
 
 def _add(log: ProvenanceLog, root: str, turn: LoggedTurn) -> None:

@@ -1,0 +1,542 @@
+"""The transcripts of CLIs in terminals: what the person has asked, what was said, and which files the tools wrote.
+
+A transcript is another program's file, in a form that drifts, and whoever writes it may lie. So nothing in it is
+believed for itself: a turn is worth something once one of its tool calls has left a file on the disk that is equal to
+the byte, and `replay` has the last word on each line. No time is taken from it. What is not understood is passed over.
+
+Where they are, and what is in them: /docs/protocols/transcripts.md. Everything here blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, cast
+
+from ..clis.families import qwen_home
+from ..ids import WindowId
+from ..platforms import files
+from ..snapshots.git import is_below
+from .calls import TextReplacement, ToldTurn, WritingCall, last_paragraph, real_path, replaced_by
+
+TAIL = 4 * 1024 * 1024
+"""Bytes of a transcript's end that are read first."""
+STEP = 16 * 1024 * 1024
+"""Bytes that are read of what is new: of more, only the end."""
+DOCUMENT = 20 * 1024 * 1024
+"""Bytes of a transcript that is a single document."""
+MOST_FILES = 4
+"""Transcripts of one CLI in one folder: the newest."""
+MOST_FOLDERS = 500
+LATE = 5_000_000_000
+"""Nanoseconds by which a transcript may be late, or a clock be ahead of another one."""
+RECENT = 600.0
+"""Seconds within which a transcript was written that somebody begins to read."""
+MOST_CALLS = 2_000
+"""Of one turn."""
+_LONGEST = 64 * 1024
+"""Characters of a prompt or of something said that are kept."""
+
+Kind = Literal["qwen", "gemini", "claude", "codex"]
+KINDS: Mapping[Kind, str] = {
+    "qwen": "Qwen Code",
+    "gemini": "Gemini CLI",
+    "claude": "Claude Code",
+    "codex": "Codex",
+}
+Object = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class _Pending:
+    name: str
+    arguments: Object
+    reason: str
+
+
+@dataclass(slots=True)
+class TranscriptTurn:
+    """A prompt in a transcript, and what has come of it so far."""
+
+    key: str
+    prompt: str
+    at: float = 0.0
+    """When the transcript says that it was sent, in Unix time; 0 if it doesn't. It may lie."""
+    calls: list[WritingCall] = field(default_factory=list[WritingCall])
+    is_over: bool = False
+    state: Literal["new", "running", "ended", "old"] = "new"
+    """Whether the changes know of it. An old one was there before anybody looked: nothing is known of its writes."""
+    logged: set[str] = field(default_factory=set[str])
+    """The calls that are in the log."""
+
+
+class _Conversation:
+    """What a transcript has told so far. A call is one only once its result says that it was done."""
+
+    def __init__(self) -> None:
+        self.cwd = ""
+        self.session = ""
+        self.model = ""
+        self.turns: list[TranscriptTurn] = []
+        self._said = ""
+        self._pending: dict[str, _Pending] = {}
+        self._known: set[str] = set()
+
+    def asks(self, key: str, text: str, at: object) -> None:
+        """The person asks something."""
+        if not text.strip() or key in self._known:
+            return
+        self._known.add(key)
+        for turn in self.turns:
+            turn.is_over = True
+        self.turns = [*self.turns[-1:], TranscriptTurn(key, text[:_LONGEST], _time(at))]
+        self._said = ""
+        self._pending.clear()
+
+    def says(self, text: str) -> None:
+        """The agent says or thinks something."""
+        if text.strip():
+            self._said = text[-_LONGEST:]
+
+    def calls(self, key: str, name: str, arguments: object) -> None:
+        """The agent calls a tool."""
+        if self.turns and key not in self._known:
+            self.turns[-1].is_over = False
+        if key and isinstance(arguments, dict) and len(self._pending) < MOST_CALLS:
+            reason = last_paragraph(self._said)
+            self._pending.setdefault(key, _Pending(name, cast("Object", arguments), reason))
+
+    def done(self, key: str, display: object = None) -> None:
+        """A call was done. `display` has the whole texts, if the CLI tells them."""
+        pending = self._pending.pop(key, None)
+        if pending is None or key in self._known or not self.turns:
+            return
+        self._known.add(key)
+        turn = self.turns[-1]
+        replaced = tuple(self._replaced(pending, display))
+        if replaced and len(turn.calls) < MOST_CALLS:
+            turn.calls.append(WritingCall(key, pending.name, replaced, pending.reason))
+
+    def failed(self, key: str) -> None:
+        """A call was not done."""
+        self._pending.pop(key, None)
+
+    def over(self) -> None:
+        """The answer is through."""
+        if self.turns:
+            self.turns[-1].is_over = True
+
+    def _replaced(self, pending: _Pending, display: object) -> Iterator[TextReplacement]:
+        shown = _object(display)
+        path = _text(shown.get("filePath")) or _text(shown.get("file_path"))
+        path = path or next(
+            (found for name in ("file_path", "path") if (found := _text(pending.arguments.get(name)))), ""
+        )
+        old = shown.get("originalContent", shown.get("originalFile"))
+        new = shown.get("newContent")
+        if path and isinstance(new, str) and (old is None or isinstance(old, str)):
+            yield TextReplacement(self._full(path), old or "", new, is_whole=True)
+        elif patch := _text(pending.arguments.get("patch")):
+            yield from _patched(patch, self._full)
+        else:
+            yield from replaced_by(pending.arguments, self._full)
+
+    def _full(self, path: str) -> str:
+        return os.path.normpath(os.path.join(self.cwd, path)) if self.cwd else path
+
+
+def _qwen(talk: _Conversation, line: Object) -> None:
+    """Qwen Code 0.24: a line for each message, which names its folder."""
+    talk.cwd = talk.cwd or _text(line.get("cwd"))
+    talk.session = talk.session or _text(line.get("sessionId"))
+    parts = [_object(part) for part in _list(_object(line.get("message")).get("parts"))]
+    match line.get("type"):
+        case "user" if line.get("provenance", "real_user") == "real_user":
+            talk.asks(
+                _text(line.get("uuid")), "\n".join(_text(part.get("text")) for part in parts), line.get("timestamp")
+            )
+        case "assistant":
+            talk.model = _text(line.get("model")) or talk.model
+            has_calls = False
+            for part in parts:
+                talk.says(_text(part.get("text")))
+                if call := _object(part.get("functionCall")):
+                    has_calls = True
+                    talk.calls(_text(call.get("id")), _text(call.get("name")), call.get("args"))
+            if not has_calls:
+                talk.over()
+        case "tool_result":
+            result = _object(line.get("toolCallResult"))
+            key = _text(result.get("callId"))
+            if result.get("status") == "success":
+                talk.done(key, result.get("resultDisplay"))
+            else:
+                talk.failed(key)
+        case _:
+            pass
+
+
+def _gemini(talk: _Conversation, line: Object) -> None:
+    """Gemini CLI 0.61: a message is written anew when something comes to it."""
+    talk.session = talk.session or _text(line.get("sessionId"))
+    match line.get("type"):
+        case "user":
+            texts = [_text(_object(part).get("text")) for part in _parts(line.get("content"))]
+            if any(texts):
+                talk.asks(_text(line.get("id")), "\n".join(filter(None, texts)), line.get("timestamp"))
+        case "gemini":
+            talk.model = _text(line.get("model")) or talk.model
+            for thought in _list(line.get("thoughts")):
+                talk.says(_text(_object(thought).get("description")))
+            talk.says(" ".join(_text(_object(part).get("text")) for part in _parts(line.get("content"))))
+            calls = [_object(call) for call in _list(line.get("toolCalls"))]
+            for call in calls:
+                key = _text(call.get("id"))
+                talk.calls(key, _text(call.get("name")), call.get("args"))
+                if call.get("status") == "success":
+                    talk.done(key, call.get("resultDisplay"))
+            if not calls:
+                talk.over()  # until calls come to it
+        case _:
+            pass
+
+
+def _claude(talk: _Conversation, line: Object) -> None:
+    """Claude Code: messages as its API has them. A sub-agent's own are in between, and its prompt is no person's."""
+    talk.cwd = talk.cwd or _text(line.get("cwd"))
+    talk.session = talk.session or _text(line.get("sessionId"))
+    if line.get("isSidechain") is True or line.get("isMeta") is True:
+        return
+    message = _object(line.get("message"))
+    parts = [_object(part) for part in _parts(message.get("content"))]
+    match line.get("type"):
+        case "user":
+            texts = [_text(part.get("text")) for part in parts if part.get("type") == "text"]
+            if any(texts):
+                talk.asks(_text(line.get("uuid")), "\n".join(texts), line.get("timestamp"))
+            results = [part for part in parts if part.get("type") == "tool_result"]
+            for part in results:
+                key = _text(part.get("tool_use_id"))
+                if part.get("is_error") is True:
+                    talk.failed(key)
+                else:
+                    talk.done(key, _claudes(line.get("toolUseResult")) if len(results) == 1 else None)
+        case "assistant":
+            talk.model = _text(message.get("model")) or talk.model
+            for part in parts:
+                talk.says(_text(part.get("text")) or _text(part.get("thinking")))
+                if part.get("type") == "tool_use":
+                    talk.calls(_text(part.get("id")), _text(part.get("name")), part.get("input"))
+            if message.get("stop_reason") == "end_turn":
+                talk.over()
+        case _:
+            pass
+
+
+def _claudes(value: object) -> Object:
+    """The whole texts of an edit or a write of Claude Code's, in the words of the others."""
+    shown = _object(value)
+    old, content = shown.get("originalFile"), shown.get("content")
+    gone, come = shown.get("oldString"), shown.get("newString")
+    if isinstance(content, str) and (old is None or isinstance(old, str)) and "originalFile" in shown:
+        return {"filePath": shown.get("filePath"), "originalContent": old, "newContent": content}
+    if isinstance(old, str) and isinstance(gone, str) and isinstance(come, str) and gone and gone in old:
+        new = old.replace(gone, come, -1 if shown.get("replaceAll") is True else 1)
+        return {"filePath": shown.get("filePath"), "originalContent": old, "newContent": new}
+    return {}
+
+
+def _codex(talk: _Conversation, line: Object) -> None:
+    """Codex: items as its API has them, and events beside them."""
+    payload = _object(line.get("payload"))
+    match line.get("type"), payload.get("type"):
+        case ("session_meta", _):
+            talk.cwd, talk.session = _text(payload.get("cwd")), _text(payload.get("id"))
+        case ("turn_context", _):
+            talk.model = _text(payload.get("model")) or talk.model
+        case ("event_msg", "user_message"):
+            # It has no id: the same words again, right after each other, are one prompt.
+            text = _text(payload.get("message"))
+            talk.asks(f"{_text(line.get('timestamp'))} {_short_hash(text)}", text, line.get("timestamp"))
+        case ("event_msg", "task_complete" | "turn_complete"):
+            talk.over()
+        case ("response_item", "message") if payload.get("role") == "assistant":
+            talk.says("\n".join(_text(_object(part).get("text")) for part in _list(payload.get("content"))))
+        case ("response_item", "custom_tool_call"):
+            talk.calls(_text(payload.get("call_id")), _text(payload.get("name")), {"patch": payload.get("input")})
+        case ("event_msg", "patch_apply_end"):
+            key = _text(payload.get("call_id"))
+            if payload.get("success") is True:
+                talk.done(key)
+            else:
+                talk.failed(key)
+        case _:
+            pass
+
+
+_READERS: Mapping[Kind, Callable[[_Conversation, Object], None]] = {
+    "qwen": _qwen,
+    "gemini": _gemini,
+    "claude": _claude,
+    "codex": _codex,
+}
+
+
+def _patched(patch: str, full: Callable[[str], str]) -> Iterator[TextReplacement]:
+    """What a patch of Codex's replaces: the lines of each hunk, with those around them."""
+    path, old, new = "", list[str](), list[str]()
+    is_new = False
+
+    def hunk() -> Iterator[TextReplacement]:
+        if path and (old != new):
+            before = None if is_new else "".join(f"{each}\n" for each in old)
+            yield TextReplacement(full(path), before, "".join(f"{each}\n" for each in new))
+        old.clear()
+        new.clear()
+
+    for line in patch.split("\n"):
+        header = re.match(r"\*\*\* (Add|Update|Delete) File: (.+)", line)
+        if header or line.startswith(("@@", "*** ")):
+            yield from hunk()
+            if header:
+                path, is_new = header[2].strip(), header[1] == "Add"
+        elif line[:1] in {" ", ""}:
+            old.append(line[1:])
+            new.append(line[1:])
+        elif line[:1] == "-":
+            old.append(line[1:])
+        elif line[:1] == "+":
+            new.append(line[1:])
+    yield from hunk()
+
+
+class CliTranscript:
+    """One transcript, read as it grows. `folder` is where the CLI runs if that is known from beside it."""
+
+    def __init__(self, kind: Kind, base: str, path: str, folder: str = "") -> None:
+        """`path` is below the folder `base`, in which no link is followed."""
+        self.kind: Kind = kind
+        self.path = os.path.join(base, path)
+        self.talk = _Conversation()
+        self.talk.cwd = folder
+        self.is_old = False
+        """Whether it was there before anybody looked, and has not been read since."""
+        self.is_quiet = False
+        """Whether nothing was new when it was read last."""
+        self._base = base
+        self._name = path
+        self._at: int | None = None
+        """Where the next line begins; None until something was read."""
+        self._size = -1
+
+    def read(self) -> None:
+        """Take in what is new. Raises OSError."""
+        with files.entry(self._name, below=self._base) as entry:
+            size = entry.found().st_size
+            self.is_quiet = size == self._size
+            if self.is_quiet:
+                return
+            if self._name.endswith(".json"):
+                self._size = size
+                self._document(entry.read(DOCUMENT).data)
+                return
+            if self._at is None or size < self._at:
+                self._at = max(0, size - TAIL)
+                is_torn = self._at > 0
+            else:
+                is_torn = size - self._at > STEP
+                self._at = max(self._at, size - STEP)
+            content = entry.read_end(size - self._at)
+            # It may have grown since, and then these are its last bytes.
+            begin = max(0, content.found.st_size - (size - self._at))
+            data = content.data[max(0, self._at - begin) :]
+            if begin > self._at:
+                is_torn, self._at = True, begin
+        self._size = size
+        lines, _, rest = data.rpartition(b"\n")
+        self._at += len(data) - len(rest)
+        for line in lines.split(b"\n")[1 if is_torn else 0 :]:
+            self._feed(_parsed(line))
+
+    def _document(self, data: bytes) -> None:
+        whole = _parsed(data)
+        self.talk.session = _text(whole.get("sessionId"))
+        for message in _list(whole.get("messages")):
+            self._feed(_object(message))
+
+    def _feed(self, line: Object) -> None:
+        with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError):  # another form than was expected
+            _READERS[self.kind](self.talk, line)
+
+    def told(self, turn: TranscriptTurn) -> ToldTurn:
+        """A turn for the log."""
+        return ToldTurn(
+            KINDS[self.kind],
+            turn.prompt,
+            tuple(turn.calls),
+            self.talk.model,
+            self.talk.session,
+            f"{self.kind}:{self.talk.session}:{turn.key}",
+            self.path,
+            is_chat=False,
+            logged=frozenset(turn.logged),
+        )
+
+
+class Transcripts:
+    """The transcripts that are read, of all windows."""
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        self._environment = environment
+        self._known: dict[str, CliTranscript] = {}
+        self._looked: dict[tuple[Kind, WindowId], tuple[tuple[str, ...], int]] = {}
+        """The folders whose transcripts were looked for last, and when, in nanoseconds of Unix time."""
+
+    def look(self, kind: Kind, window: WindowId, folders: Sequence[str]) -> tuple[list[CliTranscript], int]:
+        """Read what is new in the transcripts of a CLI in the folders of a window, which are real paths.
+
+        Also returns when that was done before, in nanoseconds of Unix time: a prompt that is new came after that; 0 if
+        it is the first time.
+        """
+        now, own = time.time_ns(), tuple(folders)
+        before, since = self._looked.get((kind, window), ((), 0))
+        since = since if before == own else 0
+        for path, base, name, folder in _found(kind, folders, now / 1e9 - RECENT, self._environment):
+            if path not in self._known:
+                self._known[path] = CliTranscript(kind, base, name, folder)
+                self._known[path].is_old = not since
+        read: list[CliTranscript] = []
+        for path, transcript in list(self._known.items()):
+            if transcript.kind != kind:
+                continue
+            try:
+                transcript.read()
+            except OSError:
+                del self._known[path]
+                continue
+            cwd = real_path(transcript.talk.cwd)
+            if cwd and any(is_below(cwd, os.path.normcase(folder)) for folder in folders):
+                read.append(transcript)
+            for turn in transcript.talk.turns:
+                # A time that lies can only make a turn older than it is.
+                if turn.state == "new" and (transcript.is_old or (turn.at and turn.at * 1e9 < since - LATE)):
+                    turn.state = "old"
+            transcript.is_old = False
+        self._looked[kind, window] = own, now
+        return read, since
+
+    def keep(self, wanted: Collection[tuple[Kind, WindowId]]) -> None:
+        """Nobody reads the transcripts of other CLIs any more."""
+        kinds = {kind for kind, _ in wanted}
+        self._looked = {key: looked for key, looked in self._looked.items() if key in wanted}
+        self._known = {path: each for path, each in self._known.items() if each.kind in kinds}
+
+
+def _found(
+    kind: Kind, folders: Sequence[str], since: float, environment: Mapping[str, str]
+) -> list[tuple[str, str, str, str]]:
+    """The transcripts of a CLI in some folders that were written since a Unix time, the newest last.
+
+    Their paths, and as `_places` has them.
+    """
+    candidates: list[tuple[float, str, str, str]] = []
+    for base, below, folder in _places(kind, folders, environment):
+        with contextlib.suppress(OSError), os.scandir(os.path.join(base, below)) as entries:
+            for entry in entries:
+                if entry.name.endswith((".jsonl", ".json")) and entry.is_file(follow_symlinks=False):
+                    at = entry.stat(follow_symlinks=False).st_mtime
+                    if at >= since:
+                        candidates.append((at, base, os.path.join(below, entry.name), folder))
+    return [
+        (os.path.join(base, name), base, name, folder) for _, base, name, folder in sorted(candidates)[-MOST_FILES:]
+    ]
+
+
+def _places(kind: Kind, folders: Sequence[str], environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Where the transcripts of some folders are: a folder, one below it, and where the CLI runs if that is known."""
+    home = os.path.expanduser("~")
+    match kind:
+        case "qwen":
+            for base in dict.fromkeys(filter(None, (environment.get("QWEN_RUNTIME_DIR"), str(qwen_home())))):
+                yield from ((base, os.path.join("projects", name, "chats"), "") for name in _named(base, folders))
+        case "claude":
+            base = environment.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
+            yield from ((base, os.path.join("projects", name), "") for name in _named(base, folders))
+        case "gemini":
+            base = os.path.join(environment.get("GEMINI_CLI_HOME") or home, ".gemini")
+            hashes = {hashlib.sha256(os.fsencode(folder)).hexdigest(): folder for folder in folders}
+            for name in _listed(os.path.join(base, "tmp")):
+                below = os.path.join("tmp", name)
+                folder = hashes.get(name) or _written(base, os.path.join(below, ".project_root"))
+                if folder:
+                    yield base, os.path.join(below, "chats"), folder
+        case "codex":
+            base = environment.get("CODEX_HOME") or os.path.join(home, ".codex")
+            days: list[str] = []
+            for year in sorted(_listed(os.path.join(base, "sessions")))[-1:]:
+                for month in sorted(_listed(os.path.join(base, "sessions", year)))[-1:]:
+                    named = sorted(_listed(os.path.join(base, "sessions", year, month)))[-2:]
+                    days += [os.path.join("sessions", year, month, day) for day in named]
+            yield from ((base, day, "") for day in days)
+
+
+def _named(base: str, folders: Sequence[str]) -> list[str]:
+    """The projects that may be those of some folders or of what is below them: their names tell no more."""
+    begins = tuple({re.sub("[^A-Za-z0-9]", "-", folder).lower() for folder in folders})
+    return (
+        [name for name in _listed(os.path.join(base, "projects")) if name.lower().startswith(begins)] if begins else []
+    )
+
+
+def _listed(folder: str) -> list[str]:
+    with contextlib.suppress(OSError):
+        return os.listdir(folder)[:MOST_FOLDERS]
+    return []
+
+
+def _written(base: str, path: str) -> str:
+    with contextlib.suppress(OSError):
+        return files.read(path, 16 * 1024, below=base).data.decode("utf-8", "surrogateescape").strip()
+    return ""
+
+
+def _parsed(data: bytes) -> Object:
+    try:
+        return _object(json.loads(data))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _object(value: object) -> Object:
+    return cast("Object", value) if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _parts(content: object) -> list[object]:
+    """The parts of a message, of which a text alone is one."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else _list(content)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _time(value: object) -> float:
+    try:
+        return datetime.fromisoformat(_text(value)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return 0.0
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -1,0 +1,159 @@
+"""A CLI in a terminal that writes its transcript and files, line by line, as a real one has done it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from companion.exclusion import Told
+from companion.ids import WindowId
+from companion.provenance.transcripts import Kind, Transcripts
+from companion.provenance.why import Provenance, Reason
+
+WINDOW = WindowId(1)
+DATA = Path(__file__).parent / "transcripts"
+SHOP = """\
+PRICES = {"Dune": 9.0}
+
+
+def total(order):
+    amount = 0.0
+    for title, copies in order.items():
+        amount += PRICES[title] * copies
+    return amount
+"""
+Object = dict[str, Any]
+
+
+class Looks:
+    """Stands in for the snapshots: the texts of a folder when a turn begins, and now."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.begun: dict[str, dict[str, str]] = {}
+        self.events: list[tuple[str, ...]] = []
+
+    def _texts(self) -> dict[str, str]:
+        return {str(path): path.read_text() for path in self.folder.rglob("*") if path.is_file()}
+
+    def turn_began(self, window: int, chat: int, agent: str, turn: str, words: str, sent: int) -> None:
+        self.begun[turn] = self._texts()
+        self.events.append(("began", agent, words))
+
+    def turn_ended(self, window: int, chat: int, turn: str) -> None:
+        self.events.append(("ended",))
+
+    async def turn_texts(self, window: int, turn: str) -> list[tuple[str, str, str]] | None:
+        before, now = self.begun.get(turn), self._texts()
+        if before is None:
+            return None
+        return [(path, before.get(path, ""), text) for path, text in now.items() if before.get(path) != text]
+
+
+@dataclass
+class Terminal:
+    """A folder, a home with transcripts, and what reads them."""
+
+    root: Path
+    kind: Kind = "qwen"
+    more: tuple[str, ...] = ()
+    """Further names below the folder of the transcripts."""
+    tasks: set[asyncio.Task[object]] = field(default_factory=set[asyncio.Task[object]])
+    chats: set[str] = field(default_factory=set[str])
+    exclude: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.folder = self.root / "project"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.home = self.root / "home"
+        self.looks: Any = Looks(self.folder)
+        told = lambda _: Told(exclude=self.exclude, folders=(str(self.folder),))  # noqa: E731
+        self.reasons = Provenance(self.looks, told, self._background, str(self.root / "stores"))
+        names = ("QWEN_RUNTIME_DIR", "GEMINI_CLI_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
+        self.reasons._transcripts = Transcripts(dict.fromkeys(names, str(self.home)))
+        self.transcript = self.transcript_of("session-1")
+
+    def transcript_of(self, name: str) -> Path:
+        """The path of a transcript, whose folder is there."""
+        encoded = "".join(each if each.isalnum() else "-" for each in str(self.folder))
+        place = {
+            "qwen": self.home / "projects" / encoded / "chats",
+            "gemini": self.home / ".gemini" / "tmp" / "project" / "chats",
+            "claude": self.home / "projects" / encoded,
+            "codex": self.home / "sessions" / "2026" / "11" / "26",
+        }[self.kind]
+        place.mkdir(parents=True, exist_ok=True)
+        if self.kind == "gemini":
+            (place.parent / ".project_root").write_text(str(self.folder))
+        return place / f"{name}.jsonl"
+
+    def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+    async def look(self, times: int = 1) -> None:
+        """The transcripts are looked at, as every two seconds."""
+        for _ in range(times):
+            self.reasons.look({(self.kind, WINDOW)}, self.chats)
+            while self.tasks:
+                await asyncio.gather(*self.tasks)
+
+    def say(self, line: Object | str, path: Path | None = None) -> None:
+        """The CLI writes a line into its transcript."""
+        text = line if isinstance(line, str) else json.dumps(line)
+        with (path or self.transcript).open("a") as file:
+            file.write(text + "\n")
+
+    def recorded(self, name: str) -> Iterator[Object]:
+        """The lines that a real CLI has written, as if it did so now."""
+        text = (DATA / name).read_text().replace("@ROOT@", json.dumps(str(self.folder))[1:-1])
+        for line in text.splitlines():
+            yield dated(json.loads(line))
+
+    async def play(self, lines: Iterator[Object], each: Callable[[], object] = lambda: None) -> None:
+        """The CLI writes lines into its transcript, and what its tools have written onto the disk."""
+        for line in lines:
+            for name, text in written(line):
+                path = self.folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            self.say(line)
+            each()
+            await self.look()
+        await self.look(2)
+
+    async def why(self, words: str, name: str = "shop.py") -> list[tuple[str, str]]:
+        """For each line with these words: the prompt and what was said; empty where nothing is known."""
+        path = self.folder / name
+        text = path.read_text()
+        found: list[tuple[str, str]] = []
+        for row, line in enumerate(text.split("\n")):
+            if words in line:
+                reasons = await self.reasons.why(WINDOW, str(path), text, [row], is_saved=True)
+                found.append(said(reasons))
+        return found
+
+
+def said(reasons: list[Reason]) -> tuple[str, str]:
+    return (reasons[0].turn.prompt, reasons[0].call.reason) if reasons else ("", "")
+
+
+def dated(line: Object) -> Object:
+    """A line with the time of now."""
+    return {**line, "timestamp": datetime.now(UTC).isoformat()} if "timestamp" in line else line
+
+
+def written(line: Object) -> Iterator[tuple[str, str]]:
+    """What a tool has written, by a line of a transcript."""
+    results = [line.get("toolCallResult") or {}, *(line.get("toolCalls") or [])]
+    for result in results:
+        display = result.get("resultDisplay")
+        if isinstance(display, dict) and "fileName" in display and result.get("status") == "success":
+            yield display["fileName"], display["newContent"]

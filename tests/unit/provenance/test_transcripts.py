@@ -1,0 +1,334 @@
+"""Why a CLI in a terminal has written a line, by its transcript: its own prompt and sentence, or nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from companion.provenance import transcripts
+from companion.provenance.transcripts import CliTranscript
+
+from .playing import SHOP, Object, Terminal, dated
+
+RECORDED = {"qwen": "qwen-0.24.4.jsonl", "gemini": "gemini-0.61.0.jsonl"}
+
+
+async def ready(root: Path, kind: Any = "qwen") -> Terminal:
+    """A terminal whose transcripts were looked at once, before there was any."""
+    terminal = Terminal(root.resolve(), kind)
+    (terminal.folder / "shop.py").write_text(SHOP)
+    await terminal.look()
+    return terminal
+
+
+def ask(text: str, key: str = "u1", **more: Any) -> Object:
+    line = {"type": "user", "uuid": key, "sessionId": "s", "timestamp": "t", "message": {"parts": [{"text": text}]}}
+    return dated({**line, "cwd": "@", **more})
+
+
+def call(path: Path, old: str | None, new: str, key: str = "c1", said: str = "So.", **more: Any) -> list[Object]:
+    parts = [{"text": said}, {"functionCall": {"id": key, "name": "edit", "args": {"file_path": str(path)}}}]
+    display = {"fileName": path.name, "filePath": str(path), "originalContent": old, "newContent": new, **more}
+    return [
+        {"type": "assistant", "message": {"parts": parts}},
+        {"type": "tool_result", "toolCallResult": {"callId": key, "status": "success", "resultDisplay": display}},
+    ]
+
+
+def done() -> Object:
+    return {"type": "assistant", "message": {"parts": [{"text": "Done."}]}}
+
+
+def here(terminal: Terminal, lines: list[Object]) -> list[Object]:
+    return [{**line, **({"cwd": str(terminal.folder)} if line.get("cwd") == "@" else {})} for line in lines]
+
+
+@pytest.mark.parametrize("kind", ["qwen", "gemini"])
+async def test_each_change_of_a_real_cli_leads_to_its_own_prompt_and_sentence(tmp_path: Path, kind: str) -> None:
+    terminal = await ready(tmp_path, kind)
+    await terminal.play(terminal.recorded(RECORDED[kind]))
+    one, two, three = (f"{words} (task #{number})" for number, words in enumerate(
+        ("Refuse titles that we do not sell", "Name the currency", "Write tests"), 1
+    ))  # fmt: skip
+    assert await terminal.why("if title not in") == [(one, "Reason 1 of task 1.")]
+    assert await terminal.why("raise ValueError") == [(one, "Reason 1 of task 1.")]
+    assert await terminal.why("return round") == [(one, "Reason 2 of task 1.")]
+    assert await terminal.why("first_line", "new.py") == [(one, "Reason 3 of task 1.")]
+    assert await terminal.why("second_line", "new.py") == [(one, "Reason 3 of task 1.")]
+    assert await terminal.why("CURRENCY") == [(two, "Reason 0 of task 2.")]
+    assert await terminal.why("third_line", "new.py") == [(two, "Reason 1 of task 2.")]
+    assert await terminal.why("assert total", "test_shop.py") == [(three, "Reason 0 of task 3.")]
+    assert await terminal.why("def total") == [(three, "Reason 1 of task 3.")]
+    for words in ("PRICES = {", "amount = 0.0", "for title", "amount +="):
+        assert await terminal.why(words) == [("", "")]
+    agent = {"qwen": "Qwen Code", "gemini": "Gemini CLI"}[kind]
+    began = [event for event in terminal.looks.events if event[0] == "began"]
+    assert began == [("began", agent, each) for each in (one, two, three)]
+    assert terminal.looks.events.count(("ended",)) == 3
+
+
+async def test_what_was_there_before_anybody_looked_says_nothing(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path.resolve())
+    path = terminal.folder / "shop.py"
+    path.write_text(SHOP)
+    for line in here(terminal, [ask("Write it"), *call(path, "", SHOP), done()]):
+        terminal.say(line)
+    await terminal.look(4)
+    assert terminal.looks.events == []
+    assert await terminal.why("amount") == [("", "")] * 3
+
+
+async def test_a_transcript_of_another_folder_says_nothing(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path)
+    path = terminal.folder / "shop.py"
+    elsewhere = str(terminal.root / "project-2")
+    path.write_text(SHOP + "a_line_that_was_written_here = 1\n")
+    for line in [ask("Write it", cwd=elsewhere), *call(path, SHOP, path.read_text()), done()]:
+        terminal.say(line)
+    await terminal.look(4)
+    assert (terminal.looks.events, await terminal.why("a_line_that")) == ([], [("", "")])
+
+
+async def test_a_transcript_of_a_chat_is_left_to_the_chat(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path)
+    terminal.chats.add("s")
+    path = terminal.folder / "shop.py"
+    new = SHOP + "a_line_that_was_written_here = 1\n"
+    await terminal.play(iter(here(terminal, [ask("Write it"), *call(path, SHOP, new), done()])))
+    assert (terminal.looks.events, await terminal.why("a_line_that")) == ([], [("", "")])
+
+
+async def test_of_two_sessions_in_one_folder_each_has_what_it_has_written_to_the_byte(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path)
+    path, other = terminal.folder / "shop.py", terminal.transcript_of("session-2")
+    new = SHOP + "a_line_that_one_has_written = 1\n"
+    newer = new + "a_line_that_two_has_written = 2\n"
+    mine, theirs = ask("One", "u1"), ask("Two", "u2", sessionId="s2")
+    for line in here(terminal, [mine]):
+        terminal.say(line)
+    for line in here(terminal, [theirs]):
+        terminal.say(line, other)
+    await terminal.look()
+    path.write_text(new)
+    for line in call(path, SHOP, new, said="for one"):
+        terminal.say(line)
+    await terminal.look(3)
+    path.write_text(newer)
+    for line in call(path, new, newer, said="for two"):
+        terminal.say(line, other)
+    await terminal.look(3)
+    assert await terminal.why("one_has") == [("One", "for one")]
+    assert await terminal.why("two_has") == [("Two", "for two")]
+
+
+LIES: dict[str, tuple[str | None, str]] = {
+    "the person's file as its own": ("", SHOP),
+    "something else than what is there": (SHOP, SHOP + "never_written_anywhere = 1\n"),
+    "what was never there": ("never there", SHOP),
+    "nothing of what was there": (None, SHOP),
+}
+
+
+@pytest.mark.parametrize("lie", list(LIES))
+async def test_a_transcript_that_lies_never_gives_a_reason(tmp_path: Path, lie: str) -> None:
+    terminal = await ready(tmp_path)
+    old, new = LIES[lie]
+    path = terminal.folder / "shop.py"
+    for line in here(terminal, [ask("I lie"), *call(path, old, new), done()]):
+        terminal.say(line)
+    await terminal.look(4)
+    # Somebody else writes a line meanwhile, which the next lie takes for its own.
+    path.write_text(SHOP + "a_line_of_somebody_else = 1\n")
+    for line in here(terminal, call(path, old, new, "c2")):
+        terminal.say(line)
+    await terminal.look(4)
+    text = path.read_text()
+    rows = list(range(text.count("\n")))
+    assert await terminal.reasons.why(1, str(path), text, rows, is_saved=True) == []  # type: ignore[arg-type]
+
+
+HOSTILE: list[Object | str] = [
+    "[" * 100_000,
+    '{"type": "user"',
+    "\0\x1b[201~",
+    {"type": "user", "uuid": 7, "message": {"parts": [{"text": 7}, 7, None]}},
+    {"type": "user", "uuid": "x", "message": [[]], "timestamp": 10**400},
+    {"type": "assistant", "message": {"parts": [{"functionCall": {"id": {}, "args": []}}]}},
+    {"type": "tool_result", "toolCallResult": {"callId": ["c1"], "status": "success"}},
+    {
+        "type": "tool_result",
+        "toolCallResult": {"callId": "c1", "status": "success", "resultDisplay": {"newContent": 1}},
+    },
+    {"type": ["user"], "timestamp": "9999-99-99T99:99:99Z"},
+    {"payload": {"type": "message"}, "type": "response_item", "messages": {"$set": 1}},
+]
+
+
+@pytest.mark.parametrize("kind", ["qwen", "gemini", "claude", "codex"])
+async def test_what_cannot_be_read_is_passed_over_and_what_follows_is_read(tmp_path: Path, kind: Any) -> None:
+    terminal = await ready(tmp_path, kind)
+    for line in HOSTILE:
+        terminal.say(line)
+    if kind == "qwen":
+        path = terminal.folder / "shop.py"
+        new = SHOP + "a_line_that_was_written_here = 1\n"
+        lines = here(terminal, [ask("Write it", at="x"), *HOSTILE[3:], *call(path, SHOP, new), done()])  # type: ignore[list-item]
+        await terminal.play(iter(lines))
+        assert await terminal.why("a_line_that") == [("Write it", "So.")]
+    else:
+        await terminal.look(4)
+        assert terminal.looks.events == []
+
+
+async def test_paths_that_lead_out_of_the_folder_and_control_characters_do_no_harm(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path)
+    outside = terminal.root / "outside.py"
+    terminal.say(here(terminal, [ask("Out \x1b[201~")])[0])
+    await terminal.look()
+    outside.write_text("a_line_that_is_outside = 1\n")
+    paths = [outside, terminal.folder / ".." / "outside.py", Path("/dev/zero"), Path("a\0b"), Path("a" * 5000)]
+    for at, path in enumerate(paths):
+        for line in call(path, "", outside.read_text(), f"c{at}", "\x1b]0;x\x07<b>"):
+            terminal.say(line)
+    await terminal.look(4)
+    assert not list(terminal.root.rglob("*.why"))
+
+
+async def test_a_torn_last_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path)
+    path = terminal.folder / "shop.py"
+    new = SHOP + "a_line_that_was_written_here = 1\n"
+    [question, *rest] = here(terminal, [ask("Write it"), *call(path, SHOP, new), done()])
+    terminal.say(question)
+    await terminal.look()
+    path.write_text(new)
+    whole = "".join(json.dumps(line) + "\n" for line in rest)
+    for at in range(0, len(whole), 97):
+        with terminal.transcript.open("a") as file:
+            file.write(whole[at : at + 97])
+        await terminal.look()
+    await terminal.look(2)
+    assert await terminal.why("a_line_that") == [("Write it", "So.")]
+
+
+async def test_an_excluded_folder_has_its_transcripts_unread(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path.resolve(), exclude=("project/**",))
+    await terminal.look()
+    terminal.say(here(terminal, [ask("Secret")])[0])
+    await terminal.look(3)
+    assert terminal.looks.events == []
+
+
+async def test_a_transcript_that_is_a_link_or_a_pipe_is_not_read(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path)
+    theirs = terminal.root / "theirs.jsonl"
+    theirs.write_text(json.dumps(here(terminal, [ask("Secret")])[0]) + "\n")
+    os.symlink(theirs, terminal.transcript)
+    os.mkfifo(terminal.transcript_of("pipe"))
+    await terminal.look(3)
+    assert terminal.looks.events == []
+
+
+def test_a_large_transcript_is_read_from_its_end_and_then_only_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcripts, "TAIL", 10_000)
+    path = tmp_path / "large.jsonl"
+    with path.open("w") as file:
+        for number in range(5_000):
+            file.write(json.dumps(ask(f"prompt {number}", f"u{number}", cwd="/x")) + "\n")
+    read: list[int] = []
+    feed = CliTranscript._feed
+    monkeypatch.setattr(CliTranscript, "_feed", lambda self, line: (read.append(1), feed(self, line))[1])
+    transcript = CliTranscript("qwen", str(tmp_path), "large.jsonl")
+    transcript.read()
+    assert transcript.talk.turns[-1].prompt == "prompt 4999"
+    assert len(read) < 100
+    read.clear()
+    with path.open("a") as file:
+        file.write(json.dumps(ask("one more", "v")) + "\n")
+    transcript.read()
+    assert (len(read), transcript.talk.turns[-1].prompt, transcript.is_quiet) == (1, "one more", False)
+    transcript.read()
+    assert (len(read), transcript.is_quiet) == (1, True)
+    path.write_text(json.dumps(ask("anew", "w")) + "\n")
+    transcript.read()
+    assert transcript.talk.turns[-1].prompt == "anew"
+
+
+def test_a_hundred_thousand_lines_do_not_stay_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "many.jsonl"
+    path.write_text("".join(json.dumps(ask("x", f"u{number}")) + "\n" for number in range(20_000)))
+    transcript = CliTranscript("qwen", str(tmp_path), "many.jsonl")
+    transcript.read()
+    assert len(transcript.talk.turns) == 2
+
+
+def test_codex_and_claude_are_understood(tmp_path: Path) -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n one\n-two\n+three\n*** Add File: b.py\n+new\n*** End Patch"
+    codex: list[Object] = [
+        {"type": "session_meta", "payload": {"id": "s", "cwd": "/here"}},
+        {"type": "event_msg", "timestamp": "t", "payload": {"type": "user_message", "message": "Do it"}},
+        {
+            "type": "response_item",
+            "payload": {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": "Two is wrong."}],
+            },
+        },
+        {
+            "type": "response_item",
+            "payload": {"type": "custom_tool_call", "name": "apply_patch", "call_id": "c", "input": patch},
+        },
+        {"type": "event_msg", "payload": {"type": "patch_apply_end", "call_id": "c", "success": True}},
+        {"type": "event_msg", "payload": {"type": "task_complete"}},
+    ]
+    claude: list[Object] = [
+        {
+            "type": "user",
+            "uuid": "u",
+            "cwd": "/here",
+            "sessionId": "s",
+            "message": {"role": "user", "content": "Do it"},
+        },
+        {
+            "type": "assistant",
+            "message": {
+                "model": "m",
+                "content": [
+                    {"type": "text", "text": "Two is wrong."},
+                    {"type": "tool_use", "id": "c", "name": "Edit", "input": {"file_path": "/here/a.py"}},
+                ],
+            },
+        },
+        {"type": "user", "uuid": "v", "isSidechain": True, "message": {"content": "A sub-agent's prompt"}},
+        {
+            "type": "user",
+            "message": {"content": [{"type": "tool_result", "tool_use_id": "c", "content": "ok"}]},
+            "toolUseResult": {
+                "filePath": "/here/a.py",
+                "oldString": "two",
+                "newString": "three",
+                "originalFile": "one\ntwo\n",
+            },
+        },
+        {"type": "assistant", "message": {"stop_reason": "end_turn", "content": [{"type": "text", "text": "Done."}]}},
+    ]
+    found = {}
+    for kind, lines in (("codex", codex), ("claude", claude)):
+        (tmp_path / f"{kind}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        transcript = CliTranscript(kind, str(tmp_path), f"{kind}.jsonl")  # type: ignore[arg-type]
+        transcript.read()
+        [turn] = transcript.talk.turns
+        [done_call] = turn.calls
+        assert (turn.prompt, turn.is_over, done_call.reason) == ("Do it", True, "Two is wrong.")
+        found[kind] = [(each.path, each.old, each.new) for each in done_call.replaced]
+    assert found == {
+        "codex": [("/here/a.py", "one\ntwo\n", "one\nthree\n"), ("/here/b.py", None, "new\n")],
+        "claude": [("/here/a.py", "one\ntwo\n", "one\nthree\n")],
+    }
