@@ -98,7 +98,7 @@ from .companion.sublime_text.problems.commands import (
     QwenCompanionCopyMcpConfigurationCommand,
     QwenCompanionSendProblemsCommand,
 )
-from .companion.sublime_text.provenance.commands import QwenCompanionWhyCommand
+from .companion.sublime_text.provenance.commands import QwenCompanionCopyReviewCommand, QwenCompanionWhyCommand
 from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand
 from .companion.sublime_text.review.commands import (
     QwenCompanionReviewCommand,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,7 @@ from .handover import Inheritance
 from .ids import ChatId, ViewId, WindowId
 from .platforms.open_folders import OPEN_FOLDERS
 from .platforms.reasons import reason_of
+from .provenance import report
 from .provenance.transcripts import KINDS, Kind
 from .provenance.why import Provenance
 from .registry.registry import AgentRegistry
@@ -140,6 +142,13 @@ class Companion:
     def turn_written(self, chat: int, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn of a chat that has ended."""
         self.chats.turn_written(ChatId(ViewId(chat)), turn, files)
+
+    async def review_markdown(self, window: WindowId, comments: str) -> str:
+        """The review of a window as Markdown: its turns since the round began, what was decided, and the comments."""
+        now = time.time()
+        since = min((folder.round.state.began for folder in self.changes.roots.opened(window)), default=now)
+        turns = await self.provenance.turns(window, since)
+        return report.markdown(turns, self.changes.listing(window), comments, now)
 
     def forget(self, window: WindowId) -> None:
         """Remove all snapshots, and why lines were written."""

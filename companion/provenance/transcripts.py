@@ -330,6 +330,8 @@ class CliTranscript:
         """Whether it was there before anybody looked, and has not been read since."""
         self.is_quiet = False
         """Whether nothing was new when it was read last."""
+        self.grown_at = time.monotonic()
+        """When something was new last, by the monotonic clock."""
         self._base = base
         self._name = path
         self._at: int | None = None
@@ -343,6 +345,7 @@ class CliTranscript:
             self.is_quiet = size == self._size
             if self.is_quiet:
                 return
+            self.grown_at = time.monotonic()
             if self._name.endswith(".json"):
                 self._size = size
                 self._document(entry.read(DOCUMENT).data)
@@ -426,7 +429,9 @@ class Transcripts:
                 read.append(transcript)
             for turn in transcript.talk.turns:
                 # A time that lies can only make a turn older than it is.
-                if turn.state == "new" and (transcript.is_old or (turn.at and turn.at * 1e9 < since - LATE)):
+                is_before = transcript.is_old or (turn.at and turn.at * 1e9 < since - LATE)
+                is_running = turn is transcript.talk.turns[-1] and not turn.is_over
+                if turn.state == "new" and is_before and not is_running:
                     turn.state = "old"
             transcript.is_old = False
         self._looked[kind, window] = own, now

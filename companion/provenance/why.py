@@ -29,12 +29,20 @@ logger = logging.getLogger(__name__)
 
 MAX_WORDS = 200
 """Characters of a prompt that name a checkpoint."""
+MOST_UNTIED = 3
+"""Turns of a transcript that wait until it is known whose it is."""
+SILENT = 600.0
+"""Seconds without a new line after which a turn in a transcript counts as over: its CLI may have been ended."""
 MOST_ROWS = 1_000
 """Lines that are asked about at once."""
 
 
 TERMINAL = ChatId(ViewId(0))
 """Stands for the CLIs in terminals where a chat is named."""
+
+
+Texts = Sequence[tuple[str, str, str]]
+"""Path, old and new text of each file that was changed in a turn."""
 
 
 class Turns(Protocol):
@@ -79,6 +87,12 @@ class Provenance:
         self._told = told
         self._background = background
         self._transcripts = Transcripts()
+        self._tied: set[str] = set()
+        """The transcripts of which a call has left a file as it says, to the byte."""
+        self._untied: dict[str, list[tuple[ToldTurn, Texts | None]]] = {}
+        """The last turns of others. A prompt that comes soon may change a file before that was looked at."""
+        self._running: dict[str, tuple[Kind, WindowId]] = {}
+        """The turns of transcripts that run, by their keys."""
         self._busy = False
         self._one = asyncio.Lock()
         """Held while something is written, in the order in which it has come."""
@@ -95,17 +109,29 @@ class Provenance:
     async def _log_turn(self, window: WindowId, turn: ToldTurn) -> None:
         async with self._one:
             texts = await self._turns.turn_texts(window, turn.turn)
-            await asyncio.to_thread(log_turn, self.log, self._told(window), turn, texts)
+            turns = [(turn, texts)]
+            if not turn.is_chat:
+                turns = self._untied[turn.place] = [*self._untied.get(turn.place, ()), *turns][-MOST_UNTIED:]
+                if turn.place not in self._tied:
+                    if not await asyncio.to_thread(is_tied, turn, texts):
+                        return
+                    self._tied.add(turn.place)
+                del self._untied[turn.place]
+            for each in turns:
+                await asyncio.to_thread(log_turn, self.log, self._told(window), *each)
 
     def look(self, wanted: Collection[tuple[Kind, WindowId]], chats: Collection[str]) -> None:
         """Read what is new in the transcripts of some CLIs, each for a window. `chats` are the sessions of chats."""
-        if not self._busy:
+        if not self._busy and (wanted or self._running):
             self._busy = True
             self._background(self._look(wanted, chats))
 
     async def _look(self, wanted: Collection[tuple[Kind, WindowId]], chats: Collection[str]) -> None:
         try:
             self._transcripts.keep(wanted)
+            for key, reader in list(self._running.items()):
+                if reader not in wanted:  # the CLI has gone
+                    self._end(reader[1], key)
             for kind, window in wanted:
                 read, since = await asyncio.to_thread(_read, self._transcripts, kind, window, self._told(window))
                 for transcript in read:
@@ -121,16 +147,22 @@ class Provenance:
         if turn.state == "new":
             turn.state = "running"
             words = " ".join(turn.prompt.split())[:MAX_WORDS]
+            self._running[told.turn] = transcript.kind, window
             self._turns.turn_began(window, TERMINAL, told.agent, told.turn, words, since)
         is_last = turn is transcript.talk.turns[-1]
-        if turn.state == "running" and turn.is_over and (transcript.is_quiet or not is_last):
+        is_over = turn.is_over or time.monotonic() - transcript.grown_at > SILENT
+        if turn.state == "running" and is_over and (transcript.is_quiet or not is_last):
             turn.state = "ended"
-            self._turns.turn_ended(window, TERMINAL, told.turn)
+            self._end(window, told.turn)
         if turn.state in {"running", "ended"} and (transcript.is_quiet or not is_last):
             fresh = {call.id for call in turn.calls} - turn.logged
             turn.logged |= fresh
             if fresh:
                 self._background(self._log_turn(window, told))
+
+    def _end(self, window: WindowId, turn: str) -> None:
+        self._running.pop(turn, None)
+        self._turns.turn_ended(window, TERMINAL, turn)
 
     def saved(self, window: WindowId, path: str, before: str, after: str) -> None:
         """The person has saved a file: a line that an agent has written once, and they have written anew, is theirs."""
@@ -149,15 +181,30 @@ class Provenance:
         told = self._told(window)
         return await answered(path, lambda: reasons(self.log, told, path, text, rows, is_saved=is_saved))
 
+    async def turns(self, window: WindowId, since: float) -> list[LoggedTurn]:
+        """The turns in the folders of a window since a Unix time, the oldest first."""
+        folders = self._told(window).folders
+
+        def every() -> list[LoggedTurn]:
+            roots = dict.fromkeys(map(os.path.realpath, folders))
+            return sorted((turn for root in roots for turn in self.log.every(root, since)), key=lambda turn: turn.at)
+
+        return await asyncio.to_thread(every)
+
     async def forget(self) -> None:
         """Remove all logs."""
         async with self._one:
             await asyncio.to_thread(self.log.forget)
 
 
-def log_turn(
-    log: ProvenanceLog, told: Told, turn: ToldTurn, texts: Sequence[tuple[str, str, str]] | None, at: float = 0.0
-) -> list[LoggedTurn]:
+def is_tied(turn: ToldTurn, texts: Texts | None) -> bool:
+    """Whether a turn of a transcript has left a file as it says, to the byte: it may be anybody's. It blocks."""
+    known = {os.path.normcase(path): (before, after) for path, before, after in texts or ()}
+    steps = _steps(turn)
+    return any(is_seen(*known[path], step) for path in steps.keys() & known.keys() for step in steps[path])
+
+
+def log_turn(log: ProvenanceLog, told: Told, turn: ToldTurn, texts: Texts | None, at: float = 0.0) -> list[LoggedTurn]:
     """Write a turn into the log of each folder in which it has written. Returns what was written. It blocks."""
     logged: dict[str, dict[int, list[LoggedCall]]] = {}
     for root, number, call in _written(told, turn, texts):
@@ -181,21 +228,11 @@ def log_turn(
     return written
 
 
-def _written(
-    told: Told, turn: ToldTurn, texts: Sequence[tuple[str, str, str]] | None
-) -> Iterator[tuple[str, int, LoggedCall]]:
+def _written(told: Told, turn: ToldTurn, texts: Texts | None) -> Iterator[tuple[str, int, LoggedCall]]:
     """What each call has written: the folder, the call's number, and what is logged of it."""
     roots = [os.path.realpath(folder) for folder in told.folders]
     known = {os.path.normcase(path): (before, after) for path, before, after in texts or ()}
-    steps: dict[str, list[ReplayStep]] = {}
-    for number, call in enumerate(turn.calls):
-        for replaced in call.replaced:
-            if path := real_path(replaced.path):
-                steps.setdefault(path, []).append(ReplayStep(number, replaced))
-    if not turn.is_chat and not any(
-        is_seen(*known[path], step) for path in steps.keys() & known.keys() for step in steps[path]
-    ):
-        return  # it may be anybody's transcript
+    steps = _steps(turn)
     for path, done in steps.items():
         root = below(path, roots)
         if root is None or told.is_excluded(path, roots):
@@ -211,6 +248,16 @@ def _written(
             call = turn.calls[number]
             if call.id not in turn.logged:
                 yield root, number, LoggedCall(name, runs, call.id, call.name, call.reason, call.asked)
+
+
+def _steps(turn: ToldTurn) -> dict[str, list[ReplayStep]]:
+    """What the calls of a turn say that they have replaced, by the file's real path."""
+    steps: dict[str, list[ReplayStep]] = {}
+    for number, call in enumerate(turn.calls):
+        for replaced in call.replaced:
+            if path := real_path(replaced.path):
+                steps.setdefault(path, []).append(ReplayStep(number, replaced))
+    return steps
 
 
 def log_save(log: ProvenanceLog, told: Told, path: str, before: str, after: str) -> None:

@@ -35,8 +35,10 @@ def answer(path: str, text: str, calls: Sequence[Call]) -> tuple[str, bytes]:
     """An answer in the format of the Gemini API: its content type and its body."""
     if "countTokens" in path:
         return "application/json", b'{"totalTokens": 10}'
-    parts: list[dict[str, Any]] = [{"functionCall": {"name": call.tool, "args": call.arguments}} for call in calls]
-    body = _body(parts or [{"text": text}], is_last=True)
+    said = [{"text": text}] if text or not calls else []
+    body = _body(
+        [*said, *({"functionCall": {"name": call.tool, "args": call.arguments}} for call in calls)], is_last=True
+    )
     if is_streamed(path):
         return "text/event-stream", b"data: " + body + b"\n\n"
     return "application/json", body

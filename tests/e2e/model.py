@@ -54,6 +54,10 @@ class Script:
         """The text by which the model recognizes the prompt of this script."""
         return f"(task #{self.number})"
 
+    def said(self, number: int) -> str:
+        """The sentence before the calls of a round, from 0, of a model that explains what it does."""
+        return f"Step {number + 1} of task {self.number} is needed."
+
     @property
     def done(self) -> str:
         """The sentence that closes the turn."""
@@ -100,6 +104,8 @@ class Model:
         self.requests: list[Request] = []
         self.suggestion = ""
         """What the person might write next, if the agent asks for that."""
+        self.explains = False
+        """Whether it says a sentence before the calls of each round."""
         self._scripts: dict[int, Script] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -159,7 +165,7 @@ class Model:
         if script is None or not body.get("tools"):
             return "ok", ()
         if rounds_done < len(script.rounds):
-            return "", script.rounds[rounds_done]
+            return script.said(rounds_done) if self.explains else "", script.rounds[rounds_done]
         return script.done, ()
 
     def _turn(self, messages: Sequence[dict[str, Any]]) -> tuple[Script | None, int]:

@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import sublime
 
+from . import test_changes_review as written
 from .chat_case import ChatCase
 from .companion_case import CompanionCase, Steps, loaded
 
@@ -137,3 +138,20 @@ class TestInChat(ChatCase, _Asks):
         text = self.view.substr(sublime.Region(0, self.view.size()))
         self.assertLess(place, text.index(PROMPT))
         self.assertLess(text.index(PROMPT) - place, 20)
+
+
+class TestCopy(written.ChangesCase):
+    """A review that waits."""
+
+    def test_the_review_is_copied_as_markdown(self) -> Steps:
+        copied: list[str] = []
+        room = loaded("sublime_text.provenance.commands")
+        command = room.QwenCompanionCopyReviewCommand(self.window)
+        self.assertFalse(command.is_enabled())
+        (self.folder / "made.py").write_text("x = 1\n")
+        yield from self.waits(made=("created", 1))
+        self.assertTrue(command.is_enabled())
+        with patch.object(room, "to_clipboard", lambda text: copied.append(text.text)):
+            self.window.run_command("qwen_companion_copy_review")
+            yield lambda: copied
+        self.assertIn("## Waits for a review\n\n- `made.py` +1 −0\n", copied[0])

@@ -1,4 +1,4 @@
 """Why a line is there: the popup, and the way to where it was said.
 
-`commands` has all of it.
+Start with `commands`, which has all of it.
 """

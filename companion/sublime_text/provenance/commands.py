@@ -11,12 +11,14 @@ import sublime
 import sublime_plugin
 
 from ...chats.transcript.render import Said
+from ...comments.message import markdown, message
 from ...exclusion import shortened
 from ...ids import WindowId
-from ...visible import visible
+from ...visible import ShownText, visible
 from .. import package
+from ..comments.sending import told
 from ..minihtml import safe
-from ..panels import choose, say
+from ..panels import choose, say, to_clipboard
 from ..places import open_place
 from ..style import COLOURS
 from ..windows import is_chat, is_code
@@ -97,6 +99,31 @@ class QwenCompanionWhyCommand(sublime_plugin.TextCommand):
 
         content = page(found)
         self.view.show_popup(content, sublime.PopupFlags.NONE, -1, WIDTH, HEIGHT, on_navigate=follow)
+
+
+class QwenCompanionCopyReviewCommand(sublime_plugin.WindowCommand):
+    """Copy the review as Markdown: prompts, reasons, what was kept and undone, and the comments."""
+
+    def is_visible(self) -> bool:
+        """Whether there is a review."""
+        return self.is_enabled()
+
+    def is_enabled(self) -> bool:
+        """The same."""
+        adapter = package.adapter()
+        listing = adapter.written.listings.of(self.window) if adapter else None
+        return bool(listing and (listing.rows or listing.done))
+
+    def run(self) -> None:
+        """Nothing is sent."""
+        if adapter := package.adapter():
+            number = WindowId(self.window.id())
+            comments = message(told(adapter, self.window, list(adapter.comments.of_window(self.window))), markdown)
+            adapter.ask_later(self.window, lambda companion: companion.review_markdown(number, comments), self._copy)
+
+    def _copy(self, text: str) -> None:
+        to_clipboard(ShownText(text))
+        say(self.window, "The review is copied.")
 
 
 def _choose(adapter: Adapter, window: sublime.Window, found: Sequence[Reason]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from companion.provenance import transcripts
+from companion.provenance import transcripts, why
 from companion.provenance.transcripts import CliTranscript
 
 from .playing import SHOP, Object, Terminal, dated
@@ -82,6 +83,38 @@ async def test_what_was_there_before_anybody_looked_says_nothing(tmp_path: Path)
     assert await terminal.why("amount") == [("", "")] * 3
 
 
+async def test_a_turn_that_runs_when_its_cli_is_seen_first_counts_from_then_on(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path.resolve())
+    path = terminal.folder / "shop.py"
+    path.write_text(SHOP)
+    first = SHOP + "a_line_from_before_it_was_seen = 1\n"
+    second = first + "a_line_from_after_it_was_seen = 2\n"
+    path.write_text(first)
+    for line in here(terminal, [ask("Write it"), *call(path, SHOP, first)]):
+        terminal.say(line)
+    await terminal.look(3)
+    await terminal.play(iter(call(path, first, second, "c2")))
+    assert await terminal.why("_it_was_seen") == [("", ""), ("Write it", "So.")]
+
+
+async def test_a_turn_ends_when_its_cli_has_gone_or_is_silent_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = await ready(tmp_path)
+    terminal.say(here(terminal, [ask("Write it")])[0])
+    await terminal.look(3)
+    assert [event[0] for event in terminal.looks.events] == ["began"]
+    terminal.reasons.look(set(), set())
+    while terminal.tasks:
+        await asyncio.gather(*terminal.tasks)
+    assert [event[0] for event in terminal.looks.events] == ["began", "ended"]
+    await terminal.look()
+    monkeypatch.setattr(why, "SILENT", 0.0)
+    terminal.say(here(terminal, [ask("Once more", "u2")])[0])
+    await terminal.look(3)
+    assert [event[0] for event in terminal.looks.events][-2:] == ["began", "ended"]
+
+
 async def test_a_transcript_of_another_folder_says_nothing(tmp_path: Path) -> None:
     terminal = await ready(tmp_path)
     path = terminal.folder / "shop.py"
@@ -123,6 +156,27 @@ async def test_of_two_sessions_in_one_folder_each_has_what_it_has_written_to_the
     await terminal.look(3)
     assert await terminal.why("one_has") == [("One", "for one")]
     assert await terminal.why("two_has") == [("Two", "for two")]
+
+
+async def test_a_turn_waits_for_the_next_one_if_that_has_changed_its_file_before_anybody_looked(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path)
+    path = terminal.folder / "shop.py"
+    new = SHOP + "a_line_of_the_first_turn = 1\n"
+    newer = new + "a_line_of_the_second_turn = 2\n"
+    terminal.say(here(terminal, [ask("First")])[0])
+    await terminal.look()
+    terminal.looks.begun["qwen:s:u2"] = {str(path): new}
+    path.write_text(newer)
+    for line in here(terminal, [*call(path, SHOP, new, said="one"), done(), ask("Second", "u2")]):
+        terminal.say(line)
+    began, terminal.looks.turn_began = terminal.looks.turn_began, lambda *_: None
+    await terminal.look()
+    terminal.looks.turn_began = began
+    assert await terminal.why("a_line_of") == [("", "")] * 2
+    for line in [*call(path, new, newer, "c2", said="two"), done()]:
+        terminal.say(line)
+    await terminal.look(2)
+    assert await terminal.why("a_line_of") == [("First", "one"), ("Second", "two")]
 
 
 LIES: dict[str, tuple[str | None, str]] = {
