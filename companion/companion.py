@@ -412,7 +412,7 @@ class Companion:
             names = " ".join(session.cli.lower() for session in server.sessions if session.stream)
             kinds: list[Kind] = [kind for kind in KINDS if mode == "always" or (mode == "connected" and kind in names)]
             wanted |= {(kind, window) for kind in kinds}
-        self.provenance.look(wanted, self.chats.open_sessions)
+        self.provenance.look(wanted, self.chats.open_sessions())
 
     async def _await_start(self, window: ServedWindow, server: WindowServer) -> None:
         try:

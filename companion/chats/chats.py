@@ -407,7 +407,6 @@ class Chats:
         found = await asyncio.to_thread(lambda: [programs.find(agent.command[0], environment) for agent in agents])
         return [agent.name for agent, path in zip(agents, found, strict=True) if path]
 
-    @property
     def open_sessions(self) -> set[str]:
         """The ids of the sessions that chats show."""
         return {chat.connection.session for chat in self._registry.chats.values()} - {""}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .log import LoggedCall, LoggedTurn, hash_of
+from .log import LoggedCall, LoggedTurn, Run, hash_of
 
 ENOUGH = 4
 """Lines in a row, the line itself among them, that make a place sure."""
@@ -17,10 +17,12 @@ LONG = 10
 """Letters and digits of a line that is sure by itself if there is no other one like it."""
 SHORT = 6
 """The same with a line beside it that fits, too."""
+COMMON = 100
+"""Lines alike in a text: of more, one is only known by what is around it."""
 _FAR = 40
 """Lines that are looked at on each side."""
 _EFFORT = 60_000
-"""Places that are compared for one line: beyond that, nothing is known."""
+"""Places that are compared for one question, each in about 1 µs: beyond that, nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,20 @@ class Found:
     root: str
     turn: LoggedTurn
     call: LoggedCall
+
+
+class _Written:
+    """Where one call has written lines with the same hash, by the lines above and below."""
+
+    def __init__(self, wanted: str, runs: Sequence[tuple[Run, Sequence[str]]]) -> None:
+        self.above: dict[str, list[tuple[Sequence[str], int]]] = {}
+        self.below: dict[str, list[tuple[Sequence[str], int]]] = {}
+        for run, lines in runs:
+            first = len(run.before)
+            for at in range(first, first + len(run.added)):
+                if lines[at] == wanted:
+                    self.above.setdefault(lines[at - 1] if at else "", []).append((lines, at))
+                    self.below.setdefault(lines[at + 1] if at + 1 < len(lines) else "", []).append((lines, at))
 
 
 class LoggedLines:
@@ -46,42 +62,53 @@ class LoggedLines:
             for root, turn in reversed(turns)
             for call in reversed(turn.calls)
         ]
-        self._left = 0
+        self._written: dict[str, list[tuple[Found, _Written]]] = {}
+        self._left = _EFFORT
 
     def of(self, row: int) -> Found | None:
         """Who has written a line, from 0; None if that isn't known for sure, or if it was the person."""
         at = self._index.get(row)
         if at is None or not self._writers:
             return None
-        text, wanted = self._full[at], self._hash(at)
+        text = self._full[at]
         others = [place for place, each in enumerate(self._full) if each == text and place != at]
-        self._left = _EFFORT
-        for found, runs in self._writers:
-            written = [
-                (lines, index)
-                for run, lines in runs
-                if wanted in run.added
-                for index in range(len(run.before), len(run.before) + len(run.added))
-                if lines[index] == wanted
-            ]
-            if not written:
-                continue
+        for found, written in self._writers_of(self._hash(at)):
             here = self._fit(written, at)
-            elsewhere = max((self._fit(written, place) for place in others), default=0)
+            if here < ENOUGH and len(others) > COMMON:
+                return None
+            is_twice = False
+            for place in others:
+                elsewhere = self._fit(written, place)
+                is_twice = is_twice or elsewhere == here
+                if elsewhere > here or self._left <= 0:
+                    break  # what this one has written is somewhere else
+            else:
+                is_sure = not is_twice and _is_enough(text, here, is_only=not others)
+                return found if found.turn.agent and is_sure else None
             if self._left <= 0:
                 return None
-            if here < elsewhere:
-                continue  # what this one has written is somewhere else
-            is_sure = here > elsewhere and _is_enough(text, here, is_only=not others)
-            return found if found.turn.agent and is_sure else None
         return None
 
-    def _fit(self, written: Sequence[tuple[Sequence[str], int]], place: int) -> int:
+    def _writers_of(self, wanted: str) -> Sequence[tuple[Found, _Written]]:
+        """The calls that have written a line with this hash, the latest first, each with where it has done so."""
+        known = self._written.get(wanted)
+        if known is None:
+            known = self._written[wanted] = [
+                (found, _Written(wanted, runs))
+                for found, runs in self._writers
+                if any(wanted in run.added for run, _ in runs)
+            ]
+        return known
+
+    def _fit(self, written: _Written, place: int) -> int:
         """How many lines in a row around a place are as a writer has left them, the line itself among them."""
-        self._left -= len(written)
+        above = self._hash(place - 1) if place else ""
+        below = self._hash(place + 1) if place + 1 < len(self._full) else ""
+        near = [*written.above.get(above, ()), *written.below.get(below, ())]
+        self._left -= 1 + len(near)
         if self._left <= 0:
             return 0
-        return max(1 + self._same(*each, place, -1) + self._same(*each, place, 1) for each in written)
+        return max((1 + self._same(*each, place, -1) + self._same(*each, place, 1) for each in near), default=1)
 
     def _same(self, lines: Sequence[str], at: int, place: int, step: int) -> int:
         count = 0

@@ -31,6 +31,8 @@ MAX_REASON = 1024
 """Characters of what an agent has said before a tool call."""
 MAX_LINES = 50_000
 """Lines of one turn."""
+MOST_KNOWN = 10
+"""Files whose turns are kept in memory."""
 _MAX_NAME = 200
 """Characters of any other text, such as the name of a model."""
 _SUFFIX = ".why"
@@ -123,6 +125,8 @@ class ProvenanceLog:
 
     def __init__(self, stores: str | None = None) -> None:
         self._stores = stores
+        self._known: dict[tuple[str, str], tuple[tuple[int, ...], list[LoggedTurn]]] = {}
+        """What was read last: by the log and the path of a file, with what the log was then."""
 
     def add(self, root: str, turn: LoggedTurn) -> None:
         """Add a turn to the log of a folder. Raises OSError, PlaceError if there is no place for it."""
@@ -159,7 +163,22 @@ class ProvenanceLog:
         turns = [turn for line in data.split(b"\n") if (turn := _turn(line)) and turn.at >= since]
         return sorted(turns, key=lambda turn: turn.at)
 
-    def _of(self, path: str, name: str) -> Iterator[LoggedTurn]:
+    def _of(self, path: str, name: str) -> list[LoggedTurn]:
+        try:
+            found = os.stat(path, follow_symlinks=False)
+        except OSError:
+            return []
+        stamp = found.st_ino, found.st_size, found.st_mtime_ns
+        before, turns = self._known.get((path, name), ((), []))
+        if before != stamp:
+            turns = list(self._read(path, name))
+            for oldest in [*self._known][: max(0, len(self._known) - MOST_KNOWN)]:
+                self._known.pop(oldest, None)
+            self._known[path, name] = stamp, turns
+        return turns
+
+    @staticmethod
+    def _read(path: str, name: str) -> Iterator[LoggedTurn]:
         wanted = json.dumps(name).encode()
         for line in _read(path).split(b"\n"):
             # To read all of 20 MB as JSON takes a second.

@@ -53,6 +53,10 @@ class Recorder:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return getattr(self._own, name)
 
+    def open_sessions(self) -> set[str]:
+        """None is left to the chats."""
+        return set()
+
     def call(self, name: str, args: tuple[Any, ...], named: dict[str, Any], *, is_question: bool) -> Any:
         """Keep a call, and answer it."""
         self.calls.append((name, *args, *([named] if named else [])))
