@@ -1,4 +1,4 @@
-"""Writes the figures into docs/performance.md and draws docs/pictures/performance.svg.
+"""Writes the figures into docs/dev/performance.md and draws docs/pictures/performance.svg.
 
 `scripts/bench --check --json >FILE`, then `python -m benchmarks.chart FILE`.
 """

@@ -56,7 +56,8 @@ class Chat:
         assert self.daemon.stdout
         self._told: IO[str] = self.daemon.stdout
         address = f"http://127.0.0.1:{self._read()['port']}"
-        settings = {"daemon.enabled": True, "daemon.url": address, "daemon.token": TOKEN}
+        os.environ["QWEN_SERVER_TOKEN"] = TOKEN
+        settings = {"chat_enabled": True, "daemon.url": address}
         file = Path(sublime.packages_path(), "User", "QwenCompanion.sublime-settings")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(settings), encoding="utf-8")

@@ -30,7 +30,7 @@ LIMITS: Mapping[str, float] = {
     "written.undo_10k_ui_ms": 30,
     "start.published_ms": 30,
     "start.initialize_ms": 1_500,
-    # One full garbage collection after the import (docs/decisions/0005-garbage-collector.md)
+    # One full garbage collection after the import (docs/dev/decisions/0005-garbage-collector.md)
     "start.stall_ms": 100,
     # The first answer, as a multiple of a bare import of the libraries
     "start.import_ratio": 1.2,

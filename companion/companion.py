@@ -26,7 +26,7 @@ from .exclusion import Told
 from .handover import Inheritance
 from .ids import ChatId, ViewId, WindowId
 from .platforms.open_folders import OPEN_FOLDERS
-from .platforms.reasons import reason_of
+from .platforms.reasons import no_port
 from .provenance import report
 from .provenance.transcripts import KINDS, Kind
 from .provenance.why import Provenance
@@ -49,6 +49,7 @@ FLUSH = 1.0
 """Seconds that the end of a server waits until everything is sent."""
 PAUSE = 0.25
 """Seconds that the next instance waits at a reload until the requests of that moment are answered."""
+NOT_STARTED = "No CLI can find this window: its server could not start. Sublime's console says why."
 LINGER = 600.0
 """Seconds that a CLI has after a reload to read what was sent to it: it may be suspended."""
 
@@ -212,7 +213,7 @@ class Companion:
             try:
                 endpoint = Endpoint.open(window)
             except OSError as error:
-                self._try_again(window, reason_of(error))
+                self._try_again(window, f"No CLI can find this window: {no_port(error)}")
                 return
             endpoint.legacy_files = self._settings.legacy_discovery_files
             self._editor.listening(window.id, endpoint.port)
@@ -222,10 +223,9 @@ class Companion:
             if self._front is None:
                 self.window_focused(window.id)
 
-    def _try_again(self, window: ServedWindow, why: str) -> None:
+    def _try_again(self, window: ServedWindow, message: str) -> None:
         """A window has no server yet. Say so once."""
         if window.id not in self._unserved:
-            message = f"No CLI can find this window: {why}. The companion tries again."
             self._editor.say(message, window.id)
             self._unserved[window.id] = window, message
 
@@ -354,7 +354,8 @@ class Companion:
             number: replace(one, troubles=roots.troubles(number), copying=roots.copying(number))
             for number, one in known.served.items()
         }
-        known = replace(known, served=served)
+        unserved = {number: message for number, (_, message) in self._unserved.items()}
+        known = replace(known, served=served, unserved=unserved)
         tell(known)
         self._background(overview.complete(known, self._windows, self.chats.environment, commands, tell))
 
@@ -421,7 +422,7 @@ class Companion:
             if self._windows.get(window.id) is server:
                 logger.warning("Can't serve the window %d", window.id, exc_info=True)
                 self._end_window(window.id)
-                self._try_again(window, "its server could not start")
+                self._try_again(window, NOT_STARTED)
         else:
             if served := self._unserved.pop(window.id, None):
                 self._editor.settle(served[1])

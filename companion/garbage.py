@@ -1,6 +1,6 @@
 """The garbage collector, which stops every thread while it scans the objects of all plugins.
 
-It belongs to all packages of the editor (docs/decisions/0005-garbage-collector.md).
+It belongs to all packages of the editor (docs/dev/decisions/0005-garbage-collector.md).
 """
 
 from __future__ import annotations

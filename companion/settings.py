@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 from .actions import read_actions
 from .agents import PRESETS, AgentCommand, read_agents
-from .exclusion import DEFAULT_EXCLUDE, LEVELS, Level, Told, read_globs, shortened, stricter
+from .exclusion import DEFAULT_EXCLUDE, EVERYTHING, LEVELS, Level, Told, read_globs, shortened, stricter
 from .mcp_servers import McpServer, read_mcp_servers
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
@@ -101,8 +101,6 @@ class DaemonSettings:
     managed: bool = True
     """Whether to start a private `qwen serve` if neither the settings nor the environment give an address."""
     url: str = ""
-    token: str = field(default="", repr=False)
-    """Never to be shown or logged."""
     command: str | tuple[str, ...] = ("qwen",)
     """The command that runs Qwen Code."""
     agents: tuple[AgentCommand, ...] = PRESETS
@@ -132,6 +130,14 @@ _READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {
     "actions": read_actions,
 }
 """What reads a setting with entries of the person's own, and says what is wrong in each."""
+_STRICTEST: Mapping[str, Any] = {
+    _CONTEXT: "off",
+    _EXCLUDE: [EVERYTHING],
+    "agents_all_folders": False,
+    "chat_context": False,
+    "tell_undone": "never",
+}
+"""What holds while nobody knows what the person has said of what agents get."""
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
 
@@ -201,57 +207,57 @@ _WORDS: dict[type, tuple[str, ...]] = {
 }
 
 TABLE = (
-    # Never in a project: a folder must not declare itself trusted.
-    Setting("is_trusted", _DEFAULTS.is_trusted, optional=True, kind=bool),
-    # A project can only make these two stricter.
-    Setting("context", _DEFAULTS.context, choices=LEVELS, in_projects=True, if_wrong="off"),
-    Setting("context_exclude", list(_DEFAULTS.context_exclude), in_projects=True),
-    Setting("show_diffs", _DEFAULTS.show_diffs, in_projects=True),
-    # A project can only make it stricter.
-    Setting(_REVIEW, _DEFAULTS.review, choices=REVIEWS[::-1], in_projects=True),
-    Setting("open_first_change", False),
-    Setting("diff_layout", "auto", choices=("auto", "side_by_side", "inline"), in_projects=True),
-    Setting("terminal_location", "panel", choices=("panel", "tab", "split"), in_projects=True),
     # Never in a project: opening a folder must not decide which program runs.
     Setting("qwen_command", ["qwen"], or_text=True),
     Setting("gemini_command", ["gemini"], or_text=True),
-    Setting("claude_command", ["claude"], or_text=True),
-    Setting("opencode_command", ["opencode"], or_text=True),
+    Setting("terminal_location", "panel", choices=("panel", "tab", "split"), in_projects=True),
+    # A project can only make it stricter.
+    Setting(_REVIEW, _DEFAULTS.review, choices=REVIEWS[::-1], in_projects=True),
+    Setting("diff_layout", "auto", choices=("auto", "side_by_side", "inline"), in_projects=True),
+    Setting("open_first_change", False),
+    # A project can only make it stricter.
+    Setting("context", _DEFAULTS.context, choices=LEVELS, in_projects=True, if_wrong="off"),
+    Setting("context_exclude", list(_DEFAULTS.context_exclude), in_projects=True),
+    # Never in a project: it must not decide what is started or where a token is sent.
+    Setting("chat_enabled", _DAEMON.enabled),
+    Setting("chat_context", True),
     # Never in a project: opening a folder must not decide which program runs. An environment may hold a key.
     Setting("agents", {}, is_secret=True),
-    # Never in a project: it lets an agent see what is open.
-    Setting("agents_use_editor", _DAEMON.agents_use_editor),
-    # Never in a project: it gives an agent the other folders.
-    Setting("agents_all_folders", _DAEMON.agents_all_folders),
-    # Never in a project: opening a folder must not decide which program runs, or where a token is sent.
-    Setting("agents_mcp_servers", {}, is_secret=True),
-    Setting("agents_tools", list(_DEFAULTS.agents_tools), choices=AGENT_TOOLS),
-    Setting("agents_new_problems", _DEFAULTS.agents_new_problems),
     # Never in a project: opening a folder must not decide what is asked of an agent.
     Setting("actions", {}),
+    # Never in a project: opening a folder must not decide which program runs.
+    Setting("claude_command", ["claude"], or_text=True),
+    Setting("opencode_command", ["opencode"], or_text=True),
+    Setting("show_status", "connected", choices=("always", "connected", "never")),
+    Setting("show_diffs", _DEFAULTS.show_diffs, in_projects=True),
+    # Never in a project: a folder must not declare itself trusted.
+    Setting("is_trusted", _DEFAULTS.is_trusted, optional=True, kind=bool),
     # Sent along with the person's next prompt or comments.
     Setting("tell_undone", _DEFAULTS.tell_undone, choices=("chats", "always", "never")),
     Setting("undo_while_working", _DEFAULTS.undo_while_working, choices=("wait", "now")),
     # Never in a project: it says which files of the person's own are read.
     Setting("read_transcripts", _DEFAULTS.read_transcripts, choices=("connected", "off", "always"), if_wrong="off"),
-    # Never in a project: it must not decide what is started or where a token is sent.
-    Setting("daemon.enabled", _DAEMON.enabled),
-    Setting("daemon.url", _DAEMON.url, is_secret=True),
-    Setting("chat_context", True),
     Setting("chat_notifications", True),
-    Setting("show_status", "always", choices=("always", "connected", "never")),
-    Setting("debug", False),
-    Setting(_MAPS, {}, in_projects=True),
+    Setting("chat_vim_keys", True),
+    # Never in a project: it lets an agent see what is open.
+    Setting("agents_use_editor", _DAEMON.agents_use_editor),
+    Setting("agents_tools", list(_DEFAULTS.agents_tools), choices=AGENT_TOOLS),
+    Setting("agents_new_problems", _DEFAULTS.agents_new_problems),
+    # Never in a project: it gives an agent the other folders.
+    Setting("agents_all_folders", _DAEMON.agents_all_folders),
+    # Never in a project: opening a folder must not decide which program runs, or where a token is sent.
+    Setting("agents_mcp_servers", {}, is_secret=True),
+    Setting("daemon.url", _DAEMON.url, is_secret=True),
     # Never in a project, as the other settings of the daemon.
     Setting("daemon.managed", _DAEMON.managed),
-    Setting("daemon.token", _DAEMON.token, is_secret=True),
-    Setting("chat_vim_keys", True),
+    Setting(_MAPS, {}, in_projects=True),
     Setting("max_marked_characters", _DEFAULTS.max_marked_characters),
     Setting("max_marked_lines", _DEFAULTS.max_marked_lines),
     Setting("legacy_discovery_files", _DEFAULTS.legacy_discovery_files),
     # Never in a project: it says where code comes from.
     Setting("repository", REPOSITORY),
     Setting("offer_libraries", True),
+    Setting("debug", False),
 )
 """Every key of the settings file, in its order."""
 
@@ -273,7 +279,7 @@ class Values:
     """The values of all settings, for the package or for one window, and the problems in the files."""
 
     by_name: Mapping[str, Any] = field(repr=False)
-    """They include the daemon's token."""
+    """They may include a password in an address."""
     problems: tuple[Problem, ...] = ()
     installed: tuple[AgentCommand, ...] = ()
     """The agents that the person has installed from the registry."""
@@ -292,10 +298,9 @@ class Values:
         """The settings of the chat."""
         command: str | list[str] = self.by_name["qwen_command"]
         return DaemonSettings(
-            enabled=self.by_name["daemon.enabled"],
+            enabled=self.by_name["chat_enabled"],
             managed=self.by_name["daemon.managed"],
             url=self.by_name["daemon.url"],
-            token=self.by_name["daemon.token"],
             command=command if isinstance(command, str) else tuple(command),
             agents=read_agents(self.by_name[_AGENTS], self.installed)[0],
             agents_use_editor=self.by_name["agents_use_editor"],
@@ -327,11 +332,12 @@ def read(get: Callable[[str], object], installed: tuple[AgentCommand, ...] = ())
 def held(before: Values | None) -> Values:
     """The values while the settings file has a syntax error, which makes the editor take the defaults.
 
-    Those from before hold. If there are none, agents are told nothing: the person may have said so.
+    Those from before hold. If there are none, each that limits what agents get is as strict as it can be: the person
+    may have said so.
     """
     if before is None:
-        why = "it has a syntax error; agents are told nothing until it is mended."
-        by_name = {setting.name: setting.default for setting in TABLE} | {_CONTEXT: "off"}
+        why = "it has a syntax error; agents are told nothing and sent no file until it is mended."
+        by_name = {**{setting.name: setting.default for setting in TABLE}, **_STRICTEST}
         return Values(by_name, (Problem(FILE, "", why),))
     why = "it has a syntax error; what it said before holds until it is mended."
     return Values(before.by_name, (Problem(FILE, "", why),), before.installed)

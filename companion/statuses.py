@@ -50,7 +50,9 @@ class WindowStatuses:
         clis = tuple(session.cli for session in sessions if session.stream and not session.is_agent)
         proposing = [review.owner.cli for review in self._reviews if review.owner.window == window]
         listing = self._changes.listing(window)
-        unasking = self._changes.unasking(window) - set(proposing)
+        # Who has chosen to review afterwards knows it.
+        is_chosen = self._settings_of(window).review == "after"
+        unasking = set[str]() if is_chosen else self._changes.unasking(window) - set(proposing)
         return WindowStatus(
             clis,
             diffs=len(proposing),
@@ -91,6 +93,8 @@ class WindowStatuses:
         known = self._changes.unasking(window)
         for name in [name for name in self.of(window).clis if name in found and name not in known]:
             known.add(name)
+            if self._settings_of(window).review == "after":
+                continue
             after = UNSEEN if self._settings_of(window).review == "off" else REVIEWED
             self._editor.mention(SILENT.format(name=name, why=found[name], after=after), window)
             self.changed()

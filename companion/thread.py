@@ -24,10 +24,11 @@ from .ids import WindowId
 from .libraries import failures, guard
 from .libraries.guard import LibraryError
 from .platforms.open_folders import OPEN_FOLDERS
-from .platforms.reasons import reason_of
+from .platforms.reasons import no_port
 from .server.endpoint import Endpoint
 from .server.port import ServedWindow
 from .settings import Settings
+from .status.facts import Stop
 
 if TYPE_CHECKING:
     import asyncio
@@ -63,6 +64,8 @@ class CompanionThread:
         """What that instance has left on the editor's thread, as plain data."""
         self._holder: handover.Holder | None = None
         """What the next instance gets, once that is wanted."""
+        self.stop_reason: Stop | None = None
+        """Why the companion doesn't run, for the status report."""
         self._asleep = False
         self._told: list[str] = []
         """What the person was told about a start that failed."""
@@ -270,23 +273,24 @@ class CompanionThread:
         """Say why nothing starts, and wait until it may be different."""
         # Before anybody hears of it and mends it: what is compared with must be how things were.
         found = failures.places(error)
-        self._asleep = True
         is_passing = failures.is_of_machine(error)
-        if not is_passing:
-            trouble = failures.trouble(error)
-            self._told.append(trouble.sentence())
+        trouble = None if is_passing else failures.trouble(error)
+        why = trouble.sentence() if trouble else f"No CLI can find this editor: {no_port(error)}"
+        self.stop_reason = Stop(why, is_of_libraries=not is_passing)
+        self._asleep = True
+        is_first = not self._told
+        self._told.append(why)
+        if trouble:
             self._editor.libraries_wrong(trouble)
-        elif not self._told:
-            why = reason_of(error) if isinstance(error, OSError) else str(error) or "there is no memory left"
-            self._told.append(f"No CLI can find this editor: {why}. The companion tries again.")
-            self._editor.say(self._told[-1], None)
+        elif is_first:
+            self._editor.say(why, None)
         logger.debug("The companion can't start", exc_info=error)
         while not self._stopping.wait(RETRY):
             is_repaired = not any(one.stops for one in guard.look())
             if is_repaired and (is_passing or isinstance(error, LibraryError) or failures.places(error) != found):
                 break
         importlib.invalidate_caches()
-        self._asleep = False
+        self._asleep, self.stop_reason = False, None
 
 
 def _of_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

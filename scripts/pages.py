@@ -17,7 +17,7 @@ from headless import jsonc
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = Path("docs/reference.md")
-PALETTE = "Qwen Companion: "
+PALETTE = "Qwen: "
 ROOMS = {
     "terminal": "CLIs in a terminal",
     "diff": "Diffs",

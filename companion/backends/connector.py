@@ -243,7 +243,7 @@ class Connector:
         if not settings.enabled:
             raise DisabledError
         connecting(CONNECTING)
-        return resolve(url=settings.url, token=settings.token, environment=environment)
+        return resolve(url=settings.url, environment=environment)
 
 
 def end_leftovers() -> list[int]:

@@ -192,7 +192,7 @@ class Decisions:
         said = [f"{what}: {found[0]}{more}."] if found else []
         said += [f"{unseen[:1].upper()}{unseen[1:]}."] if unseen else []
         if said:
-            self._roots.editor.say(" ".join(said), window)
+            self._roots.editor.mention(" ".join(said), window)
 
     def keep_all(self, window: WindowId) -> None:
         """Take everything over."""

@@ -21,12 +21,11 @@ LATE = 30.0
 """Seconds without a look that ended, while an agent is at work, after which that is said."""
 SHARE = 20
 """A look that takes a second is followed by as many seconds without one: at most 5 % of a core."""
+COMMANDS = frozenset({"checkout", "cherry-pick", "merge", "pull", "rebase", "reset", "revert", "stash"})
+"""What git calls a change of the files as the person does."""
 SETTLED = 6.0
 """Seconds without a change after which a CLI that doesn't say when a turn ends is taken to be done."""
-UNASKED = (
-    "{agent} has written files without a proposal here. Review has them. To be asked first, switch its "
-    "approval mode, or start it with Run {agent}."
-)
+UNASKED = "{agent} has written files without asking. To be asked first, press Shift+Tab in it."
 
 
 class Looks:
@@ -126,9 +125,12 @@ class Looks:
                     logger.warning("Can't tell of %s: %s", path, error, exc_info=True)
 
     async def _ask_of_git(self, window: WindowId, folder: Folder, seen: Seen) -> None:
+        if any(self._roots.window(each).turns for each in folder.windows):
+            return  # an agent at work is the first suspect: they are listed
         files = len(seen.by_git)
-        question = f"Git has changed {files} file{'s' * (files != 1)} ({seen.moved_by})."
-        if not await self._roots.editor.confirm(window, question, "Review Them", "They Are Mine"):
+        how = f" by “git {seen.moved_by}”" if seen.moved_by in COMMANDS else " by git"
+        question = f"{files} file{'s were' if files != 1 else ' was'} changed{how}. Did you do that, or an agent?"
+        if not await self._roots.editor.confirm(window, question, "An Agent: Review", "I Did"):
             async with folder.lock:
                 await folder.call(folder.saves.belongs_to_the_person, seen)
                 await folder.call(folder.refresh)
@@ -145,4 +147,5 @@ class Looks:
             if agent in known.clis and agent not in known.unasking:
                 known.unasking.add(agent)
                 self._roots.work.changes_changed()
-                self._roots.mention_once(UNASKED.format(agent=agent), window)
+                if self._roots.work.settings_of(window).review != "after":  # else the person has chosen that
+                    self._roots.mention_once(UNASKED.format(agent=agent), window)

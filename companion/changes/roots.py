@@ -241,7 +241,7 @@ class Roots:
         known = self.windows.get(window)
         folders = known.folders.values() if known else ()
         found = [trouble for folder in folders for trouble in (folder.trouble, folder.copies_stopped) if trouble]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys([*(known.refused if known else ()), *found]))
 
     def copying(self, window: WindowId) -> tuple[str, ...]:
         """What is still to be copied of the folders of a window, a line for each of them."""

@@ -16,6 +16,10 @@ from .window import WindowChanges, is_in
 
 logger = logging.getLogger(__name__)
 
+LARGE = (
+    "What agents write in {root} isn't listed: you said no to snapshots of it. Open a smaller folder to have it listed."
+)
+
 
 class RoundStarts:
     """Opens the folders of the windows, and begins the rounds in them. Runs on the companion thread."""
@@ -81,6 +85,10 @@ class RoundStarts:
         if known is None or window not in self._roots.windows:
             return None
         refused = {path: why for path in folders if (why := await asyncio.to_thread(places.refusal, path))}
+        known.refused = (
+            *refused.values(),
+            *(LARGE.format(root=path) for path in folders if not self._large.get(path, True)),
+        )
         for why in refused.values():
             self._roots.say_once(why, window)
         known.own = tuple(path for path in folders if path not in refused and self._large.get(path, True))

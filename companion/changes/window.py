@@ -40,6 +40,8 @@ class WindowChanges:
         """The agents of the turns in which something may be written, by the chat and the turn's key."""
         self.own: tuple[str, ...] = ()
         """The real paths of its folders that may be reviewed."""
+        self.refused: tuple[str, ...] = ()
+        """Why some of its folders are not reviewed, a sentence for each."""
         self.folders: dict[str, Folder] = {}
         """The roots that have a part of those, or are below them, by their paths."""
         self.done: list[tuple[ChangeRow, str]] = []

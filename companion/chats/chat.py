@@ -632,7 +632,7 @@ class Registry:
             except AlreadyAnsweredError as error:
                 self.screen.mention(str(error), chat.window)
             except ChatError as error:
-                self.screen.say(str(error), chat.window)
+                self.screen.mention(str(error), chat.window)
 
         chat.background(do())
 

@@ -25,6 +25,8 @@ MAX_PICTURE = 8 * 1024 * 1024
 """Bytes."""
 LOOK_UP_LIMIT = 10.0
 """Seconds to look up all files that a prompt mentions."""
+UNDONE_LIMIT = 5.0
+"""Seconds that a prompt waits for what was undone."""
 
 _PICTURES = {
     ".png": "image/png",
@@ -308,9 +310,18 @@ class Outbox:
             await self._chat.place.turns.told(self._chat.window, undone)
 
     async def _undone(self) -> list[str]:
-        """What the person has undone, which goes with a prompt that is sent now, if they want that."""
+        """What the person has undone, which goes with a prompt that is sent now, if they want that.
+
+        A disk that does not answer must not hold the prompt up.
+        """
         place = self._chat.place
-        return await place.turns.undone_since(place.id) if place.tells_undone else []
+        if not place.tells_undone:
+            return []
+        try:
+            async with asyncio.timeout(UNDONE_LIMIT):
+                return await place.turns.undone_since(place.id)
+        except TimeoutError:
+            return []
 
     async def _arrived(
         self, draft: Draft, content: Iterable[Block], known: Container[str], client: str | None, lost: ChatError

@@ -41,8 +41,10 @@ _NO_EDITOR = {
 """Subcommands that don't connect to an editor."""
 _OF_THE_CONSOLE = {"conhost.exe", "openconsole.exe"}
 """Programs of Windows that belong to a console and read nothing."""
-_NO_EDITOR_OPTIONS = {"--acp", "--experimental-acp", "--version", "-v", "--help", "-h", "--list-extensions", "-l"}
-_NO_EDITOR_OPTIONS |= {"--input-format"}  # the SDK of Claude Code drives it by its pipes
+_NO_EDITOR_OPTIONS = {
+    *("--acp", "--experimental-acp", "--version", "-v", "--help", "-h", "--list-extensions", "-l"),
+    "--input-format",  # the SDK of Claude Code drives it by its pipes
+}
 
 
 @dataclass(frozen=True, slots=True)

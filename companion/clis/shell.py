@@ -102,9 +102,7 @@ def login_command(
     steps = [f"export {name}={value}" for name, value in TERMINAL_VARIABLES.items()]  # Terminus sets its own
     program = words[0]
     if not _needs_quotes(program):
-        if beside := programs.find(program, os.environ):
-            folder = quoted(os.path.dirname(beside), kind)
-            steps.append(f'type {program} >/dev/null 2>&1 || export PATH="$PATH":{folder}')
+        steps += _beside(program, kind)
         complaint = quoted(f"echo {shlex.quote(not_found(launch, program))}; exit {NOT_FOUND}", kind)
         steps.append(f"type {program} >/dev/null 2>&1 || exec /bin/sh -c {complaint}")
     steps += [f"{line} {extra}".rstrip(), "exit"]
@@ -112,16 +110,23 @@ def login_command(
 
 
 def plain_command(shell: str, words: Sequence[str]) -> list[str]:
-    """The arguments that run a command in a login shell."""
+    """The arguments that run a command in a login shell; a program that isn't on its PATH comes from the editor's."""
     kind: Shell = "fish" if os.path.basename(shell) == "fish" else "sh"
-    return [shell, "-i", "-l", "-c", f"exec {_joined(words, kind)}"]
+    return [shell, "-i", "-l", "-c", "; ".join([*_beside(words[0], kind), f"exec {_joined(words, kind)}"])]
+
+
+def _beside(program: str, kind: Shell) -> list[str]:
+    """What lets a login shell find a program that only the editor's PATH has."""
+    if _needs_quotes(program) or (found := programs.find(program, os.environ)) is None:
+        return []
+    return [f'type {program} >/dev/null 2>&1 || export PATH="$PATH":{quoted(os.path.dirname(found), kind)}']
 
 
 def plain_windows_command(words: Sequence[str]) -> list[str]:
     """`plain_command` for Windows, where start-up files don't matter. Raises LookupError with a sentence."""
     found = programs.resolve(words, os.environ)
     if found is None:
-        raise LookupError(f"{words[0]} was not found.")
+        raise LookupError(f"{words[0]} is not {on_the_path()}.")
     return _called(found) if programs.is_batch_file(found[0]) else found
 
 

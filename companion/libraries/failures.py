@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import importlib.util
 import os
 import re
 import sys
+import traceback
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any, cast
 
+from ..platforms.reasons import SCARCE
 from .bounds import BOUNDS
 from .guard import COPY, SDK, LibraryError, Trouble, untried
 from .installed import canonical, installed
@@ -18,6 +19,8 @@ from .installed import canonical, installed
 OURS = (__package__ or "").partition(".")[0]
 LIBRARIES = frozenset(name.replace("-", "_") for name in BOUNDS)
 """The modules of the libraries. Each has the name of its library."""
+LISTENER = f"{(__package__ or '').rpartition('.')[0]}.server.listener"
+"""The module that opens a port."""
 UNKNOWN = "The companion can't start with the libraries that are installed"
 
 Place = tuple[str, int, int]
@@ -42,9 +45,11 @@ def trouble(error: BaseException) -> Trouble:
 
 
 def is_of_machine(error: BaseException) -> bool:
-    """Return whether the machine lacks something at the moment, such as file descriptors or memory."""
-    lacks = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in lacks)
+    """Return whether the machine lacks something at the moment, such as file descriptors, memory or a port."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in SCARCE):
+        return True
+    frames = traceback.walk_tb(error.__traceback__) if isinstance(error, OSError) else ()
+    return any(frame.f_globals.get("__name__") == LISTENER for frame, _ in frames)
 
 
 def places(error: BaseException) -> dict[str, Place | None]:

@@ -26,7 +26,7 @@ COPY = log.SDK
 """The name of that copy in `sys.modules`."""
 HOLDER = "_qwen_companion_libraries"
 """The name in `sys.modules` of what is kept over a reload of this package."""
-REPAIR = "run “Qwen Companion: Repair Libraries”"
+REPAIR = "run “Qwen: Repair Libraries”"
 UPDATE = "update QwenCompanion, or report it if there is no update"
 
 

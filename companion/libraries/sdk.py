@@ -2,10 +2,10 @@
 
 `mcp/__init__.py` and `mcp/server/__init__.py` import the SDK's client and its high-level server, and with them
 cryptography, cffi and pywin32, which a low-level server never uses and which are not on every platform
-(docs/decisions/0006-lazy-sdk.md). Other packages need what these two files do, so nothing may be left out of the `mcp`
-that they import. Here the modules that the server needs are loaded once more, from the same files, under names that
-begin with `COPY`: the two files are not run, and an import of `mcp` in one of these modules means the copy. All other
-imports are Python's own, with its locks.
+(docs/dev/decisions/0006-lazy-sdk.md). Other packages need what these two files do, so nothing may be left out of the
+`mcp` that they import. Here the modules that the server needs are loaded once more, from the same files, under names
+that begin with `COPY`: the two files are not run, and an import of `mcp` in one of these modules means the copy. All
+other imports are Python's own, with its locks.
 
 The copy outlives this package, as the other libraries do: the next instance after a reload goes on with it. So what it
 needs of this module is nothing but the standard library and the module's own globals, which it keeps alive.

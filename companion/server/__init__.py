@@ -10,8 +10,8 @@ asks the editor once, and sends a context only if a CLI would notice. A tick eve
 folders, renamed and removed files; it asks the 40 views that had the focus last.
 
 The SDK shakes hands, opens streams and answers everything unusual. The calls of the tools and the notifications are
-answered without it, byte for byte as it would (docs/performance.md). Notifications wait until the stream is open, and
-one counts as sent when it has been written to the connection. CLIs never say goodbye: a session whose stream has been
-gone for 10 s ends. MCP 2026-07-28 has no stream for our notifications, so we name the versions that are supported, and
-clients fall back to the handshake.
+answered without it, byte for byte as it would (docs/dev/performance.md). Notifications wait until the stream is open,
+and one counts as sent when it has been written to the connection. CLIs never say goodbye: a session whose stream has
+been gone for 10 s ends. MCP 2026-07-28 has no stream for our notifications, so we name the versions that are supported,
+and clients fall back to the handshake.
 """

@@ -1,4 +1,4 @@
-"""The tools of the window's own MCP server, for agents that are offered it (docs/problems.md#tools-for-agents)."""
+"""The tools of the window's own MCP server, for agents that are offered it (docs/talk.md#tools-for-agents)."""
 
 from __future__ import annotations
 

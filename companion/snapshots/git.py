@@ -96,7 +96,7 @@ def program() -> str:
     """
     found = programs.find("git.exe" if sys.platform == "win32" else "git", os.environ)
     if found is None:
-        raise GitMissingError("Git is not installed")
+        raise GitMissingError("Git is not on the PATH of Sublime Text")
     return found
 
 

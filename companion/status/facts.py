@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from ..clis.families import CliFamily
 from ..exclusion import Told
 from ..ids import WindowId
+from ..settings import Review
 
 if TYPE_CHECKING:
     from ..clis.processes import RunningCli
@@ -108,6 +109,8 @@ class ShownChat:
     state: str
     """A few words."""
     folder: str
+    trouble: str = ""
+    """Why it isn't connected, and what to do about it; empty if it is, or is about to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +142,20 @@ class Served:
     """What a CLI learns by itself of the window's files."""
     troubles: tuple[str, ...] = ()
     """What is wrong with the review of what agents write, each with what to do about it."""
+    review: Review = "before"
+    """When the window's changes are reviewed."""
     copying: tuple[str, ...] = ()
     """What is still to be copied for an undo, a line for each folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why the companion doesn't run."""
+
+    why: str
+    """A sentence with what to do about it."""
+    is_of_libraries: bool
+    """Whether the libraries are to be repaired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,4 +183,8 @@ class Facts:
     """The problems in the settings."""
     messages: tuple[tuple[float, str], ...] = ()
     """The latest messages to the person, each with its Unix time."""
+    unserved: Mapping[WindowId, str] = field(default_factory=dict[WindowId, str])
+    """The windows for which the system has no port: a sentence with what to do about it."""
+    stopped: Stop | None = None
+    """Why the companion doesn't run, if that is known."""
     note: str = ""

@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from ..clis.families import FAMILIES
+from ..clis.shell import on_the_path
 from ..exclusion import is_encodable, printable, shortened
 from ..ids import WindowId
 from .facts import Cli, Facts, PublishedFolder, Served, ShownWindow
@@ -28,12 +29,14 @@ Kind = Literal[
     "approval",
     "before",
     "changes",
+    "chat",
     "disk",
     "elsewhere",
     "folder refused",
     "hidden",
     "ignored",
     "ide mode",
+    "libraries",
     "no cli",
     "no folder",
     "no git",
@@ -74,15 +77,18 @@ def verdicts(facts: Facts) -> list[Verdict]:
 def findings(facts: Facts) -> list[Finding]:
     """Everything that is wrong."""
     found = [Finding("setting", text) for text in facts.settings]
+    if stopped := facts.stopped:
+        found.insert(0, Finding("libraries" if stopped.is_of_libraries else "not served", stopped.why))
     found += [_ignored(window) for window in facts.windows if window.ignored]
     found += _of_machine(facts)
     for window in facts.windows:
+        found += [Finding("chat", f"{chat.title}: {chat.trouble}") for chat in window.chats if chat.trouble]
         found += _of_window(window, facts)
     for verdict in verdicts(facts):
         found += verdict.findings
     for remote in facts.remote:
         text = f"{remote.program} (process {remote.pid}) works {remote.where}: a CLI there does not find this editor."
-        found.append(Finding("remote", f"{text} “Qwen Companion: Connect a CLI Elsewhere…” connects it."))
+        found.append(Finding("remote", f"{text} “Qwen: Connect a CLI Elsewhere…” connects it."))
     return list(dict.fromkeys(found))
 
 
@@ -93,25 +99,25 @@ def _of_machine(facts: Facts) -> Iterator[Finding]:
     is_used = facts.clis or any(one.sessions for one in facts.served.values())
     if facts.clis is not None and not facts.has_cli and not is_used:
         programs = " nor ".join(f"“{family.launch.key}”" for family in FAMILIES)
-        text = f"No CLI is installed: neither {programs} was found."
+        text = f"No CLI is installed: neither {programs} is {on_the_path()}."
         yield Finding("no cli", f"{text} Install one, for example with: {INSTALL}")
     if facts.lacks_git:
-        text = "Git is not installed, so what agents write without a diff can't be reviewed."
+        text = "Git is not on the PATH of Sublime Text, so what agents write without a diff can't be reviewed."
         yield Finding("no git", f"{text} Install it, or set “review” to “off”.")
 
 
 def _of_window(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
     served = facts.served.get(window.number)
     if served is None:
-        if not facts.note:
+        if why := facts.unserved.get(window.number):
+            yield Finding("not served", f"{window.title}: {why}")
+        elif not facts.note and not facts.stopped:
             yield Finding("not served", f"{window.title} has no port. Save your work and restart Sublime Text.")
         return
-    if not served.folders:
-        text = f"{window.title} has no folder, so no CLI can find it. Open one: Project → Add Folder to Project…"
+    if not window.folders:
+        finds = "only a CLI that runs beside one of its files finds it" if served.folders else "no CLI can find it"
+        text = f"{window.title} has no folder, so {finds}. Open one: Project → Add Folder to Project…"
         yield Finding("no folder", text)
-    elif not window.folders:
-        text = f"{window.title} has no folder, so only a CLI that runs beside one of its files finds it."
-        yield Finding("no folder", f"{text} Open one: Project → Add Folder to Project…")
     yield from _of_files(served)
     for trouble in served.troubles:
         yield Finding("changes", trouble)
@@ -162,10 +168,18 @@ def _verdict(cli: Cli, facts: Facts) -> Verdict:
     shows_diff = window is not None and any(
         diff.endswith(f"({cli.family.name})") for diff in facts.served[window].diffs
     )
-    found = [] if shows_diff else list(_approval(cli))
+    found = [] if shows_diff or _is_reviewed_after(cli, window, facts) else list(_approval(cli))
     if window is None:
         found = [*_unreachable(cli, facts), *found]
     return Verdict(cli, window, tuple(found))
+
+
+def _is_reviewed_after(cli: Cli, window: WindowId | None, facts: Facts) -> bool:
+    """Whether the person has chosen to review afterwards what is written where a CLI runs."""
+    served = [facts.served[window]] if window is not None else facts.served.values()
+    cwd = cli.running.cwd or os.sep
+    having = [one for one in served if window is not None or any(is_inside(cwd, each.real) for each in one.folders)]
+    return bool(having) and all(one.review == "after" for one in having)
 
 
 def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:

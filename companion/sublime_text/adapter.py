@@ -103,6 +103,7 @@ class Adapter:
             self._post,
             self._bridge.post,
             lambda: self.is_starting,
+            stopped=lambda: self.thread.stop_reason,
             chats=self.chats.shown,
             written=self.written.listings.facts,
         )
@@ -133,7 +134,7 @@ class Adapter:
             lambda call: self._post(lambda companion: call(companion.chats)),
             self.on_another_thread,
             self.consent,
-            is_on=lambda: self.settings.value("daemon.enabled"),
+            is_on=lambda: self.settings.value("chat_enabled"),
             context=self._chat_context,
             notify=lambda text: notify(text) if self.settings.value("chat_notifications") else None,
             is_starting=lambda: self.is_starting,
@@ -249,7 +250,7 @@ class Adapter:
             try:
                 result = await question(companion)
             except ChatError as error:
-                why, tell = str(error), failed or (lambda why: self.messenger.say(why, identifier))
+                why, tell = str(error), failed or (lambda why: self.messenger.mention(why, identifier))
                 self._bridge.post(lambda: tell(why))
             else:
                 self._bridge.post(lambda: answer(result))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
     from ..review.marks import Marks
     from ..review.review import Review
     from ..server.port import ContextRequest, Selected, Selection, SymbolPlaces, SymbolQuestion, Tab, WindowState
+
+
+QUIET = 2.0
+"""Seconds without a key after which a question may come."""
 
 
 class EditorPort:
@@ -156,7 +161,16 @@ class EditorPort:
         return await self._bridge.call(open_files)
 
     async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
-        """Ask a question with a button for yes; True if the person clicks that."""
+        """Ask a question with a button for yes; True if the person clicks that.
+
+        Nobody has asked for it, so it comes only once nothing has been typed for a while: a key would answer it.
+        """
+        import asyncio  # noqa: PLC0415 - it would stall the UI thread
+
+        while True:
+            if (left := self._parts.focus.typed_at + QUIET - time.monotonic()) <= 0:
+                break
+            await asyncio.sleep(left)
         return await self._bridge.call(lambda: _confirm(question, yes, no))
 
     def overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:

@@ -11,6 +11,7 @@ from . import package
 from .adapter import Adapter
 from .chat.vim import is_enter
 from .own_views import SIDES, VIEWS, Kind
+from .panels import say
 
 WAITING_CONTEXT = "qwen_companion.diff_waits"
 CHANGE_CONTEXT = "qwen_companion.change"
@@ -152,6 +153,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_modified(self, view: sublime.View) -> None:
         """A view was edited."""
         if adapter := package.adapter():
+            adapter.focus.typed(view)
             adapter.written.edited(view)
             adapter.unsaved.edited(view)
             adapter.diffs.edited(view)
@@ -187,6 +189,8 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         """A click into a view is the command `drag_select`."""
         if command_name == "drag_select" and (adapter := package.adapter()):
             adapter.diffs.clicked(view)
+        elif command_name == "terminus_keypress" and (adapter := package.adapter()):
+            adapter.focus.typed(view)
 
     def on_query_context(
         self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
@@ -239,5 +243,5 @@ def _instead(view: sublime.View, command_name: str, args: Args) -> tuple[str, Ar
     if command_name == "save" and args == _SAVED_BY_HAND:
         return "qwen_companion_accept_diff", {"by_key": True}
     if window := view.window():
-        window.status_message(f"QwenCompanion: {_NOT_SAVED}")
+        say(window, _NOT_SAVED)
     return None if command_name == "save_all" else ("noop", {})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import sublime
@@ -12,13 +13,39 @@ import sublime
 from ..ids import WindowId
 from .buffers import edit, write_all
 
-LONGEST = 80
-"""Characters of a message of the review in the status bar."""
-MORE = "… Show Log"
 KEPT = 500
 """Messages in the log."""
+CUT = "… (Show Log)"
+"""Ends a message of which the status bar shows a part."""
 PANEL = "QwenCompanion"
 """The output panel with the log."""
+LONGEST = 80
+"""Characters of a message in the status bar: more is cut off at the right by what else is there."""
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?”]) (?=[A-Z“])")
+
+
+def in_one_line(text: str) -> str:
+    """A message as the status bar shows it: all of it, else its remedy and as much of the rest as there is room for.
+
+    The last sentence of a message is what to do. The whole message is in the log.
+    """
+    shown = named(text)
+    if len(shown) <= LONGEST:
+        return shown
+    *rest, remedy = _SENTENCE_ENDS.split(" ".join(text.split()))
+    if len(named(remedy)) <= LONGEST - len(CUT):
+        shown = named(" ".join([remedy, *rest]))
+    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - len(CUT)].rstrip()}{CUT}"
+
+
+def parts_in_one_line(parts: Sequence[str]) -> str:
+    """As many of the parts of an item in the status bar as there is room for, the first ones first."""
+    shown = [part for part in parts if part]
+    while len(line := " · ".join(shown)) > LONGEST:
+        if len(shown) == 1:
+            return f"{line[: LONGEST - 1]}…"
+        shown = [*shown[: -1 - (shown[-1] == "…")], "…"]
+    return line
 
 
 def named(text: str) -> str:
@@ -51,19 +78,11 @@ class NoticeLog:
         """Show a message in the status bar for a few seconds and log it."""
         notice = Notice(time.time(), text, WindowId(window.id()) if window else None, needs_action)
         self._log.append(notice)
-        (window or sublime.active_window()).status_message(named(text))
+        (window or sublime.active_window()).status_message(in_one_line(text))
         for shown in sublime.windows():
             if panel := shown.find_output_panel(PANEL):
                 edit(panel, [(panel.size(), panel.size(), f"{notice}\n")])
         return notice
-
-    def brief(self, text: str, window: sublime.Window) -> None:
-        """Show a message in the status bar for a few seconds. A long one is cut, says so, and is whole in the log."""
-        whole = named(text)
-        if len(whole) > LONGEST:
-            self._log.append(Notice(time.time(), text, WindowId(window.id()), needs_action=False))
-            whole = whole[: LONGEST - len(MORE)] + MORE
-        window.status_message(whole)
 
     def latest(self, count: int) -> list[tuple[float, str]]:
         """The last messages that needed an action, the oldest first."""

@@ -44,6 +44,11 @@ def is_in_diff(view: sublime.View | None) -> bool:
     return _adapter is not None and view is not None and _adapter.diffs.find(view) is not None
 
 
+def is_set_up_here(view: sublime.View | None) -> bool:
+    """Whether CLIs and agents are started and set up from where the focus is: not in a diff or a chat."""
+    return not is_in_diff(view) and not (view is not None and VIEWS.is_ours(view, "chat"))
+
+
 def is_in_change(view: sublime.View) -> bool:
     """Whether a view is one of a proposal, or has a caret in a change that is written already."""
     if _adapter is None:

@@ -11,7 +11,7 @@ from ..visible import ShownText
 from .minihtml import safe
 from .notices import NOTICES
 
-NO_ANSWER = "The companion doesn't answer. “Qwen Companion: Show Log” may say why."
+NO_ANSWER = "The companion doesn't answer. “Qwen: Show Log” may say why."
 LONGEST = 500
 """Characters of each text of a panel: the editor looks through all of them at each key."""
 STARTING = "QwenCompanion is starting. Your command runs as soon as it has started."

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -244,6 +246,8 @@ class Focus:
         self._codes: dict[int, list[sublime.View]] = {}
         self._due: dict[int, sublime.View] = {}
         """The view that gets the focus when its window comes to the front."""
+        self.typed_at = -math.inf
+        """When the person has typed last, anywhere in the editor, by the monotonic clock."""
         self._awaited: dict[int, sublime.View] = {}
         """The view of a panel that was given the focus and has not been activated yet."""
 
@@ -296,6 +300,11 @@ class Focus:
         codes = reversed(self._codes.get(window.id(), []))
         # A tab of ours becomes ours only after its activation.
         return next((view for view in codes if _still_in(window, view) and is_code(view)), None)
+
+    def typed(self, view: sublime.View) -> None:
+        """A view was edited, or a key went to a terminal: by the person if it has the focus."""
+        if (window := view.window()) and self._last.get(window.id()) == view and is_in_front(window):
+            self.typed_at = time.monotonic()
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""

@@ -243,13 +243,11 @@ class Room:
         self.editors: list[Editor] = []
         """All editors that were started."""
         try:
-            chosen: dict[str, Any] = {"daemon__enabled": True, "qwen_command": self.daemons.command, "debug": True}
+            chosen: dict[str, Any] = {"chat_enabled": True, "qwen_command": self.daemons.command, "debug": True}
             if not managed:
                 self.daemon = self.loop.run(self.daemons.start())
                 self.proxy = self.loop.run(Proxy(self.daemon.address).__aenter__())
-                token = self.daemon.address.token
-                assert token
-                chosen |= {"daemon__url": self.proxy.address.url, "daemon__token": token.reveal()}
+                chosen |= {"daemon__url": self.proxy.address.url}
             write_settings(self.home, **chosen | settings)
             self.editor = self.start()
         except BaseException:
@@ -262,10 +260,13 @@ class Room:
         assert self.daemon
         return self.daemon.address
 
-    def start(self, *also: Path) -> Editor:
-        """Start an editor, perhaps with further packages."""
+    def start(self, *also: Path, token: str | None = None) -> Editor:
+        """Start an editor, perhaps with further packages, with the token of the daemon or another one."""
         known = self.home.environment()
         variables = {name: value for name, value in self.daemons.environment.items() if name not in known}
+        own = self.daemon.address.token.reveal() if self.daemon and self.daemon.address.token else ""
+        if told := own if token is None else token:
+            variables["QWEN_SERVER_TOKEN"] = told
         editor = Editor(self.home, [self.home.workspace], also=also, variables=variables)
         self.editors.append(editor)
         return editor

@@ -107,16 +107,18 @@ class Talk:
 
     def __init__(self, client: DaemonAgent, folder: str) -> None:
         self.client = client
-        place = MemoryWindow(os.environ)
-        place.settings = self._settings()
+        self.place = place = MemoryWindow(os.environ)
+        place.settings = self.settings()
         connector = Connector(place, connecting.Daemons(place))
         connector.folder = folder
         self.connection = ChatConnection(connector, place)
         self.conversation = self.connection.conversation
 
-    def _settings(self) -> DaemonSettings:
+    def settings(self) -> DaemonSettings:
         address = self.client.address
-        return DaemonSettings(enabled=True, url=address.url, token=address.token.reveal() if address.token else "")
+        # It is read right after this.
+        os.environ["QWEN_SERVER_TOKEN"] = address.token.reveal() if address.token else ""
+        return DaemonSettings(enabled=True, url=address.url)
 
     @property
     def session(self) -> AgentSession:

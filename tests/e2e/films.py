@@ -144,7 +144,7 @@ def chat() -> None:
         divide(room.editor, window)
         here = room.window()
         here.wait_live()
-        film.show("“Qwen Companion: Chat” opens a conversation in a tab.", 5, "chat-1")
+        film.show("“Qwen: Chat” opens a conversation in a tab.", 5, "chat-1")
         for part in (QUESTION[:18], QUESTION[18:]):
             here.write(part)
             film.show("Write at the end of the tab. Enter sends.", 2)

@@ -26,7 +26,7 @@ from .terminal import Terminal
 
 TERMINUS = Path(__file__).parent / "Terminus"
 EXAMPLE = PROJECT / "docs" / "example"
-RUN = "Qwen Companion: Run Qwen Code"
+RUN = "Qwen: Run Qwen Code"
 STATUS = "/ide status"
 QUESTION = "Do you want to connect Sublime Text to Qwen Code?"
 WISH = "Refuse titles that we do not sell, and round the total"
@@ -109,7 +109,7 @@ class FirstChange:
         self.qwen = StartedQwen(self.model, terminal)
         self._stack.callback(self.qwen.close)
         self.qwen.terminal.wait_text(QUESTION, START)
-        self.show("Run “Qwen Companion: Run Qwen Code” from the command palette.", 5, "connect-2")
+        self.show("Run “Qwen: Run Qwen Code” from the command palette.", 5, "connect-2")
 
     def connect(self) -> None:
         """Answer “Yes”, which is chosen, and look whether it has worked."""

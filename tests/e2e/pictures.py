@@ -270,7 +270,7 @@ def written() -> None:
             editor.do("command", name="qwen_companion_toggle_diff_layout", view=proposal["id"])
             file.write_text(AFTER, encoding="utf-8")
             editor.wait("list", lambda: "changes to review" in str([view["status"] for view in editor.views()]))
-            editor.do("command", name="qwen_companion_review_changes", window=window)
+            editor.do("command", name="qwen_companion_go_to_diff", window=window)
             editor.wait("changes", lambda: "qwen_companion.written" in editor.view(view)["regions"])
             editor.do("command", name="qwen_companion_comment", args={"text": REMARK}, view=view)
             editor.wait("comment", lambda: "KeyError" in str(editor.view(view)["phantoms"]))
@@ -545,7 +545,7 @@ def registry() -> None:
     """The list of agents that can be installed, and the question before one is."""
 
     def prepare(home: Home) -> None:
-        write_settings(home, daemon__enabled=True)
+        write_settings(home, chat_enabled=True)
         kept = home.home / ".cache" / "qwen-companion" / "registry.json"
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / "companion" / "registry" / "registry.json", kept)
@@ -565,7 +565,7 @@ def actions() -> None:
     """The actions that can be run with what is selected."""
 
     def prepare(home: Home) -> None:
-        write_settings(home, daemon__enabled=True)
+        write_settings(home, chat_enabled=True)
 
     with editing(LIST_SIZE, {"prices.py": BEFORE}, prepare, is_bare=True) as (editor, window):
         view = editor.open_file(editor.home.workspace / "prices.py")

@@ -398,8 +398,8 @@ def test_a_wrong_token_and_a_wrong_folder_are_reported(room: Room):
     assert "Reconnect" in chat.bars
     chat.close()
     assert room.proxy
-    write_settings(room.home, daemon__enabled=True, daemon__url=room.proxy.address.url, daemon__token="wrong-secret")
-    editor = room.start()
+    write_settings(room.home, chat_enabled=True, daemon__url=room.proxy.address.url)
+    editor = room.start(token="wrong-secret")
     chat = opened(editor, editor.state()["windows"][0]["id"])
     text = chat.wait_text("refuses the token")
     assert "wrong-secret" not in text + chat.bars + editor.everything()
@@ -435,7 +435,7 @@ def test_a_server_that_is_no_daemon_is_reported(stranger: str):
     }
     for words, settings in cases.items():
         with Home.make() as home:
-            write_settings(home, daemon__enabled=True, **settings)
+            write_settings(home, chat_enabled=True, **settings)
             with Editor(home, [home.workspace]) as editor:
                 opened(editor, editor.state()["windows"][0]["id"]).wait_text("⚠", words)
 
@@ -498,9 +498,7 @@ def test_a_slow_editor_gets_the_whole_text(room: Room):
     slow = room.home.root / "ZSlow"
     slow.mkdir(exist_ok=True)
     (slow / "slow.py").write_text(SLOW, encoding="utf-8")
-    token = room.address.token
-    assert token
-    write_settings(room.home, daemon__enabled=True, daemon__url=room.address.url, daemon__token=token.reveal())
+    write_settings(room.home, chat_enabled=True, daemon__url=room.address.url)
     editor = room.start(slow)
     chat = opened(editor, editor.state()["windows"][0]["id"])
     chat.wait_live()

@@ -216,6 +216,7 @@ async def test_a_killed_daemon_is_reported_and_its_conversation_is_resumed(progr
                 async with DaemonAgent(again.address) as client:
                     await client.connect(str(daemons.home.workspace))
                     here.client = client
+                    here.place.settings = here.settings()
                     here.connection.again()
                     await until(lambda: here.live)
                     resumed, interrupted = here.conversation.turns

@@ -44,7 +44,7 @@ def test_a_new_user_gets_to_the_first_accepted_edited_change(programs: None, pac
     assert len(steps) > 10
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/connect.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
 def test_the_pages_say_what_was_tried(page: str) -> None:
     """In the order of the steps."""
     text = (PROJECT / page).read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ def test_the_pages_say_what_was_tried(page: str) -> None:
 
 
 def test_each_step_has_its_picture() -> None:
-    page = (PROJECT / "docs" / "connect.md").read_text(encoding="utf-8")
+    page = (PROJECT / "docs" / "start.md").read_text(encoding="utf-8")
     steps = re.findall(r"^\d\. ", page, re.MULTILINE)
     pictures = re.findall(r"!\[[^\]]+\]\((pictures/connect-\d\.png)\)", page)
     assert len(steps) == len(pictures) == len(set(pictures)) >= 6

@@ -23,11 +23,13 @@ from .test_status import Desk
 
 TERMINUS = Path(__file__).parent / "Terminus"
 NO_CLI = (
-    "No CLI is installed: neither “qwen” nor “gemini” was found. "
+    "No CLI is installed: neither “qwen” nor “gemini” nor “claude” nor “opencode” is on the PATH of your login shell "
+    "or of Sublime Text. "
     "Install one, for example with: npm install -g @qwen-code/qwen-code"
 )
 NOT_FOUND = (
-    "QwenCompanion: qwen was not found. Install it with: npm install -g @qwen-code/qwen-code - "
+    "QwenCompanion: qwen is not on the PATH of your login shell or of Sublime Text. "
+    "Install it with: npm install -g @qwen-code/qwen-code - "
     "or name yours in the setting qwen_command."
 )
 OWN_MODE = (

@@ -44,7 +44,7 @@ def test_a_library_that_fails_is_reported_in_one_sentence_and_the_package_is_loa
     with Home.make() as home, Editor(home, [home.workspace], variables={"PYTHONPATH": first}) as editor:
         sentence = (
             f"QwenCompanion: The library “mcp” is {state}; install Package Control from "
-            "https://packagecontrol.io/installation, then run “Qwen Companion: Repair Libraries”."
+            "https://packagecontrol.io/installation, then run “Qwen: Repair Libraries”."
         )
 
         def said() -> list[str]:

@@ -110,7 +110,7 @@ class Results:
 
 NOTES = (
     "An outside terminal is one that the editor did not open. If a CLI does not find the editor from there, it needs",
-    "the variables of *Qwen Companion: Copy Terminal Environment*. If it does not find the editor with them either, it",
+    "the variables of *Qwen: Copy Terminal Environment*. If it does not find the editor with them either, it",
     "has to run in a terminal inside the editor. Versions between two rows behave like one of the two.",
     "",
     "Gemini CLI 0.8.2 and 0.25.0 trim the text that they write into an existing file, so the last newline is lost.",

@@ -123,7 +123,7 @@ class WrittenChanges:
         self._press("ctrl+f8")
         self._wait_status("")
         assert {path: path.read_text(encoding="utf-8") for path in self._kept} == self._kept
-        for name in ("review", "review_changes"):
+        for name in ("review", "go_to_diff"):
             self.editor.do("command", name=f"qwen_companion_{name}", window=self._user.window)
         self._step("Nothing unreviewed is left, and the disk has what you have kept.", 6)
 

@@ -17,6 +17,7 @@ import httpx2
 
 from ..e2e.lines import LineProcess
 from ..e2e.qwen import Home
+from ..unit.fake_daemon import TOKEN
 
 VERSION = "4.2.8"
 COMMIT = "76e57657f11ce83970325b9e4267091ceaa84a90"
@@ -150,6 +151,7 @@ class Editor(LineProcess):
         environment = home.environment(
             PYTHONPATH=os.pathsep.join([str(home.root / "editor"), str(sublime.libraries)]),
             DEFAULT_PACKAGE=str(home.root / "Default"),
+            QWEN_SERVER_TOKEN=TOKEN,
             **variables,
         )
         # As in Sublime Text: no site-packages, no .pth file.

@@ -67,8 +67,8 @@ async def chat() -> None:
     async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w")
         daemon.routes["POST /session"] = 200, {"sessionId": "s", "clientId": "c"}
-        settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
-        place = MemoryWindow(os.environ)
+        settings = DaemonSettings(enabled=True, url=daemon.address.url)
+        place = MemoryWindow({**os.environ, "QWEN_SERVER_TOKEN": TOKEN})
         place.settings = settings
         connector = Connector(place, Daemons(place))
         connector.folder = "/w"

@@ -120,7 +120,7 @@ def test_this_version_has_a_message_and_no_message_is_left_out(root: Path, packa
     captions = {command["caption"] for command in commands}
     for version, file in messages.items():
         text = (root / file).read_text(encoding="utf-8")
-        assert set(re.findall(r'"(Qwen Companion: [^"]+)"', text)) <= captions
+        assert set(re.findall(r'"(Qwen: [^"]+)"', text)) <= captions
         assert version == "install" or text.startswith(f"QwenCompanion {version}\n")
         assert max(map(len, text.splitlines())) <= 120
 
@@ -128,7 +128,7 @@ def test_this_version_has_a_message_and_no_message_is_left_out(root: Path, packa
 def test_the_message_at_the_installation_names_commands_that_exist(root: Path) -> None:
     commands = jsonc.loads((root / "Default.sublime-commands").read_text(encoding="utf-8"))
     text = (root / "messages/install.txt").read_text(encoding="utf-8")
-    named = set(re.findall(r'"(Qwen Companion: [^"]+)"', text))
+    named = set(re.findall(r'"(Qwen: [^"]+)"', text))
     assert named
     assert named <= {command["caption"] for command in commands}
     # Both families get as far as a diff by it.
@@ -140,7 +140,7 @@ def test_the_first_screen_answers_what_a_newcomer_asks(root: Path) -> None:
     """What is needed, the mode first, what the CLIs print and what it means, keys of a Mac, the way back."""
     for page in ("README.md", "messages/install.txt"):
         text = " ".join((root / page).read_text(encoding="utf-8").split())
-        needed = ("Terminus", "Node.js 22", "npm install -g @qwen-code/qwen-code", "nothing, whatever it says")
+        needed = ("Terminus", "Node.js 22", "npm install -g @qwen-code/qwen-code", "Nothing is installed")
         needed += (
             "IDE integration is not supported in your current environment",
             "Automatic installation is not supported",
@@ -149,7 +149,7 @@ def test_the_first_screen_answers_what_a_newcomer_asks(root: Path) -> None:
         assert text.lower().index("approval mode") < text.index("Open a folder")
         assert re.search(r"`?F8`? may need `?fn", text)
     assert "Remove Repository" in (root / "messages/install.txt").read_text(encoding="utf-8")
-    assert "Remove Repository" in (root / "docs/install.md").read_text(encoding="utf-8")
+    assert "Remove Repository" in (root / "docs/start.md").read_text(encoding="utf-8")
 
 
 def test_the_settings_menu_leads_to_the_readme_the_changelog_and_the_documentation(root: Path, package: Path) -> None:

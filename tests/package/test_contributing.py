@@ -67,9 +67,7 @@ def add_family(tree: Path) -> None:
     schema = tree / "sublime-package.json"
     [line] = [each for each in schema.read_text("utf-8").splitlines(keepends=True) if '"opencode_command"' in each]
     replace(schema, line, line + line.replace("opencode", "third").replace("OpenCode", "Third CLI"))
-    run = (
-        '{ "caption": "Qwen Companion: Run Third CLI", "command": "qwen_companion_run", "args": { "cli": "third" } },\n'
-    )
+    run = '{ "caption": "Qwen: Run Third CLI", "command": "qwen_companion_run", "args": { "cli": "third" } },\n'
     palette = tree / "Default.sublime-commands"
     palette.write_text(palette.read_text(encoding="utf-8").replace("[\n", f"[\n{run}", 1), encoding="utf-8")
 

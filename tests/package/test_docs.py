@@ -18,7 +18,7 @@ PAGES = [
 
 def behaviours(root: Path) -> list[str]:
     """The rows of the architecture page that lead from a behaviour to a file."""
-    page = (root / "docs/architecture.md").read_text()
+    page = (root / "docs/dev/architecture.md").read_text()
     return re.findall(r"^\| .* → .* \|$", page, re.MULTILINE)
 
 
@@ -59,7 +59,7 @@ def test_the_links_of_a_page_lead_somewhere(root: Path, name: str):
 
 
 def test_every_decision_is_listed(root: Path):
-    folder = root / "docs/decisions"
+    folder = root / "docs/dev/decisions"
     listed = (folder / "README.md").read_text()
     assert [page.name for page in folder.glob("0*.md") if page.name not in listed] == []
 
@@ -77,11 +77,11 @@ def test_every_picture_is_shown_on_a_page(root: Path):
 
 def test_every_command_that_a_page_names_is_in_the_palette(root: Path):
     palette = jsonc.loads((root / "Default.sublime-commands").read_text(encoding="utf-8"))
-    captions = {each["caption"] for each in palette}
+    captions = {each["caption"].rstrip("…") for each in palette}
     named = {
         (page, " ".join(caption.split()))
         for page in PAGES
-        for caption in re.findall(r"\*(Qwen\s+Companion:\s[^*]+)\*", (root / page).read_text(encoding="utf-8"))
+        for caption in re.findall(r"\*(Qwen:\s[^*]+)\*", (root / page).read_text(encoding="utf-8"))
     }
     assert named
-    assert sorted(each for each in named if each[1] not in captions) == []
+    assert sorted(each for each in named if each[1].rstrip("…") not in captions) == []

@@ -26,9 +26,9 @@ def test_each_caption_of_the_palette_stands_alone(root: Path) -> None:
     """No two of one name, each under the name of the package."""
     captions = [each["caption"] for each in jsonc.loads((root / "Default.sublime-commands").read_text("utf-8"))]
     assert len(set(captions)) == len(captions)
-    assert [one for one in captions if not one.startswith(("Qwen Companion: ", "Preferences: QwenCompanion "))] == []
+    assert [one for one in captions if not one.startswith(("Qwen: ", "Preferences: QwenCompanion "))] == []
     assert [one for one in captions if one.endswith(".")] == []
-    names = {one.removeprefix("Qwen Companion: ") for one in captions}
+    names = {one.removeprefix("Qwen: ") for one in captions}
     assert names.isdisjoint({"Reject", "Accept", "Daemon", "Allow Once", "Always Allow"})
 
 

@@ -1,4 +1,4 @@
-"""One word for one thing: see docs/glossary.md."""
+"""One word for one thing: see docs/dev/glossary.md."""
 
 from __future__ import annotations
 

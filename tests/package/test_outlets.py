@@ -18,6 +18,8 @@ TYPING = (
     *("terminus_keypress", "terminus_paste", "terminus_paste_text", "terminus_paste_from_history"),
     *("send_string", "send_key"),  # of Terminus's own object for a terminal
 )
+#: Who only hears of such a command, and runs none.
+HEARD = {"terminus_keypress": {"sublime_text/listeners.py:on_post_text_command"}}
 #: Commands whose names aren't literals, by the call; each can only be one of ours or the editor's.
 COMPUTED = {
     "view.run_command(*command(edits))": "sublime_text/buffers.py",
@@ -36,7 +38,7 @@ def around(tree: ast.Module, where: str) -> Iterator[str]:
     for node in ast.walk(tree):
         at = f"{where}:{inside.get(node, '')}"
         for name in _names(node):
-            if at not in PLACES.get(name, {at} if name not in TYPING else set()):
+            if at not in PLACES.get(name, {at} if name not in TYPING else HEARD.get(name, set[str]())):
                 yield f"{at}: {name}"
         if _hides_the_editor(node) or _computes_a_command(node, where) or _writes_to_a_descriptor(node):
             yield f"{at}: {ast.unparse(node)}"

@@ -18,7 +18,7 @@ from companion.settings import REPOSITORY
 
 from ..e2e.mcp_client import McpClient, connect
 from ..e2e.own import kind_of, value
-from ..unit.fake_daemon import TOKEN, FakeDaemon
+from ..unit.fake_daemon import FakeDaemon
 from .building import built, copied
 from .control import NAME, Editor, Make, Sublime, address
 from .hosts import code_host
@@ -95,9 +95,7 @@ def chat(editor: Editor) -> None:
         async with FakeDaemon().serving() as daemon:
             daemon.capabilities(str(editor.sublime.home.workspace))
             daemon.routes["POST /session"] = 200, {"sessionId": "s", "clientId": "c"}
-            editor.sublime.configure(
-                NAME, **{"daemon.enabled": True, "daemon.url": daemon.address.url, "daemon.token": TOKEN}
-            )
+            editor.sublime.configure(NAME, **{"chat_enabled": True, "daemon.url": daemon.address.url})
 
             def said() -> bool:
                 return any("Hello from the daemon" in view["text"] for view in editor.views())
@@ -114,8 +112,8 @@ def chat(editor: Editor) -> None:
 
 
 def test_the_line_for_the_console_installs_it(make: Make, root: Path, offline: Path) -> None:
-    """As docs/install.md has it, but for the address."""
-    lines = [line.strip() for line in (root / "docs/install.md").read_text(encoding="utf-8").splitlines()]
+    """As docs/start.md has it, but for the address."""
+    lines = [line.strip() for line in (root / "docs/start.md").read_text(encoding="utf-8").splitlines()]
     (line,) = (line for line in lines if line.startswith("sublime.run_command("))
     assert REPOSITORY in line
     sublime = make()
@@ -131,7 +129,7 @@ def test_the_readme_names_the_repository_and_commands_that_exist(root: Path) -> 
     install = text[text.index("## Install") : text.index("## Use")]
     assert install.count(REPOSITORY) == 1
     assert "install-libraries" not in text
-    assert "Qwen Companion: Repair Libraries" in install
+    assert "Qwen: Repair Libraries" in install
 
 
 def test_it_is_installed_from_a_host_that_redirects_twice(

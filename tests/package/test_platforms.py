@@ -197,7 +197,7 @@ def test_each_exception_is_still_needed():
 
 
 def test_nothing_changes_what_belongs_to_the_whole_process():
-    """The editor and its other packages have it too: another thread's file got the mode 0666 (docs/architecture.md)."""
+    """The editor and its other packages have it too: a file of another thread got 0666 (docs/dev/architecture.md)."""
     found = {(name, changed) for name, tree in sources().items() for changed in changes(tree)}
     assert found == PERMITTED.keys()
 

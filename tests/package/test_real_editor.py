@@ -1,4 +1,4 @@
-"""docs/real-editor.md, the tests of tests/real_editor and the variations of the stand-in agree."""
+"""docs/dev/real-editor.md, the tests of tests/real_editor and the variations of the stand-in agree."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 @pytest.fixture(scope="module")
 def tables(root: Path) -> dict[str, list[Row]]:
-    page = (root / "docs/real-editor.md").read_text(encoding="utf-8")
+    page = (root / "docs/dev/real-editor.md").read_text(encoding="utf-8")
     tables: dict[str, list[Row]] = {}
     for part in page.split("\n## ")[1:]:
         rows = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("| ")]

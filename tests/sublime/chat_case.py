@@ -80,7 +80,7 @@ class ChatCase(CompanionCase):
         yield from super().setUp()
         self.chats = Recorder()
         yield from self.on_companion(self._replace)
-        self.set_setting("daemon.enabled", True)
+        self.set_setting("chat_enabled", True)
         # Of no interest to the other tests, in which a file is open.
         self.set_setting("chat_context", False)
         self.view_values, self.renders, self.prompts = (

@@ -39,7 +39,7 @@ class AgentCase(ChatCase):
         dialog = patch.object(sublime, "ok_cancel_dialog", self._asked)
         dialog.start()
         self.addCleanup(dialog.stop)
-        self.set_setting("daemon.enabled", self.enabled)
+        self.set_setting("chat_enabled", self.enabled)
         self.set_setting("agents", OWN)
         self.chats.answers["programs"] = ["Own"]
         yield 1

@@ -127,7 +127,7 @@ class TestHiddenQuestion(ChatCase):
 
     def test_the_status_bar_counts_the_questions(self) -> None:
         bar, editor = loaded("sublime_text.status.bar"), loaded("editor")
-        self.assertEqual(bar.status_text(editor.WindowStatus(questions=1)), "Qwen Companion: waiting · 1 question")
+        self.assertEqual(bar.status_text(editor.WindowStatus(questions=1)), "1 question")
         status = editor.WindowStatus(("Qwen Code",), 2, 2)
         self.assertEqual(bar.status_text(status), "Qwen Code · 2 diffs (F8) · 2 questions")
 

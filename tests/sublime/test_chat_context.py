@@ -198,7 +198,7 @@ class TestClipboard(ChatCase):
         sublime.set_clipboard("no picture")
         with patch.object(clipboard.programs, "find", lambda _, __: None):
             self.window.run_command("qwen_companion_chat_picture", {"clipboard": True})
-            yield {"condition": lambda: any("no picture" in said for said in self.screen.messages), "timeout": 60_000}
+            yield {"condition": lambda: self.screen.said("no picture"), "timeout": 60_000}
         self.assertEqual(self.chat.pictures, [])
 
     def test_the_path_of_a_picture_is_enough(self) -> Steps:

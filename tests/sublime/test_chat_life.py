@@ -27,7 +27,7 @@ class ClosedCase(ChatCase):
 
 class TestOpening(ClosedCase):
     def test_it_is_off_until_the_person_turns_it_on(self) -> Steps:
-        self.set_setting("daemon.enabled", False)
+        self.set_setting("chat_enabled", False)
         asked: list[str] = []
 
         def dialog(text: str, *_: Any) -> bool:
@@ -45,11 +45,11 @@ class TestOpening(ClosedCase):
         self.assertIn("500 MB", asked[0])
         self.assertIn("on this computer", asked[0])
         self.assertEqual(saved, ["QwenCompanion.sublime-settings"])
-        self.assertTrue(sublime.load_settings(saved[0]).get("daemon.enabled"))
+        self.assertTrue(sublime.load_settings(saved[0]).get("chat_enabled"))
 
     def test_it_is_said_where_it_works_before_it_is_turned_on(self) -> Steps:
         """Whatever names the address is what the chat connects to."""
-        self.set_setting("daemon.enabled", False)
+        self.set_setting("chat_enabled", False)
         asked: list[str] = []
         named = "QWEN_IDE_DAEMON_URL"
         cases: list[tuple[dict[str, Any], dict[str, str], tuple[str, ...]]] = [
@@ -283,7 +283,7 @@ class TestReload(ChatCase):
         self.show(self.message("Hello"))
         before = text_of(self.view)
         yield from self.reload()
-        self.set_setting("daemon.enabled", False)
+        self.set_setting("chat_enabled", False)
         self.adapter.chats.adopt_visible()
         self.assertIsNone(self.adapter.chats.of(self.window))
         self.assertEqual(text_of(self.view), before)

@@ -112,7 +112,7 @@ class TestWithoutChat(CompanionCase):
     """Sessions, the page on the daemon and a new chat need no open chat."""
 
     def test_the_chat_opens_first(self) -> Steps:
-        self.set_setting("daemon.enabled", True)
+        self.set_setting("chat_enabled", True)
         adapter = loaded("sublime_text.package").adapter()
         for command, expected in (
             ("qwen_companion_chat_sessions", "sessions.page"),

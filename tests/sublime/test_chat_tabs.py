@@ -256,7 +256,7 @@ class TestAnswers(TabsCase):
     def test_the_status_bar_names_who_asks(self) -> None:
         bar, editor = loaded("sublime_text.status.bar"), loaded("editor")
         status = editor.WindowStatus(questions=2, asking=("Gemini CLI", "Qwen Code"))
-        self.assertEqual(bar.status_text(status), "Qwen Companion: waiting · 2 questions (Gemini CLI, Qwen Code)")
+        self.assertEqual(bar.status_text(status), "2 questions (Gemini CLI, Qwen Code)")
 
 
 class TestClosing(TabsCase):

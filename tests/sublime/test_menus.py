@@ -129,7 +129,7 @@ class TestMenus(TerminalCase):
         self.assertFalse(run.is_visible(cli="qwen", paths=[*paths, str(self.folder)]))
         self.assertFalse(run.is_visible(cli="qwen", files=paths, dirs=[str(self.folder)]))
         self.assertFalse(add.is_visible(paths=paths), "the chat is off")
-        self.set_setting("daemon.enabled", True)
+        self.set_setting("chat_enabled", True)
         self.assertTrue(add.is_visible(paths=paths))
         self.assertTrue(add.is_visible(group=0, index=self.window.get_view_index(self.view)[1]))
         untitled = self.window.new_file()

@@ -115,7 +115,7 @@ class TestStarting(CompanionCase):
 
     def test_a_chat_says_so_too_and_keeps_its_prompt(self) -> Steps:
         self.set_limit("sublime_text.chat.chats", "PATIENCE", 50)
-        self.set_setting("daemon.enabled", True)
+        self.set_setting("chat_enabled", True)
         self.set_setting("daemon.url", "http://127.0.0.1:9")
         self.hold_companion()
         self.window.run_command("qwen_companion_chat")

@@ -31,9 +31,11 @@ class TestStatusBar(CompanionCase):
         yield from self.closed()
         yield lambda: self.status() == "Qwen Code"
 
-    def test_it_shows_that_nobody_is_connected(self) -> Steps:
+    def test_it_shows_that_nobody_is_connected_if_that_is_wanted(self) -> Steps:
         self.cli.close()
-        yield {"condition": lambda: self.status() == "Qwen Companion: waiting", "timeout": 60_000}
+        yield {"condition": lambda: self.status() == "", "timeout": 60_000}
+        self.set_setting("show_status", "always")
+        yield {"condition": lambda: self.status() == "QwenCompanion: no CLI is connected", "timeout": 60_000}
 
     def test_it_counts_two_clis_of_a_kind(self) -> Steps:
         yield from self.done(self.connect().connected)
@@ -58,11 +60,12 @@ class TestStatusBar(CompanionCase):
         self.cli.close()
         yield {"condition": lambda: self.status() == "", "timeout": 60_000}
         self.set_setting("show_status", "always")
-        yield lambda: self.status() == "Qwen Companion: waiting"
+        yield lambda: self.status() == "QwenCompanion: no CLI is connected"
 
     def test_a_window_without_a_folder_and_a_cli_shows_nothing(self) -> Steps:
+        self.set_setting("show_status", "always")
         self.cli.close()
-        yield {"condition": lambda: self.status() == "Qwen Companion: waiting", "timeout": 60_000}
+        yield {"condition": lambda: self.status() == "QwenCompanion: no CLI is connected", "timeout": 60_000}
         self.window.set_project_data({"folders": []})
         self.set_setting("show_status", "connected")
         self.set_setting("show_status", "always")
@@ -82,8 +85,8 @@ class TestStatusBar(CompanionCase):
 
     def test_its_texts(self) -> None:
         module, status = loaded("sublime_text.status.bar"), loaded("editor").WindowStatus
-        self.assertEqual(module.status_text(None), "Qwen Companion: off")
-        self.assertEqual(module.status_text(status((), 2)), "Qwen Companion: waiting · 2 diffs (F8)")
+        self.assertEqual(module.status_text(None), "QwenCompanion: off")
+        self.assertEqual(module.status_text(status((), 2)), "2 diffs (F8)")
         self.assertEqual(module.status_text(status(("A", "B", "A"), 1)), "A ×2, B · 1 diff (F8)")
         silent = status(("A", "B", "A"), unasking=("A",))
         self.assertEqual(module.status_text(silent), "A ×2 · doesn't ask, B")
@@ -208,13 +211,13 @@ class TestReport(CompanionCase):
         nothing: Any = lambda *_: ()  # noqa: E731
         messages = [(0.0, "The library “mcp” is missing.")]
         facts = module.editor_facts(self.window, [], messages, nothing, nothing)
-        module.begin_report(facts, [], lambda *seen: shown.append(seen), nothing, nothing, nothing)
+        no: Any = lambda: None  # noqa: E731
+        module.begin_report(facts, [], lambda *seen: shown.append(seen), nothing, nothing, nothing, no)
         yield lambda: len(shown) == 2
         last, is_last = shown[1]
         text = loaded("status.report").report(last)
         self.assertTrue(is_last)
-        self.assertIn("The companion does not run", text)
-        self.assertIn("Repair Libraries", text)
+        self.assertIn("The companion does not answer", text)
         self.assertIn("The library “mcp” is missing.", text)
 
     def test_a_terminal_with_an_old_port_is_reported(self) -> Steps:
@@ -249,6 +252,21 @@ class TestLiveReport(CompanionCase):
 
     def wait_for(self, part: str) -> Steps:
         yield {"condition": lambda: part in text_of(self.report), "timeout": 60_000}
+
+    def test_a_missing_library_is_a_finding_at_once_and_repair_is_a_link(self) -> Steps:
+        adapter = loaded("sublime_text.package").adapter()
+        why = "The library “mcp” is missing; run “Qwen: Repair Libraries”."
+        adapter.thread.stop_reason = loaded("status.facts").Stop(why, is_of_libraries=True)
+        try:
+            self.window.run_command("qwen_companion_status")
+            [self.report] = tabs(self.window, "status")
+            self.assertIn(why, text_of(self.report))
+            self.assertNotIn("Asking the companion", text_of(self.report))
+            links = self.screen.phantoms(self.report, self.KEY)
+            self.assertTrue(any("Repair Libraries" in text for text in links), links)
+        finally:
+            adapter.thread.stop_reason = None
+        yield {"condition": lambda: why not in text_of(self.report), "timeout": 60_000}
 
     def test_it_follows_what_happens(self) -> Steps:
         yield from self.open()
@@ -351,18 +369,19 @@ class TestDocumentation(CompanionCase):
         self.assertIn(("README.md", "QwenCompanion"), [(item.details, item.trigger) for item in items])
         names = [
             "README.md",
-            "install.md",
-            "connect.md",
+            "start.md",
             "review.md",
             "changes.md",
-            "comments.md",
-            "actions.md",
-            "problems.md",
             "chat.md",
-            "agents.md",
-            "remote.md",
+            "talk.md",
             "other-clis.md",
+            "why.md",
             "trouble.md",
+            "privacy.md",
+            "reference.md",
+            "agents.md",
+            "compatibility.md",
+            "compare.md",
         ]
         self.assertEqual([item.details for item in items][: len(names)], names)
         [at] = [at for at, item in enumerate(items) if item.details == "compatibility.md"]
@@ -379,13 +398,15 @@ class TestSettings(CompanionCase):
         self.window.set_project_data(data)
 
     def test_a_wrong_value_is_reported_once_and_the_default_is_used(self) -> Steps:
+        before = loaded("sublime_text.notices").NOTICES.text()
         self.set_setting("diff_layout", "both")
         said = "“diff_layout” must be “auto”, “side_by_side” or “inline”, not “both”; the default is used."
         yield lambda: self.screen.said("QwenCompanion.sublime-settings", said)
         self.set_setting("max_marked_lines", 99)
         yield from self.open_diff(BETTER)
         self.assertTrue(self.original.is_valid())
-        self.assertEqual(sum(said in message for message in self.screen.messages), 1)
+        log = loaded("sublime_text.notices").NOTICES.text()
+        self.assertEqual(log.count(said) - before.count(said), 1)
         self.window.run_command("qwen_companion_copy_report")
         yield {"condition": lambda: said in sublime.get_clipboard(), "timeout": 60_000}
 
@@ -431,3 +452,32 @@ class TestSettings(CompanionCase):
     def _shows_diffs(self) -> bool:
         settings = loaded("sublime_text.package").adapter().settings
         return settings.by_window()[self.window.id()].show_diffs
+
+
+class TestOneLine(CompanionCase):
+    """What fits into the status bar."""
+
+    def shown(self, message: str) -> str:
+        loaded("sublime_text.notices").NOTICES.add(message, self.window)
+        return self.screen.messages[-1]
+
+    def test_a_short_message_is_shown_as_it_is(self) -> None:
+        self.assertEqual(self.shown("There is no change."), "QwenCompanion: There is no change.")
+
+    def test_a_long_one_begins_with_its_remedy_and_the_log_has_all_of_it(self) -> None:
+        message = "What agents write in a-folder isn't listed: the disk of the snapshots is full. Free some space."
+        shown = self.shown(message)
+        self.assertTrue(shown.startswith("QwenCompanion: Free some space. What agents write"), shown)
+        self.assertTrue(shown.endswith("… (Show Log)"), shown)
+        self.assertLessEqual(len(shown), 80)
+        self.assertIn(message, loaded("sublime_text.notices").NOTICES.text())
+
+    def test_no_message_is_longer_than_the_line(self) -> None:
+        for message in ("x" * 500, f"{'x' * 200}. {'y' * 200}.", "a. " * 200, "“One” is wrong. “Two” is right. " * 9):
+            self.assertLessEqual(len(self.shown(message)), 80)
+
+    def test_an_item_leaves_out_its_last_parts_and_says_so(self) -> None:
+        fit = loaded("sublime_text.notices").parts_in_one_line
+        self.assertEqual(fit(["a", "", "b"]), "a · b")
+        self.assertEqual(fit(["a" * 70, "b" * 20, "c"]), f"{'a' * 70} · …")
+        self.assertEqual(len(fit(["a" * 100])), 80)

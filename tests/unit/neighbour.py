@@ -48,7 +48,7 @@ OURS = ("QwenCompanion", "_qwen_companion_")
 LIBRARIES = (
     *("anyio", "annotated_types", "click", "h11", "httpcore2", "httpx2", "idna", "mcp", "mcp_types", "opentelemetry"),
     *("psutil", "pydantic", "pydantic_core", "python_multipart", "sse_starlette", "starlette", "truststore"),
-    *("typing_extensions", "typing_inspection", "uvicorn"),
+    *("typing_extensions", "typing_inspection", "uvicorn", "wsproto"),
 )
 NAMES = {
     "mcp": ["from mcp import ClientSession", "from mcp.server import MCPServer", "import mcp.client.session"],

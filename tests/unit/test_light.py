@@ -1,4 +1,4 @@
-"""The UI thread imports what is light: the libraries come later, on the companion thread (docs/architecture.md)."""
+"""The UI thread imports what is light: the libraries come later, on the companion thread (docs/dev/architecture.md)."""
 
 from __future__ import annotations
 

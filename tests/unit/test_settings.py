@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from companion.agents import PRESETS
+from companion.exclusion import EVERYTHING
 from companion.server.path_maps import PathMaps
 from companion.settings import FILE, PROJECT_KEY, TABLE, DaemonSettings, Setting, Settings, held, overridden, read
 from headless import jsonc
@@ -150,28 +151,27 @@ def test_a_project_neither_switches_the_marks_of_a_diff_off_nor_makes_them_slow(
 
 def test_the_chats_settings_are_read():
     assert DEFAULTS.daemon == DaemonSettings()
-    given = {"daemon.enabled": True, "daemon.managed": False, "daemon.url": "http://x", "daemon.token": "t"}
+    given = {"chat_enabled": True, "daemon.managed": False, "daemon.url": "http://x"}
     values = read((given | {"qwen_command": "source ~/.env && qwen"}).get)
     assert values.problems == ()
-    wanted = DaemonSettings(enabled=True, managed=False, url="http://x", token="t", command="source ~/.env && qwen")
+    wanted = DaemonSettings(enabled=True, managed=False, url="http://x", command="source ~/.env && qwen")
     assert values.daemon == wanted
     assert read({"qwen_command": ["node", "cli.js"]}.get).daemon.command == ("node", "cli.js")
 
 
 def test_no_message_and_no_text_has_the_token_f7():
     secret = "a-secret"
-    values = read({"daemon.token": secret, "daemon.enabled": True}.get)
-    assert secret not in repr(values) + repr(values.daemon)
-    wrong = read({"daemon.token": [secret], "daemon.url": 4170}.get)
+    values = read({"daemon.url": f"http://{secret}@x", "chat_enabled": True}.get)
+    assert secret not in repr(values)
+    wrong = read({"daemon.url": [secret]}.get)
     assert [str(problem) for problem in wrong.problems] == [
         f"{FILE}: “daemon.url” must be a text; the default is used.",
-        f"{FILE}: “daemon.token” must be a text; the default is used.",
     ]
-    in_project = overridden(DEFAULTS, {"daemon.token": secret}, "a.sublime-project")
+    in_project = overridden(DEFAULTS, {"daemon.url": secret}, "a.sublime-project")
     assert secret not in "".join(map(str, in_project.problems)) + repr(in_project)
 
 
-DAEMON = ["daemon.enabled", "daemon.managed", "daemon.url", "daemon.token"]
+DAEMON = ["chat_enabled", "daemon.managed", "daemon.url"]
 
 
 @pytest.mark.parametrize("name", ["is_trusted", "qwen_command", "gemini_command", *DAEMON])
@@ -306,4 +306,17 @@ def test_while_a_file_can_not_be_read_what_it_said_before_holds():
 def test_if_a_file_can_not_be_read_at_the_start_agents_are_told_nothing():
     during = held(None)
     assert during.settings.context == "off"
+    assert during.settings.context_exclude == (EVERYTHING,)
+    assert during.settings.told.leaves_out("/srv/app/a.py", ["/srv/app"])
+    assert not during.daemon.agents_all_folders
+    assert not during.by_name["chat_context"]
+    project = overridden(during, {"context": "all", "context_exclude": []}, "x")
+    assert project.settings.context == "off"
+    assert EVERYTHING in project.settings.context_exclude
     assert "nothing" in str(during.problems[0])
+
+
+def test_twelve_settings_stand_before_those_that_are_rarely_needed(root: Path):
+    usual, mark, _ = (root / FILE).read_text("utf-8").partition("// ---- Rarely needed ----")
+    assert mark
+    assert re.findall(r'^    "([\w.]+)":', usual, re.MULTILINE) == NAMES[:12]

@@ -63,7 +63,7 @@ def test_a_missing_library_is_named_in_one_sentence_and_waited_for(
     process = alone("--hide", library)
     message = process.wait_for("say")["message"]
     assert f"“{library}” is missing" in message
-    assert "run “Qwen Companion: Repair Libraries”" in message
+    assert "run “Qwen: Repair Libraries”" in message
     until(lambda: [*lock_folder.iterdir(), *published_folder.iterdir()] == [])
     process.show()
     process.wait_for("listening")
@@ -99,7 +99,7 @@ def test_a_broken_library_is_named(
     process = alone(path=broken.parent)
     message = process.wait_for("say")["message"]
     assert f"“{library}” is broken" in message
-    assert "run “Qwen Companion: Repair Libraries”" in message
+    assert "run “Qwen: Repair Libraries”" in message
     assert process.stop() == ""
     assert list(lock_folder.iterdir()) == []
 
@@ -127,7 +127,7 @@ def test_a_library_of_another_version_is_named_and_waited_for(
     process = alone(path=other.parent)
     message = process.wait_for("say")["message"]
     assert f"“{library}” is broken" in message
-    assert "run “Qwen Companion: Repair Libraries”" in message
+    assert "run “Qwen: Repair Libraries”" in message
     until(lambda: list(lock_folder.iterdir()) == [])
     shutil.rmtree(other)
     process.wait_for("listening")
@@ -196,10 +196,15 @@ class TestMissing:
         until(lambda: "QWEN_CODE_IDE_SERVER_PORT" not in os.environ)
         called: list[object] = []
         until(lambda: running.thread._asleep)
+        reason = running.thread.stop_reason
+        assert reason
+        assert reason.is_of_libraries
+        assert "Repair Libraries" in reason.why
         running.thread.post(called.append)
         editor.windows = {2: ()}
         monkeypatch.delitem(sys.modules, "uvicorn")
         until(lambda: running.thread._running)
+        assert running.thread.stop_reason is None
         assert running.do(lambda it: list(it._windows)) == [2]
         assert called == [running.do(lambda it: it)]
         assert isinstance(editor.window(WindowId(2)), ServedWindow)
@@ -381,7 +386,7 @@ def test_a_window_without_a_port_is_reported_and_served_when_there_is_one(
     before = asked[0]
     until(lambda: asked[0] > before + 10)
     assert len(editor.said) == 1
-    assert "too many open files" in editor.said[0][0]
+    assert editor.said[0][0] == "No CLI can find this window: too many open files. Close some tabs or programs."
     assert running.cli(WindowId(1)).connect().tools()
     is_full = False
     until(lambda: running.do(lambda it: 3 in it._windows))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 
+from ...clis.shell import on_the_path
 from ...conversation.failures import ChatError
 
 _REQUIRED = re.compile(r"^authentication (is )?required\b[.:]?", re.IGNORECASE)
@@ -31,7 +33,9 @@ class NoProgramError(AgentError):
 
     def __init__(self, agent: str, program: str, install: str) -> None:
         remedy = f"Install it ({install})" if install else "Install it"
-        super().__init__(f"{agent} can't be started: there is no “{program}”.", f"{remedy}, or correct its command.")
+        is_path = os.path.dirname(program)
+        why = f"there is no “{program}”" if is_path else f"“{program}” is not {on_the_path()}"
+        super().__init__(f"{agent} can't be started: {why}.", f"{remedy}, or correct its command.")
 
 
 class AgentStartError(AgentError):
@@ -89,7 +93,7 @@ class VersionError(AgentError):
 class SignInError(AgentError):
     """The agent wants the person to sign in."""
 
-    remedy = "Click Sign In, or run “Qwen Companion: Chat: Sign In”."
+    remedy = "Click Sign In, or run “Qwen: Chat: Sign In”."
     wants_sign_in = True
 
     def __init__(self, agent: str, methods: Sequence[str], words: str = "") -> None:

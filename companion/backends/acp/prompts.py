@@ -95,12 +95,16 @@ class Prompts:
         return [*running, *((Queued(key, _text(each.blocks)), "queued") for key, each in self._waiting.items())]
 
     def send(self, blocks: Sequence[Block]) -> str:
-        """Run a prompt now or after those before it. Returns its id, which its events carry."""
+        """Run a prompt now or after those before it. Returns its id, which its events carry.
+
+        If the turn that runs waits for a sign-in, its prompt is tried again: the person may have signed in elsewhere.
+        """
         key = self._key()
         if self._turn is None:
             self._start(key, blocks)
         else:
             self._wait(key, _Waiting(blocks))
+            self._end_wait(goes_on=True)
         return key
 
     async def inject(self, message: str) -> str | None:

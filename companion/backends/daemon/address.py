@@ -71,14 +71,14 @@ def starts_own(*, managed: bool, url: str | None, environment: Mapping[str, str]
     return managed and not _named(url, environment)
 
 
-def resolve(*, url: str | None, token: str | None, environment: Mapping[str, str]) -> Address:
-    """The daemon to use where none is started. An empty text counts as none.
+def resolve(*, url: str | None, environment: Mapping[str, str]) -> Address:
+    """The daemon to use where none is started. An empty text counts as none; the token is only in the environment.
 
     Raises:
         InvalidAddressError: the address can't be used.
     """
     url = _named(url, environment) or DEFAULT_URL
-    token = (token or "").strip() or environment.get(TOKEN_VARIABLE, "").strip()
+    token = environment.get(TOKEN_VARIABLE, "").strip()
     if not (token.isascii() and token.isprintable()):
         raise InvalidAddressError("The daemon's token holds characters that no header can carry.", "Set another one.")
     return Address(_checked(url), Token(token) if token else None)

@@ -51,9 +51,7 @@ class UnauthorizedError(DaemonError):
                 "The daemon refuses the token.", "Set the token to what `QWEN_SERVER_TOKEN` was when it started."
             )
         else:
-            super().__init__(
-                "The daemon wants a token.", "Set the token in the settings, or QWEN_SERVER_TOKEN in the environment."
-            )
+            super().__init__("The daemon wants a token.", "Set QWEN_SERVER_TOKEN in the environment of Sublime Text.")
 
 
 class ForbiddenError(DaemonError):
@@ -209,7 +207,7 @@ class DaemonEndedError(DaemonError):
 class DisabledError(DaemonError):
     """The chat is off, which is the default."""
 
-    remedy = "Set “daemon.enabled” to true in the settings, then reconnect."
+    remedy = "Set “chat_enabled” to true in the settings, then reconnect."
 
     def __init__(self) -> None:
         super().__init__("The chat is off.")

@@ -213,6 +213,10 @@ def header(locality: Locality) -> str:
     return "\n".join(lines)
 
 
+WAITS = "Waiting for the connection… Without one within a minute, this comes back to the prompt."
+SIGN_IN = "Waiting until you sign in. Send a prompt to try again, or cancel."
+
+
 def tail(status: Status, unsent: Iterable[Unsent] = ()) -> str:
     """What is above the prompt: prompts on their way, the plan and the state of the connection."""
     parts = (*map(_unsent, unsent), _plan(status.plan, is_running=status.running is not None), _connection(status))
@@ -220,8 +224,8 @@ def tail(status: Status, unsent: Iterable[Unsent] = ()) -> str:
 
 
 def _unsent(prompt: Unsent) -> str:
-    how = {"waiting": "Waiting for the connection", "sending": "Sending", "sent": "Sent"}[prompt.state]
-    return f"{YOU}{foreign(presentable(prompt.text)).strip(chr(10))}\n◌{GAP}{how}…"
+    how = {"waiting": WAITS, "sending": "Sending…", "sent": "Sent. The agent has not begun…"}[prompt.state]
+    return f"{YOU}{foreign(presentable(prompt.text)).strip(chr(10))}\n◌{GAP}{how}"
 
 
 def _plan(plan: Iterable[Step], *, is_running: bool) -> str:
@@ -238,7 +242,8 @@ def _connection(status: Status) -> str:
     connection = status.connection
     match connection.state:
         case "live":
-            return ""
+            waits = connection.wants_sign_in and status.running is not None
+            return f"◌{GAP}{SIGN_IN}" if waits else ""
         case "connecting":
             return f"◌{GAP}{sentence(connection.message)}" if connection.message else f"◌{GAP}Connecting…"
         case "waiting":

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 TOO_MUCH = "Too many large requests are being read at the same time. Send it once more."
 FAST = True
 """Whether the requests that CLIs make all the time are answered without the SDK; otherwise the SDK gives the same
-answers, up to four times as slowly (docs/decisions/0010-fast-path.md)."""
+answers, up to four times as slowly (docs/dev/decisions/0010-fast-path.md)."""
 METHODS = ("GET", "POST", "DELETE")
 FINAL_CHUNK_LIMIT = 0.5
 """Seconds allowed for sending the final chunk of a stream that another one replaces."""

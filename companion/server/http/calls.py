@@ -1,7 +1,7 @@
 """The requests that CLIs make all the time, answered without the SDK: the list of the tools, and their calls.
 
 The SDK takes each request through two tasks, four queues and three validations, which is more than half of the time
-that an answer takes (docs/performance.md). It still does everything else: the handshake, streams, pings, all errors.
+that an answer takes (docs/dev/performance.md). It still does all else: the handshake, streams, pings, all errors.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ import sublime_plugin
 from ...actions import Action, read_actions
 from .. import package
 from ..panels import PanelItem, choose, say
-from ..terminal import terminals
 from .questions import step
 from .running import run, shown_view
 
@@ -23,13 +22,6 @@ UNKNOWN = "There is no action “{name}”."
 
 def _actions(adapter: Adapter) -> tuple[Action, ...]:
     return read_actions(adapter.settings.value("actions"))[0]
-
-
-def _has_target(adapter: Adapter, window: sublime.Window) -> bool:
-    """Whether a CLI or a chat is there, or a chat may be opened."""
-    if terminals.running(window) or adapter.chats.within(window):
-        return True
-    return bool(adapter.settings.value("daemon.enabled") or adapter.consent.last)
 
 
 class QwenCompanionActionCommand(sublime_plugin.WindowCommand):
@@ -57,18 +49,16 @@ class QwenCompanionActionCommand(sublime_plugin.WindowCommand):
             say(self.window, UNKNOWN.format(name=name))
 
     def is_enabled(self, name: str | None = None, index: int | None = None) -> bool:
-        """Whether the person looks at a file, and somebody could get a prompt."""
+        """Whether the person looks at a file. Where nobody is there yet who could get a prompt, they are offered."""
         adapter = package.adapter()
-        if adapter is None or shown_view(adapter, self.window) is None:
-            return False
-        return _has_target(adapter, self.window)
+        return adapter is not None and shown_view(adapter, self.window) is not None
 
     def is_visible(self, name: str | None = None, index: int | None = None) -> bool:
-        """In a menu: whether there is an action at that place, and somebody could get it."""
+        """In a menu: whether there is an action at that place."""
         adapter = package.adapter()
         if index is None or adapter is None:
             return True
-        return index < len(_actions(adapter)) and _has_target(adapter, self.window)
+        return index < len(_actions(adapter))
 
     def description(self, name: str | None = None, index: int | None = None) -> str:
         """The caption in a menu."""

@@ -116,7 +116,7 @@ class _Sending:
             case "new_chat":
                 self._new_chat()
             case _:
-                has_chat = self._adapter.settings.value("daemon.enabled") or bool(self._adapter.consent.last)
+                has_chat = self._adapter.settings.value("chat_enabled") or bool(self._adapter.consent.last)
                 self._choose(found, self._open_chat if has_chat else self._offer_clis)
 
     def _choose(self, found: list[Recipient], otherwise: Callable[[], object]) -> None:

@@ -12,7 +12,7 @@ from ...chats.transcript.plain import flat
 from ...ids import WindowId
 from ...review.changes import counted
 from ..calls import AskLater, Post
-from ..panels import PanelItem, choose
+from ..panels import PanelItem, choose, say
 
 if TYPE_CHECKING:
     from ...changes.decisions import Point, Preview
@@ -34,7 +34,7 @@ class CheckpointPicker:
 
     def _list(self, window: sublime.Window, found: list[Point]) -> None:
         if not found:
-            window.status_message("QwenCompanion: There is no checkpoint yet.")
+            say(window, "There is no checkpoint yet.")
             return
         items: list[PanelItem] = [
             (_caption(point), _details(point), lambda point=point: self._preview(window, point)) for point in found
@@ -50,7 +50,7 @@ class CheckpointPicker:
 
     def _confirm(self, window: sublime.Window, point: Point, preview: Preview) -> None:
         if not preview.files and not preview.left:
-            window.status_message("QwenCompanion: Nothing has changed since then.")
+            say(window, "Nothing has changed since then.")
             return
         parts = (
             ("Changes", preview.changed),

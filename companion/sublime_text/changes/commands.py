@@ -9,8 +9,8 @@ import sublime_plugin
 
 from ...ids import WindowId
 from .. import package
-from ..notices import NOTICES
 from ..panels import say
+from ..windows import is_code
 
 if TYPE_CHECKING:
     from ...changes.rows import ChangeRow
@@ -113,7 +113,7 @@ class _FileCommand(sublime_plugin.WindowCommand):
         elif row := self._row(path):
             adapter.written.decide_file(self.window, row, self.decision)
         else:
-            NOTICES.brief("No change in this file waits for a review.", self.window)
+            say(self.window, "No change in this file waits for a review.")
 
     def _diff(self) -> DiffView | None:
         """The proposal that has the focus."""
@@ -176,6 +176,11 @@ class QwenCompanionUndoAllChangesCommand(_AllCommand):
 class QwenCompanionTakeBackCommand(sublime_plugin.WindowCommand):
     """Take back what was decided last: a keep, an undo, a restore, an accepted or a rejected proposal."""
 
+    def is_visible(self) -> bool:
+        """Whether anything was ever listed, so that something may have been undone, and the person looks at a file."""
+        adapter, view = package.adapter(), self.window.active_view()
+        return adapter is not None and not adapter.written.listings.is_empty and (view is None or is_code(view))
+
     def run(self) -> None:
         """Ask only if text of the person's own goes with that."""
         if adapter := package.adapter():
@@ -203,6 +208,14 @@ class QwenCompanionCompareOverwrittenCommand(sublime_plugin.TextCommand):
 
 class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
     """Begin a review round: what is on the disk now counts as reviewed."""
+
+    def is_visible(self) -> bool:
+        """Whether an agent is there, or something waits, and the person looks at a file."""
+        adapter, view = package.adapter(), self.window.active_view()
+        if adapter is None or not self.window.folders() or (view and not is_code(view)):
+            return False
+        is_there = adapter.status_bar.clis(self.window) or adapter.chats.within(self.window)
+        return bool(is_there) or _waits(self.window)
 
     def run(self) -> None:
         """Ask first if something waits."""

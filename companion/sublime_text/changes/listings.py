@@ -41,9 +41,13 @@ class WrittenListings:
         return self._by_window.get(window.id(), Listing()) if window else Listing()
 
     def _state(self, row: ChangeRow) -> str:
-        if (row.full_path, row.after) in self._viewed:
+        if self.was_viewed(row):
             return "viewed"
         return "new" if row.is_new else "waits"
+
+    def was_viewed(self, row: ChangeRow) -> bool:
+        """Whether a file had the focus as it is on the disk now."""
+        return (row.full_path, row.after) in self._viewed
 
     def is_first_view(self, row: ChangeRow) -> bool:
         """A file got the focus: whether it had not before, as it is on the disk now."""

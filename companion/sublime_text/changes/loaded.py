@@ -19,6 +19,7 @@ from ...changes.port import SavedText
 from ...review.disk import Encodings, Stamp, decoded, read_bytes, stamp
 from ...review.source_text import SourceText
 from ..calls import OffThread
+from ..panels import say
 from ..windows import encodings_of, is_code
 
 MAX_LOADED = 1_000_000
@@ -95,7 +96,7 @@ class LoadedTexts:
             found = _within(lambda: _found(known, encodings)) or _Found(is_lost=True)
             saved = replace(saved, loaded=known.text, found=found.data, is_lost=found.is_lost)
             if found.is_lost and (window := view.window()):
-                window.status_message(f"QwenCompanion: {LOST.format(name=os.path.basename(name))}")
+                say(window, LOST.format(name=os.path.basename(name)))
         self._saving[view.buffer_id()] = saved, _short_text(view)
 
     def saved(self, view: sublime.View) -> SavedText:

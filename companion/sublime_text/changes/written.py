@@ -16,6 +16,7 @@ from ...review.changes import counted
 from ..calls import AskLater, OffThread
 from ..keys import KEYS
 from ..notices import NOTICES
+from ..panels import say
 from ..places import if_openable
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel
 from .listings import WrittenListings
@@ -303,7 +304,7 @@ class WrittenChanges:
         if listing.rows and is_in_front(window) and onward.stays(self._focus.last(window)):
             self._open_at(window, listing.rows, behind(listing.rows, done), 1, said)
         else:
-            NOTICES.brief(said, window)
+            say(window, said)
 
     def _decide(self, marked: WrittenView, what: Decision, found: Sequence[Chosen], done: Callable[[], object]) -> bool:
         """Begin to keep or undo some changes; `done` is called when that is over. Returns whether it has begun."""
@@ -339,7 +340,7 @@ class WrittenChanges:
         """Keep or undo everything."""
         listing, number = self.listings.of(window), WindowId(window.id())
         if not listing.rows:
-            NOTICES.brief(self.listings.of(window).unsure or NOTHING, window)
+            say(window, self.listings.of(window).unsure or NOTHING)
             return
         if what == "keep":
             self._tell(lambda companion: companion.decisions.keep_all(number))
@@ -350,7 +351,7 @@ class WrittenChanges:
         """Go to the next change from a view: in its file, then in the next file."""
         rows = self.listings.of(window).rows
         if not rows:
-            NOTICES.brief(self.listings.of(window).unsure or NOTHING, window)
+            say(window, self.listings.of(window).unsure or NOTHING)
             return
         row = self.listings.row_in(view) if view else None
         marked = self._views.get(view.id()) if view and row else None
@@ -371,7 +372,7 @@ class WrittenChanges:
         """Open the file of a row, or of the next one that can be opened. `said` is told unless one is passed."""
         found = [rows[(at + step * count) % len(rows)] for count in range(len(rows))]
         if said:
-            NOTICES.brief(said, window)
+            say(window, said)
         self.open(window, next((each for each in found if each.kind not in UNSEEN), found[0]), step)
         if found[0].kind in UNSEEN:
             _say_unseen(window, found[0])
@@ -421,6 +422,9 @@ class WrittenChanges:
 
     def turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
         """A turn has changed some files: say so once."""
+        rows = self.listings.of(window).rows
+        if not rows or all(self.listings.was_viewed(row) for row in rows):
+            return  # the person is reviewing them already
         NOTICES.add(f"{agent}: {counted(files, 'file')} changed. {KEYS.after('Review', 'go_to_diff')}", window)
         view = self._focus.last(window)
         is_idle = view is not None and is_code(view) and time.monotonic() - self._typed_at >= IDLE
@@ -438,9 +442,9 @@ def _text(view: sublime.View) -> str:
 
 def _say_unseen(window: sublime.Window, row: ChangeRow) -> None:
     note = f" ({row.note})" if row.note else ""
-    NOTICES.brief(f"{row.path} is {row.kind}{note}. Keep or undo it in the Review.", window)
+    say(window, f"{row.path} is {row.kind}{note}. Keep or undo it in the Review.")
 
 
 def _say(view: sublime.View, message: str) -> None:
     if window := view.window():
-        NOTICES.brief(message, window)
+        say(window, message)

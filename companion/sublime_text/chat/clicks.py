@@ -233,7 +233,7 @@ class Clicks:
     def _show_whole(self, chat: ChatView, permission: Permission) -> None:
         """Show all of a long question in a tab, which gets it in pieces."""
         self._shown += 1
-        number, page = self._shown, Page(chat.window, "question", "Qwen Companion: Question")
+        number, page = self._shown, Page(chat.window, "question", "Qwen: Question")
         page.show("")
         folder = chat.folder
 
@@ -278,7 +278,7 @@ def _is_unseen(chat: ChatView, permission: Permission, kind: str) -> bool:
         return False
     if (unseen := chat.attention.unseen(permission.id)) is None:
         hidden = next((ask.hidden for ask in chat.asks if ask.permission.id == permission.id), 0)
-        return bool(hidden) and not sublime.ok_cancel_dialog(HIDDEN.format(hidden), "Allow", "Qwen Companion")
+        return bool(hidden) and not sublime.ok_cancel_dialog(HIDDEN.format(hidden), "Allow", "QwenCompanion")
     chat.window.focus_view(chat.view)
     chat.view.show(unseen, show_surrounds=False, keep_to_left=True, animate=False)
     say(chat.window, UNSEEN)
@@ -288,5 +288,5 @@ def _is_unseen(chat: ChatView, permission: Permission, kind: str) -> bool:
 def _open_page(chat: ChatView, address: str) -> None:
     if not (host := host_of(address)):
         say(chat.window, "A browser would not read this address as it is written here.")
-    elif sublime.ok_cancel_dialog(PAGE.format(host=host, address=flat(address, 1_000)), "Open", "Qwen Companion"):
+    elif sublime.ok_cancel_dialog(PAGE.format(host=host, address=flat(address, 1_000)), "Open", "QwenCompanion"):
         browse(address)

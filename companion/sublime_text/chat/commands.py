@@ -47,7 +47,7 @@ def is_chat_on(window: sublime.Window) -> bool:
     adapter = package.adapter()
     if adapter is None:
         return False
-    return bool(adapter.settings.value("daemon.enabled") or adapter.consent.last or adapter.chats.within(window))
+    return bool(adapter.settings.value("chat_enabled") or adapter.consent.last or adapter.chats.within(window))
 
 
 class _ChatCommand(sublime_plugin.WindowCommand):
@@ -404,7 +404,7 @@ def _ask_about_task(adapter: Adapter, chat: ChatView, task: Task) -> None:
 
 def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
     """Show a task in a tab, and keep that up to date as long as the task runs and the tab shows it."""
-    page = Page(chat.window, "task", f"Qwen Companion: {task.title}")
+    page = Page(chat.window, "task", f"Qwen: {task.title}")
     # The ids of tasks are those of the chat.
     shown = f"{chat.id}:{task.id}"
     page.record.keep(**{SHOWN: shown})
@@ -477,7 +477,7 @@ def _list_turns(chat: ChatView, found: Sequence[TurnChanges]) -> None:
 
 def _show_changes(chat: ChatView, turn: TurnChanges, file: ChangedFile | None) -> None:
     """Show the diffs of a turn in a tab, at one of the files."""
-    page = Page(chat.window, "changes of a turn", "Qwen Companion: Changes of a Turn")
+    page = Page(chat.window, "changes of a turn", "Qwen: Changes of a Turn")
     page.record.keep(turn=turn.turn)
     if syntax := next(iter(sublime.find_syntax_by_scope("source.diff")), None):
         page.view.assign_syntax(syntax)

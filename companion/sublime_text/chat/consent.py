@@ -88,7 +88,7 @@ class Consent:
             f"It runs on this computer with your rights, in {at_most(spelled(folder))}, and ends with the chat. "
             "What you allow it to change is written by the editor."
         )
-        if not sublime.ok_cancel_dialog(question, "Start", "Qwen Companion"):
+        if not sublime.ok_cancel_dialog(question, "Start", "QwenCompanion"):
             return False
         sublime.load_settings(FILE).set(_SERVERS, words)
         self.allow(agent, folder)

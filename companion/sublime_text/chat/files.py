@@ -56,4 +56,4 @@ def may_touch(agent: str, path: str, *, writes: bool) -> bool:
         f"{flat(agent, 80)} wants to {verb} a file outside the folder of the chat:\n\n    {spelled(path)}\n\n"
         "Your answer counts for the folder of that file, until the chat ends."
     )
-    return sublime.ok_cancel_dialog(question, "Allow", "Qwen Companion")
+    return sublime.ok_cancel_dialog(question, "Allow", "QwenCompanion")

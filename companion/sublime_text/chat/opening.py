@@ -54,7 +54,7 @@ def have_chat(window: sublime.Window, then: Callable[[Adapter, ChatView], object
         else:
             begin("")
 
-    if (last := adapter.consent.last) or adapter.settings.value("daemon.enabled"):
+    if (last := adapter.consent.last) or adapter.settings.value("chat_enabled"):
         begin(last)
     else:
         # Nothing was picked or turned on yet.
@@ -113,7 +113,7 @@ def open_with(window: sublime.Window) -> None:
 
 def _is_wanted(adapter: Adapter, window: sublime.Window) -> bool:
     """Whether the chat is on. If not, the person is asked to turn it on."""
-    if adapter.settings.value("daemon.enabled"):
+    if adapter.settings.value("chat_enabled"):
         return True
     try:
         where = _where(adapter.settings.daemon())
@@ -121,10 +121,10 @@ def _is_wanted(adapter: Adapter, window: sublime.Window) -> bool:
         say(window, str(error))
         return False
     if not sublime.ok_cancel_dialog(
-        f"The chat with {DAEMON_AGENT} is turned off.\n\n{where}", "Turn On", "Qwen Companion"
+        f"The chat with {DAEMON_AGENT} is turned off.\n\n{where}", "Turn On", "QwenCompanion"
     ):
         return False
-    sublime.load_settings(FILE).set("daemon.enabled", True)
+    sublime.load_settings(FILE).set("chat_enabled", True)
     sublime.save_settings(FILE)
     return True
 
@@ -140,7 +140,7 @@ def _where(settings: DaemonSettings) -> str:
             "It runs `qwen serve` for this window on this computer, which takes about 500 MB of memory until the "
             "window closes."
         )
-    address = resolve(url=settings.url, token=settings.token, environment=os.environ)
+    address = resolve(url=settings.url, environment=os.environ)
     whose = address.warning or "Files, commands and keys are those of the machine on which that runs."
     return f"It talks to the `qwen serve` at {address.url}. {whose}"
 

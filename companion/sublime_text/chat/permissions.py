@@ -206,7 +206,7 @@ def open_page(agent: str, message: str, form: Form) -> bool:
         f"Its address:\n{flat(form.page, 1_000)}"
     )
     # The first button is the one that Enter presses.
-    answer = sublime.yes_no_cancel_dialog(question, "Not Now", "Open the Page", "Qwen Companion")
+    answer = sublime.yes_no_cancel_dialog(question, "Not Now", "Open the Page", "QwenCompanion")
     if answer != sublime.DialogResult.NO:
         return False
     browse(form.page)

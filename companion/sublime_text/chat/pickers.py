@@ -157,7 +157,7 @@ class QwenCompanionDaemonCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The page opens at once and is filled when the daemon answers."""
-        page = Page(chat.window, "daemon", "Qwen Companion: Where the Chat Runs")
+        page = Page(chat.window, "daemon", "Qwen: Where the Chat Runs")
         page.show("Asking the daemon…\n")
         ask(adapter, chat, lambda chats: chats.locality(chat.id), page.show, lambda why: page.show(f"{why}\n"))
 

@@ -163,7 +163,7 @@ class _Actions:
         question = (
             f"Delete the conversation “{flat(_title(self._session), 80)}” and its history? It can't be brought back."
         )
-        if sublime.ok_cancel_dialog(question, "Delete", "Qwen Companion"):
+        if sublime.ok_cancel_dialog(question, "Delete", "QwenCompanion"):
             self._ask(lambda chats: chats.sessions.delete(self._chat.id, self._session.id), "Deleted.")
 
     def _ask_form(self) -> None:

@@ -65,7 +65,7 @@ class QwenCompanionChatSignOutCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask, since it counts beyond this chat."""
-        if sublime.ok_cancel_dialog(SIGN_OUT.format(agent=flat(chat.agent, 80)), "Sign Out", "Qwen Companion"):
+        if sublime.ok_cancel_dialog(SIGN_OUT.format(agent=flat(chat.agent, 80)), "Sign Out", "QwenCompanion"):
             ask(
                 adapter,
                 chat,
@@ -95,7 +95,7 @@ class _SignIn:
         self._adapter = adapter
         self._chat = chat
         self._begun = begun
-        self._page = Page(chat.window, "sign-in", "Qwen Companion: Sign In")
+        self._page = Page(chat.window, "sign-in", "Qwen: Sign In")
         self._page.record.keep(**{SHOWN: begun.id})
         self._buttons = sublime.PhantomSet(self._page.view, BUTTONS)
         self._show(begun)
@@ -221,7 +221,7 @@ def _is_allowed(chat: ChatView, way: Way) -> bool:
         f"Sign in to {flat(chat.agent, 80)} in a terminal?\n\n    {at_most(spelled(shlex.join(way.command)))}\n\n"
         f"with the variables\n\n    {at_most(spelled(given))}"
     )
-    return sublime.ok_cancel_dialog(question, "Sign In", "Qwen Companion")
+    return sublime.ok_cancel_dialog(question, "Sign In", "QwenCompanion")
 
 
 def _in_terminal(adapter: Adapter, chat: ChatView, way: Way) -> None:

@@ -435,7 +435,15 @@ class ChatView:
     @property
     def facts(self) -> ShownChat:
         """What the status report says about it."""
-        return ShownChat(self._title(self._named(self.render) if self.render else ""), self._state, self.folder)
+        title = self._title(self._named(self.render) if self.render else "")
+        return ShownChat(title, self._state, self.folder, self._trouble)
+
+    @property
+    def _trouble(self) -> str:
+        """Why it isn't connected; empty if it is, or is about to be."""
+        if self.render is None or (connection := self.status.connection).state in {"live", "connecting"}:
+            return ""
+        return connection.message or "The connection is lost. Reconnect."
 
     @property
     def _state(self) -> str:

@@ -96,7 +96,7 @@ class QwenCompanionDeleteCommentsCommand(sublime_plugin.WindowCommand):
         here = panel.views.at(view, view.sel()[0].b) if view and len(view.sel()) else []
         comments = here or list(panel.unsent(self.window))
         question = f"Delete {len(comments)} comment{'s' * (len(comments) != 1)} of this window?"
-        if here or (comments and (not asks or sublime.ok_cancel_dialog(question, "Delete", "Qwen Companion"))):
+        if here or (comments and (not asks or sublime.ok_cancel_dialog(question, "Delete", "QwenCompanion"))):
             panel.delete(comments)
 
     def is_enabled(self, *, asks: bool = True) -> bool:

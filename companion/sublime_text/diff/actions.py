@@ -10,7 +10,7 @@ import sublime
 
 from ...review.port import NOT_EDITABLE
 from ...review.targets import Action, Target
-from ..notices import NOTICES
+from ..panels import say
 from .navigation import go_to_change, make_edits, no_change
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ChangeActions:
             self._add(lambda: self._begin_at_carets(self._undo_or_redo(), of_diff))
         else:
             why = NOT_EDITABLE.format(cli=diff.review.owner.cli, name=diff.review.name)
-            NOTICES.brief(why, diff.window)
+            say(diff.window, why)
 
     def follow(self, action: Action, fingerprint: str) -> None:
         """Revert or restore the change that a link names."""

@@ -10,6 +10,7 @@ import sublime
 from ...chats.transcript.plain import flat
 from ..keys import KEYS
 from ..notices import LONGEST, NOTICES, named
+from ..panels import say
 from .kept import RejectedTexts, open_kept
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Answers:
         else:
             self._show(diff)
             why = f"Look at the diff of {name} before you answer."
-        NOTICES.brief(why, diff.window)
+        say(diff.window, why)
         return False
 
     def _accept(self, diff: DiffView, text: str) -> None:
@@ -109,7 +110,7 @@ def keep_edits(diff: DiffView, window: sublime.Window) -> None:
             target = sublime.active_window()
         open_kept(target, name, text, syntax)
         why = f"The diff of {name} was closed without an answer. Your edits are kept in a tab."
-        NOTICES.brief(why, target)
+        say(target, why)
 
     sublime.set_timeout(keep)
 

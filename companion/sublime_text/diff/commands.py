@@ -188,6 +188,10 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
         here = adapter.diffs.in_window(self.window) or adapter.written.listings.of(self.window).rows
         return bool(here or adapter.diffs.elsewhere(self.window))
 
+    def is_visible(self) -> bool:
+        """The same, in the menus."""
+        return self.is_enabled()
+
     def run(self, *, previous: bool = False) -> None:
         """Proposals come first, since a CLI waits for them; the oldest one at the beginning."""
         if not (adapter := package.adapter()):

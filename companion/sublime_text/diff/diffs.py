@@ -13,6 +13,7 @@ from ...chats.transcript.plain import flat
 from ..keys import KEYS
 from ..notices import NOTICES
 from ..own_views import SIDES, VIEWS
+from ..panels import say
 from ..windows import Focus, FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
 from .actions import ChangeActions
 from .answers import LONGEST_NAME, Answers, accepted, keep_edits
@@ -239,7 +240,7 @@ class Diffs:
         """The person goes on to the next change of a diff; at the last one they hear how to answer."""
         accept = KEYS.after("Accept", "accept_diff")
         why = f"That was the last change of {flat(diff.review.name, LONGEST_NAME)}. {accept}"
-        self.actions(diff).move(1, lambda: NOTICES.brief(why, diff.window))
+        self.actions(diff).move(1, lambda: say(diff.window, why))
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
         """The diffs of a window, the oldest first, with those that have no tab yet."""

@@ -13,7 +13,7 @@ import sublime
 from ...review.disk import Encodings, holds
 from ...review.source_text import SourceText
 from .. import buffers
-from ..notices import NOTICES
+from ..panels import say
 from .inline import InlineDiff
 from .leftovers import let_go
 from .marks import SideMarks
@@ -65,7 +65,7 @@ def _keep(name: str, text: str, cli: str) -> None:
     view.set_name(f"{name} (your edits)")
     buffers.fill(view, text)
     why = f"{cli} has not written {name} as you accepted it. The text that you accepted is kept in a tab."
-    NOTICES.brief(why, sublime.active_window())
+    say(sublime.active_window(), why)
 
 
 def _abandon(views: LeftViews, shown: str, path: str) -> None:
@@ -85,4 +85,4 @@ def _abandon(views: LeftViews, shown: str, path: str) -> None:
             let_go(view)
         if window := proposal.window():
             why = f"The diff of {os.path.basename(path)} has ended. Your edits are kept in its tab."
-            NOTICES.brief(why, window)
+            say(window, why)

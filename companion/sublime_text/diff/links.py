@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..notices import NOTICES
+from ..panels import say
 from .actions import ChangeActions
 from .answers import Answers
 from .marks import ANY_GENERATION
@@ -30,7 +30,7 @@ def follow(href: str, diff: DiffView, answers: Answers, actions: ChangeActions) 
             if generation in (str(diff.generation), ANY_GENERATION):
                 actions.follow(what, fingerprint)
             else:
-                NOTICES.brief("This link is out of date.", diff.window)
+                say(diff.window, "This link is out of date.")
         case "endings":
             actions.keep_endings(keeps=of == "revert")
         case "warnings":

@@ -9,7 +9,7 @@ import sublime
 
 from ...review.changes import in_one
 from ..buffers import edit
-from ..notices import NOTICES
+from ..panels import say
 from ..windows import focus_view
 from .marks import WORDS, change_regions
 from .scroll import show_sideways
@@ -51,7 +51,7 @@ def go_to_change(window: sublime.Window, proposal: sublime.View, step: Literal[1
     show_change(proposal, regions[at])
     if not further:
         wrapped = "from the top again" if step > 0 else "from the bottom again"
-        NOTICES.brief(f"Change {at + 1} of {len(starts)}, {wrapped}", window)
+        say(window, f"Change {at + 1} of {len(starts)}, {wrapped}")
     return True
 
 
@@ -66,7 +66,7 @@ def show_change(proposal: sublime.View, region: sublime.Region) -> None:
 
 def no_change(window: sublime.Window) -> None:
     """Say that there is nothing to go to."""
-    NOTICES.brief("There is no change.", window)
+    say(window, "There is no change.")
 
 
 def _carets_after(edits: Sequence[TextEdit], size: int) -> list[sublime.Region]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import sublime
 
 from .. import buffers
-from ..notices import NOTICES
+from ..panels import say
 from ..windows import FocusBefore, GroupContents, focus_view, is_visible, show_in_group, views_of_file
 from .attention import Attention
 from .fill import fill
@@ -430,7 +430,7 @@ class DiffView:
 
     def say_warnings(self) -> None:
         """Say in the status bar what the headers warn of."""
-        NOTICES.brief(f"{' · '.join(self.warnings)}", self.window)
+        say(self.window, " · ".join(self.warnings))
 
     def _notes(self) -> list[str]:
         return notes(self.review, self.layout, self._marks, is_exact=self._is_exact)

@@ -12,14 +12,14 @@ from ...libraries import guard, repair
 from ...libraries.bounds import FROM_CHANNEL
 from ...libraries.guard import Trouble
 from ...settings import FILE
-from ..panels import PanelItem, choose
+from ..panels import PanelItem, choose, say
 from ..settings import SettingsFile
 from . import package_control
 
 QUESTION = (
     "QwenCompanion needs libraries that are not installed. Add its repository to Package Control and install them?"
 )
-GET_PACKAGE_CONTROL = "{}, then run “Qwen Companion: Repair Libraries”"
+GET_PACKAGE_CONTROL = "{}, then run “Qwen: Repair Libraries”"
 PACKAGE = __name__.partition(".")[0]
 PATIENCE = 15_000
 """Milliseconds that Package Control gets to install missing libraries if it may know where to find them."""
@@ -50,6 +50,11 @@ class Libraries:
         self._closed = threading.Event()
         self._repair: threading.Thread | None = None
 
+    @property
+    def has_trouble(self) -> bool:
+        """Whether something is known to be wrong."""
+        return self._trouble is not None
+
     def close(self) -> None:
         """The package is unloaded."""
         self._closed.set()
@@ -72,7 +77,7 @@ class Libraries:
     def repair(self, window: sublime.Window) -> None:
         """Reinstall the libraries with problems. Ask about the repository again if it is unknown."""
         if self._repair and self._repair.is_alive():
-            self._say("The libraries are being installed already.")
+            say(window, "The libraries are being installed already.")
         elif (
             package_control.is_there()
             and self._is_missing()
@@ -103,7 +108,7 @@ class Libraries:
         """Ask in a panel that stays until it is answered. Escape does not answer it."""
         choices: list[PanelItem] = [
             ("Add the repository and install", self._settings.value("repository"), self._install),
-            ("No", "“Qwen Companion: Repair Libraries” asks again", self._decline),
+            ("No", "“Qwen: Repair Libraries” asks again", self._decline),
         ]
         choose(window, choices, QUESTION, stays=True)
 

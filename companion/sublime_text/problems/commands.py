@@ -40,6 +40,10 @@ class QwenCompanionCopyMcpConfigurationCommand(sublime_plugin.WindowCommand):
     It holds no token: a script finds the window. It is written here, among the user's data.
     """
 
+    def is_visible(self, **_args: object) -> bool:
+        """Not in a diff or a chat, whose palette is about them."""
+        return package.is_set_up_here(self.window.active_view())
+
     def run(self, cli: str | None = None, hook: bool = True) -> None:
         """`cli` is "qwen", "gemini", "claude" or "codex", or None to ask; with `hook` problems come by themselves."""
         adapter = package.adapter()

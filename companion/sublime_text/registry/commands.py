@@ -34,7 +34,8 @@ class QwenCompanionInstallAgentCommand(sublime_plugin.WindowCommand):
     def is_visible(self, anew: bool = False) -> bool:
         """Whether the person chats at all, or has installed an agent."""
         adapter = package.adapter()
-        return is_chat_on(self.window) or (adapter is not None and bool(adapter.settings.installed))
+        is_on = is_chat_on(self.window) or (adapter is not None and bool(adapter.settings.installed))
+        return is_on and package.is_set_up_here(self.window.active_view())
 
     def run(self, anew: bool = False) -> None:
         """Show the list; with `anew` one that is downloaded now."""
@@ -146,7 +147,7 @@ class AgentList:
             f"From: {entry.source}\n\n{plan.words}\n\n{replaces}"
             "It runs on this computer with your rights. Nothing of it runs before you begin a chat with it."
         )
-        if sublime.ok_cancel_dialog(question, "Install", "Qwen Companion"):
+        if sublime.ok_cancel_dialog(question, "Install", "QwenCompanion"):
             self._install(plan, name)
 
     def _name(self, entry: RegistryEntry) -> str:

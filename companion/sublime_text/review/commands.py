@@ -11,6 +11,7 @@ from ...review.document import Block
 from .. import package
 from ..comments.opening import go_to
 from ..comments.views import CommentTarget
+from ..panels import say
 from ..places import if_openable
 
 if TYPE_CHECKING:
@@ -22,6 +23,12 @@ FILTER = "Show only files with"
 
 class QwenCompanionReviewCommand(sublime_plugin.WindowCommand):
     """Open the Review: all changes of the window in one tab."""
+
+    def is_visible(self) -> bool:
+        """Whether anything waits."""
+        if not (adapter := package.adapter()):
+            return False
+        return bool(adapter.diffs.in_window(self.window) or adapter.written.listings.of(self.window).rows)
 
     def run(self) -> None:
         """Go to it if it is open."""
@@ -65,7 +72,7 @@ class QwenCompanionReviewDecideCommand(_ReviewCommand):
         if block.file and block.file.key.back_end == "proposal":
             tab.answer(block.file.key, what)
         elif window := self.view.window():
-            window.status_message("QwenCompanion: Go to a proposal to answer it.")
+            say(window, "Go to a proposal to answer it.")
 
 
 class QwenCompanionReviewDoCommand(_ReviewCommand):
@@ -106,7 +113,7 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
             if beside:
                 diff.toggle_layout()
         elif row and row.kind in ("deleted", "link"):
-            window.status_message(f"QwenCompanion: {row.path} is {row.kind}: there is nothing to open.")
+            say(window, f"{row.path} is {row.kind}: there is nothing to open.")
         elif row:
 
             def open_it() -> None:
@@ -122,7 +129,7 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
         feed = adapter.review.feed(window)
         number, body = _number(block, line), block.body
         if block.file is None or body is None or not number:
-            window.status_message("QwenCompanion: Put the caret on a line of a change to comment on it.")
+            say(window, "Put the caret on a line of a change to comment on it.")
             return
         diff, row = feed.proposals.get(block.file.key), feed.rows.get(block.file.key)
         if diff:

@@ -16,6 +16,7 @@ from ...review.document import Arrangement, Block, FileKey, ListedFile, ReviewTu
 from ..buffers import Edit, edit, smallest_edit
 from ..chat import vim
 from ..own_views import VIEWS
+from ..panels import say
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible
 from .decisions import Decision, Lines, ReviewDecisions
 from .feed import ReviewFeed
@@ -343,7 +344,7 @@ class ReviewTab:
                 self._fill()
                 self.draw()
             elif window := self.view.window():
-                window.status_message("QwenCompanion: No other change waits in this direction.")
+                say(window, "No other change waits in this direction.")
 
     def _fill(self) -> bool:
         if not self._arrangement.missing and not self._arrangement.is_whole:
@@ -533,7 +534,7 @@ class ReviewTab:
 
     def _say(self, message: str) -> None:
         if window := self.view.window():
-            window.status_message(f"QwenCompanion: {message}")
+            say(window, message)
 
 
 def group_for(window: sublime.Window, focus: Focus) -> int:

@@ -9,6 +9,7 @@ import sublime
 from ..calls import AskLater, OffThread
 from ..keys import KEYS
 from ..own_views import VIEWS
+from ..panels import say
 from ..windows import Focus
 from .decisions import ReviewDecisions
 from .feed import ReviewFeed
@@ -162,13 +163,13 @@ class ReviewTabs:
     def _adopt(self, window: sublime.Window, view: sublime.View) -> ReviewTab:
         feed = self.feed(window)
 
-        def say(message: str) -> None:
-            window.status_message(f"QwenCompanion: {message}")
+        def tell(message: str) -> None:
+            say(window, message)
 
         def changed() -> None:
             self.changed(window)
 
-        decisions = ReviewDecisions(feed, self._ask, say, changed)
+        decisions = ReviewDecisions(feed, self._ask, tell, changed)
         tab = ReviewTab(view, feed, decisions, self._diffs, self._focus, key_hints)
         self._tabs[window.id()] = tab
         self._draw(window)

@@ -11,10 +11,12 @@ import sublime
 from ...editor import WindowStatus
 from ...review.changes import counted
 from ..keys import KEYS
+from ..notices import parts_in_one_line
 
 Wanted = Literal["always", "connected", "never"]
 """When the item is shown. A message that needs an action is shown unless it is "never"."""
 
+WAITING = "QwenCompanion: no CLI is connected"
 KEY = "zz_qwen_companion"
 """Sublime sorts the items of a status bar by their keys, so this one is among the last."""
 
@@ -91,8 +93,8 @@ class StatusBar:
         known = [self._statuses.get(other.id()) for other in sublime.windows() if other.id() != window.id()]
         others = sum(other.diffs for other in known if other)
         elsewhere = "" if status is not None and status.diffs else elsewhere_text(others)
-        texts = words, elsewhere, comments_text(self._comments(window)), notices_text(self._notices(window))
-        return " · ".join(filter(None, texts))
+        texts = words, elsewhere, notices_text(self._notices(window)), comments_text(self._comments(window))
+        return parts_in_one_line(texts)
 
     @staticmethod
     def _set(view: sublime.View, text: str) -> None:
@@ -103,7 +105,7 @@ class StatusBar:
 def status_text(status: WindowStatus | None) -> str:
     """The text of a status. `status` is None for a window that is not served."""
     if status is None:
-        return "Qwen Companion: off"
+        return "QwenCompanion: off"
     counts = Counter(status.clis)
     clis = ", ".join(
         (name if times == 1 else f"{name} ×{times}") + (" · doesn't ask" if name in status.unasking else "")
@@ -123,7 +125,7 @@ def status_text(status: WindowStatus | None) -> str:
         waiting.insert(1, f"{changes} to review")
         waiting[:2] = [", ".join(waiting[:2])]
         return f"{clis}: {' · '.join(waiting)}" if clis and not others else " · ".join(filter(None, (clis, *waiting)))
-    return " · ".join((clis or "Qwen Companion: waiting", *waiting))
+    return " · ".join((clis or ("" if waiting else WAITING), *waiting)).removeprefix(" · ")
 
 
 def elsewhere_text(diffs: int) -> str:

@@ -50,6 +50,8 @@ _ENVIRONMENT = _command("Copy Terminal Environment…", "qwen_companion_copy_env
 _FOLDER = _command("Add Folder to Project…", "prompt_add_folder")
 _REMEDIES: dict[Kind, tuple[Remedy, ...]] = {
     "setting": (_command("Open Settings", "edit_settings", {**SETTINGS}),),
+    "libraries": (_command("Repair Libraries", "qwen_companion_repair_libraries"),),
+    "chat": (_command("Go to the Chat", "qwen_companion_chat"),),
     "ignored": (_command("Edit Project", "open_file", {"file": "${project}"}),),
     "no folder": (_FOLDER,),
     "no cli": (_copy(INSTALL),),

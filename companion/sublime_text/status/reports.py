@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...clis.families import FAMILIES
-from ...status.facts import ShownChat
+from ...status.facts import ShownChat, Stop
 from ..calls import Post
 from ..notices import NOTICES
 from ..own_views import VIEWS
@@ -33,10 +33,11 @@ class StatusReports:
         on_ui: Callable[[Callable[[], object]], None],
         is_starting: Callable[[], bool],
         *,
+        stopped: Callable[[], Stop | None],
         chats: Callable[[sublime.Window], tuple[ShownChat, ...]],
         written: Callable[[sublime.Window], tuple[str, ...]],
     ) -> None:
-        """`on_ui` calls something on the UI thread.
+        """`on_ui` calls something on the UI thread; `stopped` says why the companion doesn't run, if it doesn't.
 
         `chats` gives those of a window, `written` sentences about the written changes that wait there.
         """
@@ -44,6 +45,7 @@ class StatusReports:
         self._post = post
         self._on_ui = on_ui
         self._is_starting = is_starting
+        self._stopped = stopped
         self._chats = chats
         self._written = written
         self._shown: dict[int, LiveReport] = {}
@@ -58,7 +60,7 @@ class StatusReports:
         def ask(call: Callable[[Companion], object]) -> None:
             self._post(call, ("report", show))
 
-        begin_report(facts, commands, show, ask, self._on_ui, self._is_starting)
+        begin_report(facts, commands, show, ask, self._on_ui, self._is_starting, self._stopped)
 
     def show(self, window: sublime.Window) -> None:
         """Show a report in a tab and keep it up to date while it is visible."""

@@ -15,7 +15,7 @@ import sublime
 from ... import __version__
 from ...clis.shell import Command
 from ...ids import WindowId
-from ...status.facts import Facts, ShownChat, ShownWindow, TerminalVariables
+from ...status.facts import Facts, ShownChat, ShownWindow, Stop, TerminalVariables
 from ...status.report import without_secrets
 from ..answers import expect
 from ..own_views import project_settings
@@ -24,13 +24,11 @@ from ..windows import is_terminal
 if TYPE_CHECKING:
     from ...companion import Companion
 
-TITLE = "Qwen Companion Status"
+TITLE = "QwenCompanion Status"
 LIMIT = 3_000
 """Milliseconds to wait for the companion's answer."""
-SILENT = (
-    "The companion does not run, so no CLI can connect. Run “Qwen Companion: Repair Libraries” from the command "
-    "palette; if the libraries are in order, restart Sublime Text."
-)
+SILENT = "The companion does not answer, so no CLI can connect. Save your work and restart Sublime Text."
+STOPPED = "The companion does not run, so no CLI can connect."
 
 STARTING = "The companion is starting: it is loading its libraries. This page follows."
 
@@ -46,17 +44,26 @@ def begin_report(
     ask: Ask,
     on_ui: Callable[[Callable[[], object]], object],
     is_starting: Callable[[], bool],
+    stopped: Callable[[], Stop | None],
 ) -> None:
     """Show what is known, and ask the companion for the rest. To be called on the UI thread.
 
-    `commands` are those that run the CLIs by the settings. `show` gets the facts so far, and whether they are complete.
+    `commands` are those that run the CLIs by the settings. `stopped` says why the companion doesn't run.
+    `show` gets the facts so far, and whether they are complete.
     """
     answers: list[Facts] = []
+
+    def silent() -> None:
+        found = stopped()
+        show(replace(facts, at=time.time(), note=STOPPED if found else SILENT, stopped=found), True)
 
     def answered(found: Facts) -> None:
         answers.append(found)
         show(found, found.clis is not None)
 
+    if stopped():
+        silent()
+        return
     show(replace(facts, note="Asking the companion…"), False)
     ask(lambda companion: companion.look_around(facts, lambda found: on_ui(lambda: answered(found)), commands))
     expect(
@@ -64,7 +71,7 @@ def begin_report(
         is_starting,
         patience=lambda: LIMIT,
         starting=lambda: show(replace(facts, at=time.time(), note=STARTING), False),
-        silent=lambda: show(replace(facts, at=time.time(), note=SILENT), True),
+        silent=silent,
     )
 
 

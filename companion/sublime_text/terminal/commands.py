@@ -73,9 +73,10 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
             self._run(family, resume=resume)
 
     def is_visible(self, cli: str = "", resume: bool | None = None, **menu: Any) -> bool:
-        """In the side bar: whether the menu was opened on one thing, and a terminal could run here."""
-        paths = Menu.of(menu).paths
-        return paths is None or (len(paths) == 1 and is_installed(TERMINUS))
+        """In the side bar: whether it was opened on one thing, and a terminal could run there. Else not in a diff."""
+        if (paths := Menu.of(menu).paths) is None:
+            return package.is_set_up_here(self.window.active_view())
+        return len(paths) == 1 and is_installed(TERMINUS)
 
     def _ask_again(self, family: CliFamily, running: Sequence[Terminal], *, resume: bool | None) -> None:
         shows = [(f"Show {one.title}", one.folder, partial(terminals.show, one, self.window)) for one in running]
@@ -219,6 +220,10 @@ class QwenCompanionCopyEnvironmentCommand(sublime_plugin.WindowCommand):
 
     They include Gemini CLI's token. It goes into the clipboard only, never into a message or a log.
     """
+
+    def is_visible(self, **_args: object) -> bool:
+        """Not in a diff or a chat, whose palette is about them."""
+        return package.is_set_up_here(self.window.active_view())
 
     def run(self, shell: str | None = None) -> None:
         """`shell` is "sh", "fish" or "powershell", or None to ask."""

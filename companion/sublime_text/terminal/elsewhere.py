@@ -60,6 +60,10 @@ IDE_MODE = "If the last line says that the editor answers, type â€œ/ide enableâ€
 class QwenCompanionConnectElsewhereCommand(sublime_plugin.WindowCommand):
     """Connect a CLI that runs over SSH, in a container or in WSL: show what to paste, and wait for it."""
 
+    def is_visible(self, **_args: object) -> bool:
+        """Not in a diff or a chat, whose palette is about them."""
+        return package.is_set_up_here(self.window.active_view())
+
     def run(self, place: str | None = None, host: str | None = None, folders: Mapping[str, str] | None = None) -> None:
         """Ask for what is not given.
 

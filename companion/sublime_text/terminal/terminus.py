@@ -68,7 +68,7 @@ class Terminus:
 
     def _install(self) -> None:
         question = f"Package Control downloads the package Terminus and installs it. {self._name} runs after that."
-        if sublime.ok_cancel_dialog(question, "Install", "Qwen Companion"):
+        if sublime.ok_cancel_dialog(question, "Install", "QwenCompanion"):
             package_control.install(TERMINUS)
             self._wait(INSTALL_LOOKS, lambda: say(self._window, NOT_INSTALLED))
 

@@ -144,6 +144,7 @@ async def test_an_outer_folder_that_goes_leaves_what_waits_to_the_inner_one(wind
         if not is_restarted:
             windows.folders = windows.of_second
             windows.rounds.opened(WINDOW)
+            await windows.until(lambda: windows.roots == set(windows.of_second))
             await windows.until(lambda: windows.listed(WINDOW) == {str(inner)})
             windows.decisions.keep_all(WINDOW)
             await windows.until(lambda: not windows.listed(WINDOW))

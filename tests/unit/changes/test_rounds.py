@@ -260,7 +260,7 @@ async def test_without_git_one_sentence_says_so(work: Work, monkeypatch: pytest.
     work.rounds.clis(WINDOW, (AGENT,))
     await asyncio.sleep(0.3)
     assert len(work.editor.said) == 1
-    assert "Git is not installed" in work.editor.said[0][0]
+    assert "Git is not on the PATH of Sublime Text" in work.editor.said[0][0]
 
 
 async def test_a_folder_that_vanishes_is_said_once(work: Work):
@@ -324,6 +324,15 @@ async def test_what_the_setting_excludes_is_listed_without_content(work: Work):
     work.decisions.undo_file(WINDOW, work.rows[".env.local"])
     await work.until(lambda: any("excluded" in said for said, _ in work.editor.said))
     assert (work.path / ".env.local").read_text() == "SECRET=22\n"
+
+
+async def test_a_folder_that_gets_no_snapshots_is_a_trouble_of_its_window(work: Work, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(work.path))
+    monkeypatch.setenv("USERPROFILE", str(work.path))
+    work.rounds.clis(WINDOW, (AGENT,))
+    await work.until(lambda: work.editor.said)
+    assert list(work.rounds.roots.troubles(WINDOW)) == [work.editor.said[0][0]]
+    assert "home folder" in work.editor.said[0][0]
 
 
 def test_the_home_folder_and_a_disk_get_no_snapshots(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -147,10 +147,10 @@ class Room:
         if not task.cancelled() and (error := task.exception()):
             self.errors.append(error)
 
-    def configure(self, **settings: Any) -> None:
-        self.chats.configure(
-            DaemonSettings(**{"enabled": True, "url": self.daemon.address.url, "token": TOKEN} | settings)
-        )
+    def configure(self, *, token: str = TOKEN, **settings: Any) -> None:
+        if token:
+            os.environ["QWEN_SERVER_TOKEN"] = token
+        self.chats.configure(DaemonSettings(**{"enabled": True, "url": self.daemon.address.url} | settings))
 
     @property
     def render(self) -> Render:
@@ -202,10 +202,11 @@ async def chatting(daemon: FakeDaemon, folder: str, *, is_here: bool = True, **s
         "POST /session/s/prompt": (202, {"promptId": "p"}),
     }
     room = Room(MemoryEditor(windows={1: (folder,)}), daemon, folder)
-    room.configure(**settings)
     before = asyncio.all_tasks()
     try:
-        with patch("companion.backends.daemon.client.DaemonAgent.is_here", AsyncMock(return_value=is_here)):
+        found = patch("companion.backends.daemon.client.DaemonAgent.is_here", AsyncMock(return_value=is_here))
+        with patch.dict(os.environ), found:
+            room.configure(**settings)
             yield room
     finally:
         await room.chats.stop(hand_over=False)

@@ -22,7 +22,7 @@ from .chatting import CHAT, WINDOW, Room, attached, prompts, real
 async def test_it_is_off_until_the_person_wants_it_f1(project: Path) -> None:
     async with attached(project, enabled=False) as room:
         room.chats.open(CHAT, WINDOW, room.folder)
-        assert (await room.state("lost")).message.startswith("The chat is off. Set “daemon.enabled”")
+        assert (await room.state("lost")).message.startswith("The chat is off. Set “chat_enabled”")
         assert room.daemon.requests == []
         room.configure()
         room.chats.reconnect(CHAT)
@@ -186,7 +186,7 @@ async def test_switching_it_off_ends_the_chat_and_says_so(room: Room) -> None:
     stream.say(1, "Before")
     await until(lambda: room.render.session)
     room.configure(enabled=False)
-    assert (await room.state("lost")).message.startswith("The chat is off. Set “daemon.enabled”")
+    assert (await room.state("lost")).message.startswith("The chat is off. Set “chat_enabled”")
     await room.asked("POST /session/s/detach")
     assert "Before" in room.editor.chats[1]
     room.chats.send(CHAT, Draft("mine"))

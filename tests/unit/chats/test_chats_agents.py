@@ -44,6 +44,36 @@ async def test_a_chat_with_an_agent_names_it_and_shows_the_answer(room: Room, pr
     assert "Qwen" not in room.text
 
 
+async def test_a_prompt_after_a_refused_one_is_sent_at_once(project: Path, tmp_path: Path) -> None:
+    """As Mistral Vibe refuses a wrong key: with an error, after which it goes on."""
+    script = """
+def session_prompt(params):
+    if params["prompt"][-1]["text"] == "first":
+        raise Failure(-32603, "Invalid API key")
+    say("Here."); return {"stopReason": "end_turn"}
+"""
+    async with chatting(project, AgentCommand("Vibe", tuple(scripted(script, tmp_path)))) as room:
+        room.say("first")
+        await room.shows("Invalid API key")
+        await until(lambda: room.render.status.last == "failed")
+        room.say("second")
+        await room.shows("Here.")
+        assert not room.render.unsent
+
+
+async def test_a_prompt_is_not_held_up_by_a_review_that_does_not_answer(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> list[str]:
+        await asyncio.Event().wait()
+        return []
+
+    monkeypatch.setattr("companion.chats.undone.LIMIT", 0.05)
+    monkeypatch.setattr(room.chats._registry[CHAT].outbox._undone._changes, "undone_since", never, raising=False)
+    room.say("Hello")
+    await room.shows("You said: Hello")
+
+
 async def test_a_mention_is_completed_from_the_folder_and_sent_as_a_file(room: Room, project: Path) -> None:
     (project / "src").mkdir()
     (project / "src" / "App [1].py").write_text("x = 1\n")
@@ -283,8 +313,8 @@ def session_prompt(params):
 
 async def test_what_an_agent_can_not_do_is_said(room: Room) -> None:
     room.chats.options.switch_effort(CHAT, "high")
-    await until(lambda: room.editor.said)
-    assert room.editor.said == [("Scripted Agent can't switch how long the model thinks.", 1)]
+    await until(lambda: room.editor.mentioned)
+    assert room.editor.mentioned == [("Scripted Agent can't switch how long the model thinks.", 1)]
     assert "Scripted Agent" in await room.chats.locality(CHAT)
     room.say("Hello")
     await room.shows("You said: Hello")

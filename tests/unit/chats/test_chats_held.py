@@ -64,6 +64,25 @@ async def test_a_prompt_that_waits_for_a_sign_in_waits_on_after_a_reload(
         await until(lambda: room.render.status.running is None)
 
 
+async def test_a_prompt_tries_again_what_waits_for_a_sign_in(project: Path, tmp_path: Path) -> None:
+    """The person may have signed in elsewhere. What waits says for what, and what ends it."""
+    script = SCRIPT.replace("signed = []", "signed, asked = [], []").replace(
+        "    if not signed:", "    asked.append(1)\n    if len(asked) < 3:"
+    )
+    async with handover.reloads(project, tmp_path, script) as there:
+        there.room.say("first")
+        await there.room.shows("Waiting until you sign in. Send a prompt to try again")
+        assert "Working…" not in there.room.text
+        there.room.say("second")
+        await until(lambda: there.room.render.status.queue)
+        await there.room.shows("Waiting until you sign in.")
+        there.room.say("third")
+        await there.room.shows("Begin third.")
+        assert "Begin first. " in there.room.text
+        assert "Begin second. " in there.room.text
+        assert "Waiting until" not in there.room.text
+
+
 @pytest.mark.parametrize("closes", ["its tab", "its window"])
 @pytest.mark.parametrize("is_reloaded", [False, True], ids=["before a reload", "after a reload"])
 async def test_a_prompt_that_waits_for_a_sign_in_comes_back_from_a_chat_that_closes(

@@ -204,7 +204,7 @@ async def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_
     del room.daemon.routes["GET /events"]
     room.chats.reconnect(CHAT)
     stream = await room.live()
-    await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Sent…" in room.editor.chats[1])
+    await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Sent. The agent has not begun…" in room.editor.chats[1])
     echo(stream, 1, "mine")
     await until(lambda: "Sent" not in room.editor.chats[1])
     assert room.editor.chats[1].count("❯\u00a0You\nmine\n") == 1

@@ -331,7 +331,6 @@ async def test_a_chat_with_an_agent_and_one_with_the_daemon_do_not_disturb_each_
         DaemonSettings(
             enabled=True,
             url=room.daemon.address.url,
-            token=room.chats._registry.settings.token,
             agents=agents[:1],
         )
     )

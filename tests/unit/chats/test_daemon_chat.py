@@ -30,12 +30,17 @@ def chunk(number: int, text: str) -> dict[str, Any]:
     return {"type": "session_update", "id": number, "promptId": "p", "data": {"update": update}}
 
 
+@pytest.fixture(autouse=True)
+def token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QWEN_SERVER_TOKEN", TOKEN)
+
+
 class Person:
     """Who has the chat open."""
 
     def __init__(self, daemon: FakeDaemon) -> None:
         self.daemon = daemon
-        settings = DaemonSettings(enabled=True, url=daemon.address.url, token=TOKEN)
+        settings = DaemonSettings(enabled=True, url=daemon.address.url)
         place = MemoryWindow(os.environ)
         place.settings = settings
         connector = Connector(place, Daemons(place))

@@ -22,6 +22,7 @@ from companion.clis.shell import (
     login_command,
     mention,
     named,
+    plain_command,
     plain_windows_command,
     quoted,
     usual_shell,
@@ -193,6 +194,15 @@ class TestLoginCommand:
         (home.root / ".profile").write_text("PATH=/usr/bin:/bin\n")
         assert home.run(shell, ["qwen"]).stdout.splitlines()[0] == "['--approval-mode', 'default'] sublime"
 
+    def test_so_is_the_program_of_a_sign_in(self, home: Home, shell: str, monkeypatch: pytest.MonkeyPatch):
+        home.program("own-agent")
+        monkeypatch.setenv("PATH", str(home.bin), prepend=os.pathsep)
+        (home.root / ".profile").write_text("PATH=/usr/bin:/bin\n")
+        line = plain_command(shell, ["own-agent", "log in"])
+        variables = {"HOME": str(home.root), "PATH": "/usr/bin:/bin", "TERM_PROGRAM": "x"}
+        done = subprocess.run(line, env=variables, capture_output=True, text=True, check=False, timeout=120)
+        assert done.stdout.splitlines()[0] == "['log in'] x"
+
     def test_a_missing_program_is_told_in_one_sentence(self, home: Home, shell: str):
         done = home.run(shell, ["qwen"])
         assert done.stdout == (
@@ -259,7 +269,7 @@ class TestOnWindows:
     def test_a_missing_program_is_told(self):
         with pytest.raises(LookupError, match="npm install -g"):
             windows_command(QWEN, "missing")
-        with pytest.raises(LookupError, match="missing was not found"):
+        with pytest.raises(LookupError, match="missing is not on the PATH"):
             plain_windows_command(["missing"])
 
     @pytest.mark.parametrize(

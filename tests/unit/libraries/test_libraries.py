@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,9 @@ from companion.libraries.bounds import BOUNDS, PAIR
 from companion.libraries.failures import trouble
 from companion.libraries.guard import COPY, LibraryError, Trouble, look, remember
 from companion.libraries.installed import installed
+from companion.server import listener
 
-REPAIR = "run “Qwen Companion: Repair Libraries”."
+REPAIR = "run “Qwen: Repair Libraries”."
 
 
 class Folder:
@@ -317,3 +319,14 @@ assert not heavy, heavy
 """
     run = [sys.executable, "-I", "-S", "-c", program, str(root)]
     subprocess.run(run, check=True, timeout=180)
+
+
+def test_a_port_that_can_not_be_opened_is_no_matter_of_the_libraries(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("socket.socket.bind", refuse)
+    with pytest.raises(PermissionError) as caught:
+        listener.listen()
+    assert failures.is_of_machine(caught.value)
+    assert not failures.is_of_machine(PermissionError(errno.EACCES, "Permission denied"))

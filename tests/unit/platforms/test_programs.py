@@ -170,7 +170,7 @@ def test_a_window_of_the_home_or_the_root_takes_nothing_away(tmp_path: Path, hom
 
 @posix
 def test_a_path_that_the_person_has_named_may_be_in_a_project(project: Path):
-    """It is shown to them before it is started for the first time (docs/security.md)."""
+    """It is shown to them before it is started for the first time (docs/dev/security.md)."""
     assert programs.find(str(project / "qwen"), {"PATH": ""}) == str(project / "qwen")
 
 

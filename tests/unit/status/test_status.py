@@ -18,7 +18,9 @@ from companion.status.facts import (
     PublishedFolder,
     Rival,
     Served,
+    ShownChat,
     ShownWindow,
+    Stop,
     TerminalVariables,
 )
 from companion.status.findings import Finding, approval_mode, findings, verdicts
@@ -74,7 +76,8 @@ def test_a_machine_without_a_cli_is_told_how_to_install_one():
     found = facts(has_cli=False)
     assert only(found) == Finding(
         "no cli",
-        "No CLI is installed: neither “qwen” nor “gemini” nor “claude” nor “opencode” was found. "
+        "No CLI is installed: neither “qwen” nor “gemini” nor “claude” nor “opencode” is on the PATH of your login "
+        "shell or of Sublime Text. "
         "Install one, for example with: npm install -g @qwen-code/qwen-code",
     )
     assert "Nothing is wrong" not in report(found)
@@ -83,7 +86,8 @@ def test_a_machine_without_a_cli_is_told_how_to_install_one():
 
 
 NO_GIT = (
-    "Git is not installed, so what agents write without a diff can't be reviewed. Install it, or set “review” to “off”."
+    "Git is not on the PATH of Sublime Text, so what agents write without a diff can't be reviewed. "
+    "Install it, or set “review” to “off”."
 )
 FULL = "The disk of /srv is full. What is accepted or kept there can't be written. Free some space."
 GONE = "/srv/app is not on the disk, so no CLI can run in it. Remove it: Project → Remove Folder."
@@ -104,6 +108,43 @@ GONE = "/srv/app is not on the disk, so no CLI can run in it. Remove it: Project
 def test_what_is_not_there_is_named(more: dict[str, Any], finding: Finding):
     assert only(facts(**more)) == finding
     assert "Nothing is wrong" not in report(facts(**more))
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        "Node.js 16.20.2 is too old for `qwen serve`. Install Node.js 22 or later.",
+        "`qwen serve` has ended unexpectedly.",
+    ],
+)
+def test_a_chat_that_is_not_connected_is_a_finding(trouble: str):
+    chats = (ShownChat("Q Qwen Code", "not connected", "/srv/app", trouble), ShownChat("Q Qwen Code", "works", "/x"))
+    found = facts(window=ShownWindow(WindowId(1), "Window 1", ("/srv/app",), chats=chats))
+    assert only(found) == Finding("chat", f"Q Qwen Code: {trouble}")
+    assert "Nothing is wrong" not in report(found)
+
+
+def test_a_chat_is_a_finding_in_a_window_that_is_not_served_too():
+    chats = (ShownChat("Q Qwen Code", "not connected", "/x", "It is gone."),)
+    found = facts(served=None, windows=(ShownWindow(WindowId(2), "Window 2", ("/x",), chats=chats),))
+    assert [each.kind for each in findings(found)] == ["chat", "not served"]
+
+
+def test_a_window_without_a_port_has_one_remedy_that_of_the_reason():
+    why = "No CLI can find this window: permission denied. Let Sublime Text listen on 127.0.0.1."
+    windows = (ShownWindow(WindowId(2), "Window 2", ("/x",)),)
+    found = only(facts(served=None, windows=windows, unserved={WindowId(2): why}))
+    assert found == Finding("not served", f"Window 2: {why}")
+
+
+def test_a_companion_that_does_not_run_has_one_remedy_that_of_the_reason():
+    missing = facts(
+        served=None,
+        windows=(ShownWindow(WindowId(2), "Window 2", ("/x",)),),
+        stopped=Stop("M; run R.", is_of_libraries=True),
+    )
+    assert only(missing) == Finding("libraries", "M; run R.")
+    assert only(replace(missing, stopped=Stop("No port.", is_of_libraries=False))) == Finding("not served", "No port.")
 
 
 def test_nothing_is_wrong_without_any_cli():

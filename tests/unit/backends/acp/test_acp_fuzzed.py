@@ -160,7 +160,7 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
 @settings(max_examples=3 * settings().max_examples)
 @given(JSON | st.fixed_dictionaries({}, optional=FIELDS), UPDATES)
 def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
-    for model in (schema.Agent, schema.Opened, schema.OptionsUpdate, schema.SessionList, schema.Ended):
+    for model in (schema.Initialized, schema.Opened, schema.OptionsUpdate, schema.SessionList, schema.Ended):
         read(model, answer)
     opened = read(schema.Opened, answer) or schema.Opened()
     settings = schema.SessionSettings.of(opened)

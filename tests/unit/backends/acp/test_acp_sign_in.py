@@ -29,7 +29,7 @@ OWN = AgentCommand("Own", ("own", "--acp"), {"KEY": "k"})
 
 
 def read(*methods: Mapping[str, Any]) -> tuple[Way, ...]:
-    agent = wire.read(schema.Agent, {"authMethods": list(methods)})
+    agent = wire.read(schema.Initialized, {"authMethods": list(methods)})
     assert agent
     return ways(OWN, agent.auth_methods)
 
@@ -104,7 +104,7 @@ async def test_a_chat_that_wants_a_sign_in_goes_on_with_the_same_process(sign_in
         room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
         message = await room.state("lost")
         assert message == (
-            "A wants you to sign in. It offers: Google, Bad. Click Sign In, or run “Qwen Companion: Chat: Sign In”."
+            "A wants you to sign in. It offers: Google, Bad. Click Sign In, or run “Qwen: Chat: Sign In”."
         )
         assert room.render.status.connection.wants_sign_in
         assert [way.name for way in await room.chats.sign_in.methods(CHAT)] == ["Google", "Bad"]

@@ -27,29 +27,27 @@ SESSION = AgentSession.known("s", "/w").model_copy(update={"client_id": "c"})
 
 
 @pytest.mark.parametrize(
-    ("url", "token", "environment", "found"),
+    ("url", "environment", "found"),
     [
-        (None, None, {}, Address(DEFAULT_URL)),
-        (" ", "", {"QWEN_IDE_DAEMON_URL": " ", "QWEN_SERVER_TOKEN": ""}, Address(DEFAULT_URL)),
+        (None, {}, Address(DEFAULT_URL)),
+        (" ", {"QWEN_IDE_DAEMON_URL": " ", "QWEN_SERVER_TOKEN": ""}, Address(DEFAULT_URL)),
         (
-            None,
             None,
             {"QWEN_IDE_DAEMON_URL": "http://h:1/", "QWEN_SERVER_TOKEN": "t"},
             Address("http://h:1", Token("t")),
         ),
         (
             "https://h",
-            "mine",
             {"QWEN_IDE_DAEMON_URL": "x", "QWEN_SERVER_TOKEN": "t"},
-            Address("https://h", Token("mine")),
+            Address("https://h", Token("t")),
         ),
-        ("http://[::1]:4170", None, {}, Address("http://[::1]:4170")),
+        ("http://[::1]:4170", {}, Address("http://[::1]:4170")),
     ],
 )
-def test_settings_come_before_the_environment(
-    url: str | None, token: str | None, environment: dict[str, str], found: Address
+def test_the_address_in_the_settings_comes_before_the_environment_which_alone_has_the_token(
+    url: str | None, environment: dict[str, str], found: Address
 ):
-    assert resolve(url=url, token=token, environment=environment) == found
+    assert resolve(url=url, environment=environment) == found
 
 
 @pytest.mark.parametrize(
@@ -75,13 +73,13 @@ def test_a_private_daemon_is_started_where_nothing_names_another(
 )
 def test_addresses_that_are_refused(url: str):
     with pytest.raises(errors.InvalidAddressError) as raised:
-        resolve(url=url, token=None, environment={})
+        resolve(url=url, environment={})
     assert "secret" not in str(raised.value)
 
 
 def test_a_token_that_no_header_can_carry_is_refused():
     with pytest.raises(errors.InvalidAddressError):
-        resolve(url=None, token="a\nb", environment={})
+        resolve(url=None, environment={"QWEN_SERVER_TOKEN": "a\nb"})
 
 
 def test_an_address_on_another_machine_says_so():
