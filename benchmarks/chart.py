@@ -14,7 +14,7 @@ from .limits import LIMITS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PICTURE = DOCS / "pictures" / "performance.svg"
-PAGE = DOCS / "performance.md"
+PAGE = DOCS / "dev" / "performance.md"
 BEGIN, END = "<!-- Written by benchmarks/chart.py -->\n", "<!-- Until here -->\n"
 ROWS = {"list": "tools/list", "diff": "openDiff, 2 KB", "large": "openDiff, 1 MB", "notification": "notification"}
 LEFT, WIDTH, ROW, BAR = 130, 420, 54, 14

@@ -109,6 +109,7 @@ class ReviewTab:
         self._seen: dict[FileKey, tuple[str, set[int]]] = {}
         """The lines of proposals that were in front of the person, by the version."""
         self._is_first = True
+        self._is_released = False
         self._record = VIEWS.take(view, "review")
         feed.take_up(self._record.get(ANSWERED))
         self._left: object = self._record.get(CARET)
@@ -123,14 +124,15 @@ class ReviewTab:
     @property
     def is_open(self) -> bool:
         """Whether its tab is there."""
-        return self.view.is_valid() and VIEWS.is_ours(self.view, "review")
+        return not self._is_released and self.view.is_valid() and VIEWS.is_ours(self.view, "review")
 
     def close(self) -> None:
-        """The package is unloaded, or the tab was closed."""
+        """The package is unloaded, and the next instance goes on with the view."""
         if self.is_open:
-            if place := self._place():
+            if self._left is None and (place := self._place()):
                 self._record.keep(**{CARET: [place.key, place.line, place.column]})
             self._marks.erase()
+        self._is_released = True
 
     # Showing
 

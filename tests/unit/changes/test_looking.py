@@ -170,8 +170,8 @@ async def test_a_file_that_has_changed_since_does_not_stand_before_an_earlier_un
     await work.until(lambda: set(work.rows) == {"b.py"})
     work.decisions.take_back(WINDOW)
     await work.until(lambda: (work.path / "a.py").read_text() == "agent\n")
-    await work.until(lambda: work.editor.said)
-    assert [said for said, _ in work.editor.said] == ["Not brought back: b.py has changed since."]
+    await work.until(lambda: work.editor.mentioned)
+    assert [said for said, _ in work.editor.mentioned] == ["Not brought back: b.py has changed since."]
     assert (work.path / "b.py").read_text() == "another\n"
     await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
     # Where it was left out, it is tried again.
@@ -189,7 +189,7 @@ async def test_a_tab_with_unsaved_edits_does_not_stand_before_an_earlier_undo(wo
     work.editor.unsaved.add(path)
     work.decisions.take_back(WINDOW)
     await work.until(lambda: (work.path / "a.py").read_text() == "agent\n")
-    await work.until(lambda: any("b.py has unsaved edits" in said for said, _ in work.editor.said))
+    await work.until(lambda: any("b.py has unsaved edits" in said for said, _ in work.editor.mentioned))
     assert not (work.path / "b.py").exists()
 
 
@@ -205,8 +205,8 @@ async def test_of_an_undo_of_several_files_those_that_have_not_changed_come_back
     work.decisions.take_back(WINDOW)
     await work.until(lambda: set(work.rows) == {"a.py", "b.py", "c.py"})
     assert (work.path / "b.py").read_text() == "another\n"
-    await work.until(lambda: work.editor.said)
-    assert [said for said, _ in work.editor.said] == ["Not brought back: b.py has changed since."]
+    await work.until(lambda: work.editor.mentioned)
+    assert [said for said, _ in work.editor.mentioned] == ["Not brought back: b.py has changed since."]
     # What came back is not undone again by the next one, and b.py still can come back.
     (work.path / "b.py").unlink()
     await work.until(lambda: set(work.rows) == {"a.py", "c.py"})

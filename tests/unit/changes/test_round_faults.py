@@ -43,7 +43,7 @@ async def test_a_disk_that_is_full_in_the_middle_of_undo_all_leaves_the_rest_lis
     with monkeypatch.context() as patched:
         patched.setattr("companion.snapshots.files.rename", full)
         work.decisions.undo_all(WINDOW)
-        await work.until(lambda: any("No space left" in said for said, _ in work.editor.said))
+        await work.until(lambda: any("No space left" in said for said, _ in work.editor.mentioned))
         await work.until(lambda: len(work.rows) == 3)
     now = tree(work.path)
     assert set(now) == set(before)  # no temporary file is left
@@ -73,7 +73,7 @@ async def test_an_undo_that_can_not_be_looked_at_afterwards_can_be_taken_back(
     with monkeypatch.context() as patched:
         patched.setattr(Store, "look", full)
         work.decisions.undo_all(WINDOW)
-        await work.until(lambda: any("No space left" in said for said, _ in work.editor.said))
+        await work.until(lambda: any("No space left" in said for said, _ in work.editor.mentioned))
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == LINES
     work.decisions.take_back(WINDOW)
@@ -114,9 +114,8 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_looked_at_afte
             work.decisions.take_back(WINDOW)
         else:
             work.decisions.restore(WINDOW, folder.root, folder.round.state.checkpoints[0].number)
-        await work.until(lambda: work.editor.said)
-    [(said, _)] = work.editor.said
-    assert "b.py has unsaved edits" in said
+        await work.until(lambda: any("b.py has unsaved edits" in said for said, _ in work.editor.mentioned))
+    said = work.editor.mentioned[-1][0]
     assert "written in 1 file could not be looked at: No space left" in said
     assert (work.path / "a.py").read_text() == ("agent\n" if decision == "redo" else LINES)
 
@@ -143,7 +142,7 @@ async def test_what_is_typed_while_other_files_are_undone_is_not_replaced(
 
     monkeypatch.setattr(Journal, "write_all", typed)
     work.decisions.undo_all(WINDOW)
-    await work.until(lambda: any("a.py has unsaved edits" in said for said, _ in work.editor.said))
+    await work.until(lambda: any("a.py has unsaved edits" in said for said, _ in work.editor.mentioned))
     assert work.editor.buffers[path] == "agent\ntyped\n"
     assert (work.path / "a.py").read_text() == "agent\n"
     await work.until(lambda: set(work.rows) == {"a.py"})
@@ -176,7 +175,7 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_listed_afterwa
         else:
             work.decisions.take_back(WINDOW)
         await work.until(lambda: not work.tasks)
-    said = [words for words, _ in work.editor.said]
+    said = [words for words, _ in work.editor.mentioned]
     assert "What was written in 1 file could not be looked at: Git is gone." in said
     assert (work.path / "a.py").read_text() == ("agent\n" if decision == "redo" else LINES)
 
@@ -208,7 +207,7 @@ async def test_what_is_typed_while_other_tabs_are_undone_is_neither_replaced_nor
     [name] = work.rows
     assert work.editor.buffers[str(work.path / name)] == "agent\ntyped\n"
     assert (work.path / name).read_text() == "agent\n"
-    await work.until(lambda: any(f"{name} has unsaved edits" in said for said, _ in work.editor.said))
+    await work.until(lambda: any(f"{name} has unsaved edits" in said for said, _ in work.editor.mentioned))
 
 
 async def test_a_file_that_another_program_has_locked_is_left_alone_and_named(
@@ -229,7 +228,7 @@ async def test_a_file_that_another_program_has_locked_is_left_alone_and_named(
     with monkeypatch.context() as patched:
         patched.setattr("companion.snapshots.files.rename", refused)
         work.decisions.undo_all(WINDOW)
-        await work.until(lambda: any("locked.txt can't be written" in said for said, _ in work.editor.said))
+        await work.until(lambda: any("locked.txt can't be written" in said for said, _ in work.editor.mentioned))
         await work.until(lambda: set(work.rows) == {"locked.txt"})
     assert (work.path / "locked.txt").read_text() == "agent\n"
     assert sorted(os.listdir(work.path)) == ["a.py", "locked.txt"]
@@ -255,7 +254,7 @@ async def test_what_an_agent_writes_while_the_editor_undoes_is_not_overwritten(
 
     monkeypatch.setattr(work.editor, "replace_buffer", written_after)
     work.decisions.undo_file(WINDOW, work.rows["a.py"])
-    await work.until(lambda: any("a.py has changed since" in said for said, _ in work.editor.said))
+    await work.until(lambda: any("a.py has changed since" in said for said, _ in work.editor.mentioned))
     assert path.read_text() == "newer\n"
     await work.until(lambda: "a.py" in work.rows)
 

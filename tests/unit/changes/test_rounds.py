@@ -153,7 +153,7 @@ async def test_an_open_file_is_written_in_the_editor_and_never_with_unsaved_edit
     work.editor.buffers[path] = changed
     work.editor.unsaved.add(path)
     work.decisions.undo_file(WINDOW, work.rows["a.py"])
-    await work.until(lambda: any("unsaved" in said for said, _ in work.editor.said))
+    await work.until(lambda: any("unsaved" in said for said, _ in work.editor.mentioned))
     assert (work.path / "a.py").read_text() == changed
     work.editor.unsaved.clear()
     work.decisions.undo_file(WINDOW, work.rows["a.py"])

@@ -98,8 +98,8 @@ async def test_what_fails_is_said_with_what_to_do(room: Room) -> None:
     room.chats.open(CHAT, WINDOW, room.folder)
     await room.state("lost")
     room.chats.options.switch_mode(CHAT, "plan")
-    await until(lambda: len(room.editor.said) == 2)
-    assert room.editor.said[1] == (not_connected, 1)
+    await until(lambda: room.editor.mentioned)
+    assert room.editor.mentioned == [(not_connected, 1)]
     with pytest.raises(ChatError):
         await room.chats.locality(CHAT)
 
@@ -221,7 +221,7 @@ async def test_the_token_is_in_no_frame_log_or_message_f7(room: Room, caplog: py
     await until(lambda: room.render.session)
     room.daemon.routes["POST /session/s/model"] = 500, {"error": f"bad {TOKEN}"}
     room.chats.options.switch_model(CHAT, "x")
-    await until(lambda: room.editor.said)
+    await until(lambda: room.editor.mentioned)
     page = await room.chats.locality(CHAT)
     everything = [page, repr(room.editor), repr(room.chats._registry.settings), repr(vars(room.chats._registry[CHAT]))]
     assert TOKEN not in "".join(everything)

@@ -68,8 +68,8 @@ async def test_a_prompt_is_not_held_up_by_a_review_that_does_not_answer(
         await asyncio.Event().wait()
         return []
 
-    monkeypatch.setattr("companion.chats.undone.LIMIT", 0.05)
-    monkeypatch.setattr(room.chats._registry[CHAT].outbox._undone._changes, "undone_since", never, raising=False)
+    monkeypatch.setattr("companion.chats.outbox.UNDONE_LIMIT", 0.05)
+    monkeypatch.setattr(room.chats._registry[CHAT].place.turns, "undone_since", never, raising=False)
     room.say("Hello")
     await room.shows("You said: Hello")
 

@@ -412,7 +412,7 @@ def test_a_call_that_is_cancelled_ends_and_its_diff_stays(running: Running, agen
 
 
 def test_the_page_of_users_lists_the_tools_with_what_they_take(agent: Cli, root: Path):
-    page = (root / "docs" / "problems.md").read_text(encoding="utf-8")
+    page = (root / "docs" / "talk.md").read_text(encoding="utf-8")
     rows = [line.split("|") for line in page.splitlines() if line.startswith("| `") and line.count("|") == 4]
     told = {cells[1].strip(" `"): set(re.findall(r"`(\w+)`", cells[3])) for cells in rows}
     assert told == {each["name"]: set(each["inputSchema"].get("properties", ())) for each in listed(agent)}
