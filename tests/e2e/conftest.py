@@ -15,7 +15,7 @@ import pytest
 from . import gemini
 from .chatting import Chatting, Room
 from .clis import pinned
-from .daemon import VERSIONS
+from .daemon import NEWEST_FIRST
 from .editor import Editor
 from .gemini import Gemini
 from .qwen import Home, MissingError, Qwen, node, node_modules, pinned_command
@@ -135,7 +135,7 @@ def editor() -> Iterator[Editor]:
             yield editor
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=NEWEST_FIRST)
 def room(programs: None, request: pytest.FixtureRequest) -> Iterator[Room]:
     """An editor whose chats use a running daemon."""
     with closing(Room(request.param)) as room:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
+import pytest
+
 from companion.backends import connector as connecting
 from companion.backends.agent import AgentSession
 from companion.backends.connector import Connector
@@ -36,6 +38,8 @@ from .qwen import Home, settings
 T = TypeVar("T")
 #: The oldest daemon that is supported, and the newest that is pinned.
 VERSIONS = ("0.21.2", NEWEST_QWEN)
+#: The same for tests of what stands between a chat and the daemon's client: the client is tried with both in any run.
+NEWEST_FIRST = (NEWEST_QWEN, pytest.param(VERSIONS[0], marks=pytest.mark.long))
 MODELS = ("scripted", "scripted-b")
 
 

@@ -21,7 +21,7 @@ from companion.conversation.conversation import Conversation
 
 from .chatting import Chatting, Room, opened, write_settings
 from .clis import NEWEST_QWEN
-from .daemon import VERSIONS, processes, said, talk, transcript
+from .daemon import NEWEST_FIRST, processes, said, talk, transcript
 from .editor import Editor
 from .model import Call
 from .qwen import Home
@@ -440,7 +440,7 @@ def test_a_server_that_is_no_daemon_is_reported(stranger: str):
                 opened(editor, editor.state()["windows"][0]["id"]).wait_text("⚠", words)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", NEWEST_FIRST)
 def test_a_private_daemon_lives_as_long_as_its_window(programs: None, version: str):
     """It survives a reload, and is started again if it is killed in the middle of a turn."""
     with contextlib.closing(Room(version, managed=True)) as room:

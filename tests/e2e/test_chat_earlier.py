@@ -13,12 +13,12 @@ import pytest
 from companion.backends.daemon import private
 from companion.conversation.events import MOST_TURNS
 
-from .daemon import VERSIONS, Daemons, said, talk, until
+from .daemon import NEWEST_FIRST, Daemons, said, talk, until
 
 TURNS = 300
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=NEWEST_FIRST)
 def daemons(programs: None, request: pytest.FixtureRequest) -> Iterator[Daemons]:
     daemons = Daemons.make(request.param)
     yield daemons

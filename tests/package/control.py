@@ -26,6 +26,8 @@ SOURCE = "https://github.com/sublimehq/package_control"
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
 BESIDE = PROJECT.parent / "shared/recipes/package_control/Package Control.sublime-package"
+LIBRARIES = frozenset(json.loads((PROJECT / "dependencies.json").read_text(encoding="utf-8"))["*"][">=4205"])
+"""Those that the package declares."""
 INSTALL_LIMIT = 120.0
 """Seconds for the libraries, on a busy machine."""
 NAME = "QwenCompanion"

@@ -137,7 +137,7 @@ class Libraries:
         if wrong := [trouble for trouble in troubles if trouble.kind != "loaded"]:
             if not package_control.is_there():
                 get = GET_PACKAGE_CONTROL.format(package_control.how_to_get())
-                self._say(f"Package Control installs the libraries; {get}.")
+                self._say(f"{get[:1].upper()}{get[1:]}.")
                 return
             names = {name for trouble in wrong for name in trouble.libraries}
             busy, kept = repair.forget(names)
