@@ -25,7 +25,7 @@ from companion.backends.daemon.decoder import decode
 from companion.chats import prompt
 from companion.chats.chosen import Chosen
 from companion.chats.connection import ChatConnection
-from companion.conversation.events import Envelope
+from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import Message, Permission, Turn
 from companion.settings import DaemonSettings
 
@@ -179,17 +179,23 @@ def said(turn: Turn, speaker: str = "answer") -> str:
     return "".join(item.text for item in turn.items if isinstance(item, Message) and item.speaker == speaker)
 
 
-async def transcript(client: DaemonAgent, session: AgentSession) -> list[Envelope]:
-    """The complete history of a session, as the daemon has written it to disk."""
-    found: list[Envelope] = []
-    cursor = ""
+async def written_turn(client: DaemonAgent, session: AgentSession, is_whole: Callable[[Turn], bool]) -> Turn:
+    """The one turn of a session, as the daemon has written it to disk: an old one does that after the turn is over."""
+    end = time.monotonic() + STEP
     while True:
-        from_there = f"&cursor={quote(cursor, safe='')}" if cursor else ""
-        answer = await client.page(f"/session/{session.id}/transcript?limit=500{from_there}")
-        found += map(decode, answer["events"])
-        if answer.get("nextCursor") in {None, "", cursor}:
-            return found
-        cursor = answer["nextCursor"]
+        conversation, cursor, following = Conversation(), "", None
+        while following != cursor:
+            cursor = following or cursor
+            from_there = f"&cursor={quote(cursor, safe='')}" if cursor else ""
+            answer = await client.page(f"/session/{session.id}/transcript?limit=500{from_there}")
+            for event in answer["events"]:
+                conversation.apply(decode(event))
+            following = answer.get("nextCursor") or cursor
+        [turn] = conversation.turns
+        if is_whole(turn):
+            return turn
+        assert time.monotonic() < end, f"the transcript stays as it is: {turn}"
+        await asyncio.sleep(0.2)
 
 
 class Proxy:

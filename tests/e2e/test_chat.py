@@ -17,11 +17,11 @@ import pytest
 
 from companion.backends.agent import AgentSession
 from companion.backends.daemon.client import DaemonAgent
-from companion.conversation.conversation import Conversation
+from companion.conversation.snapshot import Turn
 
 from .chatting import Chatting, Room, opened, write_settings
 from .clis import NEWEST_QWEN
-from .daemon import NEWEST_FIRST, processes, said, talk, transcript
+from .daemon import NEWEST_FIRST, processes, said, talk, written_turn
 from .editor import Editor
 from .model import Call
 from .qwen import Home
@@ -231,15 +231,12 @@ def test_nothing_is_lost_or_repeated_when_the_connection_drops(room: Room, chat:
     chat.wait_idle()
     assert (text.count(WORDS[30]), text.count("Hm.Hm.Hm.Hm.Hm.")) == (1, 1)
 
-    async def written() -> Conversation:
-        conversation = Conversation()
+    async def written() -> Turn:
         async with DaemonAgent(room.address) as client:
             session = AgentSession.known(chat.session, await client.connect(str(room.home.workspace)))
-            for envelope in await transcript(client, session):
-                conversation.apply(envelope)
-        return conversation
+            return await written_turn(client, session, lambda turn: WORDS[-1] in said(turn))
 
-    [turn] = room.loop.run(written()).turns
+    turn = room.loop.run(written())
     assert said(turn) in text
     assert said(turn) == "".join(WORDS)
 

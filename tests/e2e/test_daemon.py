@@ -25,12 +25,11 @@ from companion.backends.daemon.errors import (
 )
 from companion.chats import prompt
 from companion.chats.chat import snapshots
-from companion.conversation.conversation import Conversation
 from companion.conversation.failures import AlreadyAnsweredError, MissingFeatureError
 from companion.conversation.snapshot import Cost, Tool
 
 from .cli import STEP
-from .daemon import VERSIONS, Daemons, Proxy, Talk, processes, run, said, talk, transcript, until
+from .daemon import VERSIONS, Daemons, Proxy, Talk, processes, run, said, talk, until, written_turn
 from .model import Call
 
 #: Without blanks at either end of the text, because 0.21.2 trims what it writes to disk.
@@ -192,10 +191,7 @@ async def test_nothing_is_lost_or_repeated_when_the_connection_drops(served: Ser
         turn = await here.done(key)
         assert said(turn) == "".join(WORDS)
         assert said(turn, "thought") == "Hm." * 5
-        written = Conversation()
-        for envelope in await transcript(here.client, here.session):
-            written.apply(envelope)
-        [recorded] = written.turns
+        recorded = await written_turn(here.client, here.session, lambda written: len(written.items) >= len(turn.items))
         assert recorded.items == turn.items
 
 
