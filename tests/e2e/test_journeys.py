@@ -32,10 +32,7 @@ NOT_FOUND = (
     "Install it with: npm install -g @qwen-code/qwen-code - "
     "or name yours in the setting qwen_command."
 )
-OWN_MODE = (
-    "QwenCompanion: Your own settings of Qwen Code have the approval mode “auto-edit”, in which it writes without "
-    "asking. What it writes is listed for a review."
-)
+OWN_MODE = "QwenCompanion: Qwen Code writes without asking: your settings say “auto-edit”."
 READS = "Do you want to proceed?"
 """What the CLI asks before it reads a file outside of its folder."""
 
@@ -171,8 +168,10 @@ def test_a_home_in_which_the_folder_is_a_file(desk: Desk) -> None:
         f"QwenCompanion: Qwen Code can't find this editor through {desk.home.qwen_home / 'ide'}: not a directory."
     )
     editor.wait("message", lambda: any(one.startswith(sentence[:60]) for one in said(editor)))
-    assert [one for one in said(editor) if "can't find this editor" in one] == [sentence]
-    assert "Errno" not in desk.report(editor).text
+    assert len([one for one in said(editor) if "can't find this editor" in one]) == 1
+    text = desk.report(editor).text
+    assert "Qwen Code can't find this editor through" in text
+    assert "Errno" not in text
 
 
 @root
@@ -194,7 +193,8 @@ def test_a_home_that_can_not_be_written_is_said_once_until_it_can(
         filler = None if options == "ro" else fill(folder)
         editor = desk.editor(desk.home.workspace)
         hidden = f"Qwen Code can't find this editor through {folder}: "
-        editor.wait("message", lambda: f"QwenCompanion: {hidden}{reason}." in said(editor))
+        start = f"QwenCompanion: {hidden}{reason}."[:60]  # the status bar has room for no more than 80 characters
+        editor.wait("message", lambda: any(one.startswith(start) for one in said(editor)))
         [finding] = desk.report(editor).others()
         assert finding.startswith(f"{hidden}{advice}. ")
         if filler:
@@ -203,7 +203,7 @@ def test_a_home_that_can_not_be_written_is_said_once_until_it_can(
             subprocess.run(["mount", "-o", "remount,rw,mode=700", str(folder)], check=True)
         editor.lock()
         reviewed(editor, desk.qwen(), desk.home.workspace / "greet.py")
-        assert [one for one in said(editor) if "can't find this editor" in one] == [f"QwenCompanion: {hidden}{reason}."]
+        assert len([one for one in said(editor) if "can't find this editor" in one]) == 1
         assert desk.report(editor).others() == []
 
 

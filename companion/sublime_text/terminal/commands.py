@@ -33,10 +33,7 @@ PATIENCE = 5000
 SHELL_NAMES: dict[Shell, str] = {"sh": "sh, bash, zsh", "fish": "fish", "powershell": "PowerShell"}
 NOT_OPENED = "Terminus has opened no terminal for {name} yet. If it was just installed, restart Sublime Text."
 NO_FOLDER = "Open a folder first: a CLI connects to the window whose folder it runs in."
-OWN_MODE = (
-    "Your own settings of {name} have the approval mode “{mode}”, in which it writes without asking. "
-    "What it writes is listed for a review."
-)
+OWN_MODE = "{name} writes without asking: your settings say “{mode}”."
 OPENING = 10_000
 """Milliseconds after which a terminal that was not opened is told."""
 NO_CLI = "No CLI runs in a terminal of this window. Run one first."
