@@ -7,11 +7,13 @@ only; the libraries take a second. A CLI that connects meanwhile waits in the ke
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import logging
 import sys
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,6 @@ from . import handover
 from .clis.discovery import EnvironmentVariables
 from .editor import Editor
 from .executor import Executor
-from .garbage import no_collection
 from .ids import WindowId
 from .libraries import failures, guard
 from .libraries.guard import LibraryError
@@ -39,8 +40,28 @@ logger = logging.getLogger(__name__)
 
 RETRY = 1.0
 """Seconds between looks whether the libraries fit."""
+PAUSED = 10_007
+"""Younger collections until a full one, while the libraries are imported. Nobody else chooses this number."""
 
 Call = Callable[["Companion"], object]
+
+
+@contextmanager
+def no_collection() -> Generator[None]:
+    """Pause full garbage collections: each scans the objects of all plugins, and stops every thread for 60 ms.
+
+    The collector belongs to all packages of the editor (docs/dev/decisions/0005-garbage-collector.md). It is neither
+    disabled nor enabled, so that another package that does so meanwhile keeps what it has chosen; so does one that sets
+    the thresholds. Of two instances that import at once, around a reload, the first one ends the pause.
+    """
+    new, middle, usual = gc.get_threshold()
+    gc.set_threshold(new, middle, PAUSED)
+    try:
+        yield
+    finally:
+        new, middle, full = gc.get_threshold()
+        if full == PAUSED != usual:
+            gc.set_threshold(new, middle, usual)
 
 
 class CompanionThread:
@@ -137,8 +158,8 @@ class CompanionThread:
                 self._open_endpoints()
                 before = set(sys.modules)
                 try:
+                    trouble = guard.check()
                     with no_collection():
-                        trouble = guard.check()
                         from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
                     guard.remember()
                     if trouble:

@@ -1,6 +1,6 @@
 """What agents have written already, and each change kept or undone.
 
-It may import `snapshots`, `review`, `garbage` and the shared modules, and never touches the editor; `port` says what it
+It may import `snapshots`, `review` and the shared modules, and never touches the editor; `port` says what it
 needs from one. Start with `rounds`, which runs on the companion thread; `roots` has the windows and their folders,
 `starting` and `looking` say when a round begins and when to look, and `decisions` has what the person does. `folder`
 brings calls to the worker thread of one folder: its `round`, `saves`, `undo` and `checkpoints`, which block. `hunks`

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 
-from ..garbage import no_collection
 from ..review.changes import paired_lines
 from ..review.compare import Change
 from .hunks import Hunk, Hunks, Pieces, by_key, differences, key_of
@@ -49,18 +48,17 @@ class Weave:
 
         `ops` is an earlier weave of these very contents. One that doesn't fit to them is left out of account.
         """
-        with no_collection():
-            old, new = Pieces(before or b""), Pieces(after or b"")
-            if before and after and old.form != new.form:
-                old, new = Pieces(before, is_whole=True), Pieces(after, is_whole=True)
-            form = (new if after else old).form
-            marks = (old.mark if before else new.mark), (new.mark if after else old.mark)
-            lines = list(_restored(ops, old.lines, new.lines)) if ops else []
-            if [text for text, at in lines if at & BASE] != list(old.lines) or [
-                text for text, at in lines if at & DISK
-            ] != list(new.lines):
-                lines = _compared(old.lines, new.lines)
-            return cls(lines, form, marks)
+        old, new = Pieces(before or b""), Pieces(after or b"")
+        if before and after and old.form != new.form:
+            old, new = Pieces(before, is_whole=True), Pieces(after, is_whole=True)
+        form = (new if after else old).form
+        marks = (old.mark if before else new.mark), (new.mark if after else old.mark)
+        lines = list(_restored(ops, old.lines, new.lines)) if ops else []
+        if [text for text, at in lines if at & BASE] != list(old.lines) or [
+            text for text, at in lines if at & DISK
+        ] != list(new.lines):
+            lines = _compared(old.lines, new.lines)
+        return cls(lines, form, marks)
 
     @property
     def ops(self) -> str:
@@ -144,15 +142,14 @@ class Weave:
         at = [number for number, line in enumerate(self._lines) if line[1] & DISK]
         lines: list[Line] = []
         done = 0
-        with no_collection():
-            for change in differences([self._lines[number][0] for number in at], new.lines):
-                start = at[change.old_start - 1] + 1 if change.old_start else 0
-                end = at[change.old_end - 1] + 1 if change.deleted else start
-                lines += self._lines[done:start]
-                part, done = self._lines[start:end], end
-                left = [(text, gone(flags) if flags & DISK else flags) for text, flags in part]
-                lines += [line for line in left if line[1]]
-                lines += come([line for line in part if line[1] & DISK], new.lines[change.new_start : change.new_end])
+        for change in differences([self._lines[number][0] for number in at], new.lines):
+            start = at[change.old_start - 1] + 1 if change.old_start else 0
+            end = at[change.old_end - 1] + 1 if change.deleted else start
+            lines += self._lines[done:start]
+            part, done = self._lines[start:end], end
+            left = [(text, gone(flags) if flags & DISK else flags) for text, flags in part]
+            lines += [line for line in left if line[1]]
+            lines += come([line for line in part if line[1] & DISK], new.lines[change.new_start : change.new_end])
         return lines + self._lines[done:]
 
     def hunks(self) -> Hunks:
@@ -302,12 +299,11 @@ def _in_order(lines: Sequence[Line]) -> list[Line]:
     In a change, the lines that are gone come first. What the person has added at an edge of it is no part of it.
     """
     made: list[Line] = []
-    with no_collection():
-        for is_settled, group in groupby(lines, lambda line: line[1] == _SETTLED):
-            run = list(group)
-            made += run if is_settled else _run(run)
-        ended = _ended(made)
-        return made if ended == made else _in_order(ended)
+    for is_settled, group in groupby(lines, lambda line: line[1] == _SETTLED):
+        run = list(group)
+        made += run if is_settled else _run(run)
+    ended = _ended(made)
+    return made if ended == made else _in_order(ended)
 
 
 def _run(lines: Sequence[Line]) -> Iterator[Line]:

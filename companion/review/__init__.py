@@ -14,6 +14,5 @@ by itself, so that one that hangs disturbs no other.
 
 Lines are compared on a thread of the executor: anchored on lines that occur once on both sides, between the anchors by
 a longest common subsequence in big integers, with an effort limited in proportion to the lines
-(docs/dev/decisions/0004-own-comparison.md). Groups of lines are placed as git's indent heuristic does. The garbage
-collector is paused meanwhile (docs/dev/decisions/0005-garbage-collector.md).
+(docs/dev/decisions/0004-own-comparison.md). Groups of lines are placed as git's indent heuristic does.
 """

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from ..garbage import no_collection
 from .changes import Count, counted, paired_lines
 from .compare import Change
 from .marks import MAX_WORDS, Points
@@ -189,8 +188,7 @@ NOTHING = Body("", "", array("i"), array("i"), array("i", [0]), (), array("i"))
 
 def body_of(old: str, new: str, changes: Sequence[tuple[int, int, int, int, str]]) -> Body:
     """The changes of a file. Texts have plain line feeds; the changes are from the top, each with its key."""
-    with no_collection():
-        return _body_of(_pieces(old), _pieces(new), changes)
+    return _body_of(_pieces(old), _pieces(new), changes)
 
 
 def _pieces(text: str) -> list[str]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ..garbage import no_collection
 from .changes import Filler as Gap
 from .changes import Side as SideName
 from .changes import Tally, changes, fillers, lines_of, paired_lines, tally
@@ -73,11 +72,6 @@ def marks(original: str, proposal: str, proposed: str | None = None) -> Marks:
 
     `proposed` is the proposal as it came, if it may have been edited since.
     """
-    with no_collection():
-        return _marks(original, proposal, proposed)
-
-
-def _marks(original: str, proposal: str, proposed: str | None) -> Marks:
     old, new = lines_of(original), lines_of(proposal)
     found = changes(old, new)
     old_starts, new_starts = _starts(old), _starts(new)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..clis import families
-from ..garbage import no_collection
 from ..ids import ReviewId, WindowId
 from ..platforms.reasons import reason_of
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
@@ -142,7 +141,7 @@ class Reviews:
         """
         restoring, self._restoring = self._restoring, {}
         for review, text in restoring.items():
-            self._accept(review, _restored(review, text))
+            self._accept(review, review.restored(text))
         for review in self:
             self._reject(review)
 
@@ -323,7 +322,7 @@ class Reviews:
     async def _accept_costly(self, review: Review) -> None:
         if (text := self._restoring.get(review)) is None:  # the companion has stopped before this began
             return
-        content = await asyncio.to_thread(_restored, review, text)
+        content = await asyncio.to_thread(review.restored, text)
         # If this instance leaves, the next one does it.
         if not self._is_leaving and self._restoring.pop(review, None) is not None:
             self._accept(review, content)
@@ -364,7 +363,7 @@ class Reviews:
         if is_edited and (keep or answer.done()):
             why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."
             self._editor.keep_text(review.owner.window, review.name, shown or "", why)
-        text = review.proposed.source if shown is None else await asyncio.to_thread(_restored, review, shown)
+        text = review.proposed.source if shown is None else await asyncio.to_thread(review.restored, shown)
         if not answer.done():
             answer.set_result(text)
 
@@ -376,11 +375,6 @@ def _refusal(review: Review, text: str) -> str:
     if not text and review.shown and not review.restored(text):
         return EMPTY_REFUSED.format(cli=review.owner.cli)
     return f"{review.owner.cli} has disconnected and can't write {review.name}." if review.orphaned else ""
-
-
-def _restored(review: Review, text: str) -> str:
-    with no_collection():
-        return review.restored(text)
 
 
 def _accepted(review: Review, content: str) -> DiffAccepted:

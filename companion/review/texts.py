@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from ..garbage import no_collection
 from ..ids import ReviewId, WindowId
 from ..platforms.reasons import reason_of
 from ..settings import Settings
@@ -15,7 +14,7 @@ from .disk import read_file
 from .marks import Marks, marks
 from .port import NOT_EDITABLE, ReviewViews
 from .review import Review
-from .source_text import SourceText, endings_change
+from .source_text import endings_change
 from .targets import Target, edits_of
 
 
@@ -69,7 +68,7 @@ class ReviewTexts:
     async def endings(self, review: Review) -> str:
         """The change of line endings and of the byte order mark, in words; empty for none."""
         counts = self._is_comparable(review, review.shown)
-        return await asyncio.to_thread(_endings_of, review.disk.source, review.proposed, counts=counts)
+        return await asyncio.to_thread(endings_change, review.disk.source, review.proposed, counts=counts)
 
     async def _compare(self, review: Review, text: str, version: int) -> None:
         found = await asyncio.to_thread(marks, review.original, text, review.shown)
@@ -78,7 +77,7 @@ class ReviewTexts:
     async def _edit(self, review: Review, target: Target, text: str, version: int) -> None:
         edits: list[TextEdit] = []
         try:
-            edits = await asyncio.to_thread(_edits_of, target, review, text)
+            edits = await asyncio.to_thread(edits_of, target, review.original, review.shown, text)
             if not edits:
                 nothing = "This link is out of date." if target.fingerprint else "There is no change at the caret."
                 self._editor.mention(nothing, review.owner.window)
@@ -120,13 +119,3 @@ class ReviewTexts:
             if side.count("\n") > times * limits.max_marked_lines:
                 return "Over “max_marked_lines”"
         return ""
-
-
-def _edits_of(target: Target, review: Review, text: str) -> list[TextEdit]:
-    with no_collection():
-        return edits_of(target, review.original, review.shown, text)
-
-
-def _endings_of(old: SourceText, new: SourceText, *, counts: bool) -> str:
-    with no_collection():
-        return endings_change(old, new, counts=counts)

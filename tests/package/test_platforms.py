@@ -88,7 +88,7 @@ PROCESS_WIDE = {
     "truststore.inject_into_ssl", "decimal.setcontext", "typing._cleanups",
 }  # fmt: skip
 PERMITTED = {
-    ("garbage.py", "gc.set_threshold"): "for the second of an import or a comparison; given back (test_garbage.py)",
+    ("thread.py", "gc.set_threshold"): "for the second of the import; given back (test_garbage.py)",
 }
 WRITES = {"clear", "pop", "popitem", "setdefault", "update", "__setitem__", "__delitem__"}
 OWNER = "EnvironmentVariables"
@@ -200,6 +200,18 @@ def test_nothing_changes_what_belongs_to_the_whole_process():
     """The editor and its other packages have it too: a file of another thread got 0666 (docs/dev/architecture.md)."""
     found = {(name, changed) for name, tree in sources().items() for changed in changes(tree)}
     assert found == PERMITTED.keys()
+
+
+def test_the_collector_is_paused_around_the_import_and_nothing_else():
+    pause = "no_collection"
+    named = {
+        name: sum(isinstance(node, ast.alias | ast.Name) and pause in ast.unparse(node) for node in ast.walk(tree))
+        for name, tree in sources().items()
+    }
+    assert {name: times for name, times in named.items() if times} == {"thread.py": 1}
+    around = [node for node in ast.walk(sources()["thread.py"]) if isinstance(node, ast.With)]
+    [paused] = [node for node in around if pause in ast.unparse(node.items[0])]
+    assert [type(each) for each in paused.body] == [ast.ImportFrom]
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,13 @@
-"""The pauses of the garbage collector."""
+"""The pause of the garbage collector while the libraries are imported."""
 
 from __future__ import annotations
 
 import gc
-import sys
-import threading
 from collections.abc import Iterator
 
 import pytest
 
-from companion.garbage import HOLDER, NEVER, no_collection
+from companion.thread import PAUSED, no_collection
 
 USUAL = (650, 9, 8)
 
@@ -43,36 +41,14 @@ def test_no_full_collection_happens_in_a_pause_and_nothing_is_left_of_it():
     assert gc.get_freeze_count() == 0
 
 
-def test_pauses_on_two_threads_end_with_the_last_one():
-    entered, leave = threading.Event(), threading.Event()
-
-    def other() -> None:
-        with no_collection():
-            entered.set()
-            leave.wait(60)
-
-    with no_collection():
-        thread = threading.Thread(target=other)
-        thread.start()
-        assert entered.wait(60)
-    assert gc.get_threshold()[2] == NEVER
-    leave.set()
-    thread.join()
-    assert gc.get_threshold() == USUAL
-
-
-def test_pauses_of_the_instances_before_and_after_a_reload_end_with_the_last_one(monkeypatch: pytest.MonkeyPatch):
-    before = no_collection()
-    before.__enter__()
-    monkeypatch.delitem(sys.modules, "companion.garbage")
-    from companion.garbage import no_collection as other  # noqa: PLC0415
-
-    assert other is not no_collection
-    after = other()
-    after.__enter__()
-    before.__exit__(None, None, None)
-    assert gc.get_threshold()[2] == NEVER
-    after.__exit__(None, None, None)
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_two_instances_that_import_around_a_reload_none_leaves_its_pause(first: int):
+    pauses = [no_collection(), no_collection()]
+    for each in pauses:
+        each.__enter__()
+    assert gc.get_threshold() == (*USUAL[:2], PAUSED)
+    pauses[first].__exit__(None, None, None)
+    pauses[1 - first].__exit__(None, None, None)
     assert gc.get_threshold() == USUAL
 
 
@@ -103,17 +79,7 @@ def test_a_collector_that_another_package_turns_on_or_off_in_a_pause_stays_so(be
         gc.enable()
 
 
-def test_a_pause_that_another_package_restores_ends_with_the_next_one():
-    with no_collection():
-        found = gc.get_threshold()
-    gc.set_threshold(*found)
-    with no_collection():
-        pass
-    assert gc.get_threshold() == USUAL
-
-
 def test_a_pause_ends_at_an_error():
     with pytest.raises(ImportError), no_collection():
         raise ImportError
     assert gc.get_threshold() == USUAL
-    assert vars(sys.modules[HOLDER])["count"] == 0

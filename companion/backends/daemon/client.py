@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
-import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
@@ -21,7 +20,6 @@ from ...conversation.events import AvailableCommandsUpdate, Envelope, EventCurso
 from ...conversation.failures import AlreadyAnsweredError, ChatError, MissingFeatureError, SessionGoneError
 from ...conversation.forms import Values
 from ...conversation.snapshot import Choices, Command, ContextWindow, Locality, Queued, Task
-from ...garbage import no_collection
 from ..agent import (
     Agent,
     AgentSession,
@@ -87,13 +85,7 @@ Scope = Literal["single", "thread"]
 
 async def load() -> None:
     """Import what carries the requests, off the loop: it takes a while the first time."""
-
-    def load() -> None:
-        is_there = f"{__package__}.transport" in sys.modules
-        with contextlib.nullcontext() if is_there else no_collection():
-            importlib.import_module(".transport", __package__)
-
-    await asyncio.to_thread(load)
+    await asyncio.to_thread(importlib.import_module, ".transport", __package__)
 
 
 class DaemonAgent(Agent):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
-from ...garbage import no_collection
 from ...review.marks import MAX_LINKS
 from ..style import LINK_COLOUR
 from .leftovers import FILLERS
@@ -149,14 +148,9 @@ class SideMarks:
         return lines, gaps if self._marks_gaps else []
 
     def _hide(self, key: str, gaps: Sequence[Points]) -> None:
-        with no_collection():
-            self._view.add_regions(key, _regions(gaps), flags=_HIDDEN)
+        self._view.add_regions(key, _regions(gaps), flags=_HIDDEN)
 
     def _draw_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:
-        with no_collection():
-            self._add_lines(key, lines, links, inline=inline)
-
-    def _add_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:
         scope, is_tinted = self._scope(f"diff.{self._kind}")
         flags = _NOT_DRAWN if inline else _LINES if is_tinted else _OUTLINED
         # A region may not fill its row to the end in the editor; the icon marks it all the same.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import sublime
 
-from ...garbage import no_collection
 from ...review.document import Arrangement, Block, FileKey, ListedFile, ReviewTurn, arranged, is_open, to_come
 from ..buffers import Edit, edit, smallest_edit
 from ..chat import vim
@@ -142,8 +141,7 @@ class ReviewTab:
             return
         self._decisions.look()
         self._record.keep(**{ANSWERED: self._feed.answered})
-        with no_collection():
-            self._draw()
+        self._draw()
         keys = [*self._arrangement.missing]
         if keys:  # and what comes after it
             keys = to_come(self._feed.turns or (), self._folded, keys[0])
