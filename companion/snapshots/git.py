@@ -18,14 +18,17 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..platforms import jobs, programs
+from ..platforms.files import shown
+from . import project
 
 LIMIT = 600.0
 """Seconds that one run may take. A disk that hangs must not keep a process for ever."""
 LENT_LIMIT = 30.0
 """The same for a run that reads the objects of the person's repository."""
 LIST_LIMIT = 30.0
-"""The same for a list of names: git waits for a pipe that is in the place of a file of a repository below."""
-_MAYBE = ": its disk doesn't answer, or a file of git's is a pipe, such as the HEAD of a repository below"
+"""The same for a list of names."""
+SOON = 1.0
+"""Seconds after which a list may wait for a pipe. To look for pipes before it would take as long as the list."""
 _LISTS = {"ls-files", "status"}
 MEMORY = 2 * 1024**3
 """Bytes that one run may have."""
@@ -115,6 +118,8 @@ class Git:
         self._one = threading.Lock()
         self._running: subprocess.Popen[bytes] | None = None
         self._is_closed = False
+        self._endless: dict[str, str] = {}
+        """The pipe for which a command has waited."""
 
     def run(
         self,
@@ -145,6 +150,7 @@ class Git:
         with self._one:
             if self._is_closed:
                 raise GitStoppedError("it was ended")
+            self._refuse(arguments[0])
             try:
                 process: subprocess.Popen[bytes] = programs.start(
                     command,
@@ -159,12 +165,15 @@ class Git:
                 raise GitStoppedError(str(error)) from error
             _limit_memory(process)
             try:
-                printed, said = process.communicate(given, timeout=limit)
+                printed, said = self._output(process, arguments[0], given, limit)
             except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-                raise GitStoppedError(f"git {arguments[0]} took longer than {limit:.0f} seconds{_MAYBE}") from None
+                raise GitStoppedError(
+                    f"git {arguments[0]} took longer than {limit:.0f} seconds: its disk doesn't answer"
+                ) from None
             finally:
+                if process.poll() is None:
+                    process.kill()
+                    process.communicate()
                 self._running = None
                 jobs.end(process.pid)
         if process.returncode not in answers:
@@ -172,6 +181,23 @@ class Git:
             is_stopped = self._is_closed or process.returncode < 0 or _is_passing(why)
             raise (GitStoppedError if is_stopped else GitError)(f"git {arguments[0]}: {why}")
         return printed
+
+    def _output(self, process: subprocess.Popen[bytes], name: str, given: bytes, limit: float) -> tuple[bytes, bytes]:
+        """What a command prints, also as errors. Raises TimeoutExpired, and GitStoppedError if it waits for a pipe."""
+        if name in _LISTS:
+            try:
+                return process.communicate(given, timeout=SOON)
+            except subprocess.TimeoutExpired:
+                self._endless[name] = project.obstacle(self._tree, is_for_rules=name == "status")
+                self._refuse(name)
+                given = b""  # it has it
+        return process.communicate(given, timeout=limit)
+
+    def _refuse(self, command: str) -> None:
+        """Raise GitStoppedError if a command would wait for a pipe that it has met before."""
+        path = self._endless.get(command, "")
+        if path and project.is_endless(path):
+            raise GitStoppedError(f"{shown(os.path.relpath(path, self._tree))} is a pipe or a device")
 
     def is_closed(self) -> bool:
         """Whether it was closed: whoever works on the store ends."""

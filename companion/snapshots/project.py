@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..platforms import files
+from ..visits import is_elsewhere
 
 EXCLUDES = ".git/info/exclude"
 """The file with ignore rules that no folder shows, as it is named in a list."""
@@ -25,6 +26,8 @@ _INDEX = 256 * 1024 * 1024
 _MAX_FOLDERS = 6
 """Folders of objects that borrow from each other: git follows no more than five."""
 _MAX_PACKED = 20_000
+_OF_WINDOWS = re.compile(r"^\\\\\?\\(?=[a-z]:)", re.IGNORECASE)
+"""What Windows puts before a path of a drive that a link leads to."""
 _CHANGES_BYTES = re.compile(rb"filter|ident|working-tree-encoding|\[attr\]", re.IGNORECASE)
 _CHANGES_ENDINGS = re.compile(rb"crlf|eol|text|include", re.IGNORECASE)
 
@@ -53,17 +56,69 @@ class Head:
 
 def repository(folder: str) -> Repository | None:
     """The repository whose work tree a folder is; None if it has none."""
-    at = os.path.join(folder, ".git")
-    if os.path.isfile(at):
-        pointer = _text(folder, ".git")
-        if not pointer.startswith("gitdir:"):
-            return None
-        at = os.path.join(folder, pointer[7:].strip())
-    at = os.path.realpath(at)
-    if not _text(at, "HEAD"):
+    at = _git_folder(folder)
+    if not at or not _text(at, "HEAD"):
         return None
-    common = _text(at, "commondir").strip()
-    return Repository(at, os.path.realpath(os.path.join(at, common)) if common else at)
+    common = _led(at, _text(at, "commondir").strip() or ".")
+    return Repository(at, common) if common else None
+
+
+def obstacle(root: str, *, is_for_rules: bool) -> str:
+    """The path of a file below a folder for which git waits when it lists what is there; empty if there is none.
+
+    Git opens HEAD and `commondir` of each repository below, and with `is_for_rules` each `.gitignore`. To look for them
+    takes about as long as git takes for its list.
+    """
+    folders = [root]
+    for folder in folders:
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                name = entry.name.lower()
+                if name == ".git":
+                    at = _git_folder(folder) if folder != root else ""
+                    opened = [os.path.join(at, name) for name in ("HEAD", "commondir")] if at else []
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                    continue
+                else:
+                    opened = [entry.path] if is_for_rules and name == ".gitignore" else []
+                for path in opened:
+                    if is_endless(path):
+                        return path
+    return ""
+
+
+def is_endless(path: str) -> bool:
+    """Whether something is a pipe or a device, also behind a link."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _git_folder(folder: str) -> str:
+    """The folder of git's own for a work tree; empty if there can't be one, or if it is on another computer."""
+    at = os.path.join(folder, ".git")
+    named = ".git"
+    if os.path.islink(at):
+        named = _OF_WINDOWS.sub("", os.readlink(at))
+    elif os.path.isfile(at):
+        start, _, named = _text(folder, ".git").partition("gitdir:")
+        if start or not named:
+            return ""
+    return _led(folder, named)
+
+
+def _led(base: str, named: str) -> str:
+    """The real path of what a file or a link of git's in the folder `base` names; empty if it is on another computer.
+
+    There is no look at that computer: Windows would send it the person's credentials. The share that the folder itself
+    is on is no other one.
+    """
+    named = named.strip()
+    share = os.path.splitdrive(base)[0]
+    return "" if is_elsewhere(named, [base, share]) else os.path.realpath(os.path.join(base, named))
 
 
 def top(folder: str) -> str | None:
@@ -134,8 +189,12 @@ def lent_objects(found: Repository, blobs: Iterable[str]) -> list[str]:
     folders = [os.path.join(found.common, "objects")]
     for folder in folders:
         for line in _text(folder, os.path.join("info", "alternates")).splitlines():
-            path = os.path.realpath(os.path.join(folder, line.strip()))
-            if line.strip() and not line.startswith("#") and path not in folders:
+            if not line.strip() or line.startswith("#"):
+                continue
+            path = _led(folder, line)
+            if not path:
+                return []  # git would look there
+            if path not in folders:
                 folders.append(path)
         if len(folders) > _MAX_FOLDERS:
             return []

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import ntpath
 import os
+import re
 import shutil
 import subprocess
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from companion.changes import round as round_module
-from companion.snapshots import copies, files
+from companion.snapshots import copies, files, project
 from companion.snapshots.files import WriteRefusedError, blob_id
-from companion.snapshots.git import GitStoppedError
+from companion.snapshots.git import Git, GitStoppedError
 from companion.snapshots.objects import EMPTY_TREE
 
 from .folders import AGENT, Folder, committed, git, tree
@@ -380,6 +385,77 @@ def test_a_repository_with_pipes_and_devices_holds_nothing_up(
     assert folder.listed().get("a.txt") in {"modified", "unsaved"}
 
 
+ELSEWHERE = [
+    r"\\evil\share\x",
+    "//evil/share/x",
+    r"\/evil/share/x",
+    r"/\evil\share\x",
+    r"\\?\UNC\evil\share\x",
+    r"\\.\UNC\evil\share\x",
+    "//?/UNC/evil/share/x",
+    r"\??\UNC\evil\share\x",
+]
+
+
+@pytest.mark.parametrize("named", ELSEWHERE)
+@pytest.mark.parametrize("by", [".git", ".git link", "nested", "commondir", "alternates"])
+def test_no_look_goes_to_another_computer_that_a_repository_names(
+    folder: Folder, by: str, named: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Windows would send it the person's credentials."""
+    own = folder.path / ".git"
+    if by in {".git", ".git link"}:
+        own.rename(folder.path / "was")
+    if by == ".git link":
+        own.symlink_to(named)
+    else:
+        files_of_git = {
+            ".git": (".git", f"gitdir: {named}\n"),
+            "nested": ("nested/.git", f"gitdir: {named}\n"),
+            "commondir": (".git/commondir", f"{named}\n"),
+            "alternates": (".git/objects/info/alternates", f"#\n{named}\n"),
+        }
+        folder.write(*files_of_git[by])
+    folder.write(".gitignore", "nested\n")
+    looked: list[str] = []
+
+    def watched(module: ModuleType, name: str) -> None:
+        real = getattr(module, name)
+
+        def look(path: Any, *args: Any, **more: Any) -> Any:
+            if "evil" in os.fsdecode(path):
+                looked.append(f"{name} {path!r}")
+            return real(path, *args, **more)
+
+        monkeypatch.setattr(module, name, look)
+
+    for name in ("stat", "lstat", "open", "scandir", "listdir"):
+        watched(os, name)
+    for name in ("realpath", "isdir"):
+        watched(os.path, name)
+    real_run = Git.run
+
+    def run(self: Git, *args: Any, lent: Sequence[str] = (), **more: Any) -> bytes:
+        looked.extend(path for path in lent if "evil" in path)
+        return real_run(self, *args, lent=lent, **more)
+
+    monkeypatch.setattr(Git, "run", run)
+    folder.round.begin()
+    folder.write("a.txt", "agent\n")
+    folder.look()
+    assert folder.listed().get("a.txt") in {"modified", "unsaved"}
+    assert looked == []
+
+
+def test_the_share_that_a_folder_is_on_is_no_other_computer(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "path", ntpath)
+    for base in (r"\\host\share\tree", r"\\host\share\tree\.git"):
+        assert project._led(base, "//host/share/main/.git/worktrees/tree\n") == r"\\host\share\main\.git\worktrees\tree"
+        assert project._led(base, "//host/other/x") == project._led(base, r"\\host2\share\x") == ""
+    assert project._led("C:\\tree", "D:/main/.git") == "D:\\main\\.git"
+    assert project._led("C:\\tree\\.git", "../..") == "C:\\"
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
 @pytest.mark.parametrize("kind", ["pipe", "device", "truncated", "bomb"])
 def test_an_object_that_harms_is_not_read(folder: Folder, kind: str, monkeypatch: pytest.MonkeyPatch):
@@ -400,6 +476,32 @@ def test_an_object_that_harms_is_not_read(folder: Folder, kind: str, monkeypatch
     folder.write("a.txt", "agent\n")
     folder.look()
     assert folder.listed() == {"a.txt": "unsaved"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+@pytest.mark.parametrize("path", ["nested/.git/HEAD", "nested/.git/commondir", "sub/new/.gitignore"])
+def test_a_pipe_that_git_opens_for_a_list_stops_it_soon_and_is_named(
+    folder: Folder, path: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("companion.snapshots.git.SOON", 0.3)
+    monkeypatch.setattr("companion.snapshots.git.LIST_LIMIT", 10)
+    for name in ("objects", "refs"):
+        (folder.path / "nested/.git" / name).mkdir(parents=True)
+    folder.write("nested/.git/HEAD", "ref: refs/heads/main\n")
+    folder.write("sub/new/a.txt", "a\n")
+    pipe = folder.path / path
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    with pytest.raises(GitStoppedError, match=f"^{re.escape(path)} is a pipe or a device$"):
+        folder.round.begin()
+    monkeypatch.setattr(project, "obstacle", lambda *_, **__: pytest.fail("it has waited for it again"))
+    with pytest.raises(GitStoppedError, match=f"^{re.escape(path)} is a pipe or a device$"):
+        folder.round.begin()
+    pipe.unlink()
+    folder.round.begin()
+    folder.write("a.txt", "agent\n")
+    folder.look()
+    assert folder.listed()["a.txt"] == "modified"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")

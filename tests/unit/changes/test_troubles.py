@@ -91,14 +91,14 @@ async def test_all_files_are_copied_though_nobody_looks(work: Work, monkeypatch:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
 async def test_a_pipe_in_a_repository_below_holds_no_look_up_for_long(work: Work, monkeypatch: pytest.MonkeyPatch):
     await work.begun()
-    monkeypatch.setattr(git, "LIST_LIMIT", 0.3)
+    monkeypatch.setattr(git, "SOON", 0.3)
     for name in ("objects", "refs"):
         (work.path / "nested/.git" / name).mkdir(parents=True)
     pipe = work.path / "nested/.git/HEAD"
     os.mkfifo(pipe)
     await work.until(lambda: work.rounds.roots.troubles(WINDOW))
     [trouble] = work.rounds.roots.troubles(WINDOW)
-    assert "a file of git's is a pipe, such as the HEAD of a repository below). It is tried again." in trouble
+    assert "nested/.git/HEAD is a pipe or a device). It is tried again." in trouble
     pipe.unlink()
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: "a.py" in work.rows)
