@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..visible import visible_name
 from .hunks import Hunk, Hunks, Pieces, by_key, differences
 from .rows import ChangeRow
 
@@ -101,7 +102,7 @@ def quoted(lines: Sequence[str]) -> str:
     text = _readable(lines[0]).strip() if lines else ""
     short = text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"
     more = f" and {len(lines) - 1} more line{'s' * (len(lines) > 2)}" if len(lines) > 1 else ""
-    return f"“{''.join(each if each.isprintable() else ' ' for each in short)}”{more}"
+    return f"“{visible_name(short.expandtabs(1))}”{more}"
 
 
 def _readable(line: str) -> str:

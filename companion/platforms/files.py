@@ -26,6 +26,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
+from ..visible import visible_name
 from .processes import user_id
 from .reasons import reason_of
 
@@ -463,8 +464,7 @@ def write_private(path: str, content: bytes) -> None:
 
 def shown(path: str) -> str:
     """A path as a sentence has it: short, and with the number of each character that would not be seen."""
-    path = path if len(path) <= _SHOWN else f"{path[: _SHOWN - 1]}…"
-    return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in path)
+    return visible_name(path if len(path) <= _SHOWN else f"{path[: _SHOWN - 1]}…")
 
 
 def rename(source: str, target: str) -> None:

@@ -25,6 +25,7 @@ from functools import partial
 from typing import Any, BinaryIO, Literal
 
 from ..platforms.files import make_link, make_private_folder
+from ..visible import visible_name
 from .entries import ArchiveError
 
 MOST_FILES = 50_000
@@ -484,5 +485,5 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def _quoted(name: str) -> str:
-    shown = "".join(each if each.isprintable() else "�" for each in name)
+    shown = visible_name(name)
     return f"“{shown if len(shown) <= MOST_SHOWN else shown[: MOST_SHOWN - 1] + '…'}”"

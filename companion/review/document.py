@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
+from ..visible import visible_name
 from .changes import Count, counted, paired_lines
 from .compare import Change
 from .marks import MAX_WORDS, Points
@@ -417,5 +418,5 @@ _SPACES = re.compile(r"\s+")
 
 def _line(text: str) -> str:
     """A text that is not ours in a line of ours: without line breaks, signs of ours and characters of no width."""
-    flat = "".join(one if one.isprintable() else "\ufffd" for one in _SPACES.sub(" ", text[: 2 * _LONGEST]).strip())
+    flat = visible_name(_SPACES.sub(" ", text[: 2 * _LONGEST]).strip())
     return flat if len(flat) <= _LONGEST else f"{flat[: _LONGEST - 1]}…"

@@ -93,6 +93,36 @@ def _computes_a_command(node: ast.AST, where: str) -> bool:
     return COMPUTED.get(ast.unparse(node)) != where
 
 
+def filters(tree: ast.AST) -> Iterator[str]:
+    """Where a module chooses by itself which characters are shown. `visible` does that for all."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.IfExp(test=chosen) | ast.Call(func=ast.Name(id="filter"), args=[chosen, *_]):
+                tests = [chosen]
+            case ast.comprehension(ifs=tests):
+                pass
+            case _:
+                continue
+        yield from (ast.unparse(each) for each in tests if "isprintable" in ast.unparse(each))
+
+
+def test_no_module_has_a_filter_of_characters_of_its_own():
+    found = {path.name: list(filters(ast.parse(path.read_text(encoding="utf-8")))) for path in MODULES}
+    assert {name: each for name, each in found.items() if each} == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "''.join(each if each.isprintable() else ' ' for each in name)",
+        "''.join(each for each in name if each.isprintable())",
+        "''.join(filter(str.isprintable, name))",
+    ],
+)
+def test_each_filter_of_characters_is_found(code: str):
+    assert list(filters(ast.parse(code)))
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_nothing_goes_around_the_two_places(path: Path):
     where = path.relative_to(ROOT).as_posix().removeprefix("companion/")

@@ -7,7 +7,11 @@ import unicodedata
 
 import pytest
 
+from companion.changes import notes
 from companion.chats.transcript.plain import spelled
+from companion.platforms import files
+from companion.registry import archives
+from companion.review import document
 from companion.variables import named_variables
 from companion.visible import ShownText, is_plain, shown_line, visible, visible_name
 
@@ -102,6 +106,15 @@ def test_what_acts_or_hides_does_so_in_no_question_either(character: str):
     shown = spelled(f"a{character}b")
     assert shown.isprintable()
     assert shown not in {f"a{character}b", "ab"}
+
+
+@pytest.mark.parametrize("hidden", ["\x1b", "\n", "\u115f", "\u202e", "\u3164", "\ufe00", "\U000e0041", "\udc80"])
+def test_what_acts_or_hides_is_a_number_wherever_a_name_or_a_line_is_in_a_sentence(hidden: str):
+    number = visible_name(hidden)
+    text = f"a{hidden}b"
+    assert files.shown(text) == f"a{number}b"
+    assert notes.quoted([text]) == archives._quoted(text) == f"“a{number}b”"
+    assert document._line(text) == ("a b" if hidden == "\n" else f"a{number}b")
 
 
 def test_variables_that_decide_something_come_before_a_question_is_cut():

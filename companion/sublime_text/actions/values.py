@@ -11,6 +11,7 @@ from ...clis.shell import below, named
 from ...comments.comment import Comment
 from ...comments.message import MAX_QUOTED, message
 from ...problems.message import problems_text
+from ...visible import visible_name
 from ..chat.context import excerpt
 from ..terminal.terminals import Terminal
 
@@ -65,8 +66,7 @@ class PromptValues:
 
     @property
     def _name(self) -> str:
-        name = self._view.name() or "untitled"
-        return "".join(character if character.isprintable() else "\ufffd" for character in name)
+        return visible_name(self._view.name() or "untitled")
 
     def _all(self, file: str, selection: str, problems: str) -> dict[str, str]:
         return {
