@@ -14,6 +14,7 @@ from ..review.review import Review
 from ..snapshots.entries import Difference
 from ..snapshots.files import WriteRefusedError
 from .folder import Folder, WriteOutcome
+from .places import relative
 from .port import GOES
 from .roots import Roots
 from .rows import ChangeRow
@@ -89,19 +90,20 @@ class Decisions:
     def keep_file(self, window: WindowId, row: ChangeRow) -> asyncio.Task[object] | None:
         """Take what is written in a file over."""
         self._roots.window(window).going.pop((row.root, row.path), None)
-        return self._do(
-            window, row.root, lambda folder: folder.call(folder.round.keep_file, row.path, row.after), row, "kept"
-        )
+
+        async def keep(folder: Folder, path: str) -> None:
+            await folder.call(folder.round.keep_file, path, row.after)
+
+        return self._decide(window, row, "kept", keep)
 
     async def keep_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
         """Take changes of a file over. Ends when that is done, or was refused and said."""
-        await self._decide(
-            window,
-            row,
-            "kept",
-            found,
-            lambda folder, key, lines: folder.call(folder.round.keep_change, row.path, key, lines),
-        )
+
+        async def keep(folder: Folder, path: str) -> None:
+            for key, lines in reversed(found):  # the lines below a change move with it
+                await self._tried(window, folder.call(folder.round.keep_change, path, key, lines))
+
+        await self._until(self._decide(window, row, "kept", keep))
 
     async def undo_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
         """Undo changes of a file in the same way, or when the turn of an agent ends that runs in its folder."""
@@ -109,31 +111,18 @@ class Decisions:
             await self._undo_changes(window, row, found)
 
     async def _undo_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
-        await self._decide(
-            window, row, "undone", found, lambda folder, key, lines: self._undo(window, folder, row.path, key, lines)
-        )
+        async def undo(folder: Folder, path: str) -> None:
+            for key, lines in reversed(found):
+                await self._tried(window, self._undo(window, folder, path, key, lines))
 
-    async def _decide(
-        self,
-        window: WindowId,
-        row: ChangeRow,
-        outcome: str,
-        found: Sequence[Chosen],
-        decide: Callable[[Folder, str, tuple[int, int] | None], Coroutine[Any, Any, object]],
-    ) -> None:
-        """Decide changes of a file, from the bottom: the lines below a change move with it."""
-        tasks = [
-            self._do(window, row.root, lambda folder, change=change: decide(folder, *change), row, outcome)
-            for change in reversed(found)
-        ]
-        await asyncio.gather(*filter(None, tasks))
+        await self._until(self._decide(window, row, "undone", undo))
 
     def undo_file(self, window: WindowId, row: ChangeRow) -> asyncio.Task[object] | None:
         """Write a file as it was, or do so when the turn ends."""
         return None if self._waits(window, {(row.root, row.path): ()}) else self._undo_file(window, row)
 
     def _undo_file(self, window: WindowId, row: ChangeRow) -> asyncio.Task[object] | None:
-        return self._do(window, row.root, lambda folder: self._undo(window, folder, row.path), row, "undone")
+        return self._decide(window, row, "undone", lambda folder, path: self._undo(window, folder, path))
 
     def _waits(self, window: WindowId, wanted: Mapping[tuple[str, str], tuple[Chosen, ...]]) -> bool:
         """Whether an undo waits for the end of the turn that runs in its folder, whose next edit builds on the lines.
@@ -179,7 +168,7 @@ class Decisions:
     async def _undo(
         self, window: WindowId, folder: Folder, path: str, key: str = "", lines: tuple[int, int] | None = None
     ) -> None:
-        if not self._roots.sees(folder, window)(path):
+        if not self._roots.sees(window)(folder.full_path(path)):
             raise WriteRefusedError(f"{path} is excluded by the setting “context_exclude” of this window")
         at_work = self._roots.at_work(folder)
         await folder.call(folder.look, at_work)
@@ -196,24 +185,21 @@ class Decisions:
 
     def keep_all(self, window: WindowId) -> None:
         """Take everything over."""
-        for folder in self._roots.opened(window):
-            self._do(window, folder.root, lambda folder: self._keep_all(window, folder), None, "kept")
-
-    async def _keep_all(self, window: WindowId, folder: Folder) -> None:
-        await folder.call(folder.keep_all, self._roots.sees(folder, window))
+        sees = self._roots.sees(window)
+        self._decide_all(window, "kept", lambda folder: folder.call(folder.keep_all, folder.below(sees)))
 
     def undo_all(self, window: WindowId) -> None:
         """Write everything as it was, or do so when the turn ends."""
         rows = self._roots.window(window).listing.rows
         if rows and self._waits(window, {(row.root, row.path): () for row in rows}):
             return
-        for folder in self._roots.opened(window):
-            self._do(window, folder.root, lambda folder: self._undo_all(window, folder), None, "undone")
+        sees = self._roots.sees(window)
+        self._decide_all(window, "undone", lambda folder: self._undo_all(window, folder, folder.below(sees)))
 
-    async def _undo_all(self, window: WindowId, folder: Folder) -> None:
+    async def _undo_all(self, window: WindowId, folder: Folder, sees: Callable[[str], bool]) -> None:
         at_work = self._roots.at_work(folder)
         await folder.call(folder.look, at_work)
-        outcome = await folder.undo_all(window, at_work, self._roots.sees(folder, window))
+        outcome = await folder.undo_all(window, at_work, sees)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
         if count := len(outcome.written):
             self._roots.editor.offer_take_back(window, f"Undone: {count} file{'s' * (count != 1)}")
@@ -232,17 +218,17 @@ class Decisions:
 
     async def _take_back(self, window: WindowId) -> None:
         await self._roots.heard()
-        known = self._roots.window(window)
-        found = [
-            (decided[-1].at, folder)
-            for folder in self._roots.opened(window)
-            if (decided := folder.decided(window, self._roots.sees(folder, window)))
-        ]
-        folders = [folder for _, folder in sorted(found, key=lambda each: each[0], reverse=True)]
+        known, sees = self._roots.window(window), self._roots.sees(window)
+        async with self._roots.arranging:
+            found = [
+                (decided[-1].at, folder.root)
+                for folder in self._roots.opened(window)
+                if (decided := folder.decided(window, folder.below(sees)))
+            ]
         if known.answered and known.answered[-1].at >= max((at for at, _ in found), default=0):
             self._take_answer_back(window, known.answered.pop())
-        elif folders:
-            await self._take_back_in(window, folders)
+        elif found:
+            await self._take_back_in(window, [root for _, root in sorted(found, reverse=True)])
         else:
             self._roots.editor.mention("There is no decision to take back.", window)
 
@@ -256,54 +242,95 @@ class Decisions:
             why = f"{review.owner.cli} was told that you reject its change of {review.name}. This is its text."
             self._roots.editor.keep_text(window, review.name, answered.text, why)
 
-    async def _take_back_in(self, window: WindowId, folders: Sequence[Folder]) -> None:
+    async def _take_back_in(self, window: WindowId, roots: Sequence[str]) -> None:
+        """Take the last decision back that can be, in the first of some roots that has one."""
         outcomes: list[WriteOutcome] = []
+        sees = self._roots.sees(window)
 
         async def take_back(folder: Folder) -> None:
-            sees = self._roots.sees(folder, window)
-            outcomes.append(await folder.take_back(window, self._roots.at_work(folder), sees))
+            outcomes.append(await folder.take_back(window, self._roots.at_work(folder), folder.below(sees)))
 
-        for folder in folders:
+        for root in roots:
             if all(each.is_nothing for each in outcomes):
-                await self._done(window, folder, take_back, None, "")
+                await self._decide_in(window, root, "", take_back)
         left = (sentence for each in outcomes for sentence in each.left)
         self._say_left(window, "Not brought back", left, outcomes[-1].unseen if outcomes else "")
 
-    def _do(
+    def _decide(
         self,
         window: WindowId,
-        root: str,
-        action: Callable[[Folder], Coroutine[Any, Any, object]],
-        row: ChangeRow | None,
+        row: ChangeRow,
         outcome: str,
+        action: Callable[[Folder, str], Coroutine[Any, Any, object]],
     ) -> asyncio.Task[object] | None:
-        """Do something in a folder, one at a time, and show what is left."""
-        folder = self._roots.folder(root)
-        if folder is None:
-            self._roots.editor.mention("There is nothing to review.", window)
-            return None
-        return self._roots.background(self._done(window, folder, action, row, outcome))
+        """Decide about a file, in the root and by the path that it has when it is its turn."""
+        full = row.full_path
+
+        async def decide(folder: Folder) -> None:
+            path = relative(full, folder.root)
+            await self._done(window, folder, action(folder, path), outcome, path)
+
+        return self._roots.background(self._decide_at(window, lambda: self._roots.place_of(full, row.root), decide))
+
+    async def _decide_in(
+        self, window: WindowId, root: str, outcome: str, action: Callable[[Folder], Coroutine[Any, Any, object]]
+    ) -> None:
+        """Decide something in a root."""
+
+        async def decide(folder: Folder) -> None:
+            await self._done(window, folder, action(folder), outcome)
+
+        await self._decide_at(window, lambda: self._roots.folder(root), decide)
+
+    async def _decide_at(
+        self,
+        window: WindowId,
+        find: Callable[[], Folder | None],
+        decide: Callable[[Folder], Coroutine[Any, Any, object]],
+    ) -> None:
+        await self._roots.heard()
+        async with self._roots.holding(find) as folder:
+            if folder is None:
+                self._roots.editor.mention("There is nothing to review.", window)
+                return
+            await decide(folder)
+        self._roots.publish_all(folder)
+
+    def _decide_all(
+        self, window: WindowId, outcome: str, action: Callable[[Folder], Coroutine[Any, Any, object]]
+    ) -> None:
+        """Decide something in each root of a window."""
+
+        async def decide() -> None:
+            await self._roots.heard()
+            await self._roots.in_each(window, lambda folder: self._done(window, folder, action(folder), outcome))
+
+        self._roots.background(decide())
+
+    @staticmethod
+    async def _until(task: asyncio.Task[object] | None) -> None:
+        if task:
+            await task
 
     async def _done(
         self,
         window: WindowId,
         folder: Folder,
-        action: Callable[[Folder], Coroutine[Any, Any, object]],
-        row: ChangeRow | None,
+        work: Coroutine[Any, Any, object],
         outcome: str,
+        path: str = "",
     ) -> None:
+        """Do something in a folder, and note the files of which nothing waits any more: that one, or all."""
         known = self._roots.window(window)
-        await self._roots.heard()
-        async with folder.lock, folder.deciding(window):
+        async with folder.deciding(window):
             before = {each.path: each for each in folder.rows}
-            await self._tried(window, action(folder))
+            await self._tried(window, work)
             await self._tried(window, folder.call(folder.refresh))
-            left = {each.path for each in folder.rows}
-            if outcome:
-                mine = [each for each in before.values() if known.sees(each.full_path) and each.path not in left]
-                gone = [each for each in mine if row is None or each.path == row.path]
-                known.done = [*known.done, *((each, outcome) for each in gone)][-KEPT:]
-        self._roots.publish_all(folder)
+        left = {each.path for each in folder.rows}
+        if outcome:
+            mine = [each for each in before.values() if known.sees(each.full_path) and each.path not in left]
+            gone = [each for each in mine if path in ("", each.path)]
+            known.done = [*known.done, *((each, outcome) for each in gone)][-KEPT:]
 
     async def _tried(self, window: WindowId, work: Coroutine[Any, Any, object]) -> None:
         """Do something, and say why if that can't be done."""
@@ -314,12 +341,15 @@ class Decisions:
 
     def restore(self, window: WindowId, root: str, number: int) -> None:
         """Go back to a checkpoint."""
-        self._do(window, root, lambda folder: self._restore(window, folder, number), None, "undone")
+        self._roots.background(
+            self._decide_in(window, root, "undone", lambda folder: self._restore(window, folder, number))
+        )
 
     async def _restore(self, window: WindowId, folder: Folder, number: int) -> None:
         await folder.call(folder.look, self._roots.at_work(folder))
         found = await folder.call(_back_to, folder, number)
-        outcome = await folder.restore(window, number, self._roots.at_work(folder), self._roots.sees(folder, window))
+        sees = folder.below(self._roots.sees(window))
+        outcome = await folder.restore(window, number, self._roots.at_work(folder), sees)
         for known in map(self._roots.window, folder.windows):  # what was kept of them is not what is there now
             known.done = [
                 (row, "restored" if (row.root, row.path in outcome.written) == (folder.root, True) else state)
@@ -338,10 +368,9 @@ class Decisions:
 
     async def planned(self, point: Point) -> Preview:
         """What going back to a checkpoint does."""
-        folder = self._roots.folder(point.root)
-        if folder is None:
-            return Preview()
-        async with folder.lock:
+        async with self._roots.holding(lambda: self._roots.folder(point.root)) as folder:
+            if folder is None:
+                return Preview()
             writes, _, left = await folder.call(folder.checkpoints.plan, point.number)
             found = await folder.call(_back_to, folder, point.number)
         return Preview.of(found, [write.path for write in writes], left)

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import ParamSpec, Protocol, TypeVar
+from typing import NamedTuple, ParamSpec, Protocol, TypeVar
 
 from ..ids import WindowId
 from ..platforms.reasons import reason_of
@@ -29,7 +29,7 @@ from .port import ChangeViews, FileChanges, FileTurn, UnsavedTextError
 from .round import Round, Seen, WrittenTurn
 from .rows import ChangeRow
 from .saves import Overwritten, Saves
-from .state import Operation
+from .state import KnownLines, Operation
 from .undo import RoundUndo, UnseenError, Write
 
 logger = logging.getLogger(__name__)
@@ -89,15 +89,29 @@ class Working:
     """A CLI that doesn't say when a turn begins: what it writes after a quiet minute begins one."""
 
 
+class MovedFile(NamedTuple):
+    """A file that waits in one root and goes to another one."""
+
+    before: Entry | None
+    """In the baseline."""
+    content: bytes | None
+    """Of that; None if the store lacks it."""
+    agents: Sequence[str]
+    lines: KnownLines | None
+    is_created: bool
+    """Whether an agent has created it, and the person has added lines to it."""
+    renamed_from: str
+    """The absolute path in the baseline of a file that an agent has renamed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Moved:
     """What waits in one root and goes to another one."""
 
     inner: str
     """The root that is in the other one: only what is below it moves."""
-    files: Mapping[str, tuple[Entry | None, bytes | None]]
-    """By absolute path: the entry in the baseline and its content, if the store has it."""
-    agents: Mapping[str, Sequence[str]]
+    files: Mapping[str, MovedFile]
+    """By absolute path."""
 
 
 class FolderOwner(Protocol):
@@ -222,6 +236,10 @@ class Folder:
         """The absolute path of a file of the folder."""
         return os.path.join(self.root, *path.split("/"))
 
+    def below(self, sees: Callable[[str], bool]) -> Callable[[str], bool]:
+        """Says of a path in the folder what `sees` says of the absolute one."""
+        return lambda path: sees(self.full_path(path))
+
     @property
     def has_round(self) -> bool:
         """Whether there is a baseline."""
@@ -303,14 +321,13 @@ class Folder:
         found = objects.differences(state.base, state.now, renames=False)
         listed = [each for each in found if is_below(os.path.normcase(self.full_path(each.path)), inner)]
         contents = objects.read(each.before.blob for each in listed if each.before)
-        return Moved(
-            inner,
-            {
-                self.full_path(each.path): (each.before, contents.get(each.before.blob) if each.before else None)
-                for each in listed
-            },
-            {self.full_path(each.path): state.agents.get(each.path, []) for each in listed},
-        )
+        moved: dict[str, MovedFile] = {}
+        for path, entry in ((each.path, each.before) for each in listed):
+            content = contents.get(entry.blob) if entry else None
+            agents, lines, old = state.agents.get(path, []), state.lines.get(path), state.renamed.get(path, "")
+            is_created, source = path in state.created, self.full_path(old) if old else ""
+            moved[self.full_path(path)] = MovedFile(entry, content, agents, lines, is_created, source)
+        return Moved(inner, moved)
 
     def take_over(self, moved: Moved) -> None:
         """Have what waited in another root wait here, and nothing else of that root. On the worker thread."""
@@ -322,12 +339,18 @@ class Folder:
         found = objects.differences(state.base, state.now, renames=False)
         stale = [each for each in found if is_below(os.path.normcase(self.full_path(each.path)), moved.inner)]
         entries: dict[str, Entry | None] = {each.path: each.after for each in stale}
-        for full, (entry, data) in moved.files.items():
-            path = os.path.relpath(full, self.root).replace(os.sep, "/")
-            if entry and data is not None and not entry.why:
-                objects.write(data)
-            entries[path] = entry
-            state.agents[path] = list(moved.agents[full])
+        for full, each in moved.files.items():
+            path = places.relative(full, self.root)
+            if each.before and each.content is not None and not each.before.why:
+                objects.write(each.content)
+            entries[path] = each.before
+            state.agents[path] = list(each.agents)
+            if each.lines:
+                state.lines[path] = each.lines
+            if each.is_created:
+                state.created.add(path)
+            if each.renamed_from in moved.files:
+                state.renamed[path] = places.relative(each.renamed_from, self.root)
         if entries:
             state.base = objects.with_entries(state.base, entries)
         self.round.settle()

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..platforms import folders, programs
 from ..platforms.files import close_to_others, is_mine, lock, make_private_folders
@@ -38,6 +38,16 @@ _BEGINNING = 8 * 1024
 
 class PlaceError(OSError):
     """There is no place for snapshots; the text is for the person."""
+
+
+def is_in(path: str, roots: Sequence[str]) -> bool:
+    """Whether a path is one of some folders, or in it."""
+    return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in roots)
+
+
+def relative(path: str, root: str) -> str:
+    """A path below a folder, with slashes."""
+    return path[len(root.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
 
 
 def stores(environment: Mapping[str, str] = os.environ) -> str:

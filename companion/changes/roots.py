@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from ..ids import WindowId
 from .folder import Folder, Working
+from .places import is_in, relative
 from .port import ChangeViews, Listing, Work
 from .round import Seen
-from .window import WindowChanges, is_in, relative
+from .window import WindowChanges
+
+T = TypeVar("T")
 
 NOT_YET = "What agents have written is not known yet: the first look has not ended."
 HEARD = 10.0
@@ -33,6 +37,8 @@ class Roots:
         self.stores = stores
         self.windows: dict[WindowId, WindowChanges] = {}
         self.folders: dict[str, Folder] = {}
+        self.arranging = asyncio.Lock()
+        """Held while roots come and go, and what waits goes from one to another."""
         self._background = background
         self._is_closed = False
         self.takes: Callable[[Folder, Seen], object]
@@ -123,14 +129,13 @@ class Roots:
         found = [self.window(window).going.get((folder.root, path)) for window in folder.windows]
         return frozenset(key for each in found if each is not None for key, _ in each or (("", None),))
 
-    def sees(self, folder: Folder, window: WindowId) -> Callable[[str], bool]:
-        """Says of a path in a folder whether a window may decide about it: it has the file and doesn't exclude it."""
-        known, told = self.window(window), self.work.settings_of(window).told
-        own, is_everything = known.own, is_in(folder.root, known.own)
+    def sees(self, window: WindowId) -> Callable[[str], bool]:
+        """Says of an absolute path whether a window may decide about it: it has the file and doesn't exclude it."""
+        own, told = self.window(window).own, self.work.settings_of(window).told
 
         def sees(path: str) -> bool:
-            full = os.path.normcase(folder.full_path(path))
-            return (is_everything or is_in(full, own)) and not told.leaves_out(full, own)
+            full = os.path.normcase(path)
+            return is_in(full, own) and not told.leaves_out(full, own)
 
         return sees
 
@@ -151,19 +156,50 @@ class Roots:
         found = self.folders.get(root)
         return found if found and found.has_round else None
 
-    async def place_of(self, path: str) -> tuple[Folder | None, str]:
-        """The folder with a baseline that a file is in, and the file's path in it."""
-        real = os.path.normcase(await asyncio.to_thread(os.path.realpath, path))
-        found = [folder for root, folder in self.folders.items() if is_in(real, [root])]
-        folder = max(found, key=lambda folder: len(folder.root), default=None)
-        if folder is None or not folder.has_round:
-            return None, ""
-        return folder, relative(real, folder.root)
+    def place_of(self, path: str, root: str = "") -> Folder | None:
+        """The folder with a baseline that a file is in, by its real path: the one at this root if that has it."""
+        real, given = os.path.normcase(path), self.folder(root)
+        found = [folder for root, folder in self.folders.items() if real != root and is_in(real, [root])]
+        folder = given or max(found, key=lambda folder: len(folder.root), default=None)
+        return folder if folder and folder.has_round else None
+
+    @asynccontextmanager
+    async def holding(self, find: Callable[[], Folder | None]) -> AsyncGenerator[Folder | None]:
+        """Have a folder with its lock, to change something there; None if there is no such one.
+
+        Roots that are being arranged are waited for, and a folder that was let go meanwhile is looked for again:
+        whatever was decided is decided on what there is.
+        """
+        while True:
+            async with self.arranging:
+                folder = find()
+            if folder is None:
+                yield None
+                return
+            async with folder.lock:
+                if self.folders.get(folder.root) is folder and folder.has_round:
+                    yield folder
+                    return
+
+    async def in_each(self, window: WindowId, do: Callable[[Folder], Awaitable[T]]) -> list[T]:
+        """Do something in each folder of a window that has a baseline, one after the other, and show what is left."""
+        results: list[T] = []
+        done: set[str] = set()
+        while True:
+            async with self.holding(
+                lambda: next((folder for folder in self.opened(window) if folder.root not in done), None)
+            ) as folder:
+                if folder is None:
+                    return results
+                done.add(folder.root)
+                results.append(await do(folder))
+            self.publish_all(folder)
 
     def hear(self, path: str, note: Callable[[Folder, str], Coroutine[Any, Any, object]]) -> None:
         """The editor has told something of a file. `note` is called after what was told of it before.
 
-        It gets the folder with a baseline that the file is in, if there is one, and the file's path in it.
+        It gets the folder with a baseline that the file is in, with its lock, and the file's path in it. It is not
+        called if there is none.
         """
         if task := self.background(self._hear(path, note, self._hearing.get(path))):
             self._hearing[path] = task
@@ -174,9 +210,12 @@ class Roots:
     ) -> None:
         if before:
             await asyncio.wait({before})
-        folder, name = await self.place_of(path)
+        real = os.path.normcase(await asyncio.to_thread(os.path.realpath, path))
+        async with self.holding(lambda: self.place_of(real)) as folder:
+            if folder:
+                await note(folder, relative(real, folder.root))
         if folder:
-            await note(folder, name)
+            self.publish_all(folder)
 
     async def heard(self) -> None:
         """Wait until what the editor has told so far is noted: a decision comes after what was saved before it."""

@@ -144,17 +144,20 @@ class Rounds:
         """
         written: list[str] = []
         left: list[str] = []
-        await self.roots.heard()
-        for folder in self.roots.opened(window):
-            async with folder.lock, folder.deciding(window):
+        sees = self.roots.sees(window)
+
+        async def restore(folder: Folder) -> None:
+            async with folder.deciding(window):
                 at_work = self.roots.at_work(folder)
                 await folder.call(folder.look, at_work)
                 if point := await folder.call(folder.checkpoints.begin_of, turn):
-                    outcome = await folder.restore(window, point.number, at_work, self.roots.sees(folder, window))
-                    written += [folder.full_path(path) for path in outcome.written]
+                    outcome = await folder.restore(window, point.number, at_work, folder.below(sees))
+                    written.extend(folder.full_path(path) for path in outcome.written)
                     alone = filter(None, [*outcome.left, outcome.unseen])
-                    left += [f"{sentence[:1].upper()}{sentence[1:]}." for sentence in alone]
-            self.roots.publish_all(folder)
+                    left.extend(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in alone)
+
+        await self.roots.heard()
+        await self.roots.in_each(window, restore)
         return written, left
 
     async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
@@ -223,12 +226,12 @@ class Rounds:
         self.roots.background(self._checkpoint(window, words, agent))
 
     async def _checkpoint(self, window: WindowId, words: str, agent: str) -> None:
+        async def begin_new(folder: Folder) -> None:
+            await folder.call(folder.checkpoints.begin_new, agent, words)
+            await folder.call(folder.refresh)
+
         await self._looks.look(window)
-        for folder in self.roots.opened(window):
-            async with folder.lock:
-                await folder.call(folder.checkpoints.begin_new, agent, words)
-                await folder.call(folder.refresh)
-            self.roots.publish_all(folder)
+        await self.roots.in_each(window, begin_new)
 
     async def undone_since(self, window: WindowId) -> list[str]:
         """A line for each change that the person has undone and no agent was told of yet, the oldest first."""
@@ -237,19 +240,15 @@ class Rounds:
 
     async def told(self, window: WindowId, lines: Sequence[str]) -> None:
         """These lines were sent to an agent."""
-        for folder in self.roots.opened(window):
-            async with folder.lock:
-                await folder.call(folder.undo.told, lines)
+        await self.roots.in_each(window, lambda folder: folder.call(folder.undo.told, lines))
 
     def saved(self, path: str, saved: SavedText | None = None, encodings: Encodings | None = None) -> None:
         """The person has saved a file."""
         self.roots.hear(path, lambda folder, name: self._saved(folder, name, saved, encodings or Encodings()))
 
     async def _saved(self, folder: Folder, name: str, saved: SavedText | None, encodings: Encodings) -> None:
-        async with folder.lock:
-            lost = await folder.call(folder.saves.saved, name, self.roots.at_work(folder), encodings, saved)
-            await folder.call(folder.refresh)
-        self.roots.publish_all(folder)
+        lost = await folder.call(folder.saves.saved, name, self.roots.at_work(folder), encodings, saved)
+        await folder.call(folder.refresh)
         if lost and folder.windows:
             await folder.tell_overwritten(min(folder.windows), name, lost)
 
@@ -259,10 +258,8 @@ class Rounds:
             self.roots.hear(path, lambda folder, name: self._handled(folder, name, is_renamed=is_renamed))
 
     async def _handled(self, folder: Folder, name: str, *, is_renamed: bool) -> None:
-        async with folder.lock:
-            await folder.call(folder.saves.handled, name, self.roots.at_work(folder), is_renamed=is_renamed)
-            await folder.call(folder.refresh)
-        self.roots.publish_all(folder)
+        await folder.call(folder.saves.handled, name, self.roots.at_work(folder), is_renamed=is_renamed)
+        await folder.call(folder.refresh)
 
     async def merged(self, baseline: str, disk: str, mine: str) -> str:
         """The baseline with the unsaved edits of a buffer, `mine`."""
@@ -282,7 +279,7 @@ class Rounds:
     async def _reviewed(self, folder: Folder, name: str, review: Review, text: str) -> None:
         window = review.owner.window
         encodings = await self._editor.encodings(folder.full_path(name))
-        async with folder.lock, folder.deciding(window):
+        async with folder.deciding(window):
             before = review.disk.source.source if review.disk.exists else None
             at_work, at = self.roots.at_work(folder), self.roots.window(window).take_accepted(review)
             operation = await folder.call(folder.saves.reviewed, name, before, text, encodings, at_work)
@@ -292,7 +289,6 @@ class Rounds:
                 await folder.call(folder.round.remember, operation)
             await folder.call(folder.round.settle)
             await folder.call(folder.refresh)
-        self.roots.publish_all(folder)
 
     async def file(self, root: str, path: str) -> FileChanges | None:
         """The changes of a file that waits, for its view."""
@@ -302,8 +298,8 @@ class Rounds:
 
     async def bodies(self, window: WindowId, root: str, paths: Sequence[str]) -> dict[str, tuple[str, Body]]:
         """The changes of files that wait and that a window may see, as lines: see `Folder.bodies`."""
-        folder = self.roots.folder(root)
-        return await folder.bodies(list(filter(self.roots.sees(folder, window), paths))) if folder else {}
+        folder, sees = self.roots.folder(root), self.roots.sees(window)
+        return await folder.bodies(list(filter(folder.below(sees), paths))) if folder else {}
 
     async def turns(self, window: WindowId) -> dict[tuple[str, str], FileTurn]:
         """The last prompt after which each file that waits in a window was changed, by its root and path."""

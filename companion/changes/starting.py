@@ -11,8 +11,9 @@ from ..ids import WindowId
 from ..snapshots.store import TooLargeError
 from . import places
 from .folder import Folder
+from .places import is_in
 from .roots import Roots
-from .window import WindowChanges, is_in
+from .window import WindowChanges
 
 logger = logging.getLogger(__name__)
 
@@ -92,8 +93,8 @@ class RoundStarts:
         for why in refused.values():
             self._roots.say_once(why, window)
         known.own = tuple(path for path in folders if path not in refused and self._large.get(path, True))
-        roots = self._roots.outermost()
-        await self._change_roots(roots)
+        async with self._roots.arranging:
+            await self._change_roots(self._roots.outermost())
         return None if is_off else known
 
     async def _change_roots(self, roots: Sequence[str]) -> None:
@@ -102,9 +103,10 @@ class RoundStarts:
             outer = [root for root in roots if is_in(folder.root, [root])]
             if folder.root in outer or (outer and folder.is_nested):
                 continue
-            for root in (*outer, *(root for root in roots if is_in(root, [folder.root]))):
-                await self._hand_over(folder, self._roots.join(root))
-            self._roots.let_go(folder)
+            async with folder.lock:  # until it is let go: what is decided later is decided in the others
+                for root in (*outer, *(root for root in roots if is_in(root, [folder.root]))):
+                    await self._hand_over(folder, self._roots.join(root))
+                self._roots.let_go(folder)
         for folder in list(self._roots.folders.values()):
             for window in [window for window in folder.windows if not self._roots.has_part(folder, window)]:
                 folder.windows.discard(window)
@@ -134,8 +136,7 @@ class RoundStarts:
         if not source.has_round or not target.windows:
             return
         try:
-            async with source.lock:
-                moved = await source.call(source.handed_over, target.root)
+            moved = await source.call(source.handed_over, target.root)
             if moved.files or await asyncio.to_thread(places.has_round, target.root, self._roots.stores):
                 await self._open(min(target.windows), target)
                 async with target.lock:

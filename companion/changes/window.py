@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from ..exclusion import Told
 from ..review.review import Review
 from .folder import Folder
+from .places import is_in
 from .port import GOES, Listing
 from .rows import ChangeRow
 
@@ -82,13 +82,3 @@ class WindowChanges:
     def at_work(self) -> tuple[str, ...]:
         """The CLIs that are connected and the agents whose turns run."""
         return tuple(dict.fromkeys((*self.clis, *self.turns.values())))
-
-
-def is_in(path: str, roots: Sequence[str]) -> bool:
-    """Whether a path is one of some folders, or in it."""
-    return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in roots)
-
-
-def relative(path: str, root: str) -> str:
-    """A path below a folder, with slashes."""
-    return path[len(root.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
