@@ -61,3 +61,45 @@ def test_what_runs_has_a_scope_of_its_own():
     assert "markup.changed.running" in next(
         line.scopes for line in grammar().read("Qwen Code\n\n◐\u00a0Working…\n") if "Working" in line.text
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "spans"),
+    [
+        ("It is **not** so", {"not": "markup.bold", "**": "comment.sign", " so": "-"}),
+        ("It is __not__ so", {"not": "markup.bold", "__": "comment.sign"}),
+        ("the *sum* of it", {"sum": "markup.italic", "*": "comment.sign", " of it": "-"}),
+        ("***both*** and none", {"both": "markup.bold markup.italic", " and none": "-"}),
+        ("**bold with *more***, none", {"more": "markup.bold markup.italic", ", none": "-"}),
+        ("*quiet **loud** quiet* none", {"loud": "markup.italic markup.bold", " none": "-"}),
+        ("**`total()`** is", {"total()": "markup.bold string.unquoted.code", "`": "comment.sign", " is": "-"}),
+        ("## What to do", {"##": "comment.sign", " What to do": "markup.bold"}),
+        ("- one", {"-": "keyword.operator.list", " one": "-"}),
+        ("> said", {"> ": "comment.sign", "said": "markup.italic"}),
+        ("| a | **b** |", {" a ": "-", "|": "comment.sign", "b": "markup.bold"}),
+        ("| --- | --: |", {"| --- | --: |": "comment.sign"}),
+        ("see [here](https://x.y)", {"here": "markup.underline.link", "https://x.y": "comment.address"}),
+        ("snake_case_name, 2 * 3 * 4, **", {"snake_case_name, 2 * 3 * 4, **": "-"}),
+        (r"\*plain\* text", {"plain": "-", " text": "-"}),
+    ],
+)
+def test_the_markdown_of_an_answer_looks_like_what_it_means(said: str, spans: dict[str, str]):
+    line = next(line for line in read(Message("answer", said)) if line.text == f"{said}\n")
+    for text, scopes in spans.items():
+        at = said.index(text)
+        own = next(span.scopes for span in line.spans if span.start <= at < span.end)
+        if scopes == "-":
+            assert not any(each in own for each in ("markup.bold", "markup.italic", "comment", "string")), (text, own)
+        else:
+            assert all(each in own for each in scopes.split()), (text, own)
+
+
+def test_an_emphasis_that_an_answer_leaves_open_ends_with_its_line():
+    lines = read(Message("answer", "**open *and `this\nprose"))
+    assert "markup.bold" not in scopes(lines, "prose")
+
+
+def test_no_name_is_red():
+    """Colour schemes show the sign of a heading in red, which is for failures here."""
+    lines = read(Message("answer", "x"))
+    assert not any("punctuation.definition.heading" in line.scopes for line in lines)
