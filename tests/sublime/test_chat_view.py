@@ -93,6 +93,58 @@ class TestFolds(ChatCase):
             self.assertEqual(len(self.folded()), folds)
 
 
+class TestRows(ChatCase):
+    """Tool calls in a row are folded below one line."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        self.calls = [self.call(number) for number in range(3)]
+        self.show(*self.calls[:2])
+
+    def call(self, number: int) -> Any:
+        return self.tool(id=str(number), status="completed", input={"command": f"run {number}"}, text=f"out {number}")
+
+    @property
+    def folded(self) -> list[str]:
+        return [self.view.substr(region) for region in self.view.folded_regions()]
+
+    def toggle(self) -> None:
+        text = self.view.substr(sublime.Region(0, self.view.size()))
+        self.chat.marks.toggle_fold(text.index("▸\u00a0Ran"))
+
+    def test_a_row_is_one_line_and_stays_so_while_it_grows(self) -> None:
+        [row] = self.folded
+        self.assertEqual(row.count("✓"), 2)
+        self.show(*self.calls)
+        [row] = self.folded
+        self.assertEqual(row.count("✓"), 3)
+        self.show(*self.calls, self.message("Done."))
+        self.assertEqual(self.folded, [row])
+
+    def test_an_open_row_shows_its_calls_and_not_their_details(self) -> None:
+        self.toggle()
+        self.assertEqual(self.folded, ["\n    $ run 0\n    out 0", "\n    $ run 1\n    out 1"])
+        self.show(*self.calls)
+        self.assertEqual(len(self.folded), 3)
+        self.show(*self.calls, replaces_all=True)
+        self.assertEqual(len(self.folded), 3)
+        self.toggle()
+        [row] = self.folded
+        self.assertEqual(row.count("✓"), 3)
+
+    def test_the_editors_own_unfolding_shows_no_details_either(self) -> None:
+        self.view.unfold(self.view.folded_regions())
+        self.chat.marks.unfolded(self.chat.render.folds[-1].start)
+        self.assertEqual(len(self.folded), 2)
+
+    def test_a_call_that_was_opened_stays_open_in_its_row(self) -> None:
+        self.toggle()
+        self.chat.marks.toggle_fold(self.chat.render.folds[0].start)
+        self.assertEqual(self.folded, ["\n    $ run 1\n    out 1"])
+        self.show(*self.calls)
+        self.assertEqual(self.folded, ["\n    $ run 1\n    out 1", "\n    $ run 2\n    out 2"])
+
+
 class TestLinks(ChatCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
@@ -435,23 +487,18 @@ class TestEarlier(ChatCase):
         self.assertGreaterEqual(self.view.visible_region().end(), self.chat.text.length)
 
 
-class TestPersonsMessages(ChatCase):
-    KEY = "qwen_companion.chat_said"
+class TestTurns(ChatCase):
+    def test_a_thin_line_is_above_each_turn_and_no_frame_around_what_the_person_says(self) -> None:
+        name = "qwen_companion.chat_turns"
+        self.turns("One", "Two", "Three")
+        self.assertEqual(len(self.screen.phantoms(self.view, name)), 3)
+        self.turns("One", "Two")
+        self.assertEqual(len(self.screen.phantoms(self.view, name)), 2)
+        self.assertEqual(self.view.get_regions("qwen_companion.chat_said"), [])
 
-    def framed(self) -> list[str]:
-        return [self.view.substr(region) for region in self.view.get_regions(self.KEY)]
-
-    def test_the_persons_messages_are_framed_with_their_heading_and_nothing_else_is(self) -> None:
-        self.show(self.message("Look at it.\n\nPlease.", "user"), self.message("It is fine."))
-        self.assertEqual(self.framed(), ["❯\u00a0You\nLook at it.\n\nPlease."])
-        self.show(
-            self.message("Look at it.\n\nPlease.", "user"),
-            self.message("It is fine."),
-            self.message("Thanks.", "user"),
-        )
-        self.assertEqual(self.framed(), ["❯\u00a0You\nLook at it.\n\nPlease.", "❯\u00a0You\nThanks."])
-        self.show(self.message("Look.", "user"), replaces_all=True)
-        self.assertEqual(self.framed(), ["❯\u00a0You\nLook."])
-        for answer in ("It", "It is", "It is fine."):
-            self.show(self.message("Look.", "user"), self.message(answer))
-            self.assertEqual(self.framed(), ["❯\u00a0You\nLook."])
+    def turns(self, *prompts: str) -> None:
+        """Show a conversation of these turns."""
+        values = self.view_values
+        turns = tuple(values.Turn(f"t{prompt}", "done", (self.message(prompt, "user"),)) for prompt in prompts)
+        view = values.Snapshot(tuple(turn.key for turn in turns), turns, values.Status(values.ConnectionStatus("live")))
+        self.assertTrue(self.adapter.chats.show(self.chat.id, self.transcript.update(view, self.locality(), "s")))

@@ -32,7 +32,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Fold(Mark):
-    """A range that is folded until the person opens it: a thought, the details of a tool call."""
+    """A range that is folded until the person opens it: a thought, the details of a tool call, a row of calls.
+
+    What is folded in a row comes before it in the order of the marks.
+    """
 
     key: str
     """Stays the same while the range grows or moves."""
@@ -79,8 +82,11 @@ class Code(Mark):
 
 
 @dataclass(frozen=True, slots=True)
-class Said(Mark):
-    """A message of the person, with its heading."""
+class TurnStart(Mark):
+    """The blank line above a turn, and its prompt."""
+
+    key: str
+    """The turn's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +109,7 @@ M = TypeVar("M", bound=Mark)
 
 
 class TranscriptMarks:
-    """What is where in a text, by kind: folds, links, code blocks, questions, messages of the person, what runs."""
+    """What is where in a text, by kind: folds, links, code blocks, questions, where turns start, what runs."""
 
     def __init__(self) -> None:
         self._by_kind: dict[type[Mark], list[Mark]] = {}

@@ -6,7 +6,7 @@ that is the same object as before is not looked at again, and a message that gro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
@@ -17,7 +17,7 @@ from ...review.words import common_head
 from . import wording
 from .markdown import Scanner
 from .plain import GAP, YOU, flat, foreign, presentable
-from .render import MARK, Code, Fold, Link, Mark, Render, Said, TranscriptMarks, Writer
+from .render import MARK, Code, Fold, Link, Mark, Render, TranscriptMarks, TurnStart, Writer
 
 
 class Piece:
@@ -217,6 +217,8 @@ class TurnText:
         self.shown: Turn | None = shown
         self.key = key
         self._slots: list[_Slot] = []
+        self._rows: dict[int, int] = {}
+        """The last item of each row of tool calls, by its first one."""
         self._ending = Piece()
         self._is_stale = True
 
@@ -246,6 +248,7 @@ class TurnText:
             return
         self.shown, self._is_stale = turn, False
         at, flow = self.start, _Flow(f"◆{GAP}{flat(context.agent)}\n")
+        self._rows = dict(_rows(turn.items))
         growing = len(turn.items) - 1
         while growing > 0 and _is_aside(turn.items[growing]):
             growing -= 1
@@ -259,7 +262,11 @@ class TurnText:
                 self._slots[index : index + 1] = [slot]
             slot.piece.move(at)
             is_running = turn.state == "running" and (not isinstance(item, Message) or index >= growing)
-            circumstances = flow.lead(item, is_running=is_running), is_running
+            lead = flow.lead(item, is_running=is_running)
+            if index in self._rows:
+                items = turn.items[index : self._rows[index] + 1]
+                lead += wording.row((each for each in items if isinstance(each, Tool)), context)
+            circumstances = lead, is_running
             if slot.item is not item or slot.circumstances != circumstances:
                 slot.item, slot.circumstances = item, circumstances
                 yield from _write(slot.piece, item, *circumstances, key, context)
@@ -274,7 +281,34 @@ class TurnText:
 
     def _gather(self) -> None:
         self.marks = TranscriptMarks()
-        self.marks.add(piece.marks for piece in self.pieces)
+        if self.length:
+            prompt = self._slots[0].piece.length if self._slots else 0
+            self.marks.put(TurnStart(self.start + 1, self.start + max(1, prompt), self.key))
+        first = {last: first for first, last in self._rows.items()}
+        for index, slot in enumerate(self._slots):
+            self.marks.add((slot.piece.marks,))
+            if (begin := first.get(index)) is not None:
+                head = self._slots[begin].piece
+                start, end = head.start + len(head.lead) - 1, slot.piece.start + slot.piece.length
+                self.marks.put(Fold(start, end, f"{self.key}/{begin}/row"))
+        self.marks.add((self._ending.marks,))
+
+
+def _rows(items: Sequence[Item]) -> Iterator[tuple[int, int]]:
+    """The first and the last item of each row of tool calls, perhaps with thoughts between them, that is one line.
+
+    What a person has to see is in none: a call that runs, has failed or has asked something.
+    """
+    first = last = -1
+    for index, item in enumerate(items):
+        if isinstance(item, Tool) and item.status == "completed" and not item.permissions and not item.terminals:
+            first, last = index if first < 0 else first, index
+        elif not isinstance(item, Message) or (item.text.strip() and not _quoting(item, is_running=False)):
+            if first < last:
+                yield first, last
+            first = last = -1
+    if first < last:
+        yield first, last
 
 
 class _Flow:
@@ -355,12 +389,7 @@ def _write(piece: Piece, item: Item, lead: str, is_running: bool, key: str, cont
         case Message():
             if isinstance(piece, MessagePiece):
                 wording.write_attachments(writer, item.attachments)
-                edits = piece.grow(item.text, lead, writer, is_finished=not is_running)
-                if lead.endswith(YOU):
-                    heading = piece.start + len(lead) - len(YOU)
-                    piece.marks.clear(Said)
-                    piece.marks.put(Said(heading, piece.start + piece.length))
-                return edits
+                return piece.grow(item.text, lead, writer, is_finished=not is_running)
             wording.write_shell(writer, item.text)
         case ChatNotice():
             writer.write(f"—{GAP}{flat(item.text)} —")

@@ -306,21 +306,21 @@ class _Room:
 
 
 def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_running: bool) -> None:
-    """A tool call: its line, its folded details, and its permissions."""
+    """A tool call: its line, its folded details, and its permissions. What only asks is shown as its question."""
+    if tool.permissions and not tool.terminals and all(asked.state == "open" for asked in tool.permissions):
+        for number, asked in enumerate(tool.permissions):
+            writer.write("\n" if number else "")
+            write_ask(writer, asked, context)
+        return
     margin = "  " if tool.parent else ""
     begin = writer.length
     status = tool.status if is_running or tool.status != "in_progress" else "pending"
     writer.write(f"{margin}{SIGNS.get(status, '◐')}{GAP}")
-    is_asked = _asks_for_command(tool)
-    if is_asked:
-        # The question has the command, in full.
-        writer.write("Run a command")
-    else:
-        _write_target(writer, tool, context)
+    _write_target(writer, tool, context)
     if reason := _failure(tool):
         writer.write(f" — {reason}")
     start = writer.length
-    for line in _details(tool, context, has_command=not is_asked):
+    for line in _details(tool, context):
         writer.write(f"\n{margin}{INDENT}{line}")
     writer.fold(key, start)
     if tool.terminals:
@@ -334,10 +334,35 @@ def write_tool(writer: Writer, tool: Tool, key: str, context: Context, *, is_run
             writer.write(f"\n{margin}{_answered(asked, context.own_clients)}")
 
 
-def _asks_for_command(tool: Tool) -> bool:
-    """Whether a question about a call shows its command."""
-    is_open = any(asked.state == "open" and command_of(asked.input).strip() for asked in tool.permissions)
-    return tool.kind == "execute" and is_open
+_DONE = {"read": "read", "edit": "edited", "delete": "deleted", "move": "moved", "fetch": "fetched", "execute": "ran"}
+_MANY = {
+    "execute": "ran {} commands", "fetch": "fetched {} pages", "search": "searched {} times", "": "made {} other calls",
+}  # fmt: skip
+_NAMED = 40
+"""Characters of a command or a title in the line above a row of calls."""
+
+
+def row(tools: Iterable[Tool], context: Context) -> str:
+    """The line above a row of calls that are done, for example “Read 3 files, ran npm test”."""
+    found: dict[str, dict[str, str]] = {}
+    for tool in tools:
+        title = flat(tool.title or tool.name or tool.kind, _NAMED)
+        if tool.kind == "execute":
+            kind, objects = tool.kind, [flat(command_of(tool.input), _NAMED) or title]
+        elif tool.kind in _DONE and tool.locations:
+            kind, objects = tool.kind, [relative(location.path, context.folder) for location in tool.locations]
+        else:
+            kind, objects = "search" if tool.kind == "search" else "", [tool.id]
+        found.setdefault(kind, {}).update(dict.fromkeys(objects, title))
+    words: list[str] = []
+    for kind, titles in found.items():
+        if len(titles) > 1:
+            words.append(_MANY.get(kind, f"{_DONE.get(kind)} {{}} files").format(len(titles)))
+        else:
+            [(name, title)] = titles.items()
+            words.append(f"{_DONE[kind]} {name}" if kind in _DONE else title)
+    line = ", ".join(words)
+    return f"▸{GAP}{line[:1].upper()}{line[1:]}\n"
 
 
 def _write_target(writer: Writer, tool: Tool, context: Context) -> None:
@@ -372,10 +397,10 @@ def _failure(tool: Tool) -> str:
     return next((line[:_SHORT] for line in map(flat, tool.text.splitlines()) if line), "")
 
 
-def _details(tool: Tool, context: Context, *, has_command: bool = True) -> Iterable[str]:
-    """A call's details as lines; its command only with `has_command`."""
+def _details(tool: Tool, context: Context) -> Iterable[str]:
+    """A call's details as lines."""
     command = command_of(tool.input) if tool.kind == "execute" else ""
-    if command and has_command:
+    if command:
         yield from whole(f"$ {command[:MOST_ASKED]}")
         if (more := len(command) - MOST_ASKED) > 0:
             yield f"… {more:,} more characters"

@@ -19,6 +19,7 @@ body {{ margin: 0; }}
 div {{ font-family: system; }}
 .bar {{ padding: 0.3rem 0.6rem; background-color: var(--tint); }}
 .ask {{ padding: 0.2rem 0; }}
+.turn {{ border-top: 1px solid var(--tint); font-size: 0.2rem; line-height: 0.2rem; }}
 """
 KEYS = {"allow_once": "y", "reject_once": "n"}
 CONTINUED = {"interrupted": "▸ Continue", "failed": "↻ Retry"}
@@ -47,6 +48,8 @@ def link(href: str, words: str, kind: str = "") -> str:
 
 EARLIER = page(f'<div class="bar">{link("show_earlier", "▴ Earlier messages")}</div>')
 """What is above the first turn that is shown, if there are earlier ones."""
+TURN = page('<div class="turn">&nbsp;</div>')
+"""The thin line above a turn."""
 BELOW = f'<a href="to_end" style="text-decoration: none; color: {LINK_COLOUR}">▾ new text below</a>'
 """What is at the edge of the screen while there is text below that the person hasn't seen."""
 

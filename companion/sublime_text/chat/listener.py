@@ -128,8 +128,11 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
             adapter = package.adapter()
             if adapter and (link := chat.marks.link_at(region.begin())):
                 adapter.chats.clicks.follow(chat, link.start, links_only=True)
-        elif not args.get("by") and region.empty() and len(view.folded_regions()) == chat.folds_before_click:
-            chat.marks.toggle_fold(region.b)  # if the click itself hasn't
+        elif not args.get("by") and region.empty():
+            if len(view.folded_regions()) == chat.folds_before_click:
+                chat.marks.toggle_fold(region.b)
+            else:
+                chat.marks.unfolded(region.b)  # the click itself has done it
 
     def on_hover(self, view: sublime.View, point: int, hover_zone: sublime.HoverZone) -> None:
         """The mouse rests, perhaps on a file's name."""

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from itertools import islice, takewhile
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import sublime
 
-from ...chats.transcript.render import MARK, Code, Fold, Link, Mark, Said
+from ...chats.transcript.render import MARK, Code, Fold, Link, Mark, TurnStart
 from ..own_views import VIEWS
 from . import html
 
@@ -114,9 +113,7 @@ RUNNING = "qwen_companion.chat_running"
 EARLIER = "qwen_companion.chat_earlier"
 SUGGESTION = "qwen_companion.chat_suggestion"
 LINKS = "qwen_companion.chat_links"
-SAID = "qwen_companion.chat_said"
-"""The frames around the person's messages."""
-_FRAMED = sublime.RegionFlags.DRAW_NO_FILL | sublime.RegionFlags.NO_UNDO
+TURNS = "qwen_companion.chat_turns"
 _UNDERLINED = (
     sublime.RegionFlags.DRAW_NO_FILL
     | sublime.RegionFlags.DRAW_NO_OUTLINE
@@ -132,8 +129,7 @@ class ChatMarks:
         self._view = view
         self._folds = _Folds(view)
         self.phantoms = ChatPhantoms(view, icon, clicked)
-        self._links: Groups[Link] = Groups(partial(self._draw, LINKS, "markup.underline.link", _UNDERLINED))
-        self._said: Groups[Said] = Groups(partial(self._draw, SAID, "meta.said-by-person comment", _FRAMED))
+        self._links: Groups[Link] = Groups(self._underline)
         self._must_fold = False
 
     def before(self, render: Render) -> None:
@@ -144,11 +140,8 @@ class ChatMarks:
         """The text is that of a render: update the marks. `attached` are names for the bar."""
         if self._must_fold:
             self._folds.show(render)
-        self._said.update(render.marks.of(Said), render.kept.get(Said, 0))
         self._links.update(render.links, render.kept.get(Link, 0))
-        points = {edit.start for edit in render.edits}
-        self._said.inserted(points)
-        self._links.inserted(points)
+        self._links.inserted({edit.start for edit in render.edits})
         self.phantoms.show(render, attached)
 
     def link_at(self, point: int) -> Link | None:
@@ -159,24 +152,25 @@ class ChatMarks:
         """Unfold or fold what begins in the line of a point."""
         self._folds.toggle(point)
 
+    def unfolded(self, point: int) -> None:
+        """The editor has unfolded what begins in the line of a point."""
+        self._folds.fold_within(point)
+
     def close(self) -> None:
         """Remove them from the view, except the folds."""
         self.phantoms.close()
         self._links.update((), 0)
-        self._said.update((), 0)
 
-    def _draw(
-        self, name: str, scope: str, flags: sublime.RegionFlags, group: int, marks: Sequence[Link] | Sequence[Said]
-    ) -> None:
-        regions = [sublime.Region(mark.start, mark.end) for mark in marks]
-        if regions:
-            self._view.add_regions(key(name, group), regions, scope, flags=flags)
+    def _underline(self, group: int, links: Sequence[Link]) -> None:
+        if links:
+            regions = [sublime.Region(link.start, link.end) for link in links]
+            self._view.add_regions(key(LINKS, group), regions, "markup.underline.link", flags=_UNDERLINED)
         else:
-            self._view.erase_regions(key(name, group))
+            self._view.erase_regions(key(LINKS, group))
 
 
 class _Folds:
-    """Folds what is new in a view."""
+    """Folds what is new in a view. What is in a row of calls is folded by itself only while the row is open."""
 
     def __init__(self, view: sublime.View) -> None:
         self._view = view
@@ -199,7 +193,7 @@ class _Folds:
         if not gone and len(folds) == self._same and not render.replaces_all:
             return False  # as when an answer streams in
         folded = _Folded(self._view) if gone else None
-        self._closed = {fold.key for fold in gone if folded and folded.over(fold)}
+        self._closed = {fold.key for fold in gone if folded and folded.at(fold)}
         if render.replaces_all:
             self._opened |= {fold.key for fold in self._folds}
             self._opened -= self._closed
@@ -209,34 +203,45 @@ class _Folds:
         """After it: fold what is new, and what has grown."""
         known = set[str]() if render.replaces_all else {fold.key for fold in self._folds[self._same :]}
         self._folds = render.folds
-        folded = _Folded(self._view) if known else None
-        wrong: list[sublime.Region] = []
         wanted: list[sublime.Region] = []
-        for fold in self._folds[self._same :]:
+        for fold in reversed(self._folds[self._same :]):
             region = _region(fold)
-            if folded and fold.key in known:
-                there = folded.over(fold)
-                if fold.key in self._closed and there != region:
-                    if there:
-                        wrong.append(there)
-                    wanted.append(region)
-            elif fold.key not in self._opened:
+            is_wanted = fold.key in self._closed if fold.key in known else fold.key not in self._opened
+            if is_wanted and not (wanted and wanted[-1].contains(region)):
                 wanted.append(region)
-        if wrong:
-            # Folds inside one another would have to be opened one by one.
-            self._view.unfold(wrong)
-        if wanted:
-            self._view.fold(wanted)
+        self._fold(wanted)
 
     def toggle(self, point: int) -> None:
         """Unfold or fold what begins in the line of a point."""
-        line, folded = self._view.line(point), _Folded(self._view)
-        found = [fold for fold in self._folds if line.begin() <= fold.start <= line.end()]
-        open_them = [region for fold in found if (region := folded.over(fold))]
-        if open_them:
+        found, folded = self._beginning(point), _Folded(self._view)
+        if open_them := [region for fold in found if (region := folded.at(fold))]:
             self._view.unfold(open_them)
-        elif found:
-            self._view.fold([_region(fold) for fold in found])
+            self.fold_within(point)
+        else:
+            self._fold([_region(fold) for fold in found])
+
+    def fold_within(self, point: int) -> None:
+        """Fold what is in the row that begins in the line of a point, if it is open."""
+        folded = _Folded(self._view)
+        for row in self._beginning(point):
+            if not folded.at(row):
+                within = (fold for fold in self._folds if row.start < fold.start and fold.end <= row.end)
+                self._fold([_region(fold) for fold in within])
+
+    def _beginning(self, point: int) -> list[Fold]:
+        line = self._view.line(point)
+        return [fold for fold in self._folds if line.begin() <= fold.start <= line.end()]
+
+    def _fold(self, wanted: Sequence[sublime.Region]) -> None:
+        """Fold these regions, and nothing that is in one of them."""
+        if not wanted:
+            return
+        folded = _Folded(self._view)
+        wrong = [there for region in wanted for there in folded.within(region) if there != region]
+        if wrong:
+            # Folds inside one another would have to be opened one by one.
+            self._view.unfold(wrong)
+        self._view.fold(list(wanted))
 
 
 class _Folded:
@@ -246,13 +251,16 @@ class _Folded:
         self._regions = sorted(view.folded_regions())
         self._starts = [region.begin() for region in self._regions]
 
-    def over(self, fold: Fold) -> sublime.Region | None:
-        """The folded region that overlaps a fold, whether it matches or not."""
-        at = bisect_right(self._starts, fold.start)
-        for region in self._regions[max(0, at - 1) : at + 1]:
-            if region.begin() < fold.end and fold.start < region.end():
-                return region
-        return None
+    def at(self, fold: Fold) -> sublime.Region | None:
+        """The folded region that a fold begins in, whether it ends there or not."""
+        before = bisect_right(self._starts, fold.start) - 1
+        return region if before >= 0 and (region := self._regions[before]).end() > fold.start else None
+
+    def within(self, region: sublime.Region) -> Sequence[sublime.Region]:
+        """The folded regions that overlap a region."""
+        first = max(0, bisect_right(self._starts, region.begin()) - 1)
+        found = takewhile(lambda each: each.begin() < region.end(), islice(self._regions, first, None))
+        return [each for each in found if each.end() > region.begin()]
 
 
 def _region(fold: Fold) -> sublime.Region:
@@ -276,8 +284,10 @@ class ChatPhantoms:
         self._shown_earlier: object = None
         self.context = ""
         """The name of what goes with the prompt by itself."""
-        self._code_sets: dict[int, sublime.PhantomSet] = {}
+        self._sets: dict[str, sublime.PhantomSet] = {}
+        """Those of groups, by what the editor calls them."""
         self._codes: Groups[Code] = Groups(self._show_codes)
+        self._turns: Groups[TurnStart] = Groups(self._show_turns)
         self._view = view
 
     def show(self, render: Render, attached: Sequence[str]) -> None:
@@ -298,6 +308,7 @@ class ChatPhantoms:
             block = [self._phantom(render.top, html.EARLIER, sublime.PhantomLayout.BLOCK)] if earlier[0] else []
             self._earlier.update(block)
         self._codes.update(render.codes, render.kept.get(Code, 0))
+        self._turns.update(render.marks.of(TurnStart), render.kept.get(TurnStart, 0))
 
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Update the bar and its position."""
@@ -320,17 +331,26 @@ class ChatPhantoms:
             self._running,
             self._earlier,
             self._suggestion,
-            *self._code_sets.values(),
+            *self._sets.values(),
         ):
             phantoms.update([])
 
     def _show_codes(self, group: int, codes: Sequence[Code]) -> None:
-        if group not in self._code_sets:
-            self._view.erase_phantoms(key(CODES, group))
-            self._code_sets[group] = sublime.PhantomSet(self._view, key(CODES, group))
+        inline = sublime.PhantomLayout.INLINE
         # At the end of the fence above the first line.
-        at = [(max(0, code.start - 1), html.code(code)) for code in codes]
-        self._code_sets[group].update([self._phantom(*each, sublime.PhantomLayout.INLINE) for each in at])
+        self._show_group(
+            key(CODES, group), [self._phantom(max(0, code.start - 1), html.code(code), inline) for code in codes]
+        )
+
+    def _show_turns(self, group: int, turns: Sequence[TurnStart]) -> None:
+        block = sublime.PhantomLayout.BLOCK
+        self._show_group(key(TURNS, group), [self._phantom(turn.start, html.TURN, block) for turn in turns])
+
+    def _show_group(self, name: str, phantoms: list[sublime.Phantom]) -> None:
+        if name not in self._sets:
+            self._view.erase_phantoms(name)
+            self._sets[name] = sublime.PhantomSet(self._view, name)
+        self._sets[name].update(phantoms)
 
     def _phantom(self, at: int, content: str, layout: sublime.PhantomLayout) -> sublime.Phantom:
         return sublime.Phantom(sublime.Region(at), content, layout, self._clicked)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import sublime
 import sublime_plugin
 
-from ...chats.transcript.render import Said
+from ...chats.transcript.render import TurnStart
 from ...comments.message import markdown, message
 from ...exclusion import shortened
 from ...ids import WindowId
@@ -208,11 +208,8 @@ def _place(chat: ChatView, turn: LoggedTurn) -> int | None:
     """Where a chat has a turn: by its key, or by its prompt if that is there once."""
     if (render := chat.render) is None:
         return None
-    said = render.marks.of(Said)
-    folds = [fold.start for fold in render.folds if fold.key.startswith(f"{turn.turn}/")]
-    if turn.turn and folds:
-        return max((each.start for each in said if each.start <= min(folds)), default=min(folds))
-    words = turn.prompt.strip().partition("\n")[0]
-    texts = [(each.start, chat.view.substr(sublime.Region(each.start, each.end))) for each in said]
-    found = [start for start, text in texts if words and words in text]
-    return found[0] if len(found) == 1 else None
+    turns = render.marks.of(TurnStart)
+    found = [each.start for each in turns if each.key == turn.turn]
+    if not found and (words := turn.prompt.strip().partition("\n")[0]):
+        found = [each.start for each in turns if words in chat.view.substr(sublime.Region(each.start, each.end))]
+    return found[0] + 1 if len(found) == 1 else None

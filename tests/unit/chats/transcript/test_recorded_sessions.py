@@ -18,7 +18,7 @@ from unittest.mock import patch
 import pytest
 
 from companion.backends.daemon.decoder import decode
-from companion.chats.transcript.render import Render, Said
+from companion.chats.transcript.render import Render, TurnStart
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ConnectionStatus, Locality
 from tests.agent_talk import AgentTalk, Talks, run, until
@@ -79,8 +79,8 @@ def marks(render: Render) -> Iterator[str]:
         yield f"code {code.start}-{code.end} {code.key} {code.language} {code.indent} {code.depth}"
     for ask in render.asks:
         yield f"ask {ask.start}-{ask.end} {ask.permission.id} {ask.permission.tool} {ask.hidden}"
-    for said in render.marks.of(Said):
-        yield f"said {said.start}-{said.end}"
+    for start in render.marks.of(TurnStart):
+        yield f"turn {start.start}"
     for running in render.running:
         yield f"running {running.start} {' '.join(running.terminals)}"
     yield f"top {render.top}"

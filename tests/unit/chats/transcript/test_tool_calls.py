@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation.snapshot import (
     Diff,
+    Item,
     Location,
+    Message,
     Permission,
     PermissionOption,
     Question,
@@ -49,8 +51,10 @@ def test_a_tool_call_is_a_line(call: Tool, line: str):
 @given(TOOLS, st.booleans())
 def test_nothing_in_a_tool_call_can_pass_as_a_line_of_the_chat(call: Tool, is_running: bool):
     said = lines(replace(call, parent=None), state="running" if is_running else "done")
-    # Its own line, and that of each question or of its answer.
-    assert len([line for line in said[1:] if not line.startswith("    ")]) == 1 + len(call.permissions)
+    # Its own line, and that of each question or of its answer. Of a call that only asks there is the question alone.
+    only_asks = all(each.state == "open" for each in call.permissions) and call.permissions and not call.terminals
+    own = 0 if only_asks else 1
+    assert len([line for line in said[1:] if not line.startswith("    ")]) == own + len(call.permissions)
 
 
 def test_a_tool_that_runs_says_so():
@@ -109,7 +113,7 @@ def test_without_a_diff_a_question_shows_the_change_in_full():
 
 def test_a_question_shows_what_would_be_done():
     made = shown(turn(tool(status="pending", permissions=(asked(diffs=(DIFF,)),), diffs=(DIFF,)), state="running"))
-    assert made.text.split("\n")[8:10] == [
+    assert made.text.split("\n")[4:6] == [
         "? Qwen Code asks: Writing to orders.js +2 −1",
         "    The diff is open in another tab.",
     ]
@@ -149,7 +153,7 @@ def test_a_question_to_the_person_is_shown_with_its_answers():
     questions = (Question("Which\ncolour?", "Colour", False, (("Red", "warm"), ("Blue", ""))),)
     permission = asked(title="Ask user 1 question", questions=questions, input={"questions": []})
     said = lines(tool(permissions=(permission,), locations=()), state="running")
-    assert said[3:6] == ["    Which ↵ colour?", "    · Red — warm", "    · Blue"]
+    assert said[2:5] == ["    Which ↵ colour?", "    · Red — warm", "    · Blue"]
     for kind, line in ((ONCE, "✓ Answered"), (NO, "✗ Not answered")):
         assert lines(tool(permissions=(replace(permission, state="selected", chosen=kind),)))[-1] == line
 
@@ -225,5 +229,94 @@ def test_a_plan_is_a_checklist_before_and_after_it_is_approved(state: str):
     transcript.update(look(Turn("t", "running", (asked_tool("switch_mode", state, plan=PLAN),))), HERE)
     lines = ["The plan", "○ Read `a.py`", "  ✓ all of it", "○ Write a test", "Then rest.", "○ Done \\x07"]
     shown = "".join(f"\n    {line}" for line in lines)
-    assert transcript.text.count(shown) == (2 if state == "open" else 1)
+    assert transcript.text.count(shown) == 1
     assert "plan:" not in transcript.text
+
+
+# Rows of calls
+
+
+def done(number: int, kind: str = "read", **more: Any) -> Tool:
+    named = Location(f"/home/ada/shop/{number}.js")
+    return replace(tool(), **{"id": str(number), "kind": kind, "locations": (named,), "text": "some"} | more)
+
+
+def run(number: int, command: str) -> Tool:
+    return done(number, "execute", locations=(), input={"command": command})
+
+
+def row_of(*items: Item, **more: Any) -> tuple[str, str]:
+    """The line above the first row, and what is folded below it; both empty if there is no row."""
+    made = shown(turn(*items, **more))
+    assert made.render
+    fold = next((fold for fold in made.render.folds if fold.key.endswith("/row")), None)
+    if fold is None:
+        return "", ""
+    return made.text[: fold.start].rpartition("\n")[2], made.text[fold.start : fold.end]
+
+
+def test_tool_calls_in_a_row_are_one_line_that_unfolds():
+    line, folded = row_of(done(1), done(2), done(3), run(4, "npm test"), Message("answer", "Done."))
+    assert line == "▸ Read 3 files, ran npm test"
+    assert folded.split("\n")[1] == "✓ Read 1.js"
+    assert folded.endswith("✓ Run npm test\n    $ npm test\n    some")
+
+
+@pytest.mark.parametrize(
+    ("items", "line"),
+    [
+        ((done(1), done(1)), "▸ Read 1.js"),
+        ((done(1), done(2, "edit"), done(3, "edit")), "▸ Read 1.js, edited 2 files"),
+        ((run(1, "ls"), run(2, "pwd")), "▸ Ran 2 commands"),
+        ((done(1, "search", locations=()), done(2, "search", locations=())), "▸ Searched 2 times"),
+        ((done(1), done(2, "other", title="Weather of\nParis")), "▸ Read 1.js, Weather of ↵ Paris"),
+        ((done(1, "think"), done(2, "switch_mode")), "▸ Made 2 other calls"),
+        ((done(1), Message("thought", "Hm."), done(2)), "▸ Read 2 files"),
+        ((done(1),), ""),
+        ((done(1), Message("answer", "Hm."), done(2)), ""),
+        ((done(1), Message("thought", "Hm.")), ""),
+    ],
+)
+def test_the_line_above_a_row_says_what_was_done(items: tuple[Item, ...], line: str):
+    assert row_of(*items)[0] == line
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        done(2, status="failed"),
+        done(2, status="in_progress"),
+        done(2, terminals=("t",)),
+        done(2, permissions=(asked(),)),
+        done(2, permissions=(asked(state="selected", chosen=ONCE),)),
+    ],
+)
+def test_what_a_person_has_to_see_is_in_no_row(call: Tool):
+    assert row_of(done(1), call, state="running") == ("", "")
+    line, folded = row_of(done(1), done(3), call, done(4), done(5))
+    assert line == "▸ Read 2 files"
+    assert "2.js" not in folded
+
+
+def test_a_row_grows_while_the_turn_runs():
+    made = shown(turn(done(1), state="running"))
+    calls = [done(number) for number in range(1, 5)]
+    for number in range(2, 5):
+        render = made.update(view(turn(*calls[:number], state="running")))
+        [fold] = [fold for fold in render.folds if fold.key == "k/0/row"]
+        assert made.text[: fold.start].endswith(f"▸ Read {number} files")
+        assert made.text[fold.start : fold.end].count("✓ Read") == number
+    made.update(view(turn(*calls, done(5, status="failed"), done(6))))
+    assert "▸ Read 4 files\n✓ Read 1.js" in made.text
+
+
+# Questions
+
+
+def test_what_an_agent_asks_is_shown_once():
+    call = tool(kind="edit", status="pending", diffs=(DIFF,), permissions=(asked(title="orders.js", diffs=(DIFF,)),))
+    said = lines(call, state="running")
+    assert sum("orders.js" in line for line in said) == 1
+    command = done(1, "execute", locations=(), input={"command": "npm test"}, status="pending")
+    question = asked(kind="execute", title="npm test", input={"command": "npm test"})
+    assert sum("npm test" in line for line in lines(replace(command, permissions=(question,)), state="running")) == 1
