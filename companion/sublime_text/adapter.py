@@ -140,6 +140,7 @@ class Adapter:
             is_starting=lambda: self.is_starting,
             sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
             here=lambda window, path: PathMaps(tuple(self.settings.of(window, "path_maps").items())).here(path),
+            listing=self.written.listings.of,
         )
 
     def _comment_panel(self) -> CommentPanel:
@@ -313,6 +314,7 @@ class Adapter:
 
     def _review_changed(self, window: sublime.Window) -> None:
         self.review.changed(window)
+        self.chats.review_changed(window)
 
     def _accepted(self, diff: DiffView) -> None:
         self.comments.accepted(diff)

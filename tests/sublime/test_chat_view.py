@@ -290,12 +290,44 @@ class TestBar(ChatCase):
         [bar] = self.screen.phantoms(self.view, BAR)
         return bar
 
-    def test_it_tells_the_model_the_mode_the_meter_and_the_host(self) -> None:
+    def test_it_alone_tells_the_model_the_mode_and_the_meter_and_the_host_if_that_is_another(self) -> None:
         values = self.view_values
         models = (values.Choice("m<1>", "Coder <b>"),)
         self.show(model="m<1>", models=models, mode="default", window=values.ContextWindow(131_072, 15_728))
-        self.assertEqual(self.bar(), "[Q] Coder <b> · default · 12 % of 128k · this computer")
-        self.assertEqual(self.view.get_status("zz_qwen_companion_chat"), "Coder <b> · default · 12 % of 128k")
+        self.assertEqual(self.bar(), "[Q] Coder <b> · default · 12 % of 128k")
+        self.assertEqual(self.view.get_status("zz_qwen_companion_chat"), "")
+        elsewhere = values.Locality("box", "/src", "0.24.4", is_local=False, agent="Qwen Code")
+        with patch.object(self, "locality", lambda: elsewhere):
+            self.show(model="m<1>", models=models)
+        self.assertEqual(self.bar().split("  ")[0], "[Q] Coder <b> · box")
+
+    def test_what_waits_for_a_review_is_counted_above_the_prompt_and_decided_there(self) -> None:
+        self.show(self.message("Done."), changed=2)
+        self.assertIn("± 2 files", self.bar())
+        self.waits("Another agent", 2)
+        self.assertNotIn("Review", self.bar())
+        self.waits("Qwen Code", 3)
+        self.assertIn("3 files · Review · Keep All · Undo All", self.bar())
+        self.assertNotIn("±", self.bar())
+        self.show(self.message("Done."), self.message("Next", "user"))
+        self.assertIn("3 files · Review", self.bar())
+        with patch.object(self.adapter.written, "decide_all") as decide:
+            self.screen.click(self.view, "keep_all_changes")
+            self.screen.click(self.view, "undo_all_changes")
+        self.assertEqual([call.args[1] for call in decide.call_args_list], ["keep", "undo"])
+        with patch.object(self.adapter.review, "show") as show:
+            self.screen.click(self.view, "review")
+        show.assert_called_once_with(self.window)
+        self.waits("Qwen Code", 0)
+        self.assertNotIn("Review", self.bar())
+
+    def waits(self, agent: str, files: int) -> None:
+        """These files wait for a review."""
+        row = loaded("changes.rows").ChangeRow
+        rows = tuple(
+            row(str(self.folder), f"{at}.py", "modified", (agent,), 1, 0, 1, "", "", "a", "b") for at in range(files)
+        )
+        self.adapter.written.show(self.window, loaded("changes.port").Listing(rows))
 
     def test_a_turn_that_runs_can_be_cancelled(self) -> Steps:
         self.show(self.message("Hello"), running="turn")

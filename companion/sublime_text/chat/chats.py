@@ -24,6 +24,7 @@ from .view import ChatView, agent_of, chat_id_of, folder_of, used_at
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
+    from ...changes.port import Listing
     from ...chats.transcript.render import Render
     from ...ids import ChatId
 
@@ -59,12 +60,15 @@ class ChatViews:
         is_starting: Callable[[], bool],
         sent: Callable[[ChatView, Draft], object],
         here: Callable[[sublime.Window, str], str],
+        listing: Callable[[sublime.Window], Listing],
     ) -> None:
         """`is_on`: whether the person wants chats with the daemon. `context`: what goes with a window's prompts.
 
         `notify` shows a notification of the system. `is_starting`: whether the companion will answer, but not yet.
         `sent` hears of each prompt that goes. `here` gives the path here of a file that another computer names.
+        `listing` is what waits for a review in a window.
         """
+        self._listing = listing
         self.clicks = Clicks(focus, tell, off_thread, here, self.reconnect)
         self.context = ContextOffers(self.within, context)
         self.sender = PromptSender(tell, self.context, self.begin, is_starting=is_starting, sent=sent)
@@ -85,6 +89,7 @@ class ChatViews:
         if chat is None or not chat.view.is_valid() or not is_chat(chat.view):
             return False
         known = {ask.permission.id for ask in chat.asks}
+        chat.marks.phantoms.waiting = self._waiting(chat, render.locality.agent)
         chat.show(render, is_seen=self.is_seen(chat))
         if chat.home != chat.window and not chat.is_at_work:
             sublime.set_timeout(lambda: self._move_home(chat))
@@ -97,6 +102,16 @@ class ChatViews:
             self._notify(f"{chat.agent} asks in the chat.")
             say(chat.window, f"{chat.agent} asks in the chat: {' '.join(fresh.title.split())}")
         return True
+
+    def review_changed(self, window: sublime.Window) -> None:
+        """Other written changes wait in a window."""
+        for chat in self.within(window):
+            chat.show_waiting(self._waiting(chat, chat.agent))
+
+    def _waiting(self, chat: ChatView, agent: str) -> int:
+        """How many files wait for a review, if any of them was written while a chat's agent was at work."""
+        listing = self._listing(chat.window)
+        return len(listing.rows) if agent in listing.agents else 0
 
     def take_back(self, chat_id: ChatId, draft: Draft) -> ChatView | None:
         """Put a draft back into the prompt of its chat. Returns None if that is gone."""

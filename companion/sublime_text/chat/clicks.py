@@ -151,11 +151,7 @@ class Clicks:
         render = chat.render
         if render is None:
             return []
-        context = chat.context.name if chat.context else ""
-        pages = [
-            html.bar(render, chat.attached, context=context),
-            *([html.EARLIER] if render.status.has_earlier else []),
-        ]
+        pages = [chat.marks.phantoms.bar(render, chat.attached), *([html.EARLIER] if render.status.has_earlier else [])]
         pages += [html.ask(ask, is_first=at == 0) for at, ask in enumerate(render.asks)]
         found = [item for page in pages for item in html.link_items(page)]
         found += [item for one in render.running for item in html.link_items(html.running(one))]
@@ -180,12 +176,12 @@ class Clicks:
                 self._reconnect(chat)
             case _ if call := _CALLS.get(what):
                 self._tell(lambda chats: call(chats, chat.id, of))
-            case "suggestion":
-                chat.view.run_command("qwen_companion_chat_suggestion")
-            case "tasks" | "changes" | "leave_out" | "sign_in":
+            case "tasks" | "changes" | "leave_out" | "sign_in" | "suggestion":
                 # The command is for the chat with the focus.
                 chat.window.focus_view(chat.view)
                 chat.window.run_command(f"qwen_companion_chat_{what}")
+            case "review" | "keep_all_changes" | "undo_all_changes":
+                chat.window.run_command(f"qwen_companion_{what}")
             case "detach":
                 chat.detach(int(of))
             case "to_end":

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...review.changes import counted
 from ..minihtml import safe
 from ..style import COLOURS, LINK_COLOUR
 
@@ -73,7 +74,7 @@ def name_of(choices: Sequence[Choice], identifier: str) -> str:
 
 
 def facts(render: Render) -> list[str]:
-    """The facts in the status bar and the chat's bar: model, its effort, mode, use of the context window."""
+    """The facts in the chat's bar: model, its effort, mode, use of the context window."""
     status = render.status
     effort = "" if status.effort in {"", USUAL_EFFORT} else f"{name_of(status.efforts, status.effort)} effort"
     model, mode = name_of(status.models, status.model), name_of(status.modes, status.mode)
@@ -83,21 +84,24 @@ def facts(render: Render) -> list[str]:
     return [fact for fact in found if fact]
 
 
-def bar(render: Render, attached: Sequence[str], folder: str = "", context: str = "", icon: str = "") -> str:
+def bar(
+    render: Render, attached: Sequence[str], folder: str = "", context: str = "", icon: str = "", waiting: int = 0
+) -> str:
     """The bar between the transcript and the prompt.
 
     `attached` are the names of the prompt's attachments, `context` is that of what goes by itself, `folder` is the
-    chat's if the window has several, `icon` stands for the agent. The transcript itself has the state of the connection
-    and warnings about the host.
+    chat's if the window has several, `icon` stands for the agent, `waiting` files are to be reviewed. The transcript
+    itself has the state of the connection and warnings about the host.
     """
     status, where = render.status, render.locality
-    told = " · ".join(safe(fact) for fact in [*facts(render), folder, where.host] if fact)
+    host = "" if where.is_local else where.host
+    told = " · ".join(safe(fact) for fact in [*facts(render), folder, host] if fact)
     first = [" ".join(filter(None, (safe(icon), told)))]
     if status.running is not None or status.connection.can_be_cancelled:
         first.append(link(f"cancel:{status.running or ''}", "■ Cancel", "reject"))
     elif status.last in CONTINUED and status.connection.state == "live":
         first.append(link("go_on", CONTINUED[status.last], "allow"))
-    if status.changed:
+    if status.changed and not waiting:
         first.append(link("changes", f"± {status.changed} {'file' if status.changed == 1 else 'files'}"))
     if not where.is_known:
         first.append(link("confirm_here", "It is this computer"))
@@ -106,6 +110,7 @@ def bar(render: Render, attached: Sequence[str], folder: str = "", context: str 
     if status.connection.state != "live":
         first.append(link("reconnect", "↻ Reconnect"))
     lines = [" &nbsp; ".join(filter(None, first))]
+    lines += [_review(waiting)] if waiting else []
     if tasks := [task.title for task in status.tasks if task.is_running and task.is_background]:
         lines.append(f"◐ In the background: {safe(shortened(', '.join(tasks)))} {link('tasks', 'Show')}")
     lines += [_waits("waits", queued, "dequeue") for queued in status.queue]
@@ -116,6 +121,12 @@ def bar(render: Render, attached: Sequence[str], folder: str = "", context: str 
     if context:
         lines.append(f'with {safe(context)} <span class="quiet">(active)</span> {link("leave_out", "leave out")}')
     return page(f'<div class="bar">{"<br>".join(lines)}</div>')
+
+
+def _review(files: int) -> str:
+    """What waits for a review, and what can be done with it."""
+    decisions = link("keep_all_changes", "Keep All", "allow"), link("undo_all_changes", "Undo All", "reject")
+    return " · ".join((counted(files, "file"), link("review", "Review"), *decisions))
 
 
 def ask(question: Ask, *, is_first: bool) -> str:

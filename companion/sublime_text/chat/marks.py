@@ -284,6 +284,8 @@ class ChatPhantoms:
         self._shown_earlier: object = None
         self.context = ""
         """The name of what goes with the prompt by itself."""
+        self.waiting = 0
+        """How many files wait for a review."""
         self._sets: dict[str, sublime.PhantomSet] = {}
         """Those of groups, by what the editor calls them."""
         self._codes: Groups[Code] = Groups(self._show_codes)
@@ -313,8 +315,11 @@ class ChatPhantoms:
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Update the bar and its position."""
         at = max(0, render.length - len(MARK))
-        content = html.bar(render, attached, _folder(self._bar.view), self.context, self._icon)
-        self._bar.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK)])
+        self._bar.update([self._phantom(at, self.bar(render, attached), sublime.PhantomLayout.BLOCK)])
+
+    def bar(self, render: Render, attached: Sequence[str]) -> str:
+        """The minihtml of the bar."""
+        return html.bar(render, attached, _folder(self._view), self.context, self._icon, self.waiting)
 
     def show_suggestion(self, suggestion: str) -> None:
         """Show it at the end, or remove it."""

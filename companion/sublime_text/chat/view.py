@@ -151,7 +151,6 @@ STATES = {
 """The states of a connection that is not there, in the words of the status report."""
 SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
 FALLBACK_SYNTAX = "scope:text.html.markdown"
-STATUS = "zz_qwen_companion_chat"
 _SETTINGS = {
     "word_wrap": True,
     "wrap_width": 0,
@@ -354,6 +353,12 @@ class ChatView:
             self.marks.phantoms.context = context.name if context else ""
             self._show_bar()
 
+    def show_waiting(self, files: int) -> None:
+        """So many files wait for a review."""
+        if files != self.marks.phantoms.waiting:
+            self.marks.phantoms.waiting = files
+            self._show_bar()
+
     def draft(self) -> Draft:
         """What the person has written and attached."""
         return Draft(self.text.prompt.strip(), tuple(self.excerpts), tuple(self.pictures))
@@ -425,7 +430,6 @@ class ChatView:
             self.scroll.close()
             self.marks.close()
             self.view.set_name(self.view.name().removeprefix(ASKS_MARK).removeprefix(NEWS_MARK))
-            self.view.erase_status(STATUS)
 
     def release(self) -> None:
         """The person has saved it as a file, in which nothing looks like a chat."""
@@ -511,6 +515,3 @@ class ChatView:
         title = f"{mark}{self._title(self._named(render))}"
         if self.view.name() != title:
             self.view.set_name(title)
-        status = " · ".join(html.facts(render))
-        if self.view.get_status(STATUS) != status:
-            self.view.set_status(STATUS, status)
