@@ -15,21 +15,6 @@ from .companion.sublime_text.actions.commands import (
     QwenCompanionAskHistoryCommand,
 )
 from .companion.sublime_text.buffers import QwenCompanionEditCommand
-from .companion.sublime_text.changes.commands import (
-    QwenCompanionBeginRoundCommand,
-    QwenCompanionCompareOverwrittenCommand,
-    QwenCompanionForgetSnapshotsCommand,
-    QwenCompanionKeepAllChangesCommand,
-    QwenCompanionKeepChangeCommand,
-    QwenCompanionKeepFileCommand,
-    QwenCompanionRestoreCheckpointCommand,
-    QwenCompanionReviewChangesCommand,
-    QwenCompanionTakeBackCommand,
-    QwenCompanionUndoAllChangesCommand,
-    QwenCompanionUndoChangeCommand,
-    QwenCompanionUndoFileCommand,
-    QwenCompanionUnsavedTextCommand,
-)
 from .companion.sublime_text.chat.commands import (
     QwenCompanionChatAnswerCommand,
     QwenCompanionChatCancelCommand,
@@ -75,19 +60,6 @@ from .companion.sublime_text.comments.commands import (
     QwenCompanionRejectWithCommentsCommand,
     QwenCompanionSendCommentsCommand,
 )
-from .companion.sublime_text.diff.commands import (
-    QwenCompanionAcceptAllCommand,
-    QwenCompanionAcceptDiffCommand,
-    QwenCompanionCloseDiffViewCommand,
-    QwenCompanionDiffWarningsCommand,
-    QwenCompanionGoToDiffCommand,
-    QwenCompanionRejectAllCommand,
-    QwenCompanionRejectDiffCommand,
-    QwenCompanionReloadDiffCommand,
-    QwenCompanionReopenRejectedCommand,
-    QwenCompanionToggleDiffLayoutCommand,
-    QwenCompanionToggleLineEndingsCommand,
-)
 from .companion.sublime_text.follow.commands import (
     QwenCompanionFollowCommand,
     QwenCompanionRecentFilesCommand,
@@ -100,11 +72,39 @@ from .companion.sublime_text.problems.commands import (
 )
 from .companion.sublime_text.provenance.commands import QwenCompanionCopyReviewCommand, QwenCompanionWhyCommand
 from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand
-from .companion.sublime_text.review.commands import (
+from .companion.sublime_text.review.diff_commands import (
+    QwenCompanionAcceptAllCommand,
+    QwenCompanionAcceptDiffCommand,
+    QwenCompanionCloseDiffViewCommand,
+    QwenCompanionDiffWarningsCommand,
+    QwenCompanionGoToDiffCommand,
+    QwenCompanionRejectAllCommand,
+    QwenCompanionRejectDiffCommand,
+    QwenCompanionReloadDiffCommand,
+    QwenCompanionReopenRejectedCommand,
+    QwenCompanionToggleDiffLayoutCommand,
+    QwenCompanionToggleLineEndingsCommand,
+)
+from .companion.sublime_text.review.review_commands import (
     QwenCompanionReviewCommand,
     QwenCompanionReviewDecideCommand,
     QwenCompanionReviewDoCommand,
     QwenCompanionReviewGoCommand,
+)
+from .companion.sublime_text.review.written_commands import (
+    QwenCompanionBeginRoundCommand,
+    QwenCompanionCompareOverwrittenCommand,
+    QwenCompanionForgetSnapshotsCommand,
+    QwenCompanionKeepAllChangesCommand,
+    QwenCompanionKeepChangeCommand,
+    QwenCompanionKeepFileCommand,
+    QwenCompanionRestoreCheckpointCommand,
+    QwenCompanionReviewChangesCommand,
+    QwenCompanionTakeBackCommand,
+    QwenCompanionUndoAllChangesCommand,
+    QwenCompanionUndoChangeCommand,
+    QwenCompanionUndoFileCommand,
+    QwenCompanionUnsavedTextCommand,
 )
 from .companion.sublime_text.status.commands import (
     QwenCompanionCopyReportCommand,

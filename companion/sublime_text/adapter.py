@@ -16,16 +16,11 @@ from ..log import Log
 from ..server.path_maps import PathMaps
 from ..thread import CompanionThread
 from .bridge import UiBridge
-from .changes.checkpoints import CheckpointPicker
-from .changes.loaded import LoadedTexts
-from .changes.unsaved import UnsavedTexts
-from .changes.written import WrittenChanges
 from .chat.chats import ChatViews
 from .chat.consent import Consent
 from .chat.context import context_of
 from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
-from .diff.diffs import Diffs
 from .editor_events import EditorEvents
 from .editor_port import EditorPort
 from .follow.following import Following
@@ -36,7 +31,12 @@ from .notify import notify
 from .own_views import VIEWS
 from .parts import Parts
 from .problems.problems import EditorProblems
-from .review.tabs import ReviewTabs
+from .review.checkpoints import CheckpointPicker
+from .review.diffs import Diffs
+from .review.loaded import LoadedTexts
+from .review.review_tabs import ReviewTabs
+from .review.unsaved import UnsavedTexts
+from .review.written import WrittenChanges
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.reports import StatusReports
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ..comments.comment import Comment
     from ..companion import Companion
     from ..settings import Problem
-    from .diff.view import DiffView
+    from .review.diff_view import DiffView
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)

@@ -16,13 +16,13 @@ from ..review.document import NOTHING, Body
 from ..visits import Visit
 from .bridge import LIMIT, UiBridge
 from .calls import AskLater, Post
-from .changes.written import offer_take_back
 from .chat import files
 from .chat.permissions import ask_form
-from .diff.left_views import abandon, keep_unwritten
 from .parts import Parts
 from .problems import tabs
 from .problems.symbols import SymbolSearch
+from .review.left_views import abandon, keep_unwritten
+from .review.written import offer_take_back
 from .window_state import remember_port, selection_of, window_state
 from .windows import encodings_of, find_window, open_files
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import sublime
 
 from ..ids import WindowId
-from .diff.kept import open_kept
 from .notices import NOTICES, OpenNotices, named
+from .review.kept import open_kept
 from .windows import Focus, find_window
 
 

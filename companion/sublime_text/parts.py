@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .changes.loaded import LoadedTexts
-from .changes.unsaved import UnsavedTexts
-from .changes.written import WrittenChanges
 from .chat.chats import ChatViews
 from .comments.panel import CommentPanel
-from .diff.diffs import Diffs
 from .follow.following import Following
 from .libraries.libraries import Libraries
 from .messenger import Messenger
 from .notices import OpenNotices
 from .problems.problems import EditorProblems
-from .review.tabs import ReviewTabs
+from .review.diffs import Diffs
+from .review.loaded import LoadedTexts
+from .review.review_tabs import ReviewTabs
+from .review.unsaved import UnsavedTexts
+from .review.written import WrittenChanges
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .windows import Focus

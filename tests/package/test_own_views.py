@@ -20,13 +20,13 @@ VARIABLE = {
     ("settings.py", "_in_project"): "the same, in the data of a project",
     ("chat/vim.py", "turn_off"): "Vintage's settings",
     ("chat/vim.py", "leave_on"): "Vintage's settings",
-    ("review/tab.py", "__init__"): "the editor's own settings, which `_SETTINGS` has",
-    ("diff/side.py", "open_side"): "the indentation of the person's view",
+    ("review/review_tab.py", "__init__"): "the editor's own settings, which `_SETTINGS` has",
+    ("review/side.py", "open_side"): "the indentation of the person's view",
 }
 """Where the name of a setting is a variable, and why that is none of ours."""
 PASSED = {
     "buffers.py": "to a function of its own that overrides the editor's settings for a moment",
-    "changes/reference.py": "to a variable of this name, beside the window",
+    "review/reference.py": "to a variable of this name, beside the window",
 }
 """Where the settings of a view aren't used at once, and what becomes of them."""
 GATES_OWN = {"own_value", "MARKER"}

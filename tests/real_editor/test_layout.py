@@ -24,7 +24,7 @@ class TestLayout(EditorCase):
         view = self.new("a\nb\n")
         place = lambda: view.text_to_layout(view.text_point(1, 0))[1]  # noqa: E731
         before, wanted = place(), LINES * view.line_height()
-        content = loaded("sublime_text.diff.marks").filler(LINES, view.line_height())
+        content = loaded("sublime_text.review.diff_marks").filler(LINES, view.line_height())
         view.add_phantom("try", sublime.Region(0), content, sublime.PhantomLayout.BLOCK)
         yield until(lambda: place() != before, "the filler has no height")
         self.assertAlmostEqual(place() - before, wanted, delta=1)

@@ -43,7 +43,7 @@ def pages() -> list[str]:
         SimpleNamespace(status=replace(status, running=running, last=last), locality=where, unsent=())
         for running, last in (("turn", None), (None, "interrupted"), (None, "failed"))
     ]
-    header, html = loaded("sublime_text.diff.header"), loaded("sublime_text.chat.html")
+    header, html = loaded("sublime_text.review.header"), loaded("sublime_text.chat.html")
     return [
         *header.original_headers("Current file", ["changed on disk"], offers_reload=True),
         *header.proposal_headers(review(), loaded("review.changes").Tally(3, 1, 2), ["Too large to be marked."]),
@@ -95,6 +95,6 @@ class TestColours(CompanionCase):
 
     def test_changed_words_are_lighter_or_darker_than_their_line(self) -> None:
         """Their fill is seen without its hue. No boxes are drawn around it."""
-        marks = loaded("sublime_text.diff.marks")
+        marks = loaded("sublime_text.review.diff_marks")
         self.assertFalse(marks._WORDS & sublime.RegionFlags.DRAW_NO_FILL)
         self.assertFalse(marks._LINES & sublime.RegionFlags.DRAW_NO_FILL)

@@ -23,7 +23,7 @@ class TestInlineDiff(ChangesCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.set_setting("diff_layout", "inline")
-        self.set_limit("sublime_text.diff.inline", "LOOK", 20)
+        self.set_limit("sublime_text.review.removed_lines", "LOOK", 20)
         self.toggled = 0
         run = sublime.View.run_command
 
@@ -61,7 +61,9 @@ class TestInlineDiff(ChangesCase):
         yield from self.open_inline()
         yield lambda: len(self.shown) == 2
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
-        lines = loaded("sublime_text.diff.inline").gone_lines(self.proposal, diff._marks, diff.review.original, None)
+        lines = loaded("sublime_text.review.removed_lines").gone_lines(
+            self.proposal, diff._marks, diff.review.original, None
+        )
         width, em = self.proposal.viewport_extent()[0], self.proposal.em_width()
         gone = [(start, end) for start, end in diff._marks.original.lines if start < end]
         for (_, content), (start, end) in zip(lines, gone, strict=True):
@@ -75,7 +77,7 @@ class TestInlineDiff(ChangesCase):
         yield from self.open_inline("first\nlast\n")
         yield lambda: len(self.shown) == 1
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
-        [(_, content)] = loaded("sublime_text.diff.inline").gone_lines(
+        [(_, content)] = loaded("sublime_text.review.removed_lines").gone_lines(
             self.proposal, diff._marks, diff.review.original, None
         )
         [pad] = [int(found) for found in re.findall(r"padding-right: (\d+)px", content)]

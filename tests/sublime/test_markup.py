@@ -126,7 +126,7 @@ class TestDiffs(Checks):
         self.name = name
 
     def test_the_headers_of_a_diff(self) -> Steps:
-        header = loaded("sublime_text.diff.header")
+        header = loaded("sublime_text.review.header")
         owner = SimpleNamespace(cli=HOSTILE)
         for endings in (False, True):
             review = SimpleNamespace(owner=owner, is_editable=True, endings=HOSTILE, keeps_endings=endings)
@@ -154,7 +154,7 @@ class TestDiffs(Checks):
 
     def test_the_lines_that_were_removed(self) -> None:
         """In the person's own file, with marked words."""
-        removed = loaded("sublime_text.changes.view").RemovedLines(self.view)
+        removed = loaded("sublime_text.review.written_view").RemovedLines(self.view)
         self.view.settings().set("mini_diff", False)
         with patch.object(sublime.View, "add_phantom", autospec=True, return_value=1) as added:
             removed.show(sublime.Region(0), [f"old {HOSTILE}"], [f"new {HOSTILE}"])

@@ -58,7 +58,7 @@ class TestMarks(ChangesCase):
 
     def test_a_diff_that_nobody_edits_is_compared_once(self) -> Steps:
         """Filling a view is an edit to the editor only."""
-        self.set_limit("sublime_text.diff.fill", "CHUNK", 500)
+        self.set_limit("sublime_text.review.fill", "CHUNK", 500)
         with patch.object(loaded("review.texts"), "marks", wraps=loaded("review.texts").marks) as compared:
             yield from self.open_changes()
             yield 300
@@ -101,7 +101,7 @@ class TestMarks(ChangesCase):
 
     def test_more_changes_than_can_be_decorated_are_said_to_be_so(self) -> Steps:
         """Without fillers and links, the diff says what it lacks; a revert by key is there all the same."""
-        self.set_limit("sublime_text.diff.marks", "MAX_DECORATED", 2)
+        self.set_limit("sublime_text.review.diff_marks", "MAX_DECORATED", 2)
         yield from self.open_changes()
         lacks = "Too many changes: no links and no alignment."
         self.assertIn(lacks, self.screen.header(self.proposal))
@@ -117,7 +117,7 @@ class TestMarks(ChangesCase):
 
     def test_without_fillers_the_same_lines_scroll_together(self) -> Steps:
         """Scrolling one side scrolls the other, and sides of many changes are of other heights."""
-        self.set_limit("sublime_text.diff.marks", "MAX_DECORATED", 2)
+        self.set_limit("sublime_text.review.diff_marks", "MAX_DECORATED", 2)
         yield from self.open_changes()
         row_of = lambda view: view.rowcol(view.layout_to_text(view.viewport_position()))[0]  # noqa: E731
         sides = {self.original: LINES, self.proposal: PROPOSAL.splitlines(keepends=True)}
@@ -183,7 +183,7 @@ class TestInline(ChangesCase):
 
     def test_after_an_edit_every_hunk_is_shown_again(self) -> Steps:
         """The editor may show some hunks only, and none with `mini_diff: false` (sublimehq/sublime_text#4747)."""
-        self.set_limit("sublime_text.diff.inline", "LOOK", 60_000)
+        self.set_limit("sublime_text.review.removed_lines", "LOOK", 60_000)
         self.set_setting("diff_layout", "inline")
         yield from self._open_inline()
         self.assertIs(self.proposal.settings().get("mini_diff"), True)

@@ -210,7 +210,7 @@ class TestPlaces(CompanionCase):
         self.set_setting("diff_layout", "auto")
         for columns, shown in ((1, 2), (10_000, 1)):
             with self.subTest(columns):
-                self.set_limit("sublime_text.diff.diffs", "SIDE_COLUMNS", columns)
+                self.set_limit("sublime_text.review.diffs", "SIDE_COLUMNS", columns)
                 self.window.focus_view(self.view)
                 yield from self.open_diff(PROPOSAL)
                 self.assertEqual(self.selected(), [self.view, self.proposal])

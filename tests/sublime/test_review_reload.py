@@ -228,7 +228,7 @@ class TestReload(ReloadCase):
         odd = self.proposal
         self.edit(odd, "mine\n")
         yield from self.open_diff("x = 1\n", self.folder / "b.py")
-        view = loaded("sublime_text.diff.view").DiffView
+        view = loaded("sublime_text.review.diff_view").DiffView
         leave = view.leave
 
         def older(diff: Any) -> dict[str, Any]:
@@ -256,7 +256,7 @@ class TestReload(ReloadCase):
         before = self.proposal
         self.edit(before, "mine\n")
         old = loaded("sublime_text.package").adapter()
-        with patch.object(loaded("sublime_text.diff.view").DiffView, "leave", side_effect=RuntimeError("no")):
+        with patch.object(loaded("sublime_text.review.diff_view").DiffView, "leave", side_effect=RuntimeError("no")):
             self.unload()
         yield from self.load()
         yield {"condition": lambda: not old.thread._thread.is_alive(), "timeout": 30_000}

@@ -65,7 +65,7 @@ class TestTogether(TestCase):
 
     def setUp(self) -> None:
         self.delays: list[int] = []
-        self.module = loaded("sublime_text.diff.scroll")
+        self.module = loaded("sublime_text.review.side_by_side")
         later = lambda _, delay=0: self.delays.append(delay)  # noqa: E731
         self.enterContext(patch.object(self.module.sublime, "set_timeout", later))
 

@@ -20,7 +20,7 @@ class TestBytes(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.set_limit("sublime_text.diff.diffs", "QUIET", 10)
+        self.set_limit("sublime_text.review.diffs", "QUIET", 10)
 
     def test_line_feeds(self) -> Steps:
         """Any two texts."""

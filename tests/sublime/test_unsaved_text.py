@@ -316,7 +316,7 @@ class TestUnsavedText(CompanionCase):
         self.type("mine\n")
         go_on = threading.Event()
         self.addCleanup(go_on.set)
-        with patch.object(loaded("sublime_text.changes.loaded"), "stamp", lambda _: go_on.wait(30) and None):
+        with patch.object(loaded("sublime_text.review.loaded"), "stamp", lambda _: go_on.wait(30) and None):
             began = time.monotonic()
             self.adapter.loaded.saving(self.view)
             self.assertLess(time.monotonic() - began, 1)

@@ -20,9 +20,9 @@ from .views import CommentTarget, CommentViews, selected_lines
 
 if TYPE_CHECKING:
     from ...comments.comments import Comments
-    from ..changes.written import WrittenChanges
-    from ..diff.diffs import Diffs
-    from ..diff.view import DiffView
+    from ..review.diff_view import DiffView
+    from ..review.diffs import Diffs
+    from ..review.written import WrittenChanges
 
 QUIET = 200
 """Milliseconds after an edit until the comments are looked for."""

@@ -15,8 +15,8 @@ from ..windows import is_code
 
 if TYPE_CHECKING:
     from ...comments.comments import Comments
-    from ..changes.written import WrittenChanges
-    from ..diff.diffs import Diffs
+    from ..review.diffs import Diffs
+    from ..review.written import WrittenChanges
 
 KEY = "qwen_companion.comments"
 _REGION = "qwen_companion.comment."

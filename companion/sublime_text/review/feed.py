@@ -20,10 +20,10 @@ from ..calls import AskLater, OffThread
 
 if TYPE_CHECKING:
     from ...comments.comment import Comment
-    from ..changes.written import WrittenChanges
     from ..comments.panel import CommentPanel
-    from ..diff.diffs import Diffs
-    from ..diff.view import DiffView
+    from .diff_view import DiffView
+    from .diffs import Diffs
+    from .written import WrittenChanges
 
 AT_ONCE = 40
 """Files whose bodies are asked for together."""

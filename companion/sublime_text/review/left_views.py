@@ -14,9 +14,9 @@ from ...review.disk import Encodings, holds
 from ...review.source_text import SourceText
 from .. import buffers
 from ..panels import say
-from .inline import InlineDiff
+from .diff_marks import SideMarks
 from .leftovers import let_go
-from .marks import SideMarks
+from .removed_lines import InlineDiff
 
 Layout = Literal["side_by_side", "inline"]
 

@@ -10,8 +10,8 @@ import sublime_plugin
 from .. import package
 
 if TYPE_CHECKING:
+    from .diff_view import DiffView
     from .diffs import Diffs
-    from .view import DiffView
 
 
 class _DiffCommand(sublime_plugin.TextCommand):

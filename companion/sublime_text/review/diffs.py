@@ -15,14 +15,14 @@ from ..notices import NOTICES
 from ..own_views import SIDES, VIEWS
 from ..panels import say
 from ..windows import Focus, FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
-from .actions import ChangeActions
 from .answers import LONGEST_NAME, Answers, accepted, keep_edits
 from .attention import SETTLED
 from .awaited import AwaitedDiffs
+from .change_actions import ChangeActions
+from .diff_view import DiffView
 from .left_views import LeftViews
 from .leftovers import clear
 from .links import follow
-from .view import DiffView
 
 if TYPE_CHECKING:
     from ...ids import ReviewId

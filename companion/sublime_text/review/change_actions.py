@@ -16,7 +16,7 @@ from .navigation import go_to_change, make_edits, no_change
 if TYPE_CHECKING:
     from ...review.changes import TextEdit
     from ...review.reviews import Reviews
-    from .view import DiffView
+    from .diff_view import DiffView
 
 TARGETS = "qwen_companion.targets"
 """Key of the hidden regions that keep a command's carets while the proposal is edited."""

@@ -13,13 +13,13 @@ from ..panels import say
 from ..windows import Focus
 from .decisions import ReviewDecisions
 from .feed import ReviewFeed
-from .tab import ReviewTab, group_for
+from .review_tab import ReviewTab, group_for
 
 if TYPE_CHECKING:
     from ...changes.rows import ChangeRow
-    from ..changes.written import WrittenChanges
     from ..comments.panel import CommentPanel
-    from ..diff.diffs import Diffs
+    from .diffs import Diffs
+    from .written import WrittenChanges
 
 _COMMANDS = {
     "next": ("review_go", {"to": "change"}),

@@ -14,8 +14,8 @@ from ..windows import is_code
 
 if TYPE_CHECKING:
     from ...changes.rows import ChangeRow
-    from ..diff.diffs import Diffs
-    from ..diff.view import DiffView
+    from .diff_view import DiffView
+    from .diffs import Diffs
     from .written import Decision, WrittenChanges
 
 

@@ -18,7 +18,7 @@ from ..own_views import VIEWS
 
 if TYPE_CHECKING:
     from ...review.marks import Marks
-    from .marks import Links
+    from .diff_marks import Links
 
 INLINE = "inline"
 """In the record of a proposal's view: whether its diff is inline."""

@@ -24,7 +24,7 @@ from .onward import Decision, Onward, behind
 from .overwritten import OverwrittenTexts
 from .reference import ReferenceDocuments
 from .sides import Lines, SidesByWindow
-from .view import WrittenView
+from .written_view import WrittenView
 
 if TYPE_CHECKING:
     from ...changes.decisions import Chosen

@@ -11,16 +11,16 @@ from .. import buffers
 from ..panels import say
 from ..windows import FocusBefore, GroupContents, focus_view, is_visible, show_in_group, views_of_file
 from .attention import Attention
+from .diff_marks import NARROW, Links, SideMarks, are_few, change_regions
 from .fill import fill
 from .header import Header, show_headers
-from .inline import InlineDiff, gone_lines
 from .left_views import LeftViews
 from .leftovers import FILLERS, HEADER, KEYS_STATUS
-from .marks import NARROW, Links, SideMarks, are_few, change_regions
 from .navigation import show_change
 from .notes import notes, place, warnings_of
-from .scroll import ScrollTogether, level
+from .removed_lines import InlineDiff, gone_lines
 from .side import keys, open_side, set_up
+from .side_by_side import ScrollTogether, level
 from .steps import in_steps
 from .widths import Widths
 

@@ -16,10 +16,10 @@ from ...changes.rows import ChangeRow
 from ...review.changes import lines_of, paired_lines
 from ...review.compare import Change
 from ...review.words import word_changes
-from ..diff.inline import LOOK, gone_html
-from ..diff.leftovers import KEYS_STATUS
 from ..keys import KEYS
 from ..style import ACCEPTS, COLOURS, UNDOES
+from .leftovers import KEYS_STATUS
+from .removed_lines import LOOK, gone_html
 
 REGIONS = "qwen_companion.written"
 """Key of the regions of the changes, and the beginning of those of their links."""

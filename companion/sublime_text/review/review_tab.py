@@ -19,10 +19,10 @@ from ..panels import say
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible
 from .decisions import Decision, Lines, ReviewDecisions
 from .feed import ReviewFeed
-from .marks import AROUND, PlacedBlock, ReviewMarks
+from .review_marks import AROUND, PlacedBlock, ReviewMarks
 
 if TYPE_CHECKING:
-    from ..diff.diffs import Diffs
+    from .diffs import Diffs
 
 TITLE = "Review"
 SYNTAX = "Packages/QwenCompanion/QwenCompanion Review.sublime-syntax"

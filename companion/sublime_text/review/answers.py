@@ -15,7 +15,7 @@ from .kept import RejectedTexts, open_kept
 
 if TYPE_CHECKING:
     from ...review.reviews import Reviews
-    from .view import DiffView
+    from .diff_view import DiffView
 
 LONGEST_NAME = 24
 """Characters of a file's name in a message that has several."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..panels import say
-from .actions import ChangeActions
 from .answers import Answers
-from .marks import ANY_GENERATION
+from .change_actions import ChangeActions
+from .diff_marks import ANY_GENERATION
 
 if TYPE_CHECKING:
-    from .view import DiffView
+    from .diff_view import DiffView
 
 
 def follow(href: str, diff: DiffView, answers: Answers, actions: ChangeActions) -> None:

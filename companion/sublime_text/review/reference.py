@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sublime
 
 from ..calls import AskLater
-from .view import WrittenView
+from .written_view import WrittenView
 
 MERGE_AFTER = 400
 """Milliseconds after an edit until the gutter leaves it out."""

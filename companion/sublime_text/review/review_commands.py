@@ -16,7 +16,7 @@ from ..places import if_openable
 
 if TYPE_CHECKING:
     from ..adapter import Adapter
-    from .tab import ReviewTab, What
+    from .review_tab import ReviewTab, What
 
 FILTER = "Show only files with"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ..windows import real_path
-from .marks import are_few
+from .diff_marks import are_few
 
 if TYPE_CHECKING:
     from ...review.marks import Marks, Points

@@ -11,8 +11,8 @@ from ...review.changes import in_one
 from ..buffers import edit
 from ..panels import say
 from ..windows import focus_view
-from .marks import WORDS, change_regions
-from .scroll import show_sideways
+from .diff_marks import WORDS, change_regions
+from .side_by_side import show_sideways
 
 if TYPE_CHECKING:
     from ...review.changes import TextEdit

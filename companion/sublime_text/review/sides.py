@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import sublime
 
 from ..buffers import write_all
-from ..diff.scroll import ScrollTogether
 from ..own_views import VIEWS
 from ..windows import focus_view, is_visible, show_in_group
+from .side_by_side import ScrollTogether
 
 REGIONS = "qwen_companion.baseline"
 
