@@ -72,35 +72,31 @@ from .companion.sublime_text.problems.commands import (
 )
 from .companion.sublime_text.provenance.commands import QwenCompanionCopyReviewCommand, QwenCompanionWhyCommand
 from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand
-from .companion.sublime_text.review.diff_commands import (
+from .companion.sublime_text.review.review_commands import (
     QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
+    QwenCompanionBeginRoundCommand,
     QwenCompanionCloseDiffViewCommand,
+    QwenCompanionCompareOverwrittenCommand,
     QwenCompanionDiffWarningsCommand,
+    QwenCompanionForgetSnapshotsCommand,
     QwenCompanionGoToDiffCommand,
+    QwenCompanionKeepAllChangesCommand,
+    QwenCompanionKeepChangeCommand,
+    QwenCompanionKeepFileCommand,
     QwenCompanionRejectAllCommand,
     QwenCompanionRejectDiffCommand,
     QwenCompanionReloadDiffCommand,
     QwenCompanionReopenRejectedCommand,
-    QwenCompanionToggleDiffLayoutCommand,
-    QwenCompanionToggleLineEndingsCommand,
-)
-from .companion.sublime_text.review.review_commands import (
+    QwenCompanionRestoreCheckpointCommand,
+    QwenCompanionReviewChangesCommand,
     QwenCompanionReviewCommand,
     QwenCompanionReviewDecideCommand,
     QwenCompanionReviewDoCommand,
     QwenCompanionReviewGoCommand,
-)
-from .companion.sublime_text.review.written_commands import (
-    QwenCompanionBeginRoundCommand,
-    QwenCompanionCompareOverwrittenCommand,
-    QwenCompanionForgetSnapshotsCommand,
-    QwenCompanionKeepAllChangesCommand,
-    QwenCompanionKeepChangeCommand,
-    QwenCompanionKeepFileCommand,
-    QwenCompanionRestoreCheckpointCommand,
-    QwenCompanionReviewChangesCommand,
     QwenCompanionTakeBackCommand,
+    QwenCompanionToggleDiffLayoutCommand,
+    QwenCompanionToggleLineEndingsCommand,
     QwenCompanionUndoAllChangesCommand,
     QwenCompanionUndoChangeCommand,
     QwenCompanionUndoFileCommand,

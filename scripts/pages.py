@@ -20,8 +20,7 @@ TARGET = Path("docs/reference.md")
 PALETTE = "Qwen: "
 ROOMS = {
     "terminal": "CLIs in a terminal",
-    "diff": "Diffs",
-    "changes": "Written changes",
+    "review": "Review",
     "comments": "Comments",
     "chat": "Chat",
 }

@@ -21,7 +21,7 @@ from .chat.permissions import ask_form
 from .parts import Parts
 from .problems import tabs
 from .problems.symbols import SymbolSearch
-from .review.left_views import abandon, keep_unwritten
+from .review.leftovers import abandon, keep_unwritten
 from .review.written import offer_take_back
 from .window_state import remember_port, selection_of, window_state
 from .windows import encodings_of, find_window, open_files

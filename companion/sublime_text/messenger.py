@@ -8,7 +8,7 @@ import sublime
 
 from ..ids import WindowId
 from .notices import NOTICES, OpenNotices, named
-from .review.kept import open_kept
+from .review.answers import open_kept
 from .windows import Focus, find_window
 
 

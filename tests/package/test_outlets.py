@@ -23,7 +23,7 @@ HEARD = {"terminus_keypress": {"sublime_text/listeners.py:on_post_text_command"}
 #: Commands whose names aren't literals, by the call; each can only be one of ours or the editor's.
 COMPUTED = {
     "view.run_command(*command(edits))": "sublime_text/buffers.py",
-    "self.view.run_command(self.name(), args)": "sublime_text/review/diff_commands.py",
+    "self.view.run_command(self.name(), args)": "sublime_text/review/review_commands.py",
     "window.run_command(name, args)": "sublime_text/status/remedies.py",
 }
 OURS = "qwen_companion_"

@@ -21,12 +21,12 @@ VARIABLE = {
     ("chat/vim.py", "turn_off"): "Vintage's settings",
     ("chat/vim.py", "leave_on"): "Vintage's settings",
     ("review/review_tab.py", "__init__"): "the editor's own settings, which `_SETTINGS` has",
-    ("review/side.py", "open_side"): "the indentation of the person's view",
+    ("review/diff_view.py", "open_side"): "the indentation of the person's view",
 }
 """Where the name of a setting is a variable, and why that is none of ours."""
 PASSED = {
     "buffers.py": "to a function of its own that overrides the editor's settings for a moment",
-    "review/reference.py": "to a variable of this name, beside the window",
+    "review/written_view.py": "to a variable of this name, beside the window",
 }
 """Where the settings of a view aren't used at once, and what becomes of them."""
 GATES_OWN = {"own_value", "MARKER"}

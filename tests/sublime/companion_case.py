@@ -71,7 +71,7 @@ class CompanionCase(DeferrableTestCase):
 
     def setUp(self) -> Steps:
         self.screen = Screen(self)
-        self.set_limit("sublime_text.review.attention", "SETTLED", 0.0)
+        self.set_limit("sublime_text.review.answers", "SETTLED", 0.0)
         self.set_setting("diff_layout", "side_by_side")
         self.folder = Path(tempfile.mkdtemp(prefix="companion-")).resolve()
         self.file = self.folder / "app.py"

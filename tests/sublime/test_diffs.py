@@ -213,6 +213,6 @@ class TestDiffs(CompanionCase):
 
 def sublime_is_enabled(view: sublime.View) -> bool:
     """Whether "Accept Diff" can be run from a view."""
-    from ...companion.sublime_text.review.diff_commands import QwenCompanionAcceptDiffCommand  # noqa: PLC0415 - the loaded package's
+    from ...companion.sublime_text.review.review_commands import QwenCompanionAcceptDiffCommand  # noqa: PLC0415 - the loaded package's
 
     return QwenCompanionAcceptDiffCommand(view).is_enabled()

@@ -14,20 +14,20 @@ from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
 from .own import kind_of
 
 PLACES = {
-    "diff.header:Header.show": "test_the_headers_of_a_diff",
-    "changes.unsaved:UnsavedTexts._draw": "test_the_question_about_unsaved_text",
-    "diff.marks:SideMarks._add_lines": "test_the_marks_of_a_diff",
-    "diff.marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
-    "diff.marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
-    "changes.view:WrittenView._draw": "",
-    "changes.view:RemovedLines._show_own": "test_the_lines_that_were_removed",
-    "changes.overwritten:OverwrittenTexts.offer": "",
+    "review.header:Header.show": "test_the_headers_of_a_diff",
+    "review.unsaved:UnsavedTexts._draw": "test_the_question_about_unsaved_text",
+    "review.diff_marks:SideMarks._add_lines": "test_the_marks_of_a_diff",
+    "review.diff_marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
+    "review.diff_marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
+    "review.written_view:WrittenView._draw": "",
+    "review.removed_lines:RemovedLines._show_own": "test_the_lines_that_were_removed",
+    "review.unsaved:OverwrittenTexts.offer": "",
     "panels:changed_file": "test_the_list_of_what_a_turn_has_changed",
     "comments.views:CommentViews.draw": "test_the_comments_of_a_file",
     "chat.commands:_list_changes": "test_the_list_of_what_a_turn_has_changed",
-    "diff.kept:RejectedTexts.reopen": "test_the_list_of_rejected_texts",
-    "review.marks:ReviewMarks._links": "test_the_review",
-    "review.marks:_signs": "test_the_review",
+    "review.answers:RejectedTexts.reopen": "test_the_list_of_rejected_texts",
+    "review.review_tab:ReviewMarks._links": "test_the_review",
+    "review.review_tab:_signs": "test_the_review",
     "provenance.commands:QwenCompanionWhyCommand._show": "test_the_popup_of_why_a_line_is_there",
     "panels:choose": "test_the_choices_of_a_panel",
     "registry.commands:AgentList.show": "",
@@ -154,7 +154,7 @@ class TestDiffs(Checks):
 
     def test_the_lines_that_were_removed(self) -> None:
         """In the person's own file, with marked words."""
-        removed = loaded("sublime_text.review.written_view").RemovedLines(self.view)
+        removed = loaded("sublime_text.review.removed_lines").RemovedLines(self.view)
         self.view.settings().set("mini_diff", False)
         with patch.object(sublime.View, "add_phantom", autospec=True, return_value=1) as added:
             removed.show(sublime.Region(0), [f"old {HOSTILE}"], [f"new {HOSTILE}"])

@@ -175,7 +175,7 @@ class TestHeader(CompanionCase):
 
     def test_the_commands_for_line_endings_and_for_a_changed_file_need_a_reason(self) -> Steps:
         """Each link has a command, which is enabled where the link is."""
-        module = loaded("sublime_text.review.diff_commands")
+        module = loaded("sublime_text.review.review_commands")
         self.set_limit("companion", "TICK", 0.1)
         yield from self.open_diff(PROPOSAL)
         endings = module.QwenCompanionToggleLineEndingsCommand(self.proposal)

@@ -86,7 +86,7 @@ class TestLook(ChangesCase):
 
     def test_a_link_in_a_narrow_pane_is_one_glyph(self) -> Steps:
         """A pane that becomes wider has the words."""
-        self.set_limit("sublime_text.review.widths", "WATCH", 20)
+        self.set_limit("sublime_text.review.diff_view", "WATCH", 20)
         with narrow(40):
             yield from self.open_changes()
             self.assertEqual(self.screen.annotations(self.proposal), ["↩", "↩"])
@@ -171,7 +171,7 @@ class TestReach(ChangesCase):
 
     def test_the_header_keeps_its_links_where_it_does_not_fit(self) -> Steps:
         """Three columns in a group, or a narrow screen."""
-        self.set_limit("sublime_text.review.widths", "WATCH", 20)
+        self.set_limit("sublime_text.review.diff_view", "WATCH", 20)
         self.window.set_project_data({"folders": []})
         header = loaded("sublime_text.review.header")
         for columns in (100, 40, 30, 20):
@@ -199,7 +199,7 @@ class TestReach(ChangesCase):
 
     def test_the_headers_follow_the_width_of_the_pane(self) -> Steps:
         """There is no event for it."""
-        self.set_limit("sublime_text.review.widths", "WATCH", 20)
+        self.set_limit("sublime_text.review.diff_view", "WATCH", 20)
         yield from self.open_changes()
         self.assertIn("✓ Accept", self.screen.header(self.proposal))
         with narrow(24):
@@ -208,7 +208,7 @@ class TestReach(ChangesCase):
 
     def test_the_headers_fit_at_once_where_the_diff_is_shown(self) -> Steps:
         """The editor gives the views their widths a moment after it has shown them."""
-        self.set_limit("sublime_text.review.widths", "WATCH", 600_000)
+        self.set_limit("sublime_text.review.diff_view", "WATCH", 600_000)
         yield from self.open_changes()
         yield lambda: "✓ Accept" in self.screen.header(self.proposal)
         loaded("sublime_text.package").adapter().diffs.find(self.proposal).show()
@@ -217,7 +217,7 @@ class TestReach(ChangesCase):
 
     def test_a_hidden_diff_is_not_watched(self) -> Steps:
         """Hidden diffs poll nothing."""
-        self.set_limit("sublime_text.review.widths", "WATCH", 20)
+        self.set_limit("sublime_text.review.diff_view", "WATCH", 20)
         yield from self.open_changes()
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
         self.assertTrue(diff.widths.is_watching)

@@ -58,7 +58,7 @@ class TestMarks(ChangesCase):
 
     def test_a_diff_that_nobody_edits_is_compared_once(self) -> Steps:
         """Filling a view is an edit to the editor only."""
-        self.set_limit("sublime_text.review.fill", "CHUNK", 500)
+        self.set_limit("sublime_text.review.diff_view", "CHUNK", 500)
         with patch.object(loaded("review.texts"), "marks", wraps=loaded("review.texts").marks) as compared:
             yield from self.open_changes()
             yield 300

@@ -248,7 +248,7 @@ class TestShiftEscape(CompanionCase):
         yield from super().setUp()
         self.window.create_output_panel(self.BUILD)
         self.addCleanup(self.window.destroy_output_panel, self.BUILD)
-        self.set_limit("sublime_text.review.attention", "SETTLED", 0.0)
+        self.set_limit("sublime_text.review.answers", "SETTLED", 0.0)
 
     def pressed(self, panel: str) -> None:
         """What the binding of Terminus runs."""

@@ -21,9 +21,9 @@ class TestUnseen(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.set_limit("sublime_text.review.attention", "SETTLED", 1.0)
+        self.set_limit("sublime_text.review.answers", "SETTLED", 1.0)
         self.now = 1000.0
-        self.enterContext(patch.object(loaded("sublime_text.review.attention"), "monotonic", lambda: self.now))
+        self.enterContext(patch.object(loaded("sublime_text.review.answers"), "monotonic", lambda: self.now))
 
     def test_what_is_being_typed_goes_on_in_its_own_view(self) -> Steps:
         """The focus jumped to the proposal, and the next letters went into it."""

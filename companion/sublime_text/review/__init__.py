@@ -1,16 +1,14 @@
 """The review on the screen: what agents propose, and what they have written.
 
 Start with `review_tabs`: the Review, a tab with all that waits for a decision in a window, by turn and by file;
-`review_tab` is one, with its `review_marks`. `feed` gathers what is in it, `decisions` makes what the keys decide. What
-a line is, and how the lines are made, is in companion/review/document.py.
+`review_tab` is one. `feed` gathers what is in it, `decisions` makes what the keys decide. What a line is, and how the
+lines are made, is in companion/review/document.py.
 
-Proposals: `diffs` has them all; `diff_view` is one, `side` opens each of its two views. `header`, `notes`, `diff_marks`
-and `removed_lines` draw, `widths` notices when that has to be done again, `side_by_side` keeps the sides level, `steps`
-splits long work on the UI thread. `attention` knows what the person has seen. `kept` and `leftovers` have texts and
-tabs that outlive a diff, `left_views` the views that outlive a reload.
-
-Changes that are written already, in the person's own files: `written` marks them and goes from one to the next;
-`listings` has what waits, and `written_view` the marks of one view.
+A proposal is one of `diffs`, on the screen a `diff_view` with its `header`; `answers` knows what the person has seen
+and how they answer, `change_actions` reverts and restores its changes, `leftovers` has what outlives it. What is
+written already is in the person's own files: `written` has all of it, `written_view` one file's; `unsaved` asks what
+becomes of text in a tab that an agent has written below, which `loaded` knows. Both draw with `diff_marks` and
+`removed_lines`, go on with `navigation`, and are shown `side_by_side`. `review_commands` has all commands.
 
 The UI never decides: it posts what the person does, and closes when it is told to. Nothing is accepted unseen: keys,
 saves and clicks count only after the person has gone to the diff and it has been on the screen for a second, which

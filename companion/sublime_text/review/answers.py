@@ -1,24 +1,157 @@
-"""The person's answers to diffs: whether one counts, and what is told the companion."""
+"""The person's answers to diffs: what they have seen, whether an answer counts, and what becomes of the texts.
+
+Nothing is answered unseen. What they have edited or rejected is kept: in a tab, or to be reopened.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import sublime
 
 from ...chats.transcript.plain import flat
+from ..buffers import write_all
 from ..keys import KEYS
+from ..minihtml import safe
 from ..notices import LONGEST, NOTICES, named
 from ..panels import say
-from .kept import RejectedTexts, open_kept
+from ..windows import GroupContents
+from .change_actions import ChangeActions
+from .diff_marks import ANY_GENERATION
 
 if TYPE_CHECKING:
     from ...review.reviews import Reviews
     from .diff_view import DiffView
 
+SETTLED = 1.0
+"""Seconds that what appeared by itself has to stay until it counts as seen, and a key, a save or a click answers it."""
+REJECTED_KEPT = 20
+"""The number of rejected texts that can be reopened."""
 LONGEST_NAME = 24
 """Characters of a file's name in a message that has several."""
+
+
+class Attention:
+    """What the person has seen of a diff.
+
+    They have seen it once they have gone to it, or once it had the focus for a second that came to it by itself. That
+    it was on the screen is not enough: many proposals cover each other within a moment.
+    """
+
+    def __init__(self) -> None:
+        self._is_seen = False
+        self._appeared: float | None = None
+        """When it came to the screen by itself; None if it never did, or if the person has brought it since."""
+        self._focused: float | None = None
+        """When it got the focus by itself, unseen; None without the focus."""
+        self.is_answered = False
+        """The person has answered it in the editor, which is not its outcome yet."""
+        self.has_landed = False
+        """It opened with the focus, as the window had nothing else to focus: nobody knows whether anybody is there."""
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the person has gone to it, or was there for a second."""
+        return self._is_seen or (self._focused is not None and not _is_new(self._focused))
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it has only just appeared by itself: a key or a click may be meant for what was there before."""
+        return _is_new(self._appeared) or _is_new(self._focused)
+
+    def appeared(self) -> None:
+        """It has come to the screen by itself, for the first time or because another one has closed."""
+        self._appeared = monotonic()
+
+    def focused(self) -> None:
+        """One of its views got the focus, and nobody knows why."""
+        if self._focused is None and not self.is_seen and not self.has_landed:
+            self._focused = monotonic()
+
+    def left(self) -> None:
+        """Another view of the window got the focus."""
+        self._is_seen = self.is_seen
+        self._focused = None
+        self.has_landed = False
+
+    def entered(self) -> None:
+        """The person has clicked into it, or has run a command in it."""
+        self._is_seen = True
+        self._focused = None
+
+    def saw(self) -> None:
+        """All its changes were in front of the person for a second in the Review."""
+        self._is_seen = True
+
+    def brought(self) -> None:
+        """The person has gone to it by a key or a command, which can't have been meant for anything else."""
+        self.entered()
+        self._appeared = None
+
+
+def _is_new(since: float | None) -> bool:
+    return since is not None and monotonic() - since < SETTLED
+
+
+def open_kept(
+    window: sublime.Window, name: str, text: str, syntax: sublime.Syntax | None = None, *, takes_focus: bool = False
+) -> None:
+    """Open a text in a tab. Without `takes_focus` it opens behind what the window shows.
+
+    The tab is not scratch: the editor asks before it goes.
+    """
+    before = GroupContents(window, window.active_group())
+    view = window.new_file()
+    view.set_name(f"{name} (your edits)")
+    if syntax := syntax or sublime.find_syntax_for_file(name, text[:1000]):
+        view.assign_syntax(syntax)
+    write_all(view, text)
+    view.sel().clear()
+    view.sel().add(0)
+    if not takes_focus:
+        before.restore()
+
+
+class RejectedTexts:
+    """The texts that were rejected in this run."""
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[str, str, sublime.Syntax | None]] = deque(maxlen=REJECTED_KEPT)
+        """Name, text and syntax, the latest last."""
+
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
+    def add(self, name: str, text: str, syntax: sublime.Syntax | None) -> None:
+        """A diff with this text was rejected."""
+        self._kept.append((name, text, syntax))
+
+    def left(self) -> list[tuple[str, str, str]]:
+        """The texts as plain data, for the next instance."""
+        return [(name, text, syntax.path if syntax else "") for name, text, syntax in self._kept]
+
+    def take_up(self, left: Sequence[tuple[str, str, str]]) -> None:
+        """Go on with what the previous instance has left."""
+        for name, text, syntax in left:
+            self.add(name, text, sublime.syntax_from_path(syntax) if syntax else None)
+
+    def reopen(self, window: sublime.Window) -> None:
+        """Open the only one in a tab, or ask which."""
+        kept = list(reversed(self._kept))
+
+        def picked(index: int) -> None:
+            if index >= 0:
+                open_kept(window, *kept[index], takes_focus=True)
+
+        if len(kept) == 1:
+            picked(0)
+        else:
+            details = [safe(text[:200].strip().partition("\n")[0]) for _, text, _ in kept]
+            items = [sublime.QuickPanelItem(one[0], detail) for one, detail in zip(kept, details, strict=True)]
+            window.show_quick_panel(items, picked)
 
 
 class Answers:
@@ -134,3 +267,31 @@ def naming(said: str, diffs: Sequence[DiffView]) -> str:
             break
         message = longer
     return message
+
+
+def follow(href: str, diff: DiffView, answers: Answers, actions: ChangeActions) -> None:
+    """Do what a link of a diff says."""
+    what, _, of = href.partition(":")
+    match what:
+        case "accept":
+            answers.accept(diff, by_key=True)
+        case "reject":
+            answers.reject(diff, by_key=True)
+        case "next":
+            actions.move(1)
+        case "previous":
+            actions.move(-1)
+        case "revert" | "restore":
+            generation, _, fingerprint = of.partition(":")
+            if generation in (str(diff.generation), ANY_GENERATION):
+                actions.follow(what, fingerprint)
+            else:
+                say(diff.window, "This link is out of date.")
+        case "endings":
+            actions.keep_endings(keeps=of == "revert")
+        case "warnings":
+            diff.say_warnings()
+        case "reload":
+            actions.read_again()
+        case _:
+            pass

@@ -10,7 +10,6 @@ import sublime
 
 from ...review.marks import MAX_LINKS
 from ..style import LINK_COLOUR
-from .leftovers import FILLERS
 
 if TYPE_CHECKING:
     from ...review.marks import Filler, Marks, Points, Side
@@ -19,6 +18,8 @@ CHANGES = "qwen_companion.changes"
 """Key of the regions of the changes. If there are many, further keys have the suffixes .1, .2 and so on."""
 GAPS = "qwen_companion.gaps"
 """Key of the empty, invisible regions of changes that only delete lines. Their links are in fillers."""
+FILLERS = "qwen_companion.fillers"
+"""Key of the phantoms that stand for missing lines."""
 AT_ONCE = 4_000
 """The number of regions that are added at once."""
 MEASURED = 5

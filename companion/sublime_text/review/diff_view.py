@@ -1,35 +1,159 @@
-"""One review on the screen."""
+"""One proposal on the screen: its two views, their texts, and what is drawn in them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import sublime
 
 from .. import buffers
+from ..buffers import edit
+from ..keys import KEYS
+from ..own_views import VIEWS
 from ..panels import say
 from ..windows import FocusBefore, GroupContents, focus_view, is_visible, show_in_group, views_of_file
-from .attention import Attention
-from .diff_marks import NARROW, Links, SideMarks, are_few, change_regions
-from .fill import fill
-from .header import Header, show_headers
-from .left_views import LeftViews
-from .leftovers import FILLERS, HEADER, KEYS_STATUS
-from .navigation import show_change
-from .notes import notes, place, warnings_of
+from .answers import Attention
+from .diff_marks import FILLERS, NARROW, Links, SideMarks, are_few, change_regions
+from .header import HEADER, Header, notes, place, show_headers, warnings_of
+from .leftovers import LeftViews, remember
+from .navigation import KEYS_STATUS, show_change
 from .removed_lines import InlineDiff, gone_lines
-from .side import keys, open_side, set_up
 from .side_by_side import ScrollTogether, level
-from .steps import in_steps
-from .widths import Widths
 
 if TYPE_CHECKING:
     from ...review.changes import Tally
     from ...review.marks import Marks
     from ...review.review import Review
-    from .left_views import Layout
-    from .side import Side
+    from .leftovers import Layout
+
+CHUNK = 500_000
+"""The number of characters that are inserted into a view at once."""
+WATCH = 500
+"""Milliseconds between two looks."""
+SOON = 50
+"""Milliseconds after which the editor has laid out what it has been told to show."""
+Side = Literal["original", "proposal"]
+_KEYS = {
+    "Accept": "accept_diff",
+    "Reject": "reject_diff",
+    "Next": "go_to_diff",
+    "Keep": "keep_change",
+    "Undo": "undo_change",
+}
+
+
+def in_steps(steps: Sequence[Callable[[], object]], is_wanted: Callable[[], bool]) -> None:
+    """Run the first step now and each further one on a later turn, as long as they are wanted."""
+    if steps and is_wanted():
+        steps[0]()
+        if steps[1:]:
+            sublime.set_timeout(lambda: in_steps(steps[1:], is_wanted))
+
+
+def fill(view: sublime.View, text: str, then: Callable[[bool], None], *, detects_indentation: bool) -> None:
+    """Put a text into an empty view. `then` gets whether nobody has edited the view meanwhile."""
+    seen = view.change_count()
+    is_untouched = True
+
+    def insert(start: int) -> None:
+        nonlocal seen, is_untouched
+        is_untouched = is_untouched and view.change_count() == seen
+        edit(view, [(view.size(), view.size(), text[start : start + CHUNK])])
+        seen = view.change_count()
+
+    def finish() -> None:
+        if detects_indentation and view.settings().get("detect_indentation"):
+            view.run_command("detect_indentation", {"show_message": False})
+        remember(view, text)
+        view.clear_undo_stack()
+        view.sel().clear()
+        view.sel().add(0)
+        then(is_untouched)
+
+    last = max(0, (len(text) - 1) // CHUNK * CHUNK)
+    steps = [lambda start=start: insert(start) for start in range(0, last, CHUNK)]
+    in_steps([*steps, lambda: (insert(last), finish())], view.is_valid)
+
+
+class Widths:
+    """Looks at the widths of views as long as they are on the screen."""
+
+    def __init__(
+        self,
+        views: Callable[[], Sequence[sublime.View]],
+        is_on_screen: Callable[[], bool],
+        draw: Callable[[], object],
+    ) -> None:
+        """`draw` is called if the widths aren't those for which the views were drawn."""
+        self._views = views
+        self._is_on_screen = is_on_screen
+        self._draw = draw
+        self._drawn: list[float] = []
+        self.is_watching = False
+
+    def drawn(self) -> None:
+        """The views are drawn for the widths that they have now."""
+        self._drawn = self._now()
+
+    @property
+    def fit(self) -> bool:
+        """Whether the views have the widths for which they were drawn."""
+        return self._drawn == self._now()
+
+    def wake(self) -> None:
+        """The views may be on the screen again."""
+        if not self.is_watching:
+            self._watch()
+        sublime.set_timeout(self._look, SOON)
+
+    def _watch(self) -> None:
+        self.is_watching = self._look()
+        if self.is_watching:
+            sublime.set_timeout(self._watch, WATCH)
+
+    def _look(self) -> bool:
+        """Have the views drawn if they don't fit; whether they are on the screen."""
+        is_on_screen = self._is_on_screen()
+        if is_on_screen and not self.fit:
+            self._draw()
+        return is_on_screen
+
+    def _now(self) -> list[float]:
+        return [view.viewport_extent()[0] for view in self._views()]
+
+
+def keys() -> str:
+    """What the status bar says while the focus is in a diff: its commands with the person's keys."""
+    return " · ".join(KEYS.after(words, command) for words, command in _KEYS.items())
+
+
+def open_side(
+    window: sublime.Window, group: int, review: Review, side: Side, title: str, like: sublime.View | None
+) -> sublime.View:
+    """A new, empty view in a group, with the syntax and the indentation of the view `like`, which has the file open."""
+    view = window.new_file()
+    if window.get_view_index(view)[0] != group:
+        window.set_view_index(view, group, len(window.views_in_group(group)))
+    view.set_name(title)
+    set_up(view, review, side)
+    syntax = like.syntax() if like else None
+    if syntax := syntax or sublime.find_syntax_for_file(review.file_path, review.shown[:1000]):
+        view.assign_syntax(syntax)
+    if like:
+        for name in ("tab_size", "translate_tabs_to_spaces"):
+            view.settings().set(name, like.settings().get(name))
+    return view
+
+
+def set_up(view: sublime.View, review: Review, side: Side) -> None:
+    """Make a view one of a diff: its record has the number of the review, and the path exactly as the CLI sent it."""
+    VIEWS.take(view, side, review=review.number, file_path=review.file_path)
+    view.set_scratch(True)
+    settings = view.settings()
+    settings.set("mini_diff", False)  # it would say what our own marks say, perhaps a line apart
+    settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
+    view.set_status(KEYS_STATUS, keys())
 
 
 class DiffView:

@@ -15,14 +15,10 @@ from ..notices import NOTICES
 from ..own_views import SIDES, VIEWS
 from ..panels import say
 from ..windows import Focus, FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
-from .answers import LONGEST_NAME, Answers, accepted, keep_edits
-from .attention import SETTLED
-from .awaited import AwaitedDiffs
+from .answers import LONGEST_NAME, SETTLED, Answers, accepted, follow, keep_edits
 from .change_actions import ChangeActions
 from .diff_view import DiffView
-from .left_views import LeftViews
-from .leftovers import clear
-from .links import follow
+from .leftovers import LeftViews, clear
 
 if TYPE_CHECKING:
     from ...ids import ReviewId
@@ -30,16 +26,44 @@ if TYPE_CHECKING:
     from ...review.marks import Marks
     from ...review.review import Review
     from ...review.reviews import Reviews
-    from .left_views import Layout
+    from .leftovers import Layout
 
 logger = logging.getLogger(__name__)
-
 CALM = 50
 """Milliseconds after which the next diff opens where one was closed by its CLI, which may close several."""
 SIDE_COLUMNS = 80
 """With fewer columns for each side, a diff is inline if the setting leaves that open."""
 QUIET = 150
 """Milliseconds without an edit before the changes are marked again."""
+
+
+class AwaitedDiffs:
+    """The diffs from before a reload until they are known, and the commands that wait for them."""
+
+    def __init__(self, is_reload: Callable[[], bool]) -> None:
+        """`is_reload` says whether there was an instance before this one, so that there may be such diffs."""
+        self._is_reload = is_reload
+        self._are_known = False
+        self._later: list[Callable[[], object]] = []
+
+    def __bool__(self) -> bool:
+        """Whether it is not known yet which diffs go on."""
+        return self._is_reload() and not self._are_known
+
+    def has(self, view: sublime.View) -> bool:
+        """Whether a view is that of such a diff."""
+        return bool(self) and VIEWS.is_ours(view, *SIDES)
+
+    def later(self, command: Callable[[], object]) -> None:
+        """Run a command as soon as that is known."""
+        self._later.append(command)
+
+    def known(self) -> None:
+        """From now on it is known which diffs go on."""
+        self._are_known = True
+        commands, self._later = self._later, []
+        for command in commands:
+            sublime.set_timeout(command)
 
 
 class Diffs:

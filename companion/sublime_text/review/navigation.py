@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ...review.changes import TextEdit
 
 
+KEYS_STATUS = "zy_qwen_companion_keys"
+"""Key of what the status bar says of the change at the caret."""
 MANY_EDITS = 500
 """More edits than this are made as one: the editor takes a while for each."""
 

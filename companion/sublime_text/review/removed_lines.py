@@ -1,4 +1,4 @@
-"""An inline diff: shows the lines that are gone in the view of a proposal.
+"""Shows the lines that are gone: all of them in the inline diff of a proposal, those of one change in a written file.
 
 The editor's own inline diff does it. Where that shows nothing (sublimehq/sublime_text#2666, #2728 and #4747),
 phantoms of the package do.
@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
 
+from ...review.changes import paired_lines
+from ...review.compare import Change
+from ...review.words import word_changes
 from ..minihtml import columns, safe
 from ..own_views import VIEWS
 
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
 
 INLINE = "inline"
 """In the record of a proposal's view: whether its diff is inline."""
+REMOVED = "qwen_companion.removed"
+"""Key of the phantom with removed lines, of the change that they are of, and of the words that have come for them."""
+MOST_PAIRED = 100
+"""Lines of a change whose words are compared."""
 LOOK = 150
 """Milliseconds after which the editor must show the lines that are gone."""
 TRIES = 3
@@ -149,6 +156,94 @@ class InlineDiff:
                 return _Gap(view.text_point(row - 1, 0), start, view.line_height())
             found.append(_Gap(view.text_point(row - 1, 0) if row else None, start, 0.0))
         return found[0]._replace(height=self._height(found[0])) if found else None
+
+
+class RemovedLines:
+    """The removed lines of the change to which the person has come, above it until they leave.
+
+    The editor's inline diff shows them. Where it shows nothing (sublimehq/sublime_text#2666, #2728 and #4747), or the
+    person has its gutter off, a phantom does.
+    """
+
+    def __init__(self, view: sublime.View) -> None:
+        self._view = view
+        self.is_shown = False
+        self._is_editors = False
+        self._phantom = 0
+        self._look: object = None
+
+    def show(self, region: sublime.Region, old: Sequence[str], new: Sequence[str]) -> None:
+        """Show the old lines of a change at its region, at which the caret is; `new` are the lines that came."""
+        self.hide()
+        if not old:
+            return
+        flags = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
+        self._view.add_regions(REMOVED, [region], flags=flags)
+        self.is_shown = True
+        if self._view.settings().get("mini_diff") is False:
+            self._show_own(region, old, new)
+            return
+        before, version = self._height(region), self._view.change_count()
+        self._is_editors = True
+        self._view.run_command("toggle_inline_diff")
+        look = self._look = object()
+
+        def at() -> None:
+            if self._look is not look or not self._view.is_valid() or self._view.change_count() != version:
+                return
+            if self._height(region) <= before + self._view.line_height() / 2:
+                self._is_editors = False
+                self._show_own(region, old, new)
+
+        sublime.set_timeout(at, LOOK)
+
+    def leave(self) -> None:
+        """The caret may have left the change."""
+        if not self.is_shown:
+            return
+        view = self._view
+        found = view.get_regions(REMOVED)
+        places = [view.line(sublime.Region(each.begin(), max(each.begin(), each.end() - 1))) for each in found]
+        if not any(place.contains(region.b) for place in places for region in view.sel()):
+            self.hide()
+
+    def hide(self) -> None:
+        """Show the text alone again."""
+        if not self.is_shown or not self._view.is_valid():
+            return
+        self.is_shown, self._look = False, None
+        view, places = self._view, self._view.get_regions(REMOVED)
+        if self._is_editors and places:
+            carets = list(view.sel())
+            view.sel().clear()
+            view.sel().add(places[0].begin())
+            view.run_command("toggle_inline_diff", {"prefer_hide": True})
+            view.sel().clear()
+            view.sel().add_all(carets)
+        self._is_editors = False
+        view.erase_phantom_by_id(self._phantom)
+        for key in (REMOVED, f"{REMOVED}.words"):
+            view.erase_regions(key)
+
+    def _show_own(self, region: sublime.Region, old: Sequence[str], new: Sequence[str]) -> None:
+        view, start = self._view, region.begin()
+        gone: dict[int, list[tuple[int, int]]] = {}
+        come: list[sublime.Region] = []
+        change = Change(0, len(old), 0, len(new))
+        for before, after in paired_lines(old, new, change) if max(len(old), len(new)) <= MOST_PAIRED else ():
+            gone[before], inserted = word_changes(old[before], new[after])
+            at = view.text_point(view.rowcol(start)[0] + after, 0)
+            come += [sublime.Region(at + first, at + last) for first, last in inserted]
+        flags = sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.NO_UNDO
+        view.add_regions(f"{REMOVED}.words", come, "diff.inserted.char", flags=flags)
+        html = gone_html(view, old, words=gone)
+        self._phantom = view.add_phantom(REMOVED, sublime.Region(max(0, start - 1)), html, sublime.PhantomLayout.BLOCK)
+
+    def _height(self, region: sublime.Region) -> float:
+        """From the top of the line above a change to the change."""
+        row = self._view.rowcol(region.begin())[0]
+        above = self._view.text_to_layout(self._view.text_point(row - 1, 0))[1] if row else 0.0
+        return self._view.text_to_layout(region.begin())[1] - above
 
 
 def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | None) -> list[tuple[int, str]]:

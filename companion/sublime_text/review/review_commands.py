@@ -1,4 +1,4 @@
-"""The commands of the Review, which its keys run."""
+"""The commands of the review: of proposals, of what is written already, and those of the keys in the Review's tab."""
 
 from __future__ import annotations
 
@@ -7,18 +7,489 @@ from typing import TYPE_CHECKING, Literal
 import sublime
 import sublime_plugin
 
+from ...ids import WindowId
 from ...review.document import Block
 from .. import package
 from ..comments.opening import go_to
 from ..comments.views import CommentTarget
 from ..panels import say
 from ..places import if_openable
+from ..windows import is_code
 
 if TYPE_CHECKING:
+    from ...changes.rows import ChangeRow
     from ..adapter import Adapter
+    from .diff_view import DiffView
+    from .diffs import Diffs
     from .review_tab import ReviewTab, What
+    from .written import Decision, WrittenChanges
 
 FILTER = "Show only files with"
+
+
+class _DiffCommand(sublime_plugin.TextCommand):
+    """A command on a diff: the one that the view belongs to, else the only one of the window."""
+
+    def is_enabled(self) -> bool:
+        """Whether it is clear which diff is meant."""
+        adapter = package.adapter()
+        if adapter is None:
+            return False
+        return adapter.diffs.awaited.has(self.view) or self._diff() is not None
+
+    def is_visible(self) -> bool:
+        """Whether it can do something: a menu has no entry otherwise."""
+        return self.is_enabled()
+
+    def run(self, edit: sublime.Edit, *, by_key: bool = False) -> None:
+        """Run the command on the diff. `by_key` says that a key or a save did it, perhaps by accident."""
+        adapter = package.adapter()
+        if adapter and adapter.diffs.awaited.has(self.view):
+            args = {"by_key": True} if by_key else {}
+            adapter.diffs.awaited.later(lambda: self.view.run_command(self.name(), args))
+        elif adapter and (diff := self._diff()):
+            if not by_key and diff.has(self.view) and diff.is_shown:
+                diff.attention.entered()
+            self._on_diff(adapter.diffs, diff, by_key=by_key)
+
+    def _diff(self) -> DiffView | None:
+        adapter = package.adapter()
+        return adapter.diffs.meant(self.view) if adapter else None
+
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
+        raise NotImplementedError
+
+
+class QwenCompanionAcceptDiffCommand(_DiffCommand):
+    """Accept the proposed change with the person's edits."""
+
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
+        diffs.answers.accept(diff, by_key=by_key)
+
+
+class QwenCompanionRejectDiffCommand(_DiffCommand):
+    """Reject the proposed change."""
+
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
+        diffs.answers.reject(diff, by_key=by_key)
+
+
+class QwenCompanionReloadDiffCommand(_DiffCommand):
+    """Compare with the file as it is on the disk now."""
+
+    def is_enabled(self) -> bool:
+        """Whether the file has changed since the diff was opened."""
+        diff = self._diff()
+        return diff is not None and diff.review.can_reload
+
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
+        diffs.actions(diff).read_again()
+
+
+class QwenCompanionDiffWarningsCommand(_DiffCommand):
+    """Say what the header warns of, where it doesn't fit."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is a warning."""
+        diff = self._diff()
+        return diff is not None and bool(diff.warnings)
+
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
+        diff.say_warnings()
+
+
+class QwenCompanionToggleLineEndingsCommand(_DiffCommand):
+    """Revert a change of line endings or of the byte order mark, or make it again."""
+
+    def is_enabled(self) -> bool:
+        """Whether the proposal has such a change."""
+        diff = self._diff()
+        return diff is not None and bool(diff.review.endings)
+
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
+        diffs.actions(diff).keep_endings(keeps=not diff.review.keeps_endings)
+
+
+class QwenCompanionToggleDiffLayoutCommand(_DiffCommand):
+    """Switch a diff, or a file with written changes, between side by side and inline."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is a diff, or something to show beside the file."""
+        adapter = package.adapter()
+        return super().is_enabled() or (adapter is not None and adapter.written.can_toggle(self.view))
+
+    def run(self, edit: sublime.Edit, *, by_key: bool = False) -> None:
+        """In a file with written changes, show its baseline beside it."""
+        adapter = package.adapter()
+        if adapter and adapter.written.can_toggle(self.view):
+            adapter.written.toggle_layout(self.view)
+        else:
+            super().run(edit, by_key=by_key)
+
+    def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
+        diff.has_chosen_layout = True
+        diff.toggle_layout()
+
+
+class QwenCompanionCloseDiffViewCommand(sublime_plugin.TextCommand):
+    """Close one view of a diff, and not all views that are selected beside it."""
+
+    def run(self, edit: sublime.Edit) -> None:
+        """Without its original, the diff is inline; without its proposal, it is rejected."""
+        self.view.close()
+
+    def is_visible(self) -> bool:
+        """It is not shown in menus."""
+        return False
+
+
+class QwenCompanionReopenRejectedCommand(sublime_plugin.WindowCommand):
+    """Open the text of a diff that was rejected in this run."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is one."""
+        adapter = package.adapter()
+        return adapter is not None and bool(adapter.diffs.answers.rejected)
+
+    def run(self) -> None:
+        """Open the only one, or choose from a list."""
+        if adapter := package.adapter():
+            adapter.diffs.answers.rejected.reopen(self.window)
+
+
+class _WindowDiffsCommand(sublime_plugin.WindowCommand):
+    """A command on all diffs of a window."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is a diff."""
+        return bool(self._diffs())
+
+    def _diffs(self) -> list[DiffView]:
+        adapter = package.adapter()
+        return adapter.diffs.in_window(self.window) if adapter else []
+
+
+class QwenCompanionAcceptAllCommand(_WindowDiffsCommand):
+    """Accept every diff of the window that the person has seen."""
+
+    def run(self) -> None:
+        """Accept each with its current text. The others stay."""
+        if adapter := package.adapter():
+            adapter.diffs.answers.accept_all(self.window)
+
+
+class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
+    """Reject every diff of the window."""
+
+    def run(self) -> None:
+        """Reject each."""
+        if adapter := package.adapter():
+            adapter.diffs.answers.reject_all(self.window)
+
+
+class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
+    """Go to the next change that waits for a review, proposed or written, or to the one before.
+
+    If nothing waits in this window, go to the window where a diff does.
+    """
+
+    def is_enabled(self) -> bool:
+        """Whether anything waits."""
+        adapter = package.adapter()
+        if adapter is None:
+            return False
+        here = adapter.diffs.in_window(self.window) or adapter.written.listings.of(self.window).rows
+        return bool(here or adapter.diffs.elsewhere(self.window))
+
+    def is_visible(self) -> bool:
+        """The same, in the menus."""
+        return self.is_enabled()
+
+    def run(self, *, previous: bool = False) -> None:
+        """Proposals come first, since a CLI waits for them; the oldest one at the beginning."""
+        if not (adapter := package.adapter()):
+            return
+        view, step = adapter.focus.last(self.window), -1 if previous else 1
+        if view and adapter.diffs.awaited.has(view):
+            adapter.diffs.awaited.later(lambda: self.run(previous=previous))
+            return
+        diffs, rows = adapter.diffs.in_window(self.window), adapter.written.listings.of(self.window).rows
+        is_in_file = view is not None and adapter.written.listings.row_in(view) is not None
+        if view and (diff := adapter.diffs.find(view)):
+            adapter.diffs.entered(diff)
+            adapter.diffs.actions(diff).move(step, lambda: self._go_beyond(diff, step))
+        elif rows and (not diffs or (view and is_in_file and not adapter.written.is_last(view, step))):
+            adapter.written.go(self.window, view, step)
+        elif diffs and is_in_file:
+            adapter.diffs.show(diffs[0 if step > 0 else -1], step)
+        elif diffs:
+            adapter.diffs.show_front(self.window)
+        elif other := adapter.diffs.elsewhere(self.window):
+            other.window.bring_to_front()
+            adapter.diffs.show(other)
+
+    def _go_beyond(self, diff: DiffView, step: Literal[1, -1]) -> None:
+        """The diff has no further change: go to the next one, then to what is written, and around."""
+        if not (adapter := package.adapter()):
+            return
+        diffs, rows = adapter.diffs.in_window(self.window), adapter.written.listings.of(self.window).rows
+        at = diffs.index(diff) + step if diff in diffs else 0
+        if rows and not 0 <= at < len(diffs):
+            adapter.written.go(self.window, None, step)
+        elif len(diffs) > 1:
+            adapter.diffs.show(diffs[at % len(diffs)], step)
+        else:
+            adapter.diffs.actions(diff).move(step)
+
+
+class QwenCompanionReviewChangesCommand(sublime_plugin.WindowCommand):
+    """Go to the first change that an agent has written and nobody has reviewed."""
+
+    def run(self) -> None:
+        """Say so if there is none."""
+        if adapter := package.adapter():
+            adapter.written.go(self.window, None)
+
+    def is_visible(self) -> bool:
+        """Whether there is one; `F8` leads there from a diff."""
+        return _waits(self.window) and not package.is_in_diff(self.window.active_view())
+
+
+def _waits(window: sublime.Window) -> bool:
+    """Whether written changes of a window wait for a review."""
+    adapter = package.adapter()
+    return adapter is not None and bool(adapter.written.listings.of(window).rows)
+
+
+class _ChangeCommand(sublime_plugin.TextCommand):
+    """A command on the changes at the carets, of a proposal or of a file that is written already."""
+
+    def is_enabled(self) -> bool:
+        """Whether a caret is in a change, or the view is one of a proposal."""
+        return package.is_in_change(self.view)
+
+    def run(self, edit: sublime.Edit) -> None:
+        """In a proposal after a reload, as soon as it is known whether it goes on."""
+        self._run()
+
+    def _run(self) -> None:
+        if not (adapter := package.adapter()):
+            return
+        if adapter.diffs.awaited.has(self.view):
+            adapter.diffs.awaited.later(self._run)
+        elif diff := adapter.diffs.find(self.view):
+            adapter.diffs.entered(diff)
+            self._in_proposal(adapter.diffs, diff)
+        else:
+            self._in_file(adapter.written)
+
+    def _in_proposal(self, diffs: Diffs, diff: DiffView) -> None:
+        raise NotImplementedError
+
+    def _in_file(self, written: WrittenChanges) -> None:
+        raise NotImplementedError
+
+
+class QwenCompanionKeepChangeCommand(_ChangeCommand):
+    """Keep the changes at the carets, or the selected lines of a written one, and go to the next change."""
+
+    def _in_proposal(self, diffs: Diffs, diff: DiffView) -> None:
+        diffs.keep_change(diff)
+
+    def _in_file(self, written: WrittenChanges) -> None:
+        written.decide_at_carets(self.view, "keep")
+
+
+class QwenCompanionUndoChangeCommand(_ChangeCommand):
+    """Undo the changes at the carets, or the selected lines of a written one; in a proposal, once more restores it."""
+
+    def _in_proposal(self, diffs: Diffs, diff: DiffView) -> None:
+        diffs.actions(diff).undo(self.view)
+
+    def _in_file(self, written: WrittenChanges) -> None:
+        written.decide_at_carets(self.view, "undo")
+
+
+class _FileCommand(sublime_plugin.WindowCommand):
+    """A command on a whole file: the proposal that has the focus, else one with written changes.
+
+    That is the one at the Review's caret, the one of a path, or the active one.
+    """
+
+    decision: Decision = "keep"
+
+    def is_enabled(self) -> bool:
+        """Whether anything waits."""
+        return self._diff() is not None or _waits(self.window)
+
+    def is_visible(self) -> bool:
+        """Whether the file that it would be for has such changes."""
+        return self._diff() is not None or self._row("") is not None
+
+    def run(self, path: str = "", *, by_key: bool = False) -> None:
+        """Answer the proposal, or keep or undo all changes of the file; then the next file comes."""
+        if not (adapter := package.adapter()):
+            return
+        if not path and (diff := self._diff()):
+            answer = "accept" if self.decision == "keep" else "reject"
+            diff.proposal.run_command(f"qwen_companion_{answer}_diff", {"by_key": by_key})
+        elif row := self._row(path):
+            adapter.written.decide_file(self.window, row, self.decision)
+        else:
+            say(self.window, "No change in this file waits for a review.")
+
+    def _diff(self) -> DiffView | None:
+        """The proposal that has the focus."""
+        adapter = package.adapter()
+        view = adapter.focus.last(self.window) if adapter else None
+        return adapter.diffs.find(view) if adapter and view else None
+
+    def _row(self, path: str) -> ChangeRow | None:
+        if not (adapter := package.adapter()):
+            return None
+        if path:
+            return adapter.written.listings.row_of(self.window, path)
+        view = adapter.focus.last(self.window)
+        return (adapter.review.row_at_caret(view) or adapter.written.listings.row_in(view)) if view else None
+
+
+class QwenCompanionKeepFileCommand(_FileCommand):
+    """Keep all changes of a file: accept a proposal, or keep what is written."""
+
+    decision = "keep"
+
+
+class QwenCompanionUndoFileCommand(_FileCommand):
+    """Undo all changes of a file: reject a proposal, or undo what is written."""
+
+    decision = "undo"
+
+
+class _AllCommand(sublime_plugin.WindowCommand):
+    """A command on all written changes of a window."""
+
+    decision: Decision = "keep"
+
+    def is_enabled(self) -> bool:
+        """Whether anything waits."""
+        return _waits(self.window)
+
+    def is_visible(self) -> bool:
+        """Whether it can do something, and no diff has the focus, in which it could be taken for that one's."""
+        return self.is_enabled() and not package.is_in_diff(self.window.active_view())
+
+    def run(self) -> None:
+        """Keep or undo them."""
+        if adapter := package.adapter():
+            adapter.written.decide_all(self.window, self.decision)
+
+
+class QwenCompanionKeepAllChangesCommand(_AllCommand):
+    """Keep everything that agents have written."""
+
+    decision = "keep"
+
+
+class QwenCompanionUndoAllChangesCommand(_AllCommand):
+    """Undo everything that agents have written."""
+
+    decision = "undo"
+
+
+class QwenCompanionTakeBackCommand(sublime_plugin.WindowCommand):
+    """Take back what was decided last: a keep, an undo, a restore, an accepted or a rejected proposal."""
+
+    def is_visible(self) -> bool:
+        """Whether anything was ever listed, so that something may have been undone, and the person looks at a file."""
+        adapter, view = package.adapter(), self.window.active_view()
+        return adapter is not None and not adapter.written.listings.is_empty and (view is None or is_code(view))
+
+    def run(self) -> None:
+        """Ask only if text of the person's own goes with that."""
+        if adapter := package.adapter():
+            number = WindowId(self.window.id())
+            adapter.thread.post(lambda companion: companion.decisions.take_back(number))
+
+
+class QwenCompanionCompareOverwrittenCommand(sublime_plugin.TextCommand):
+    """Show what a save of this file has overwritten of an agent's beside the file."""
+
+    def is_enabled(self) -> bool:
+        """Whether there is something to compare."""
+        adapter = package.adapter()
+        return adapter is not None and adapter.written.overwritten.waits(self.view)
+
+    def is_visible(self) -> bool:
+        """Not in the palette otherwise."""
+        return self.is_enabled()
+
+    def run(self, edit: sublime.Edit) -> None:
+        """Once."""
+        if adapter := package.adapter():
+            adapter.written.overwritten.compare(self.view)
+
+
+class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
+    """Begin a review round: what is on the disk now counts as reviewed."""
+
+    def is_visible(self) -> bool:
+        """Whether an agent is there, or something waits, and the person looks at a file."""
+        adapter, view = package.adapter(), self.window.active_view()
+        if adapter is None or not self.window.folders() or (view and not is_code(view)):
+            return False
+        is_there = adapter.status_bar.clis(self.window) or adapter.chats.within(self.window)
+        return bool(is_there) or _waits(self.window)
+
+    def run(self) -> None:
+        """Ask first if something waits."""
+        if not (adapter := package.adapter()):
+            return
+        if not self.window.folders():
+            say(self.window, "Open a folder first: what is reviewed is in the folders of the window.")
+            return
+        files = len(adapter.written.listings.of(self.window).rows)
+        question = f"{files} file{'s' * (files != 1)} wait{'s' * (files == 1)} for a review. Begin a new round anyway?"
+        if not files or sublime.ok_cancel_dialog(question, "Begin a New Round"):
+            number = WindowId(self.window.id())
+            adapter.thread.post(lambda companion: companion.changes.begin(number))
+            adapter.comments.forget_sent(self.window)
+
+
+class QwenCompanionRestoreCheckpointCommand(sublime_plugin.WindowCommand):
+    """Go back to the files as they were before a prompt."""
+
+    def run(self) -> None:
+        """Choose from a list; then say what is going to be done."""
+        if adapter := package.adapter():
+            adapter.checkpoints.choose(self.window)
+
+
+class QwenCompanionForgetSnapshotsCommand(sublime_plugin.WindowCommand):
+    """Remove the snapshots of all folders."""
+
+    def run(self) -> None:
+        """Ask first."""
+        question = (
+            "Remove all snapshots? What agents have written then counts as reviewed, and can't be undone. "
+            "Why they have written it is forgotten."
+        )
+        if (adapter := package.adapter()) and sublime.ok_cancel_dialog(question, "Forget Snapshots"):
+            number = WindowId(self.window.id())
+            adapter.thread.post(lambda companion: companion.forget(number))
+
+
+class QwenCompanionUnsavedTextCommand(sublime_plugin.TextCommand):
+    """Merge, keep or drop unsaved text of a file that an agent has written meanwhile."""
+
+    def run(self, edit: sublime.Edit) -> None:
+        """Ask which."""
+        if (adapter := package.adapter()) and (window := self.view.window()):
+            adapter.unsaved.ask(window, self.view)
+
+    def is_visible(self) -> bool:
+        """Whether there is something to decide."""
+        adapter = package.adapter()
+        return adapter is not None and adapter.unsaved.waits(self.view)
 
 
 class QwenCompanionReviewCommand(sublime_plugin.WindowCommand):

@@ -1,4 +1,8 @@
-"""Scrolls the two sides of a diff together. Sublime has no event for scrolling, so this polls."""
+"""Two texts beside each other, scrolled together. Sublime has no event for scrolling, so this polls.
+
+A proposal is beside the file. A file of the person's own is beside another text of it, its baseline or what a save has
+overwritten: on the left is a read-only view with that text, on the right a clone of their view.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,10 @@ from math import inf
 from typing import TYPE_CHECKING
 
 import sublime
+
+from ..buffers import write_all
+from ..own_views import VIEWS
+from ..windows import focus_view, is_visible, show_in_group
 
 if TYPE_CHECKING:
     from ...review.marks import Points
@@ -21,8 +29,10 @@ IDLE_POLLS = 80
 """Polls without a movement after which there are fewer."""
 ECHO = 0.25
 """Seconds within which a side gets where it was sent, if the editor is slow to say so."""
-
 Position = tuple[float, float]
+REGIONS = "qwen_companion.baseline"
+Lines = tuple[int, int, int, int]
+"""A change: its lines on the left and on the right, half-open, from 0."""
 
 
 class ScrollTogether:
@@ -111,3 +121,139 @@ def show_sideways(view: sublime.View, word: sublime.Region) -> None:
     at = view.text_to_layout(word.begin())[0]
     if not x <= at < x + width:
         view.set_viewport_position((max(0.0, at - width / 2), y), animate=False)
+
+
+class Sides:
+    """Two views of a window beside each other. `changes` are the differences between them, from the top."""
+
+    def __init__(
+        self, window: sublime.Window, view: sublime.View, text: str, title: str, changes: Sequence[Lines]
+    ) -> None:
+        self.is_baseline = False
+        """Whether the left one follows the baseline."""
+        self.view = view
+        self._window = window
+        self._changes = changes
+        group, index = window.get_view_index(view)
+        focus_view(window, view)
+        window.run_command("clone_file")
+        found = window.active_view()
+        self.right = found if found and found.buffer_id() == view.buffer_id() else view
+        self.left = window.new_file(syntax=str(view.settings().get("syntax") or ""))
+        self.left.set_scratch(True)
+        self.left.set_name(title)
+        VIEWS.take(self.left, "baseline")
+        self.show(text, changes)
+        window.set_view_index(self.left, group, index + 1)
+        if self.right != view:
+            window.set_view_index(self.right, group, index + 2)
+        show_in_group(window, group, [sheet for each in (self.left, self.right) if (sheet := each.sheet())])
+        focus_view(window, self.right)
+        self.right.set_viewport_position(view.viewport_position(), animate=False)
+        self._scroll = ScrollTogether(self.left, self.right, self._is_shown, self._across)
+
+    def show(self, text: str, changes: Sequence[Lines]) -> None:
+        """The other text, or the file, has changed."""
+        self._changes = changes
+        if self.left.substr(sublime.Region(0, self.left.size())) != text:
+            write_all(self.left, text)
+            self.left.clear_undo_stack()
+        self.left.set_read_only(True)
+        for name, view, at in (("deleted", self.left, 0), ("inserted", self.right, 2)):
+            regions = [
+                sublime.Region(view.text_point(each[at], 0), view.text_point(each[at + 1], 0))
+                for each in changes
+                if each[at] < each[at + 1]
+            ]
+            flags = sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.NO_UNDO
+            view.add_regions(REGIONS, regions, f"markup.{name}", flags=flags)
+
+    def has(self, view: sublime.View) -> bool:
+        """Whether a view is one of the two, or the one that was cloned."""
+        return view in (self.left, self.right, self.view)
+
+    def close(self) -> None:
+        """Close both, and show the person's own view again."""
+        self._scroll.close()
+        self.right.erase_regions(REGIONS)
+        carets = [(region.a, region.b) for region in self.right.sel()] if self.right.is_valid() else []
+        for view in (self.left, self.right):
+            if view.is_valid() and view != self.view:
+                view.close()
+        if self.view.is_valid() and self._window.is_valid():
+            focus_view(self._window, self.view)
+            if carets:
+                self.view.sel().clear()
+                self.view.sel().add_all([sublime.Region(*caret) for caret in carets])
+
+    def _is_shown(self) -> bool:
+        return is_visible(self.left) and is_visible(self.right)
+
+    def _across(self, side: int, y: float) -> float:
+        here, there = (self.left, self.right) if side == 0 else (self.right, self.left)
+        row = here.rowcol(here.layout_to_text((0, y)))[0]
+        top = here.text_to_layout(here.text_point(row, 0))[1]
+        return there.text_to_layout(there.text_point(_row_across(self._changes, side, row), 0))[1] + y - top
+
+
+class SidesByWindow:
+    """What is shown side by side, once in each window. Used on the UI thread only."""
+
+    def __init__(self) -> None:
+        self._shown: dict[int, Sides] = {}
+
+    def show(
+        self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool
+    ) -> sublime.View | None:
+        """Show a text beside a view. Returns the view on the right; None if the view is in no window."""
+        if (window := view.window()) is None:
+            return None
+        self._close(window.id())
+        shown = self._shown[window.id()] = Sides(window, view, text, title, changes)
+        shown.is_baseline = is_baseline
+        return shown.right
+
+    def has(self, view: sublime.View) -> bool:
+        """Whether a view is shown, or was cloned for that."""
+        return any(sides.has(view) for sides in self._shown.values())
+
+    def with_baseline(self, view: sublime.View) -> Sides | None:
+        """What has a view on the right and its baseline on the left."""
+        return next((sides for sides in self._shown.values() if sides.right == view and sides.is_baseline), None)
+
+    def close_with(self, view: sublime.View) -> bool:
+        """Show a view, or what it is a clone of, alone again. Returns whether it wasn't."""
+        return any(self._close(number) for number, sides in list(self._shown.items()) if sides.has(view))
+
+    def closed(self, view: sublime.View) -> None:
+        """A view was closed."""
+        for number, sides in list(self._shown.items()):
+            if view in (sides.left, sides.right):
+                self._close(number)
+
+    def forget(self, window: sublime.Window) -> None:
+        """A window closes."""
+        self._shown.pop(window.id(), None)
+
+    def close_all(self) -> None:
+        """The package is unloaded."""
+        for number in list(self._shown):
+            self._close(number)
+
+    def _close(self, number: int) -> bool:
+        sides = self._shown.pop(number, None)
+        if sides:
+            sides.close()
+        return sides is not None
+
+
+def _row_across(changes: Sequence[Lines], side: int, row: int) -> int:
+    """The row of the other side that is level with a row."""
+    start, end, other = (0, 1, 3) if side == 0 else (2, 3, 1)
+    at = bisect_right([change[start] for change in changes], row) - 1
+    if at < 0:
+        return row
+    change = changes[at]
+    if row < change[end]:
+        return min(change[2 - start] + row - change[start], change[other])
+    return change[other] + row - change[end]

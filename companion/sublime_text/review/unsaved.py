@@ -1,6 +1,7 @@
 """Tabs with unsaved text whose file an agent has written: merge both, keep one's own, or take the agent's.
 
-Nothing is decided by itself: the tab keeps its text until the person says what becomes of it.
+Nothing is decided by itself: the tab keeps its text until the person says what becomes of it. If a save of theirs has
+overwritten what an agent had written, each tab of the file offers to compare both.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ import sublime
 from ...review.disk import Encodings, Stamp, decoded, read_bytes, stamp
 from ...review.source_text import SourceText
 from .. import buffers
-from ..calls import OffThread
+from ..calls import AskLater, OffThread
 from ..minihtml import safe
 from ..notices import NOTICES
 from ..panels import PanelItem, choose, say
 from ..style import COLOURS
-from ..windows import OWN_SAVES, views_of_file
+from ..windows import OWN_SAVES, is_code, real_path, views_of_file
 from .loaded import LoadedTexts
+from .side_by_side import Lines
 
 PHANTOM = "qwen_companion.unsaved"
 MERGED = "Both texts are merged in the tab. It is not saved yet: look at it first."
@@ -41,6 +43,10 @@ div {{ padding: 0.3rem 0.6rem; background-color: var(--tint); }}</style>"""
 _LINKS = """<a class="accept" href="merge">Merge</a>
 <a href="keep">Keep Mine</a>
 <a class="reject" href="take">Take Theirs</a>"""
+_OFFER = (
+    f'<body id="qwen-companion-overwritten"><style>{COLOURS} body {{ margin: 0; }}</style>'
+    'Your save has overwritten what an agent had written. <a href="compare">Compare</a></body>'
+)
 
 
 class _Theirs(NamedTuple):
@@ -295,6 +301,8 @@ CHOICES: Mapping[str, tuple[str, str]] = {
     "keep": ("Keep Mine", "The tab stays as it is; saving it replaces what the agent has written"),
     "take": ("Take Theirs", "What is on the disk; undo brings your text back"),
 }
+
+
 """What can be done: by the link's target, its words and what they mean."""
 
 
@@ -354,3 +362,75 @@ def _merged(written: _Written, mine: str, encodings: Encodings) -> tuple[str, _T
         base = merged
     text = merge_texts(base, theirs.text)
     return None if text is None else (text, theirs)
+
+
+class _Offer(NamedTuple):
+    """What a save has overwritten."""
+
+    phantoms: Sequence[sublime.PhantomSet]
+    """In each view of the file."""
+    text: str
+    who: str
+
+
+class OverwrittenTexts:
+    """The offers of all files. `show_beside` shows a text with a title beside a view; the lines are those that differ.
+
+    Used on the UI thread only.
+    """
+
+    def __init__(self, ask: AskLater, show_beside: Callable[[sublime.View, str, str, Sequence[Lines]], object]) -> None:
+        self._ask = ask
+        self._show_beside = show_beside
+        self._offers: dict[str, _Offer] = {}
+        """By the file's real path."""
+
+    def offer(self, window: sublime.Window, path: str, agents: Sequence[str], text: str) -> None:
+        """A save has overwritten what agents had written: offer once to compare them."""
+        real, who = real_path(path), ", ".join(agents)
+        self._end(real)
+        views = [view for view in views_of_file(path) if is_code(view)]
+        phantoms = [sublime.PhantomSet(view, "qwen_companion.overwritten") for view in views]
+        for view, shown in zip(views, phantoms, strict=True):
+            act = partial(self._clicked, view)
+            shown.update([sublime.Phantom(sublime.Region(0), _OFFER, sublime.PhantomLayout.BLOCK, act)])
+        self._offers[real] = _Offer(phantoms, text, who)
+        for each in {found.id(): found for view in views if (found := view.window())}.values() or (window,):
+            NOTICES.add(f"Your save of {os.path.basename(path)} has overwritten what {who} had written. Compare", each)
+
+    def waits(self, view: sublime.View) -> bool:
+        """Whether a save of this file has overwritten something that was not compared yet."""
+        return bool(self._offers) and real_path(view.file_name() or "") in self._offers
+
+    def compare(self, view: sublime.View) -> None:
+        """Show what a save has overwritten beside the file."""
+        window = view.window()
+        offer = self._end(real_path(view.file_name() or "")) if window else None
+        if offer is None or window is None:
+            return
+        title = f"{os.path.basename(view.file_name() or '')} ({offer.who}, overwritten)"
+        mine = view.substr(sublime.Region(0, view.size()))
+        self._ask(
+            window,
+            lambda companion: companion.changes.compared(offer.text, mine),
+            lambda changes: self._show_beside(view, offer.text, title, changes),
+        )
+
+    def close_all(self) -> None:
+        """The package is unloaded."""
+        for path in list(self._offers):
+            self._end(path)
+
+    def _end(self, path: str) -> _Offer | None:
+        offer = self._offers.pop(path, None)
+        for phantoms in offer.phantoms if offer else ():
+            if phantoms.view.is_valid():
+                phantoms.update([])
+        return offer
+
+    def _clicked(self, view: sublime.View, href: str) -> None:
+        match href:
+            case "compare":
+                self.compare(view)
+            case _:
+                pass

@@ -1,7 +1,8 @@
 """The marks of written changes in one view of the person's own.
 
 Our own comparison says where a change is, and where *keep* and *undo* stand. The editor's gutter draws what has changed
-since the baseline: that is the view's reference document. The view gets no lasting setting.
+since the baseline: that is the view's reference document, and git's text again when nothing waits any more. The view
+gets no lasting setting.
 """
 
 from __future__ import annotations
@@ -13,24 +14,21 @@ import sublime
 
 from ...changes.port import GOES, FileChanges
 from ...changes.rows import ChangeRow
-from ...review.changes import lines_of, paired_lines
-from ...review.compare import Change
-from ...review.words import word_changes
+from ...review.changes import lines_of
+from ..calls import AskLater
 from ..keys import KEYS
 from ..style import ACCEPTS, COLOURS, UNDOES
-from .leftovers import KEYS_STATUS
-from .removed_lines import LOOK, gone_html
+from .navigation import KEYS_STATUS
+from .removed_lines import RemovedLines
 
 REGIONS = "qwen_companion.written"
 """Key of the regions of the changes, and the beginning of those of their links."""
 MAX_LINKS = 500
 """With more changes than this there are no links at them."""
-REMOVED = "qwen_companion.removed"
-"""Key of the phantom with removed lines, of the change that they are of, and of the words that have come for them."""
-MOST_PAIRED = 100
-"""Lines of a change whose words are compared."""
 _STYLE = f"<style>{COLOURS} body {{ margin: 0; }} a {{ padding: 0 0.3rem; }}</style>"
 _GONE = '<span class="deleted">−{lines}</span> '
+MERGE_AFTER = 400
+"""Milliseconds after an edit until the gutter leaves it out."""
 
 
 class WrittenView:
@@ -217,94 +215,6 @@ class WrittenView:
         return first, last - (column == 0 and last > first)
 
 
-class RemovedLines:
-    """The removed lines of the change to which the person has come, above it until they leave.
-
-    The editor's inline diff shows them. Where it shows nothing (sublimehq/sublime_text#2666, #2728 and #4747), or the
-    person has its gutter off, a phantom does.
-    """
-
-    def __init__(self, view: sublime.View) -> None:
-        self._view = view
-        self.is_shown = False
-        self._is_editors = False
-        self._phantom = 0
-        self._look: object = None
-
-    def show(self, region: sublime.Region, old: Sequence[str], new: Sequence[str]) -> None:
-        """Show the old lines of a change at its region, at which the caret is; `new` are the lines that came."""
-        self.hide()
-        if not old:
-            return
-        flags = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
-        self._view.add_regions(REMOVED, [region], flags=flags)
-        self.is_shown = True
-        if self._view.settings().get("mini_diff") is False:
-            self._show_own(region, old, new)
-            return
-        before, version = self._height(region), self._view.change_count()
-        self._is_editors = True
-        self._view.run_command("toggle_inline_diff")
-        look = self._look = object()
-
-        def at() -> None:
-            if self._look is not look or not self._view.is_valid() or self._view.change_count() != version:
-                return
-            if self._height(region) <= before + self._view.line_height() / 2:
-                self._is_editors = False
-                self._show_own(region, old, new)
-
-        sublime.set_timeout(at, LOOK)
-
-    def leave(self) -> None:
-        """The caret may have left the change."""
-        if not self.is_shown:
-            return
-        view = self._view
-        found = view.get_regions(REMOVED)
-        places = [view.line(sublime.Region(each.begin(), max(each.begin(), each.end() - 1))) for each in found]
-        if not any(place.contains(region.b) for place in places for region in view.sel()):
-            self.hide()
-
-    def hide(self) -> None:
-        """Show the text alone again."""
-        if not self.is_shown or not self._view.is_valid():
-            return
-        self.is_shown, self._look = False, None
-        view, places = self._view, self._view.get_regions(REMOVED)
-        if self._is_editors and places:
-            carets = list(view.sel())
-            view.sel().clear()
-            view.sel().add(places[0].begin())
-            view.run_command("toggle_inline_diff", {"prefer_hide": True})
-            view.sel().clear()
-            view.sel().add_all(carets)
-        self._is_editors = False
-        view.erase_phantom_by_id(self._phantom)
-        for key in (REMOVED, f"{REMOVED}.words"):
-            view.erase_regions(key)
-
-    def _show_own(self, region: sublime.Region, old: Sequence[str], new: Sequence[str]) -> None:
-        view, start = self._view, region.begin()
-        gone: dict[int, list[tuple[int, int]]] = {}
-        come: list[sublime.Region] = []
-        change = Change(0, len(old), 0, len(new))
-        for before, after in paired_lines(old, new, change) if max(len(old), len(new)) <= MOST_PAIRED else ():
-            gone[before], inserted = word_changes(old[before], new[after])
-            at = view.text_point(view.rowcol(start)[0] + after, 0)
-            come += [sublime.Region(at + first, at + last) for first, last in inserted]
-        flags = sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.NO_UNDO
-        view.add_regions(f"{REMOVED}.words", come, "diff.inserted.char", flags=flags)
-        html = gone_html(view, old, words=gone)
-        self._phantom = view.add_phantom(REMOVED, sublime.Region(max(0, start - 1)), html, sublime.PhantomLayout.BLOCK)
-
-    def _height(self, region: sublime.Region) -> float:
-        """From the top of the line above a change to the change."""
-        row = self._view.rowcol(region.begin())[0]
-        above = self._view.text_to_layout(self._view.text_point(row - 1, 0))[1] if row else 0.0
-        return self._view.text_to_layout(region.begin())[1] - above
-
-
 def _starts(text: str) -> list[int]:
     starts = [0]
     for line in text.split("\n"):
@@ -315,3 +225,49 @@ def _starts(text: str) -> list[int]:
 def _points(starts: Sequence[int], first: int, after: int) -> tuple[int, int]:
     end = starts[-1] - 1
     return min(starts[min(first, len(starts) - 1)], end), min(starts[min(after, len(starts) - 1)], end)
+
+
+class ReferenceDocuments:
+    """The reference documents of the views with changes; `marked` finds one of those by its id."""
+
+    def __init__(self, ask: AskLater, marked: Callable[[int], WrittenView | None]) -> None:
+        self._ask = ask
+        self._marked = marked
+        self._merging: set[int] = set()
+        """The views whose unsaved edits are about to be merged in."""
+
+    def edited(self, view: sublime.View) -> None:
+        """A view with changes was edited: the person's unsaved edits are no changes of an agent."""
+        number = view.id()
+        if number not in self._merging:
+            self._merging.add(number)
+            sublime.set_timeout(lambda: self._merge(number), MERGE_AFTER)
+
+    def _merge(self, number: int) -> None:
+        self._merging.discard(number)
+        marked = self._marked(number)
+        window = marked.view.window() if marked else None
+        if marked is None or window is None:
+            return
+        changes, mine = marked.changes, marked.view.substr(sublime.Region(0, marked.view.size()))
+
+        def answer(text: str | None) -> None:
+            if self._marked(number) is marked and marked.changes is changes:
+                marked.refer_to(changes.baseline if text is None else text)
+
+        self._ask(window, lambda companion: companion.changes.merged(changes.baseline, changes.text, mine), answer)
+
+    def restore(self, marked: WrittenView) -> None:
+        """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
+        view, row = marked.view, marked.row
+        window, settings = view.window(), view.settings()
+        # `reset_reference_document` doesn't bring git's own text back (sublimehq/sublime_text#2689).
+        if window is None or settings.get("mini_diff") != "auto":
+            return
+
+        def answer(text: str | None) -> None:
+            if text is not None and view.is_valid() and self._marked(view.id()) is None:
+                view.set_reference_document(text)
+
+        is_index = settings.get("git_diff_target", "index") != "head"
+        self._ask(window, lambda companion: companion.changes.committed(row.root, row.path, in_index=is_index), answer)
