@@ -186,6 +186,27 @@ class TestReview(ReviewCase):
         self.tab.sel().clear()
         self.tab.sel().add(self.tab.text_point(row, 0))
 
+    def test_the_key_of_next_change_opens_it_where_no_file_is_in_sight(self) -> Steps:
+        """Then it goes from change to change there. Where a file is in sight, it goes to the change itself."""
+        yield from self.two_files()
+        review = loaded("sublime_text.package").adapter().review
+        self.view.close()
+        yield lambda: not self.window.views()
+        self.window.run_command("qwen_companion_go_to_diff")
+        yield lambda: review.tab(self.window) and self.window.active_view() == review.tab(self.window).view
+        self.tab = review.tab(self.window).view
+        yield lambda: self.row() == "line 3"
+        self.window.run_command("qwen_companion_go_to_diff")
+        yield lambda: self.row() == "line 30"
+        self.window.run_command("qwen_companion_go_to_diff", {"previous": True})
+        yield lambda: self.row() == "line 3"
+        self.assertEqual(self.window.views(), [self.tab])
+        self.view = self.window.open_file(str(self.file))
+        yield lambda: len(self.view.get_regions("qwen_companion.written")) == 2
+        self.window.run_command("qwen_companion_go_to_diff")
+        yield lambda: self.view.rowcol(self.view.sel()[0].b)[0] == 2
+        self.assertEqual(self.window.active_view(), self.view)
+
     def test_a_filter_and_a_fold_show_less(self) -> Steps:
         yield from self.two_files()
         yield from self.review()

@@ -14,7 +14,7 @@ from ..comments.opening import go_to
 from ..comments.views import CommentTarget
 from ..panels import say
 from ..places import if_openable
-from ..windows import is_code
+from ..windows import is_code, is_visible
 
 if TYPE_CHECKING:
     from ...changes.rows import ChangeRow
@@ -190,7 +190,7 @@ class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
 class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
     """Go to the next change that waits for a review, proposed or written, or to the one before.
 
-    If nothing waits in this window, go to the window where a diff does.
+    Where no file is in sight, open the Review. If nothing waits in this window, go to the window where a diff does.
     """
 
     def is_enabled(self) -> bool:
@@ -215,9 +215,13 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
             return
         diffs, rows = adapter.diffs.in_window(self.window), adapter.written.listings.of(self.window).rows
         is_in_file = view is not None and adapter.written.listings.row_in(view) is not None
-        if view and (diff := adapter.diffs.find(view)):
+        if view and (tab := adapter.review.of(view)):
+            tab.go("change", step)
+        elif view and (diff := adapter.diffs.find(view)):
             adapter.diffs.entered(diff)
             adapter.diffs.actions(diff).move(step, lambda: self._go_beyond(diff, step))
+        elif rows and not diffs and not any(is_code(each) and is_visible(each) for each in self.window.views()):
+            adapter.review.show(self.window)
         elif rows and (not diffs or (view and is_in_file and not adapter.written.is_last(view, step))):
             adapter.written.go(self.window, view, step)
         elif diffs and is_in_file:
