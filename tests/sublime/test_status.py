@@ -371,7 +371,6 @@ class TestDocumentation(CompanionCase):
             "README.md",
             "start.md",
             "review.md",
-            "changes.md",
             "chat.md",
             "talk.md",
             "other-clis.md",

@@ -20,7 +20,6 @@ PAGES = (
     "README",
     "start",
     "review",
-    "changes",
     "chat",
     "talk",
     "other-clis",
