@@ -23,12 +23,13 @@ _HIDES = (
     # What Unicode has as invisible, and the marks that turn the direction. The two selectors U+FE0E and U+FE0F are
     # left where they choose how an emoji is drawn: anywhere else a row of them is a text that only a model reads.
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d"
-    "\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_JOINED = "[^\x00-\x7f\u200b-\u200f]"
-_JOINS = f"(?<!{_JOINED})[\u200c\u200d]+|[\u200c\u200d](?!{_JOINED})"
+_LETTER = f"[^\x00-\x7f{_ACTS}{_HIDES}\u200b-\u200f\ufe0e\ufe0f]"
+_EMOJI = "[#*0-9\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff]"
+_JOINS = f"(?<!{_LETTER})(?<!{_EMOJI}[\ufe0e\ufe0f])[\u200c\u200d]+|[\u200c\u200d](?!{_LETTER})"
 """A joiner that joins nothing. Between two letters of Persian or of an Indian script, or two emoji, it is spelling."""
-_SELECTS = "(?<![#*0-9\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff])[\ufe0e\ufe0f]+"
+_SELECTS = f"(?<!{_EMOJI})[\ufe0e\ufe0f]+"
 _IN_TEXT = re.compile(f"[{_ACTS}{_HIDES}]+|{_JOINS}|{_SELECTS}")
 _IN_NAME = re.compile(f"[\t\n{_ACTS}{_HIDES}]+|{_JOINS}|{_SELECTS}")
 """A row of such characters at once: a text may consist of millions."""

@@ -19,7 +19,7 @@ ENDS_PASTE = "x\x1b[201~\rtouch PWNED\r.py"
 CONTROLS = [chr(code) for code in [*range(0x20), 0x7F, *range(0x80, 0xA0)] if chr(code) not in "\t\n\r"]
 HIDDEN = (
     "\u200b\u200d\u200e\u200f\u202a\u202e\u2028\u2029\u2060\u2066"
-    "\u2069\ufeff\u00ad\u061c\u180e\u3164\U000e0041\U000e0100"
+    "\u2069\ufeff\u00ad\u061c\u180e\u3164\U00016fe4\U0001d159\U000e0041\U000e0100"
 )
 HALVES = [chr(code) for code in (0xD800, 0xDC80, 0xDFFF)]
 
@@ -95,7 +95,17 @@ def test_blanks_before_a_message_go_and_those_after_it_stay():
 def test_a_joiner_is_spelling_between_letters_and_shown_anywhere_else():
     for text in ("می\u200cرود", "क्\u200dष", "👩\ufe0f\u200d💻"):
         assert visible(text) == text
-    for text in ("a\u200cb", "\u200dab", "می\u200c\u200c\u200dخ", "می\u200c", "é\u200d b", "\u200c\u200d\u200c"):
+    for text in (
+        "a\u200cb",
+        "\u200dab",
+        "می\u200c\u200c\u200dخ",
+        "می\u200c",
+        "é\u200d b",
+        "\u200c\u200d\u200c",
+        "\u2066\u200d\u2066",
+        "خ\u200c\x9b",
+        "👩\u200d\ufe0e",
+    ):
         assert "\u200c" not in visible(text)
         assert "\u200d" not in visible(text)
 
