@@ -61,7 +61,7 @@ RULES_AND_COLUMNS = _layout(
     rf"(?:{_BAND}\n)? workspace\b.*\n \S.*"
 )
 """Gemini CLI 0.61: the approval mode above, and columns with their titles below."""
-_ASKS = re.compile(r"\?(?! for shortcuts)|[\[(]\w{1,5}/\w{1,5}[\])]|[:>$#]\Z|passw|passphrase", re.IGNORECASE)
+_ASKS = re.compile(r"\?(?! for shortcuts)|[\[(]\w{1,5}/\w{1,5}[\])]|[:>$#❯⟩λ]\Z|passw|passphrase", re.IGNORECASE)
 """What no last line of a footer has: folders and models are any text, but a question isn't one."""
 
 

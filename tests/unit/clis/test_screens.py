@@ -114,6 +114,7 @@ def test_in_the_place_of_the_footer_stands_no_question(screen: Recorded):
         " (yes/no) m",
         " /home/ada  no sandbox  Enter passphrase",
         " /home/ada  no sandbox  m (99%) $",
+        " /home/ada  no sandbox  m (99%) ❯",
     ):
         assert screen.text([*screen.lines[:-1], question]) is None, question
 
