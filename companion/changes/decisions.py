@@ -15,10 +15,10 @@ from ..snapshots.entries import Difference
 from ..snapshots.files import WriteRefusedError
 from .folder import Folder, WriteOutcome
 from .places import relative
-from .port import GOES
 from .roots import Roots
 from .rows import ChangeRow
-from .window import Answered, Chosen
+from .state import GOES, Chosen
+from .window import Answered
 
 KEPT = 200
 """Reviewed files that a list keeps."""
@@ -89,7 +89,6 @@ class Decisions:
 
     def keep_file(self, window: WindowId, row: ChangeRow) -> asyncio.Task[object] | None:
         """Take what is written in a file over."""
-        self._roots.window(window).going.pop((row.root, row.path), None)
 
         async def keep(folder: Folder, path: str) -> None:
             await folder.call(folder.round.keep_file, path, row.after)
@@ -107,63 +106,67 @@ class Decisions:
 
     async def undo_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
         """Undo changes of a file in the same way, or when the turn of an agent ends that runs in its folder."""
-        if not self._waits(window, {(row.root, row.path): tuple(found)}):
-            await self._undo_changes(window, row, found)
 
-    async def _undo_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
         async def undo(folder: Folder, path: str) -> None:
-            for key, lines in reversed(found):
-                await self._tried(window, self._undo(window, folder, path, key, lines))
+            if not await self._puts_off(window, folder, {path: found}):
+                await self._undo_each(window, folder, path, found)
 
         await self._until(self._decide(window, row, "undone", undo))
 
     def undo_file(self, window: WindowId, row: ChangeRow) -> asyncio.Task[object] | None:
         """Write a file as it was, or do so when the turn ends."""
-        return None if self._waits(window, {(row.root, row.path): ()}) else self._undo_file(window, row)
 
-    def _undo_file(self, window: WindowId, row: ChangeRow) -> asyncio.Task[object] | None:
-        return self._decide(window, row, "undone", lambda folder, path: self._undo(window, folder, path))
+        async def undo(folder: Folder, path: str) -> None:
+            if not await self._puts_off(window, folder, {path: ()}):
+                await self._undo(window, folder, path)
 
-    def _waits(self, window: WindowId, wanted: Mapping[tuple[str, str], tuple[Chosen, ...]]) -> bool:
+        return self._decide(window, row, "undone", undo)
+
+    async def _puts_off(self, window: WindowId, folder: Folder, wanted: Mapping[str, Sequence[Chosen]]) -> bool:
         """Whether an undo waits for the end of the turn that runs in its folder, whose next edit builds on the lines.
 
         The second time it doesn't, nor with the setting `undo_while_working`.
         """
-        known = self._roots.window(window)
         is_now = self._roots.work.settings_of(window).undo_while_working == "now"
-        late: dict[tuple[str, str], tuple[Chosen, ...]] = {}
-        for at, found in wanted.items():
-            folder, before = self._roots.folder(at[0]), known.going.get(at)
-            is_marked = before is not None and (not before or (found and _is_among(found, before)))
-            if folder and self._roots.is_in_turn(folder) and not is_now and not is_marked:
-                late[at] = (*(before or ()), *found) if found else ()
+        going = {row.path: row.going for row in folder.rows if row.going}
+        late: dict[str, Sequence[Chosen]] = {}
+        if self._roots.is_in_turn(folder) and not is_now:
+            late = {path: each for path, each in wanted.items() if path not in going or not going[path].has(each)}
         if not late:
-            for at in wanted:
-                known.going.pop(at, None)
             return False
-        known.going |= late
-        for root in {root for root, _ in late}:
-            if folder := self._roots.folder(root):
-                self._roots.publish_all(folder)
-        names = sorted(path for _, path in late)
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        self._roots.editor.mention(f"{names[0]}{more} {GOES}. Undo again does it now.", window)
+        await folder.call(folder.round.put_off, window, late)
+        first, more = min(late), f" and {len(late) - 1} more" if len(late) > 1 else ""
+        self._roots.editor.mention(f"{first}{more} {GOES}. Undo again does it now.", window)
         return True
 
     def _turn_over(self) -> None:
         """A turn has ended: what was to be undone then is undone, unless another one runs there."""
-        for number in list(self._roots.windows):
-            known = self._roots.window(number)
-            for (root, path), found in list(known.going.items()):
-                folder = self._roots.folder(root)
-                if folder and self._roots.is_in_turn(folder):
-                    continue
-                del known.going[root, path]
-                row = next((each for each in folder.rows if each.path == path), None) if folder else None
-                if row and found:
-                    self._roots.background(self._undo_changes(number, row, found))
-                elif row:
-                    self._undo_file(number, row)
+        for window in self._roots.windows:
+            self._decide_all(window, "undone", lambda folder, window=window: self._go(window, folder))
+
+    async def _go(self, window: WindowId, folder: Folder) -> None:
+        """Undo what was decided in a window; in the first of those that have the folder if it was before a restart."""
+        if self._roots.is_in_turn(folder):
+            return
+        own = (window, 0) if window == min(folder.windows) else (window,)
+        found = {
+            row.path: row.going.changes
+            for row in folder.rows
+            if row.going and (row.going.window if row.going.window in folder.windows else 0) in own
+        }
+        whole, sees = {path for path, each in found.items() if not each}, folder.below(self._roots.sees(window))
+        if whole:
+            await self._tried(window, self._undo_all(window, folder, lambda path: path in whole and sees(path)))
+        for path, each in found.items():
+            await self._undo_each(window, folder, path, each)
+        if found:
+            await folder.call(folder.round.stay, dict.fromkeys(found, ()))
+            await folder.call(folder.round.save)
+
+    async def _undo_each(self, window: WindowId, folder: Folder, path: str, found: Sequence[Chosen]) -> None:
+        """Undo changes of a file, from the bottom: the lines below a change move with it."""
+        for key, lines in reversed(found):
+            await self._tried(window, self._undo(window, folder, path, key, lines))
 
     async def _undo(
         self, window: WindowId, folder: Folder, path: str, key: str = "", lines: tuple[int, int] | None = None
@@ -190,11 +193,14 @@ class Decisions:
 
     def undo_all(self, window: WindowId) -> None:
         """Write everything as it was, or do so when the turn ends."""
-        rows = self._roots.window(window).listing.rows
-        if rows and self._waits(window, {(row.root, row.path): () for row in rows}):
-            return
         sees = self._roots.sees(window)
-        self._decide_all(window, "undone", lambda folder: self._undo_all(window, folder, folder.below(sees)))
+
+        async def undo(folder: Folder) -> None:
+            below = folder.below(sees)
+            if not await self._puts_off(window, folder, {row.path: () for row in folder.rows if below(row.path)}):
+                await self._undo_all(window, folder, below)
+
+        self._decide_all(window, "undone", undo)
 
     async def _undo_all(self, window: WindowId, folder: Folder, sees: Callable[[str], bool]) -> None:
         at_work = self._roots.at_work(folder)
@@ -385,9 +391,3 @@ def _points(folder: Folder) -> list[Point]:
         Point(folder.root, each.number, each.at, each.agent, each.words, len(folder.checkpoints.back_to(each)))
         for each in folder.round.state.checkpoints
     ]
-
-
-def _is_among(found: Sequence[Chosen], marked: Sequence[Chosen]) -> bool:
-    """Whether changes are among those that are marked, wherever they have moved since."""
-    known = {tuple(key.split("-")[2:]) for key, _ in marked}
-    return all(tuple(key.split("-")[2:]) in known for key, _ in found)

@@ -29,7 +29,7 @@ from .port import ChangeViews, FileChanges, FileTurn, UnsavedTextError
 from .round import Round, Seen, WrittenTurn
 from .rows import ChangeRow
 from .saves import Overwritten, Saves
-from .state import KnownLines, Operation
+from .state import Going, KnownLines, Operation
 from .undo import RoundUndo, UnseenError, Write
 
 logger = logging.getLogger(__name__)
@@ -102,6 +102,7 @@ class MovedFile(NamedTuple):
     """Whether an agent has created it, and the person has added lines to it."""
     renamed_from: str
     """The absolute path in the baseline of a file that an agent has renamed."""
+    going: Going | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +327,8 @@ class Folder:
             content = contents.get(entry.blob) if entry else None
             agents, lines, old = state.agents.get(path, []), state.lines.get(path), state.renamed.get(path, "")
             is_created, source = path in state.created, self.full_path(old) if old else ""
-            moved[self.full_path(path)] = MovedFile(entry, content, agents, lines, is_created, source)
+            about = agents, lines, is_created, source, state.going.get(path)
+            moved[self.full_path(path)] = MovedFile(entry, content, *about)
         return Moved(inner, moved)
 
     def take_over(self, moved: Moved) -> None:
@@ -347,6 +349,8 @@ class Folder:
             state.agents[path] = list(each.agents)
             if each.lines:
                 state.lines[path] = each.lines
+            if each.going:
+                state.going[path] = each.going
             if each.is_created:
                 state.created.add(path)
             if each.renamed_from in moved.files:
@@ -592,6 +596,7 @@ class Folder:
                 notes: Mapping[str, Sequence[str]] = {}
                 with contextlib.suppress(OSError):  # what was written is noted in any case
                     notes = self.undo.notes(intent.path, intent.key, intent.lines, done)
+                self.round.stay({intent.path: [(intent.key, intent.lines)] if intent.key else ()})
                 failed = self.undo.finish(done, at_work, notes)
             case "back":
                 operation = next(each for each in self.round.state.decided if each.at == intent.operation)
@@ -663,7 +668,8 @@ class Folder:
         if baseline is None or text is None:
             return None
         new = frozenset(self.round.new_changes(path, found)) if row.is_new else frozenset[str]()
-        return FileChanges(full, baseline, text, found.plain, row.agents, row.after, new)
+        going = row.going.keys if row.going else frozenset[str]()
+        return FileChanges(full, baseline, text, found.plain, row.agents, row.after, new, going)
 
     async def bodies(self, paths: Sequence[str]) -> dict[str, tuple[str, Body]]:
         """The changes of files that wait as lines, each with the version of its row, by path.

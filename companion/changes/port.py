@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from .rows import ChangeRow
 
 
-GOES = "goes when the turn ends"
-"""What is said of a change that is undone then."""
-
-
 @dataclass(frozen=True, slots=True)
 class Listing:
     """What is to be reviewed in a window, and what was reviewed since something waited last."""

@@ -124,11 +124,6 @@ class Roots:
         """Whether the turn of an agent runs in a folder."""
         return any(self.window(window).turns for window in folder.windows)
 
-    def going(self, folder: Folder, path: str) -> frozenset[str]:
-        """The keys of the changes of a file that are undone when the turn ends; an empty one stands for all."""
-        found = [self.window(window).going.get((folder.root, path)) for window in folder.windows]
-        return frozenset(key for each in found if each is not None for key, _ in each or (("", None),))
-
     def sees(self, window: WindowId) -> Callable[[str], bool]:
         """Says of an absolute path whether a window may decide about it: it has the file and doesn't exclude it."""
         own, told = self.window(window).own, self.work.settings_of(window).told

@@ -24,7 +24,7 @@ from .hunks import Hunks, Pieces, differences
 from .lines import Weave
 from .recent import CLOCK, RecentLooks, Sighting
 from .rows import ChangeRow, Rows, is_comparable, is_text, known_lines
-from .state import EMPTY, KnownLines, Operation, RoundState, Save, read_state
+from .state import EMPTY, Chosen, Going, KnownLines, Operation, RoundState, Save, read_state
 
 FORMATTING = 5_000_000_000
 """Nanoseconds after a save in which a formatter may write the file: nobody knows then whose a change of it is."""
@@ -525,6 +525,7 @@ class Round:
         is_all = kept.base == weave.disk
         entry = Entry((found.after if is_all else found.before).mode, self.objects.write(kept.base))
         known = KnownLines(entry.blob, found.after.blob, kept.ops)
+        self.stay({path: [(key, lines)]})
         self._keep({path: entry}, [path] if is_all else [], {path: known})
 
     def keep_all(self, paths: Collection[str] | None = None) -> None:
@@ -547,9 +548,25 @@ class Round:
         operation.modes = {path: mode for path, mode in modes.items() if mode is not None}
         self.state.base = self.objects.with_entries(self.state.base, entries)
         self.state.lines |= lines
+        self.stay(dict.fromkeys(whole, ()))
         self._keep_modes(whole)
         self.remember(operation)
         self.settle()
+
+    def put_off(self, window: int, found: Mapping[str, Sequence[Chosen]]) -> None:
+        """Have these changes of files, none for a whole one, undone when the turn ends."""
+        before = self.state.going
+        more = {
+            path: Going((*(before[path].changes if path in before else ()), *each) if each else (), window)
+            for path, each in found.items()
+        }
+        self.state.going = before | more
+        self.save()
+
+    def stay(self, found: Mapping[str, Sequence[Chosen]]) -> None:
+        """Have these changes of files, none for a whole one, undone no more when the turn ends."""
+        left = {path: each.without(found[path]) if path in found else each for path, each in self.state.going.items()}
+        self.state.going = {path: each for path, each in left.items() if each}
 
     def _keep_modes(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -561,6 +578,7 @@ class Round:
         self.state.agents = {path: names for path, names in self.state.agents.items() if path in waiting}
         self.state.lines = {path: known for path, known in self.state.lines.items() if path in waiting}
         self.state.created &= waiting
+        self.state.going = {path: each for path, each in self.state.going.items() if path in waiting}
         self.state.renamed = {new: old for new, old in self.state.renamed.items() if {new, old} <= waiting}
         self.save()
         self.prune()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..ids import ChatId, WindowId
@@ -293,8 +292,7 @@ class Rounds:
     async def file(self, root: str, path: str) -> FileChanges | None:
         """The changes of a file that waits, for its view."""
         folder = self.roots.folder(root)
-        found = await folder.file(path) if folder else None
-        return replace(found, going=self.roots.going(folder, path)) if found and folder else None
+        return await folder.file(path) if folder else None
 
     async def bodies(self, window: WindowId, root: str, paths: Sequence[str]) -> dict[str, tuple[str, Body]]:
         """The changes of files that wait and that a window may see, as lines: see `Folder.bodies`."""

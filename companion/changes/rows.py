@@ -11,7 +11,7 @@ from ..snapshots.entries import Difference, Entry
 from ..snapshots.objects import StoreObjects
 from .hunks import Hunks
 from .lines import Weave
-from .state import KnownLines, RoundState
+from .state import GOES, Going, KnownLines, RoundState
 
 _CACHED = 20_000
 _AT_ONCE = 100
@@ -51,6 +51,8 @@ class ChangeRow:
     """Identifies what is on the disk."""
     is_new: bool = False
     """Whether it has changed since comments were sent."""
+    going: Going | None = None
+    """What of it is undone when the turn ends; None if nothing is."""
 
     @property
     def full_path(self) -> str:
@@ -88,16 +90,15 @@ class Rows:
         agents = tuple(dict.fromkeys(name for path in each.paths for name in state.agents.get(path, [])))
         if any(sign in known.ops for sign in DOUBTFUL):
             agents = (f"you or {' or '.join(agents) or 'another program'}",)
-        if is_created or EDITED in known.ops:
-            note = " · ".join(filter(None, (note, "with your edit")))
+        going = state.going.get(each.path)
+        edited = "with your edit" if is_created or EDITED in known.ops else ""
+        note = " · ".join(filter(None, (note, edited, GOES if going else "")))
         inserted, deleted = (counted.inserted, counted.deleted) if counted else (0, 0)
         by_hunk = (kind == "modified" or is_created) and counted is not None
         before, after = (f"{side.mode} {side.blob}" if side else "" for side in (each.before, each.after))
         changes = max(len(counted.found), 1) if by_hunk and counted else 1
-        from_ = each.renamed_from
-        return ChangeRow(
-            state.root, each.path, kind, agents, inserted, deleted, changes, note, from_, before, after, is_new
-        )
+        counts, sides = (inserted, deleted, changes), (before, after)
+        return ChangeRow(state.root, each.path, kind, agents, *counts, note, each.renamed_from, *sides, is_new, going)
 
     def _count(self, found: Sequence[Difference], state: RoundState) -> None:
         """Compare the contents of files that were not compared before."""

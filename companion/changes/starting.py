@@ -21,6 +21,9 @@ LARGE = (
     "What agents write in {root} isn't listed: you said no to snapshots of it. Open a smaller folder to have it listed."
 )
 
+RESUMED = 10.0
+"""Seconds after a start in which the turns are known that a reload has left running."""
+
 
 class RoundStarts:
     """Opens the folders of the windows, and begins the rounds in them. Runs on the companion thread."""
@@ -48,6 +51,7 @@ class RoundStarts:
         for folder in list(known.folders.values()):
             self._roots.publish_all(folder)
         self._roots.publish(window)
+        self._go_on(known)
         return True
 
     async def open(self, window: WindowId) -> None:
@@ -56,6 +60,16 @@ class RoundStarts:
             if known := await self._arrange(window):
                 for root in [root for root in self._roots.outermost() if root in known.folders]:
                     await self._open_root(window, root)
+                self._go_on(known)
+
+    def _go_on(self, known: WindowChanges) -> None:
+        """What was to be undone when a turn ends is undone if that has ended with the editor, or in a reload."""
+        if any(row.going for folder in known.folders.values() for row in folder.rows):
+            self._roots.background(self._turns_over())
+
+    async def _turns_over(self) -> None:
+        await asyncio.sleep(RESUMED)
+        self._roots.turn_over()
 
     async def _open_root(self, window: WindowId, root: str) -> None:
         folder = self._roots.join(root)

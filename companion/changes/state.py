@@ -23,6 +23,42 @@ _MODES = ("modes", "usual_modes", "left_modes")
 EMPTY = TreeSnapshot(EMPTY_TREE, {})
 
 
+GOES = "goes when the turn ends"
+"""What is said of a change that is undone then."""
+Chosen = tuple[str, tuple[int, int] | None]
+"""A change of a file: its key, and the first and the last line if only some of its lines are meant."""
+
+
+class Going(NamedTuple):
+    """What of a file is undone when the turn ends that runs in its folder."""
+
+    changes: tuple[Chosen, ...] = ()
+    """None for the whole file."""
+    window: int = 0
+    """The window in which that was decided; 0 if that was before a restart."""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of the changes; an empty one stands for all."""
+        return frozenset(key for key, _ in self.changes or (("", None),))
+
+    def has(self, found: Sequence[Chosen]) -> bool:
+        """Whether changes, none for the whole file, are among these, wherever they have moved since."""
+        known = {_content(key) for key, _ in self.changes}
+        return not known or (bool(found) and all(_content(key) in known for key, _ in found))
+
+    def without(self, found: Sequence[Chosen]) -> Going | None:
+        """What else is undone then; None if nothing is."""
+        gone = {_content(key) for key, _ in found}
+        left = tuple(each for each in self.changes if _content(each[0]) not in gone) if found else ()
+        return self._replace(changes=left) if left else None
+
+
+def _content(key: str) -> tuple[str, ...]:
+    """What a change is, without where it is."""
+    return tuple(key.split("-")[2:])
+
+
 class KnownLines(NamedTuple):
     """Whose lines a file has that waits: those of a weave, if its contents are still these."""
 
@@ -128,6 +164,8 @@ class RoundState:
     """Files that an agent has created, and whose baseline has nothing but what the person has added to them."""
     renamed: dict[str, str] = field(default_factory=dict[str, str])
     """By their path now: the paths in the baseline of files that agents have renamed."""
+    going: dict[str, Going] = field(default_factory=dict[str, Going])
+    """By path: what is undone when the turn ends."""
     saves: list[Save] = field(default_factory=list[Save])
     checkpoints: list[Checkpoint] = field(default_factory=list[Checkpoint])
     decided: list[Operation] = field(default_factory=list[Operation])
@@ -158,6 +196,7 @@ class RoundState:
             "lines": self.lines,
             "created": sorted(self.created),
             "renamed": self.renamed,
+            "going": {path: each.changes for path, each in self.going.items()},
             "saves": [[each.path, _entry_to(each.before), _entry_to(each.after)] for each in self.saves],
             "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
             "undone": [_operation_to(each) for each in self.decided],
@@ -197,6 +236,7 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
         _lines_from(plain.get("lines")),
         set(plain.get("created", ())),
         dict(plain.get("renamed", {})),
+        {path: Going(tuple(map(_chosen_from, each))) for path, each in plain.get("going", {}).items()},
         [Save(path, _entry_from(before), _entry_from(after)) for path, before, after in plain["saves"]],
         [_checkpoint_from(each) for each in plain["checkpoints"]],
         [_operation_from(each) for each in plain["undone"]],
@@ -246,6 +286,11 @@ def _checkpoint_from(value: Any) -> Checkpoint:
     created = [str(path) for path in rest[1]] if len(rest) > 1 else []
     before = _snapshot_from(disk), _snapshot_from(base)
     return Checkpoint(number, at, agent, words, *before, saves, turn, ended, end_saves, lines, created)
+
+
+def _chosen_from(value: Any) -> Chosen:
+    key, lines = value
+    return str(key), (int(lines[0]), int(lines[1])) if lines else None
 
 
 def _entry_to(entry: Entry | None) -> list[str] | None:

@@ -289,6 +289,7 @@ class RoundUndo:
                 elif write.ops and write.path in now and write.path in after:
                     known = KnownLines(now[write.path].blob, after[write.path].blob, write.ops)
                     self._state.lines[write.path] = known
+            self._round.stay({path: () for path in disk if now.get(path) == after.get(path)})
             self._round.save()
         except OSError as error:
             raise UnseenError(str(error), failed) from error

@@ -11,11 +11,8 @@ from ..exclusion import Told
 from ..review.review import Review
 from .folder import Folder
 from .places import is_in
-from .port import GOES, Listing
+from .port import Listing
 from .rows import ChangeRow
-
-Chosen = tuple[str, tuple[int, int] | None]
-"""A change of a file: its key, and the first and the last line if only some of its lines are meant."""
 
 
 class Answered(NamedTuple):
@@ -47,8 +44,6 @@ class WindowChanges:
         self.done: list[tuple[ChangeRow, str]] = []
         self.answered: list[Answered] = []
         """The answers that can be taken back, but for what was accepted and is on the disk: a folder has that."""
-        self.going: dict[tuple[str, str], tuple[Chosen, ...]] = {}
-        """What is undone when the turn ends, by root and path: some changes, or none for the whole file."""
         self.listing = Listing()
         self.watching: asyncio.Task[object] | None = None
         self.beginning = asyncio.Lock()
@@ -65,8 +60,6 @@ class WindowChanges:
         old = os.path.join(row.root, *row.renamed_from.split("/")) if row.renamed_from else row.full_path
         if not self.sees(row.full_path) or not self.sees(old):
             return None
-        if (row.root, row.path) in self.going:
-            row = replace(row, note=" · ".join(filter(None, (row.note, GOES))))
         if row.kind == "excluded" or not any(told.leaves_out(path, self.own) for path in (row.full_path, old)):
             return row
         return replace(row, kind="excluded", note="changed, excluded", inserted=0, deleted=0, changes=1)

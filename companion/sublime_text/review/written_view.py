@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 
 import sublime
 
-from ...changes.port import GOES, FileChanges
+from ...changes.port import FileChanges
 from ...changes.rows import ChangeRow
+from ...changes.state import GOES
 from ...review.changes import lines_of
 from ..calls import AskLater
 from ..keys import KEYS

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
-from companion.changes.port import GOES
+from companion.changes import starting
+from companion.changes.state import GOES
 from companion.ids import ChatId, ViewId
 
 from .work import CHAT, LINES, WINDOW, Work
@@ -70,14 +72,15 @@ async def test_a_second_press_does_it_at_once(work: Work):
 async def test_everything_goes_when_the_turn_ends(work: Work):
     await written(work)
     work.decisions.undo_all(WINDOW)
-    assert {row.note for row in work.rows.values()} == {GOES}
+    await work.until(lambda: {row.note for row in work.rows.values()} == {GOES})
     (work.path / "later.py").write_text("agent\n")
     await work.until(lambda: len(work.rows) == 3)
     end_turn(work)
     await work.until(lambda: set(work.rows) == {"later.py"})  # nobody has decided about that
     assert (work.path / "a.py").read_text() == LINES
     work.decisions.take_back(WINDOW)
-    await work.until(lambda: len(work.rows) == 2)
+    await work.until(lambda: len(work.rows) == 3)
+    assert [row.note for row in work.rows.values()] == ["", "", ""]
 
 
 async def test_all_of_it_goes_at_once_the_second_time(work: Work):
@@ -103,6 +106,7 @@ async def test_it_waits_for_the_last_of_two_turns(work: Work):
     other = ChatId(ViewId(8))
     work.rounds.turn_began(WINDOW, other, "Other", "turn-2", "and this", 0)
     work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    await work.until(lambda: work.rows["new.py"].note == GOES)
     end_turn(work)
     await work.until(lambda: len(work.known.turns) == 1)
     work.rounds.look(WINDOW)
@@ -110,6 +114,63 @@ async def test_it_waits_for_the_last_of_two_turns(work: Work):
     assert (work.path / "new.py").exists()
     work.rounds.turn_ended(WINDOW, other, "turn-2")
     await work.until(lambda: "new.py" not in work.rows)
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turns that a reload has left running are known soon."""
+    monkeypatch.setattr(starting, "RESUMED", 0.3)
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+async def test_it_goes_after_a_restart(work: Work, soon: None, is_moved: bool):
+    """Also if the folder is a part of another root by then."""
+    folders = work.folders
+    if is_moved:
+        work.folders = [str(work.path / "inner")]
+        work.path.mkdir()
+        (work.path / "a.py").write_text(LINES)
+    async with work:
+        await written(work)
+        first, _ = await keys(work)
+        await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None)])
+        work.decisions.undo_file(WINDOW, work.rows["new.py"])
+        await work.until(lambda: {row.note for row in work.rows.values()} == {GOES})
+    async with Work(work.stores, folders) as later:
+        later.rounds.opened(WINDOW)
+        await later.until(lambda: {row.note for row in later.rows.values()} == {GOES})
+        await later.until(lambda: {row.path.rpartition("/")[2] for row in later.rows.values()} == {"a.py"})
+        await later.until(lambda: next(iter(later.rows.values())).changes == 1)
+        assert next(iter(later.rows.values())).note == ""
+        assert (work.path / "a.py").read_text() == AGENTS.replace("agent\n", "line 3\n")
+        assert not (work.path / "new.py").exists()
+
+
+async def test_a_turn_that_runs_on_after_a_reload_is_waited_for(work: Work, soon: None):
+    async with work:
+        await written(work)
+        work.decisions.undo_all(WINDOW)
+        await work.until(lambda: {row.note for row in work.rows.values()} == {GOES})
+    async with Work(work.stores, work.folders) as later:
+        later.rounds.opened(WINDOW)
+        later.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", 0)
+        await later.until(lambda: {row.note for row in later.rows.values()} == {GOES})
+        await asyncio.sleep(1)
+        assert set(later.rows) == {"a.py", "new.py"}
+        later.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+        await later.until(lambda: not later.rows)
+        assert (work.path / "a.py").read_text() == LINES
+
+
+async def test_a_change_that_is_kept_after_all_stays_and_the_other_one_goes(work: Work):
+    await written(work)
+    first, second = await keys(work)
+    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None), (second, None)])
+    await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(second, None)])
+    end_turn(work)
+    await work.until(lambda: "a.py" not in work.rows)
+    assert (work.path / "a.py").read_text() == AGENTS.replace("agent\n", "line 3\n")
+    assert "Not undone" not in str(work.editor.mentioned)
 
 
 @pytest.mark.parametrize("is_in_turn", [True, False])
