@@ -96,6 +96,17 @@ class Editor(LineProcess):
         assert proposal is not None
         return proposal
 
+    def wait_next_diff(self, path: Path | str) -> Told:
+        """Wait for a diff that opens when one goes there, since another one is open: go to it, and return its view."""
+        here = len(self.sides("proposal"))
+
+        def opened() -> bool:
+            self.do("command", name="qwen_companion_go_to_diff")
+            return len(self.sides("proposal")) > here
+
+        self.wait(f"next diff, of {path}", opened)
+        return self.wait_diff(path)
+
     def wait_no_diff(self) -> None:
         """Wait until no view of any diff is open."""
         self.wait("closed diffs", lambda: not self.sides("proposal") and not self.sides("original"))

@@ -97,7 +97,6 @@ class FirstChange:
         for view in self.editor.views():  # the untitled tab of a new window
             self.editor.do("close_view", view=view["id"])
         self.view = self.editor.open_file(self.file)
-        self.editor.wait("companion", lambda: "waiting" in str(self.editor.view(self.view)["status"]))
         self.show("Open a folder in Sublime Text.", 4, "connect-1")
 
     def run(self) -> None:

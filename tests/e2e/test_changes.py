@@ -43,7 +43,7 @@ class Reviewed:
         self.editor.do("command", name="qwen_companion_review")
         line = r"^[▾▸]\xa0([^\xa0\n]+)\xa0  \S+ \S+(?:  (\w+))?"
         found = re.findall(line, self.text_of_review(), re.MULTILINE)
-        return {path.rpartition("/")[2]: kind if kind in KINDS else "modified" for path, kind in found}
+        return {re.split("/| → ", path)[-1]: kind if kind in KINDS else "modified" for path, kind in found}
 
     def text_of_review(self) -> str:
         """The text of the Review, which is open."""

@@ -39,7 +39,7 @@ def test_a_permission_is_answered_where_it_is_asked_while_the_other_one_waits(ro
     room.one.ask(first)
     of_a = room.editor.wait_diff(a)
     room.two.ask(second)
-    of_b = room.editor.wait_diff(b)
+    of_b = room.editor.wait_next_diff(b)
     room.editor.do("focus", view=room.one.view["id"])
     room.editor.set_text(of_b, "y = 3  # mine\n")
     room.editor.do("focus", view=of_b["id"])

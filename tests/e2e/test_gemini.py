@@ -50,13 +50,13 @@ def test_yes_in_the_terminal_writes_the_current_text_of_the_diff(gemini_session:
     script, proposal = session.propose(path, GREET_BETTER)
     if text != GREET_BETTER:
         session.editor.set_text(proposal, text)
-    views = len(session.editor.views())
+    views = len(session.editor.views()) - len(session.editor.sides("original")) - len(session.editor.sides("proposal"))
     session.cli.wait_question()
     session.cli.terminal.press("\r")
     session.cli.wait_done(script)
     session.editor.wait_no_diff()
     assert path.read_text(encoding="utf-8") == text
-    assert len(session.editor.views()) == views - 2
+    assert len(session.editor.views()) == views
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_two_families_change_one_file_and_each_gets_the_outcome_of_its_own_diff(
     of_qwen = qwen.ask_to_write(path, "by = 'Qwen'\n")
     proposals = {"Qwen": session.editor.wait_diff(path)}
     of_gemini = session.cli.ask_to_write(path, "by = 'Gemini'\n")
-    session.editor.wait("second diff", lambda: len(session.editor.sides("proposal")) == 2)
+    session.editor.wait_next_diff(path)
     for proposal in session.editor.sides("proposal", text=True):
         proposals["Qwen" if "Qwen" in proposal["text"] else "Gemini"] = proposal
     session.editor.accept(proposals["Gemini"])
