@@ -168,6 +168,14 @@ class TestFollowing(ChatCase):
         [visit] = self.following.recent(self.window)
         self.assertEqual((visit.path, visit.agent, visit.what), (str(self.file), "Qwen Code", "proposal"))
 
+    def test_no_file_covers_a_proposal_that_is_in_sight(self) -> Steps:
+        self.follow()
+        yield from self.open_diff("def greet(name):\n    return name\n")
+        self.visit("one.py", 100)
+        yield 1000
+        self.assertIsNone(self.window.find_open_file(str(self.folder / "one.py")))
+        self.assertTrue(loaded("sublime_text.windows").is_visible(self.proposal))
+
 
 class TestWithoutAnAgent(ChatCase):
     def test_both_commands_are_hidden_while_nobody_is_there(self) -> Steps:

