@@ -192,8 +192,8 @@ def test_a_large_text_that_is_accepted_just_before_a_reload_reaches_the_cli_afte
     start: Start, project: Path, monkeypatch: pytest.MonkeyPatch, *, is_back: bool
 ) -> None:
     """Its line endings are restored by the next instance, if this one has no time for it."""
-    goes_on, restored = threading.Event(), review_module._restored
-    monkeypatch.setattr(review_module, "_restored", lambda *args: (goes_on.wait(LIMIT), restored(*args))[1])
+    goes_on, restored = threading.Event(), Review.restored
+    monkeypatch.setattr(Review, "restored", lambda *args: (goes_on.wait(LIMIT), restored(*args))[1])
     running, path = start(), str(project / "a.py")
     cli, _ = running.listening()
     cli.open_diff(path, mixed(6000))
@@ -214,14 +214,14 @@ def test_a_large_text_that_is_accepted_just_before_a_reload_reaches_the_cli_afte
 def test_a_large_text_that_is_accepted_just_before_the_editor_quits_reaches_the_cli(
     start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_over, restored = threading.Event(), review_module._restored
+    is_over, restored = threading.Event(), Review.restored
 
     def restore(*args: Any) -> str:
         if threading.current_thread().name.startswith("qwen-companion-blocking"):
             is_over.wait(LIMIT)
         return restored(*args)
 
-    monkeypatch.setattr(review_module, "_restored", restore)
+    monkeypatch.setattr(Review, "restored", restore)
     running, path = start(), str(project / "a.py")
     cli, stream = running.listening()
     cli.open_diff(path, mixed(6000))
