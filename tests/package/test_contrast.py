@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from companion.sublime_text.style import COLOURS, LINK_COLOUR, SIGN_COLOURS
 from headless.schemes import SCHEMES
 
-MARKS = Path(__file__).parents[2] / "companion" / "sublime_text" / "diff" / "marks.py"
-INLINE = MARKS.with_name("inline.py")
+MARKS = Path(__file__).parents[2] / "companion" / "sublime_text" / "review" / "diff_marks.py"
+INLINE = MARKS.with_name("removed_lines.py")
 ENOUGH = 4.5
 SMALL = 0.01
 """What the steps of the lightness may leave."""

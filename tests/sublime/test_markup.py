@@ -16,7 +16,7 @@ from .own import kind_of
 PLACES = {
     "review.header:Header.show": "test_the_headers_of_a_diff",
     "review.unsaved:UnsavedTexts._draw": "test_the_question_about_unsaved_text",
-    "review.diff_marks:SideMarks._add_lines": "test_the_marks_of_a_diff",
+    "review.diff_marks:SideMarks._draw_lines": "test_the_marks_of_a_diff",
     "review.diff_marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
     "review.diff_marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
     "review.written_view:WrittenView._draw": "",
