@@ -189,7 +189,9 @@ def _from_zip(archive: zipfile.ZipFile, found: zipfile.ZipInfo) -> _Member:
         kind = "link"
         if found.file_size > _LONGEST_NAME:
             raise ArchiveError(f"the link {_quoted(found.filename)} is too long")
-        target = archive.read(found).decode("utf-8")
+        # `read` without a size would unpack all that the archive has there, whatever size it says.
+        with archive.open(found) as content:
+            target = content.read(_LONGEST_NAME).decode("utf-8")
     elif stat.S_IFMT(mode) not in {0, stat.S_IFREG, stat.S_IFDIR}:
         raise ArchiveError(f"{_quoted(found.filename)} is no file")
     name = _name(found.orig_filename)
@@ -303,6 +305,7 @@ def _listed(archive: tarfile.TarFile, renew: Callable[[], object]) -> list[_Memb
         if len(members) == MOST_FILES:
             raise ArchiveError(f"it has more than {MOST_FILES:,} files")
         found.pax_headers = {}
+        found.uname = found.gname = ""
         members.append(_from_tar(archive, found))
         renew()
     return members
@@ -312,6 +315,8 @@ def _from_tar(archive: tarfile.TarFile, found: tarfile.TarInfo) -> _Member:
     kind: Literal["file", "folder", "link", "same"]
     if found.size < 0:
         raise ArchiveError(f"it is damaged (the size of {_quoted(found.name)} is negative)")
+    if len(found.linkname) > _LONGEST_NAME:
+        raise ArchiveError(f"the link {_quoted(found.name)} is too long")
     if found.issym():
         kind = "link"
     elif found.islnk():
@@ -447,6 +452,8 @@ def _follow(links: dict[tuple[str, ...], _Member]) -> None:
                 if key not in known:
                     known[key] = lead(links[key], left - 1)
                 at, is_through = list(known[key]), True
+            if len(at) > _DEEPEST:
+                raise ArchiveError(f"the link {quoted} leads through too many folders")
         return at
 
     for link in links.values():

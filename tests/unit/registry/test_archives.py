@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import copy
 import gzip
 import io
@@ -10,6 +11,7 @@ import lzma
 import os
 import stat
 import tarfile
+import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -177,6 +179,39 @@ def test_a_bomb_in_a_zip_that_lies_about_its_size_is_refused(tmp_path: Path, mon
     size = (5 * 1024**2).to_bytes(4, "little")
     (tmp_path / "second").mkdir()
     refused(honest.replace(size, (10).to_bytes(4, "little")), tmp_path / "second")
+
+
+def memory(data: bytes, tmp_path: Path) -> int:
+    """The most bytes that a look at an archive and unpacking it take at once."""
+    (tmp_path / "archive").write_bytes(data)
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(ArchiveError):
+            unpack(str(tmp_path / "archive"), str(tmp_path / "to"), "agent")
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_bomb_in_a_link_of_a_zip_that_lies_about_its_size_takes_no_memory(tmp_path: Path):
+    size = 40 * 1024**2
+    data = zipped({"agent": PROGRAM, "link": bytes(size)}, {"link": SYMLINK})
+    forged = data.replace(size.to_bytes(4, "little"), (5).to_bytes(4, "little"))
+    assert memory(forged, tmp_path) < 8 * 1024**2
+    (tmp_path / "second").mkdir()
+    assert "damaged" in refused(forged, tmp_path / "second")
+
+
+@pytest.mark.parametrize("word", ["uname", "gname", "linkpath"])
+def test_what_a_tar_file_says_about_its_members_is_not_kept(word: str, tmp_path: Path):
+    """Each member may say a megabyte, and nothing unpacks to so little as that."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
+        for at in range(30):
+            info = tarfile.TarInfo(f"file{at}")
+            info.pax_headers = {word: "x" * 1000_000}
+            archive.addfile(info)
+    assert memory(made.getvalue(), tmp_path) < 15 * 1024**2
 
 
 def test_a_tar_file_that_says_too_much_about_a_member_is_refused(tmp_path: Path):
@@ -430,6 +465,13 @@ def test_names_in_too_many_folders_are_refused(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "third").mkdir()
     link = special(tarfile.SYMTYPE, "a/" * 100)
     assert "too many folders" in refused(tar({"agent": PROGRAM, "link": link}), tmp_path / "third")
+
+
+def test_links_whose_ways_grow_through_others_are_refused(tmp_path: Path):
+    """Each leads deeper than the one before it: to follow 200 of them took 20 seconds, and 5,000 are allowed."""
+    links = {f"l{at}": special(tarfile.SYMTYPE, f"l{at - 1}/" + "a/" * 20) for at in range(1, 20)}
+    links["l0"] = special(tarfile.SYMTYPE, "a")
+    assert "too many folders" in refused(tar({"agent": PROGRAM, **links}), tmp_path)
 
 
 def test_too_many_links_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
