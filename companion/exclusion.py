@@ -86,10 +86,11 @@ class Told:
         globs = _compiled(self.exclude)
         begins = (*self.folders, *folders) if globs.need_roots else ()
         roots = [_names(each) for folder in begins for each in _spellings(folder, real)]
-        paths = [names for each in _spellings(path, real) for names in (_names(each), _without_disguise(_names(each)))]
+        spelled = [_names(each) for each in _spellings(path, real)]
+        paths = dict.fromkeys([*spelled, *map(_without_disguise, spelled)])
         if windows and any(_SHORT.fullmatch(name) for names in paths for name in names):
             return True  # nobody can tell which file it is: `realpath` gives the long name of one that exists
-        return any(_matches(glob, names, roots) for glob in globs.all for names in paths)
+        return any(_Path(names, roots).matches_any(globs) for names in paths)
 
     def leaves_out(self, path: str, folders: Sequence[str] = ()) -> bool:
         """Whether a file is never named, by its own path alone. It reads nothing from the disk.
@@ -101,7 +102,7 @@ class Told:
             return False
         globs = _compiled(self.exclude)
         roots = [_names(each) for each in (*self.folders, *folders)] if globs.need_roots else []
-        return any(_matches(glob, names, roots) for glob in globs.all)
+        return _Path(names, roots).matches_any(globs)
 
     def refusal(self, paths: Sequence[str], folders: Sequence[str] = (), *, real: Resolve | None = None) -> str | None:
         """A sentence about the first excluded one of these paths; None if all may go. `real`: as for `is_excluded`."""
@@ -225,13 +226,15 @@ def _without_disguise(names: Sequence[str]) -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True)
 class _Glob:
     is_anchored: bool
-    names: tuple[re.Pattern[str] | None, ...]
-    """A pattern for each name; None for `**`, which is any number of names."""
+    names: tuple[int | None, ...]
+    """The number of a pattern for each name; None for `**`, which is any number of names."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Globs:
     all: tuple[_Glob, ...]
+    patterns: tuple[re.Pattern[str], ...]
+    """Each once, by its number."""
     need_roots: bool
     """Whether one of them begins with a slash."""
 
@@ -239,56 +242,73 @@ class _Globs:
 @lru_cache(maxsize=32)
 def _compiled(exclude: tuple[str, ...]) -> _Globs:
     """The globs of a window, compiled once for all paths."""
-    globs = tuple(map(_parsed, exclude))
-    return _Globs(globs, any(glob.is_anchored for glob in globs))
+    numbers: dict[str, int] = {}
+    globs = tuple(_parsed(glob, numbers) for glob in exclude)
+    # A pattern of the standard library takes no exponential time.
+    patterns = tuple(re.compile(translate(name), re.IGNORECASE) for name in numbers)
+    return _Globs(globs, patterns, any(glob.is_anchored for glob in globs))
 
 
-def _parsed(glob: str) -> _Glob:
+def _parsed(glob: str, numbers: dict[str, int]) -> _Glob:
     if _SEPARATOR.split(glob)[0] == "~":
         glob = f"{escape(os.path.expanduser('~'))}{glob[1:]}"
     names = _names(glob)
     is_anchored = not names[0]
-    # A pattern of the standard library takes no exponential time. `..` would be a name that no path has.
-    patterns = tuple(
-        None if name == "**" else re.compile(translate(name), re.IGNORECASE)
-        for name in names
-        if name not in ("", ".", "..")
-    )
-    return _Glob(is_anchored, patterns)
+    # `..` would be a name that no path has.
+    parts = (name for name in names if name not in ("", ".", ".."))
+    return _Glob(is_anchored, tuple(None if name == "**" else numbers.setdefault(name, len(numbers)) for name in parts))
 
 
 @lru_cache(maxsize=65_536)
 def _could_match(exclude: tuple[str, ...], name: str) -> bool:
     """Whether a path with this name in it can match one of the globs at all."""
-    for glob in _compiled(exclude).all:
-        patterns = [pattern for pattern in glob.names if pattern]
-        if glob.names and (not patterns or patterns[-1].match(name)):
+    globs = _compiled(exclude)
+    for glob in globs.all:
+        last = next((number for number in reversed(glob.names) if number is not None), None)
+        if glob.names and (last is None or globs.patterns[last].match(name)):
             return True
     return False
 
 
-def _matches(glob: _Glob, names: tuple[str, ...], roots: Sequence[tuple[str, ...]]) -> bool:
-    """Whether a glob matches a path, or a folder that the path is in."""
-    if not glob.names:
-        return False
-    if not glob.is_anchored:
-        return _runs(glob.names, names, range(len(names)))
-    below = [len(root) for root in roots if _folded(names[: len(root)]) == _folded(root)]
-    return _runs(glob.names, names, [1, *below])
+class _Path:
+    """A path that globs are tried on: each pattern once on each of its names, however often globs have it.
+
+    Both a project and a path may be hostile: thousands of names each. Places in the path are bits of a number, in which
+    bit n is the one before name n.
+    """
+
+    def __init__(self, names: Sequence[str], roots: Sequence[Sequence[str]]) -> None:
+        """A glob with a leading slash begins at the beginning, and below each of the roots that the path is in."""
+        self._at: dict[str, int] = {}
+        for place, name in enumerate(names):
+            self._at[name] = self._at.get(name, 0) | 1 << place
+        self._everywhere = (1 << len(names)) - 1
+        folded = _folded(names) if roots else []
+        self._begins = 1 << 1
+        for root in roots:
+            if folded[: len(root)] == _folded(root):
+                self._begins |= 1 << len(root)
+        self._found: dict[int, int] = {}
+        """The names that a pattern matches, by its number."""
+
+    def matches_any(self, globs: _Globs) -> bool:
+        """Whether a glob matches the path, or a folder that the path is in."""
+        return any(self._matches(glob, globs.patterns) for glob in globs.all)
+
+    def _matches(self, glob: _Glob, patterns: Sequence[re.Pattern[str]]) -> bool:
+        at = self._begins if glob.is_anchored else self._everywhere
+        for number in glob.names:
+            if number is None:
+                at = (self._everywhere << 1 | 1) & -(at & -at)  # from the first of these places on
+            else:
+                if number not in self._found:
+                    matches = patterns[number].match
+                    self._found[number] = sum(places for name, places in self._at.items() if matches(name))
+                at = (at & self._found[number]) << 1
+            if not at:
+                return False
+        return bool(glob.names)
 
 
 def _folded(names: Sequence[str]) -> list[str]:
     return [name.casefold() for name in names]
-
-
-def _runs(patterns: Sequence[re.Pattern[str] | None], names: Sequence[str], starts: Sequence[int]) -> bool:
-    """Whether the patterns match the names that follow one of these places. What comes after them doesn't matter."""
-    at = set(starts)
-    for pattern in patterns:
-        if pattern is None:
-            at = set(range(min(at), len(names) + 1))
-        else:
-            at = {place + 1 for place in at if place < len(names) and pattern.match(names[place])}
-        if not at:
-            return False
-    return True
