@@ -14,7 +14,8 @@ _DECIDING: Mapping[str, re.Pattern[str]] = {
     what: re.compile("|".join(names.split()), re.IGNORECASE)
     for what, names in {
         "which programs run": r"""
-            PATH PATHEXT COMSPEC SHELL SYSTEMROOT WINDIR \w*EDITOR FCEDIT VISUAL PAGER \w+PAGER BROWSER
+            PATH PATHEXT COMSPEC \w*SHELL \w+_SHELL_PREFIX SYSTEMROOT WINDIR \w*EDITOR FCEDIT VISUAL PAGER
+            \w+PAGER BROWSER
             LESSOPEN LESSCLOSE GIT_.* SSH_.* \w*ASKPASS \w+_RSH HG\w+ NPM_.* YARN_.* PNPM_.* COREPACK_.* UV_.* PIP_.*
             PIPX_.* CC CXX CPP LD AR RUSTC\w* CARGO_.* GO(?:FLAGS|PROXY|PATH|ROOT|TOOLCHAIN|ENV|BIN) MAKE\w* \w*FLAGS
             CMAKE_.* GCC_EXEC_PREFIX RUSTUP_.* NIX_.* \w+_PYTHON PKG_CONFIG\w* MISE_.* ASDF_.* NVM_.* FNM_.* VOLTA_.*
@@ -30,12 +31,14 @@ _DECIDING: Mapping[str, re.Pattern[str]] = {
             BASH_.* BASHOPTS SHELLOPTS ENV ZDOTDIR FPATH CDPATH GLOBIGNORE IFS PS[0-4]
             PROMPT_COMMAND FISH_.* PSMODULEPATH""",
         "where settings and keys are read": r"""
-            HOME USERPROFILE HOMEDRIVE HOMEPATH \w*APPDATA PROGRAMDATA ALLUSERSPROFILE XDG_.* \w+_HOME \w+_CONFIG
+            HOME USERPROFILE HOMEDRIVE HOMEPATH \w*APPDATA PROGRAMDATA ALLUSERSPROFILE XDG_.* \w+_HOME
+            \w+_CONFIG(?:_CONTENT)?
             \w+_(?:CONFIG|SETTINGS|DEFAULTS)_(?:DIR|FILE|PATH) \w+_CREDENTIALS\w* KUBECONFIG WGETRC NETRC INPUTRC
             LESS\w* TMPDIR TEMP TMP""",
         "where everything is sent": r"""
             \w+_PROXY SSL.* \w+_CA_BUNDLE \w+_URL \w+_ENDPOINT \w+_API_BASE \w+_HOST HOSTALIASES RES_OPTIONS
             LOCALDOMAIN RESOLV_.* DBUS_.*""",
+        "what an agent may do without a question": r"\w*SANDBOX SEATBELT_\w+ \w+_PERMISSIONS? \w*YOLO\w*",
         "where files are looked for": r"\w*PATHS?",
     }.items()
 }

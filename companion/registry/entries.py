@@ -85,7 +85,7 @@ _PINNED: Mapping[str, re.Pattern[str]] = {
     ),
 }
 """A version, by the runner; else it is a tag, such as "latest", or a range."""
-_FILE = re.compile(r".*\.(?:tgz|tar|gz|bz2|xz|zip|whl|egg|py|pyw|git)", re.IGNORECASE)
+_FILE = re.compile(r".*\.(?:tgz|t[bxl]z2?|tar|gz|bz2|xz|zst|lz|lzma|zip|whl|egg|pyw?z?|git)", re.IGNORECASE)
 """What a runner takes for a file of the folder that it is started in, also as a version: npm-package-arg, uv."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SYSTEM = re.compile(r"(?:darwin|linux|windows)-(?:aarch64|x86_64)")
@@ -218,7 +218,7 @@ def pinned(runner: Runner, package: object, version: str) -> str:
     if not found:
         return ""
     name, sign, wanted = found.groups(default="")
-    if any(map(_FILE.fullmatch, (name, wanted))):
+    if any(map(_FILE.fullmatch, (name.partition("[")[0], wanted))):
         return ""
     if sign not in {"@", "=="} or not _PINNED[runner].fullmatch(wanted):
         sign, wanted = "==" if sign.endswith("=") else "@", version

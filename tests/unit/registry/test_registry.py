@@ -152,6 +152,9 @@ def test_a_list_says_only_of_which_day_it_is():
         {"distribution": {"npx": {"package": "user/mine"}}},
         {"distribution": {"npx": {"package": "github:user/mine"}}},
         {"distribution": {"npx": {"package": "mine.tgz"}}},
+        {"distribution": {"uvx": {"package": "mine.tar.zst"}}},
+        {"distribution": {"uvx": {"package": "mine.txz"}}},
+        {"distribution": {"uvx": {"package": "mine.whl[acp]"}}},
         {"distribution": {"npx": {"package": "mine.tar.gz@1.2.3"}}},
         {"distribution": {"npx": {"package": "x" * 301}}},
         {"version": "1.tgz", "distribution": {"npx": {"package": "mine"}}},
@@ -244,7 +247,9 @@ DECIDING = (
     "PYTHONPATH PYTHONSTARTUP BASH_ENV ENV GIT_SSH_COMMAND GIT_EXTERNAL_DIFF ZDOTDIR HOME UV_INDEX_URL HTTPS_PROXY "
     "COR_PROFILER_PATH CARGO_BUILD_RUSTC CC LDFLAGS MISE_CONFIG_FILE GTK_MODULES OPENAI_API_BASE AWS_CONFIG_FILE "
     "TMPDIR QWEN_CODE_SYSTEM_SETTINGS_PATH GEMINI_CLI_SYSTEM_DEFAULTS_PATH GUILE_LOAD_PATH R_PROFILE_USER SUDO_EDITOR "
-    "CLOUDSDK_PYTHON RUSTUP_TOOLCHAIN NIX_LD ASAN_OPTIONS DBUS_SESSION_BUS_ADDRESS"
+    "CLOUDSDK_PYTHON RUSTUP_TOOLCHAIN NIX_LD ASAN_OPTIONS DBUS_SESSION_BUS_ADDRESS CLAUDE_CODE_SHELL "
+    "CLAUDE_CODE_SHELL_PREFIX OPENCODE_CONFIG_CONTENT OPENCODE_PERMISSION GEMINI_SANDBOX SEATBELT_PROFILE "
+    "GEMINI_YOLO_MODE"
 )
 
 
