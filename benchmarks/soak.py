@@ -33,7 +33,7 @@ from .chat import Chat, piece
 from .editor import ROOT, Editor, sublime, views
 
 SELF = "--in-this-process"
-EARLIER = "qwen_companion.chat_earlier"
+EARLIER, TURNS = "qwen_companion.chat_earlier", "qwen_companion.chat_turns"
 Figures = dict[str, float]
 
 COUNTS = {
@@ -112,8 +112,10 @@ class Soak:
             }
 
         states = self.editor.app.views.values()
-        # A long chat has one at its top, for its earlier turns.
-        phantoms = sum(phantom.key != EARLIER for state in states for phantom in state.phantoms.values())
+        # A long chat has one at its top, for its earlier turns, and a line above each turn that is shown.
+        phantoms = sum(
+            not phantom.key.startswith((EARLIER, TURNS)) for state in states for phantom in state.phantoms.values()
+        )
         return {
             # Pools make their threads when they need them, and keep them for a while or for ever.
             "threads": sum(not one.name.startswith(POOLS) for one in threading.enumerate()),

@@ -24,7 +24,7 @@ async def test_it_shows_what_the_model_thinks(place: Place):
 
 async def test_a_message_goes_into_the_turn_that_runs(place: Place):
     async with place.talk() as talk:
-        if not talk.client.agent.meta.get("steering"):
+        if not talk.client.running.info.meta.get("steering"):
             pytest.skip("The agent has no way to take a message into a turn that runs.")
         gate = place.home.home / "gate"
         wait = place.agent.run(f"while [ ! -e '{gate}' ]; do sleep 0.05; done; echo through")

@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ class Reviewed:
             found = self.listed()
             if {name.partition(".")[0]: kind for name, kind in found.items()} == kinds:
                 return found
-            assert time.monotonic() < end, found
+            assert time.monotonic() < end, self.text_of_review()
             time.sleep(0.3)
 
     def text(self, name: str) -> str:
@@ -85,6 +86,17 @@ class Reviewed:
         self.editor.do("select", view=view, regions=[[start, start + (len(line) - 1 if selects else 0)]])
         self.editor.do("command", name=name, view=view)
         self.editor.wait("other mark", lambda: len(self.editor.view(view)["annotations"]) == left)
+
+    def press(self, tab: int, key: str, line: str) -> None:
+        """Press a key in the Review, after which the caret is in such a line."""
+        self.editor.do("press", keys=key, view=tab)
+
+        def is_there() -> bool:
+            view = self.editor.view(tab)
+            caret = view["selection"][0][1]
+            return view["text"][:caret].rpartition("\n")[2] == "" and view["text"][caret:].startswith(line)
+
+        self.editor.wait(f"the caret in {line}", is_there)
 
     def opened(self, name: str, changes: int) -> int:
         """Open a file, and wait for the marks of its changes. Returns the view's id."""
@@ -145,6 +157,46 @@ def test_everything_that_qwen_code_writes_is_listed_and_can_be_undone(qwen: Revi
 
 def test_everything_that_gemini_cli_writes_in_auto_edit_is_listed_and_can_be_undone(gemini: Reviewed) -> None:
     review(gemini, "Gemini CLI", everything(gemini.folder, gemini_edit))
+
+
+def test_what_one_qwen_code_proposes_and_another_one_has_written_are_decided_in_one_review(programs: None) -> None:
+    """By the same keys. The one that asks has its answer, and writes; the other one's changes are kept and undone."""
+    reviewed = started(lambda home, model: Qwen(home, model, approval="yolo"))
+    folder, editor = reviewed.folder, reviewed.editor
+    try:
+        reviewed.wait_baseline()
+        with closing(Qwen(reviewed.session.home, reviewed.session.model)) as asking:
+            asking.wait_ready()
+            asking.wait_connected()
+            written = LINES.replace("line 3\n", "line three\n").replace("line 20\n", "line 20!\n")
+            edits = [
+                [Call("read_file", {"file_path": str(folder / "one.txt")})],
+                [qwen_edit(folder / "one.txt", "line 3\n", "line three\n")],
+                [qwen_edit(folder / "one.txt", "line 20\n", "line 20!\n")],
+            ]
+            reviewed.finish(reviewed.session.cli.ask("Change one", *edits))
+            proposed = LINES.replace("line 7\n", "line seven\n")
+            script = asking.ask_to_write(folder / "two.txt", proposed)
+            editor.wait_diff(folder / "two.txt")
+            reviewed.wait_listed(one="modified", two="modified")
+            headings = [line for line in reviewed.text_of_review().split("\n") if line.startswith("◆")]
+            assert [("proposes" in line) for line in headings] == [True, False], headings
+            assert (reviewed.text("one.txt"), reviewed.text("two.txt")) == (written, LINES)
+            [tab] = [view["id"] for view in editor.views() if view["name"] == "Review"]
+            reviewed.press(tab, "k", "line 3")
+            reviewed.press(tab, "k", "line 20")
+            reviewed.press(tab, "u", "")
+            # The turn of the one that asks runs in this folder, so the undo waits for its end. The proposal is next.
+            editor.wait("later undo", lambda: "goes when the turn ends" in reviewed.text_of_review())
+            assert reviewed.text("one.txt") == written
+            editor.do("press", keys="ctrl+s", view=tab)
+            asking.wait_done(script)
+            reviewed.wait_listed()
+            assert reviewed.text("one.txt") == LINES.replace("line 3\n", "line three\n")
+            assert reviewed.text("two.txt") == proposed
+            assert "Nothing waits for a review." in reviewed.text_of_review()
+    finally:
+        reviewed.session.close()
 
 
 def review(reviewed: Reviewed, agent: str, turns: list[list[Call]]) -> None:

@@ -119,7 +119,9 @@ def test_two_windows_and_three_clis_at_once(gemini_session: GeminiSession, qwen:
             "qwen": qwen.ask_to_write(shared, "by = 'qwen'\n"),
             "gemini": session.cli.ask_to_write(shared, "by = 'gemini'\n"),
         }
-        session.editor.wait("three diffs", lambda: len(session.editor.sides("proposal")) == 3)
+        session.editor.wait("a diff in each window", lambda: len(session.editor.sides("proposal")) == 2)
+        session.editor.do("focus", window=first)
+        session.editor.wait_next_diff(shared)
         for name, script in asked.items():
             told = session.told(script)
             assert ("theirs.py" in told, "ours.py" in told) == (name == "second", name != "second"), name
