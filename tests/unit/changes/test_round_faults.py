@@ -115,7 +115,7 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_looked_at_afte
         else:
             work.decisions.restore(WINDOW, folder.root, folder.round.state.checkpoints[0].number)
         await work.until(lambda: any("b.py has unsaved edits" in said for said, _ in work.editor.mentioned))
-    said = work.editor.mentioned[-1][0]
+    said = next(text for text, _ in work.editor.mentioned if "b.py has unsaved edits" in text)
     assert "written in 1 file could not be looked at: No space left" in said
     assert (work.path / "a.py").read_text() == ("agent\n" if decision == "redo" else LINES)
 

@@ -143,8 +143,8 @@ async def test_what_was_accepted_and_is_not_written_takes_nothing_else_back(work
     review.outcome = "accepted"
     work.decisions.answered(review, AGENTS)
     work.decisions.take_back(WINDOW)
-    await work.until(lambda: work.editor.mentioned)
-    assert work.editor.mentioned[-1] == ("Agent was not seen to write a.py, so that can't be taken back.", WINDOW)
+    said = ("Agent was not seen to write a.py, so that can't be taken back.", WINDOW)
+    await work.until(lambda: said in work.editor.mentioned)
     assert work.rows == {}
     work.decisions.take_back(WINDOW)
     await work.until(lambda: "b.py" in work.rows)

@@ -43,7 +43,7 @@ async def test_a_change_goes_when_the_turn_ends_and_its_agent_is_told(work: Work
     found = await work.rounds.file(work.folders[0], "a.py")
     assert found
     assert found.going == {first}
-    assert work.editor.mentioned[-1] == (f"a.py {GOES}. Undo again does it now.", WINDOW)
+    assert (f"a.py {GOES}. Undo again does it now.", WINDOW) in work.editor.mentioned
     end_turn(work)
     await work.until(lambda: (work.path / "a.py").read_text() == AGENTS.replace("agent\n", "line 3\n"))
     await work.until(lambda: work.rows["a.py"].changes == 1)
