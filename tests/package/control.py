@@ -28,6 +28,7 @@ PROJECT = HERE.parents[1]
 BESIDE = PROJECT.parent / "shared/recipes/package_control/Package Control.sublime-package"
 LIBRARIES = frozenset(json.loads((PROJECT / "dependencies.json").read_text(encoding="utf-8"))["*"][">=4205"])
 """Those that the package declares."""
+CUT = "… (Show Log)"
 INSTALL_LIMIT = 120.0
 """Seconds for the libraries, on a busy machine."""
 NAME = "QwenCompanion"
@@ -144,6 +145,14 @@ Make = Callable[..., Sublime]
 """Makes a data folder that knows some repositories."""
 
 
+def _whole(shown: str, console: Sequence[str]) -> str:
+    """A message, from the line of the console that has the last words before the cut."""
+    if not shown.endswith(CUT):
+        return shown
+    words = shown.removesuffix(CUT)[-15:]
+    return next((line for line in console if line.startswith("QwenCompanion") and words in line), shown)
+
+
 class Editor(LineProcess):
     """A running editor."""
 
@@ -181,8 +190,9 @@ class Editor(LineProcess):
         self.wait_console(f"{NAME} successfully installed")
 
     def messages(self) -> list[str]:
-        """What was shown in the status bar and in dialogs."""
-        return [message["text"] for message in self.do("state")["messages"]]
+        """What was shown in the status bar and in dialogs; what the status bar cut is whole, as the console has it."""
+        console = self.console()
+        return [_whole(message["text"], console) for message in self.do("state")["messages"]]
 
     def wait_message(self, text: str, timeout: float = INSTALL_LIMIT) -> str:
         """The first message with a text."""
