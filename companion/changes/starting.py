@@ -197,6 +197,8 @@ class RoundStarts:
 
     async def _first_look(self, window: WindowId, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
         may_be_large = self._large.get(folder.root, False)
+        others = [self._roots.window(number).at_work for number in folder.windows if number != window]
+        before = list(dict.fromkeys([*before, *(name for names in others for name in names)]))
         async with folder.lock:
             try:
                 return await folder.call(folder.begin, before, anew=anew, may_be_large=may_be_large)
