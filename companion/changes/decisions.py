@@ -142,7 +142,15 @@ class Decisions:
     def _turn_over(self) -> None:
         """A turn has ended: what was to be undone then is undone, unless another one runs there."""
         for window in self._roots.windows:
-            self._decide_all(window, "undone", lambda folder, window=window: self._go(window, folder))
+            self._roots.background(self._go_in_each(window))
+
+    async def _go_in_each(self, window: WindowId) -> None:
+        async def go(folder: Folder) -> None:
+            if any(row.going for row in folder.rows):  # most turns end with nothing to undo
+                await self._done(window, folder, self._go(window, folder), "undone")
+
+        await self._roots.heard()
+        await self._roots.in_each(window, go)
 
     async def _go(self, window: WindowId, folder: Folder) -> None:
         """Undo what was decided in a window; in the first of those that have the folder if it was before a restart."""

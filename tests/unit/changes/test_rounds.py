@@ -7,11 +7,13 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from companion.changes import places
 from companion.changes.decisions import Preview
+from companion.changes.folder import Folder
 from companion.changes.journal import Intent
 from companion.changes.port import SavedText
 from companion.ids import WindowId
@@ -281,6 +283,22 @@ async def test_two_windows_share_a_folder(work: Work):
     work.decisions.undo_all(WindowId(2))
     await work.until(lambda: not work.rounds.listing(WindowId(2)).rows)
     assert (work.path / "a.py").read_text() == LINES
+
+
+async def test_what_is_written_while_a_second_window_connects_is_its_agents(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    await work.begun()
+    begin = Folder.begin
+
+    def written_first(folder: Folder, *args: Any, **options: Any) -> list[str]:
+        (work.path / "a.py").write_text("agent\n")
+        return begin(folder, *args, **options)
+
+    monkeypatch.setattr(Folder, "begin", written_first)
+    work.rounds.clis(WindowId(2), (AGENT,))
+    await work.until(lambda: work.rounds.listing(WindowId(2)).rows)
+    assert work.rows["a.py"].agents == (AGENT,)
 
 
 async def test_forgotten_snapshots_are_gone_and_begin_anew(work: Work):
