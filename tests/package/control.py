@@ -146,11 +146,14 @@ Make = Callable[..., Sublime]
 
 
 def _whole(shown: str, console: Sequence[str]) -> str:
-    """A message, from the line of the console that has the last words before the cut."""
+    """A message, from the line of the console that has its first words and the last ones before the cut."""
     if not shown.endswith(CUT):
         return shown
-    words = shown.removesuffix(CUT)[-15:]
-    return next((line for line in console if line.startswith("QwenCompanion") and words in line), shown)
+    words = shown.removesuffix(CUT).removeprefix("QwenCompanion: ")
+    ends = words[:15], words[-15:]
+    return next(
+        (line for line in console if line.startswith("QwenCompanion") and all(end in line for end in ends)), shown
+    )
 
 
 class Editor(LineProcess):
