@@ -115,6 +115,7 @@ def test_an_answer_in_the_terminal_closes_the_diff(place: Place):
     cli = place.run()
     script = cli.ask_to_edit(place.path, '"hi"', '"hello"')
     place.editor.wait_diff(place.path)
+    cli.terminal.wait_text("Do you want to make this edit")
     cli.terminal.press("1")
     cli.wait_done(script)
     place.editor.wait_no_diff()

@@ -68,7 +68,7 @@ def status(place: Place, view: int) -> str:
 def test_it_connects_by_itself_and_its_model_hears_of_the_selection_also_after_a_reload(place: Place):
     view = place.select()
     place.terminal.wait_text("greet.py#", STEP)
-    assert "OpenCode" in status(place, view)
+    place.editor.wait("status", lambda: "OpenCode" in status(place, view))
     place.editor.do("reload_package")
     place.editor.wait("status", lambda: "OpenCode" in status(place, view))
     script = place.model.script()
