@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from .claude import Claude, lock_of, program
+from .cli import STEP
 from .editor import Editor
 from .model import Model
 from .qwen import Home, MissingError
@@ -19,6 +20,7 @@ from .session import GREET
 
 HELLO = GREET.replace('"hi"', '"hello"')
 PICKED = "1 line selected"
+QUESTION = "Do you want to make this edit"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -115,7 +117,8 @@ def test_an_answer_in_the_terminal_closes_the_diff(place: Place):
     cli = place.run()
     script = cli.ask_to_edit(place.path, '"hi"', '"hello"')
     place.editor.wait_diff(place.path)
-    cli.terminal.wait_text("Do you want to make this edit")
+    # It takes no key while it still draws the question.
+    cli.terminal.wait("question", lambda: QUESTION in cli.terminal.text() and cli.terminal.quiet_for() > 1.0, STEP)
     cli.terminal.press("1")
     cli.wait_done(script)
     place.editor.wait_no_diff()
