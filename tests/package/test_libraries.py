@@ -22,7 +22,7 @@ REPAIR = "run “Qwen: Repair Libraries”"
 QUESTION = (
     "QwenCompanion needs libraries that are not installed. Add its repository to Package Control and install them?"
 )
-NEEDS = "QwenCompanion needs annotated-types, anyio and 18 more libraries, which are not installed"
+NEEDS = f"QwenCompanion needs annotated-types, anyio and {len(LIBRARIES) - 2} more libraries, which are not installed"
 MISSING = f"{NEEDS}; {REPAIR}."
 NEWER = "2.99.0"
 
