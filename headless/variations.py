@@ -167,4 +167,8 @@ def alone() -> Iterator[str]:
 def mix(seed: int) -> list[str]:
     """A behaviour for every variation, chosen by chance; the same seed gives the same."""
     chance = random.Random(seed)  # noqa: S311 - for tests
-    return [f"{variation.name}={chance.choice(variation.behaviours)}" for variation in REGISTRY.values()]
+    chosen = {variation.name: chance.choice(variation.behaviours) for variation in REGISTRY.values()}
+    if chosen["select-sheets-groups"] == "first-group":
+        # Where a call selects in one group only, and takes the others' tabs, nothing shows several tabs in two groups.
+        chosen["select-sheets-elsewhere"] = "keep"
+    return [f"{name}={behaviour}" for name, behaviour in chosen.items()]
