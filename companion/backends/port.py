@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -115,7 +115,7 @@ class Workplace(Protocol):
         """What may be told of the window's files."""
         ...
 
-    async def surroundings(self) -> Surroundings:
+    def surroundings(self) -> Awaitable[Surroundings]:
         """What a session gets besides its folder."""
         ...
 

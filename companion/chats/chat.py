@@ -483,7 +483,7 @@ BUSY = "A turn runs: wait until it ends, or cancel it first."
 class Windows(Protocol):
     """What the companion knows of the windows that chats are in."""
 
-    def told_of(self, window: WindowId) -> Told:
+    def told_of(self, window: WindowId, /) -> Told:
         """What may be told of a window's files."""
         ...
 

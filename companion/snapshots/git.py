@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from ..platforms import jobs, programs
 from ..platforms.files import shown
@@ -233,8 +234,8 @@ class Git:
         }
 
 
-def _limit_memory(process: subprocess.Popen[bytes]) -> None:
-    """Bound the memory of a process that has just started. macOS can't do that; there git bounds itself."""
+def _limit_memory(process: Any) -> None:
+    """Bound the memory of a `Popen` that has just started. macOS can't do that; there git bounds itself."""
     if sys.platform == "win32":
         jobs.bind(process.pid, int(process._handle), MEMORY)  # noqa: SLF001 - Python tells it in no other way
     elif sys.platform == "linux":

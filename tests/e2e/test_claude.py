@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import signal
 import time
 from collections.abc import Iterator
 
+import psutil
 import pytest
 
 from .claude import Claude, lock_of, program
@@ -146,8 +145,8 @@ def test_a_killed_cli_leaves_a_diff_that_nobody_waits_for_and_the_next_one_conne
     cli.ask_to_edit(place.path, '"hi"', '"hello"')
     place.editor.wait_diff(place.path)
     for process in cli.terminal.processes()[1:]:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
+        with contextlib.suppress(psutil.Error):
+            process.kill()
     time.sleep(1)
     assert place.path.read_text() == GREET
     script = place.run().ask("Are you there")

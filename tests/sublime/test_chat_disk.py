@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ class TestHangingDisk(ChatCase):
         if sublime.platform() == "windows":
             self.skipTest("Windows has no pipes in folders")
         self.answers.set()
+        assert sys.platform != "win32"
         os.mkfifo(self.slow / "pipe.py")
         with (self.slow / "large.py").open("wb") as large:
             large.truncate(600 << 20)

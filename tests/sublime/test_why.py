@@ -29,9 +29,9 @@ class _Asks(CompanionCase):
         for patcher in (patch.object(sublime.View, "show_popup", hear),):
             patcher.start()
             self.addCleanup(patcher.stop)
-        self.file_view = yield from self.written()
+        self.file_view = yield from self.logged_file()
 
-    def written(self) -> Any:
+    def logged_file(self) -> Any:
         path = self.folder / "greet.py"
         path.write_text(text := "def greet(name):\n" + AGENT + "    print(name)\n")
         calls, why = loaded("provenance.calls"), loaded("provenance.why")

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -376,6 +377,7 @@ def test_a_repository_with_pipes_and_devices_holds_nothing_up(
     at.parent.mkdir(parents=True, exist_ok=True)
     at.unlink(missing_ok=True)
     if kind == "pipe":
+        assert sys.platform != "win32"
         os.mkfifo(at)
     else:
         at.symlink_to("/dev/zero")
@@ -466,6 +468,7 @@ def test_an_object_that_harms_is_not_read(folder: Folder, kind: str, monkeypatch
     data = at.read_bytes()
     at.unlink()
     if kind == "pipe":
+        assert sys.platform != "win32"
         os.mkfifo(at)
     elif kind == "device":
         at.symlink_to("/dev/zero")
@@ -491,6 +494,7 @@ def test_a_pipe_that_git_opens_for_a_list_stops_it_soon_and_is_named(
     folder.write("sub/new/a.txt", "a\n")
     pipe = folder.path / path
     pipe.unlink(missing_ok=True)
+    assert sys.platform != "win32"
     os.mkfifo(pipe)
     with pytest.raises(GitStoppedError, match=f"^{re.escape(path)} is a pipe or a device$"):
         folder.round.begin()
@@ -508,6 +512,7 @@ def test_a_pipe_that_git_opens_for_a_list_stops_it_soon_and_is_named(
 def test_attributes_that_are_a_pipe_or_a_device_are_not_opened(folder: Folder, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("companion.snapshots.git.LIMIT", 20)
     folder.begin_copied()
+    assert sys.platform != "win32"
     os.mkfifo(folder.path / "sub/.gitattributes")
     folder.write("sub/c.txt", "agent\n")
     with pytest.raises(GitStoppedError, match=r"sub/\.gitattributes"):

@@ -21,7 +21,7 @@ from .work import LINES, WINDOW, Work
 
 AGENTS = LINES.replace("line 3\n", "agent\n")
 BOTH = AGENTS.replace("line 20\n", "mine\n")
-DECISIONS: dict[str, Callable[[Work], None]] = {
+DECISIONS: dict[str, Callable[[Work], object]] = {
     "undo a file": lambda work: work.decisions.undo_file(WINDOW, work.rows["a.py"]),
     "undo all": lambda work: work.decisions.undo_all(WINDOW),
 }

@@ -69,6 +69,7 @@ class Terminal:
 
 def _with_usual_signals() -> None:
     """A shell without job control has what it runs in the background ignore these, which everything inherits."""
+    assert sys.platform != "win32"
     for number in (signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 

@@ -8,6 +8,7 @@ import stat
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ from .turns import Desk
 RUN = Run((), (hash_of("one line"),), ())
 
 
-def turn(at: float = 1e9, prompt: str = "Write", path: str = "a.py", **more: str) -> LoggedTurn:
+def turn(at: float = 1e9, prompt: str = "Write", path: str = "a.py", **more: Any) -> LoggedTurn:
     return LoggedTurn(at, "Agent", (LoggedCall(path, (RUN,), "1", "edit", "so"),), prompt=prompt, **more)
 
 
