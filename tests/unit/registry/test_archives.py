@@ -228,8 +228,8 @@ def test_a_tar_file_with_a_size_that_no_file_has_is_refused(size: str, tmp_path:
     info = tarfile.TarInfo("agent")
     info.pax_headers = {"size": size}
     # Python 3.14 reads a negative size as the end of the archive.
-    words = ("damaged", "no program agent")
-    assert any(why in refused(info.tobuf(tarfile.PAX_FORMAT) + PROGRAM.ljust(512, b"\0"), tmp_path) for why in words)
+    why = refused(info.tobuf(tarfile.PAX_FORMAT) + PROGRAM.ljust(512, b"\0"), tmp_path)
+    assert "damaged" in why or "no program agent" in why
 
 
 def test_a_zip_with_a_directory_at_a_place_that_no_file_has_is_refused(tmp_path: Path):
