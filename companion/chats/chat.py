@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from ..backends.port import OfferedServer, Surroundings
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.failures import AlreadyAnsweredError, ChatError, NotConnectedError
-from ..conversation.snapshot import ConnectionStatus, Snapshot, Status, Turn
+from ..conversation.snapshot import ConnectionStatus, Item, Message, Snapshot, Status, Turn
 from ..exclusion import Told
 from ..ids import ChatId, WindowId
 from ..platforms.files import real_folder
@@ -42,7 +42,8 @@ logger = logging.getLogger(__name__)
 MANY = 50
 """Turns whose text takes long to make: about 0.2 ms each."""
 SLICE = 200
-"""Items, such as tool calls and messages, that are new in one frame."""
+"""Pieces that are new in one frame: a tool call or a notice is one, a message has one for each `PIECE` characters."""
+PIECE = 1000
 FRAMES_PER_SECOND = 30
 """Snapshots that a screen gets at most."""
 
@@ -147,24 +148,40 @@ class Renderer:
 
 
 def slices(snapshot: Snapshot, known: dict[str, int]) -> Iterator[Snapshot]:
-    """A snapshot as several, each with at most `SLICE` items more than the one before.
+    """A snapshot as several, each with at most `SLICE` pieces more than the one before.
 
-    An agent may tell of thousands of tool calls between two frames. `known` has how many items of each turn were
-    shown, and is brought up to date.
+    An agent may tell of thousands of tool calls between two frames, or send a message of megabytes. `known` has how
+    many pieces of each turn were shown, and is brought up to date.
     """
     for key in known.keys() - set(snapshot.order):
         del known[key]
     turns, left = list[Turn](), SLICE
     for turn in snapshot.changed:
-        shown = known.get(turn.key, 0)
-        while len(turn.items) - shown > left:
+        shown, count = known.get(turn.key, 0), sum(map(_pieces, turn.items))
+        while count - shown > left:
             shown += left
-            yield replace(snapshot, changed=(*turns, replace(turn, items=turn.items[:shown])))
+            yield replace(snapshot, changed=(*turns, replace(turn, items=tuple(_first(turn.items, shown)))))
             turns, left = [], SLICE
-        left -= max(0, len(turn.items) - shown)
-        known[turn.key] = len(turn.items)
+        left -= max(0, count - shown)
+        known[turn.key] = count
         turns.append(turn)
     yield replace(snapshot, changed=tuple(turns))
+
+
+def _pieces(item: Item) -> int:
+    return 1 + len(item.text) // PIECE if isinstance(item, Message) else 1
+
+
+def _first(items: Iterable[Item], pieces: int) -> Iterator[Item]:
+    """The first pieces of items; a message may end in the middle of its text."""
+    for item in items:
+        if pieces <= 0:
+            return
+        if isinstance(item, Message) and pieces < _pieces(item):
+            yield replace(item, text=item.text[: pieces * PIECE])
+        else:
+            yield item
+        pieces -= _pieces(item)
 
 
 async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_SECOND) -> AsyncGenerator[Snapshot]:

@@ -11,7 +11,7 @@ import pytest
 
 from companion.backends.daemon.decoder import decode
 from companion.chats import chat as chat_module
-from companion.chats.chat import SLICE, slices
+from companion.chats.chat import PIECE, SLICE, slices
 from companion.chats.prompt import Draft
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
@@ -172,3 +172,26 @@ def test_5000_tool_calls_at_once_come_to_the_screen_in_slices():
     assert len(list(slices(Snapshot(("a", "b"), (second,), Status()), known))) == 1
     assert [part.order for part in slices(Snapshot(("b",), (second,), Status()), known)] == [("b",)]
     assert known == {"b": 5000}
+
+
+def test_one_message_of_megabytes_comes_to_the_screen_in_slices():
+    text = "".join(f"line {number}\n" for number in range(200_000))
+    question, answer = Message("user", "Print it"), Message("answer", text)
+    items = (question, answer, Tool("t", "read", "Read", "read", "completed"), Message("thought", text[:300_000]))
+    known: dict[str, int] = {}
+    transcript, before = Transcript(), 0
+    found = list(slices(Snapshot(("a",), (Turn("a", "running", items),), Status()), known))
+    for part in found:
+        render = transcript.update(part, Locality(folder="/"), "s")
+        assert sum(len(edit.text) for edit in render.edits) < 2 * SLICE * PIECE
+        assert len(transcript.text) >= before
+        before = len(transcript.text)
+    assert len(found) > 10
+    assert found[-1].changed[-1].items == items
+    whole = Transcript()
+    whole.update(Snapshot(("a",), (Turn("a", "running", items),), Status()), Locality(folder="/"), "s")
+    assert transcript.text == whole.text
+    # What is new in a message that is known comes alone.
+    grown = (*items[:3], Message("thought", text))
+    assert len(list(slices(Snapshot(("a",), (Turn("a", "running", grown),), Status()), known))) > 5
+    assert len(list(slices(Snapshot(("a",), (Turn("a", "running", grown),), Status()), known))) == 1
