@@ -141,7 +141,7 @@ def _write_on(write: Callable[[Path], object], paths: Sequence[Path], is_over: t
 
 
 def working(base: Path, project: Path) -> dict[str, float]:
-    """What the looks take of a core while an agent writes a file twice in a second."""
+    """What the copies take of a core, and then the looks while an agent writes a file twice in a second."""
     looks: list[float] = []
     look = changes_folder.Folder.look
 
@@ -149,15 +149,21 @@ def working(base: Path, project: Path) -> dict[str, float]:
         looks.append(time.perf_counter())
         return look(folder, *args, **more)
 
-    async def work() -> float:
+    async def work() -> dict[str, float]:
         async with Work(base / "stores", [str(project)]) as work:
             await work.begun()
+            [folder] = work.known.folders.values()
+            before, began = sum(os.times()[:4]), time.perf_counter()
+            while folder.left_to_copy:
+                await asyncio.sleep(0.1)
+            copying = (sum(os.times()[:4]) - before) / (time.perf_counter() - began)
             looks.clear()
             before, began = sum(os.times()[:4]), time.perf_counter()
             while time.perf_counter() - began < WORKING:
                 (project / "d0" / "e0" / "f0.txt").write_text(f"{time.perf_counter()}\n", "utf-8")
                 await asyncio.sleep(0.5)
-            return (sum(os.times()[:4]) - before) / (time.perf_counter() - began)
+            working = (sum(os.times()[:4]) - before) / (time.perf_counter() - began)
+            return {"changes.copying_core_percent": 100 * copying, "changes.core_percent": 100 * working}
 
     changes_folder.Folder.look = counted  # type: ignore[method-assign]
     try:
@@ -167,7 +173,7 @@ def working(base: Path, project: Path) -> dict[str, float]:
     pauses = [later - earlier for earlier, later in pairwise(looks)]
     if not pauses:
         raise RuntimeError("nobody has looked")
-    return {"changes.core_percent": 100 * used, "changes.pause_s": min(pauses)}
+    return used | {"changes.pause_s": min(pauses)}
 
 
 def figures() -> dict[str, float]:

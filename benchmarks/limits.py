@@ -15,7 +15,8 @@ LIMITS: Mapping[str, float] = {
     "changes.undo_all_s": 4,
     # While an agent writes 200 files in a second
     "changes.keep_s": 0.5,
-    # While an agent writes all the time
+    # While the files of a baseline are copied, and while an agent writes all the time
+    "changes.copying_core_percent": 50,
     "changes.core_percent": 5,
     # CPU time of the UI thread: 1,000 changes in 300 files, and single ones in a file of 10,000 lines
     "written.round_ui_ms": 30,

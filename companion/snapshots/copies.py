@@ -8,6 +8,7 @@ repository, checked against the id, or from nowhere. All of this blocks.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import stat
@@ -100,7 +101,7 @@ class Copies:
         try:
             while self.left and time.monotonic() < end:
                 self._check_space(_AT_ONCE)
-                self._copy_part(self._claims)
+                self._copy_part(self._claims, seconds / 2)
         except OSError as error:
             self.stopped = str(error)
             remove_unfinished(self._path)
@@ -110,10 +111,11 @@ class Copies:
                 os.unlink(os.path.join(self._path, _MARK))
         return self.left
 
-    def _copy_part(self, paths: Iterable[str]) -> None:
-        """Copy some of these files, which are to be copied."""
+    def _copy_part(self, paths: Iterable[str], seconds: float = math.inf) -> None:
+        """Copy some of these files, which are to be copied. They are read for so long; to write them takes as long."""
         read: dict[str, bytes] = {}
         size = 0
+        end = time.monotonic() + seconds
         with files.held(self._root) as folder:
             for path in paths:
                 blob = self._claims[path]
@@ -126,7 +128,7 @@ class Copies:
                         continue
                     read[blob] = data
                     size += len(data)
-                if size > _AT_ONCE or len(read) >= _FILES_AT_ONCE:
+                if size > _AT_ONCE or len(read) >= _FILES_AT_ONCE or time.monotonic() > end:
                     break
         if read:
             self._objects.write_all(list(read.values()))
