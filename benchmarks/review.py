@@ -9,7 +9,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -116,7 +116,7 @@ def typing(editor: Editor, cli: Cli, folder: Path) -> dict[int, float]:
         while opened < count:
             cli.call("openDiff", filePath=str(folder / f"file{opened}.py"), newContent=f"x = {opened}\n").result()
             opened += 1
-        editor.wait(lambda count=count: len(views("proposal")) == count)
+        editor.wait(lambda count=count: len(waiting()) == count)
         sublime.active_window().focus_view(view)
         editor.rest(1)
         keys: list[float] = []
@@ -127,8 +127,14 @@ def typing(editor: Editor, cli: Cli, folder: Path) -> dict[int, float]:
             editor.rest(0.02)
         took[count] = median(keys)
     sublime.active_window().run_command("qwen_companion_reject_all")
-    editor.wait(lambda: not views("proposal"))
+    editor.wait(lambda: not waiting())
     return took
+
+
+def waiting() -> Sequence[object]:
+    """The proposals that wait for an answer. Only the first of them has a tab."""
+    package = sys.modules["QwenCompanion.companion.sublime_text.package"]
+    return package.adapter().diffs.in_window(sublime.active_window())
 
 
 def git_ms(folder: Path, old: str, new: str) -> float:

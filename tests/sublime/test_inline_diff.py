@@ -83,6 +83,19 @@ class TestInlineDiff(ChangesCase):
         [pad] = [int(found) for found in re.findall(r"padding-right: (\d+)px", content)]
         self.assertLessEqual(pad + 60 * self.proposal.em_width(), self.proposal.viewport_extent()[0])
 
+    def test_a_proposal_of_too_many_changes_for_phantoms_is_shown_without_them(self) -> Steps:
+        self.set_limit("review.marks", "MAX_LINKS", 1)
+        self.set_limit("sublime_text.review.diff_marks", "MAX_DECORATED", 1)
+        lines = [f"line {number}\n" for number in range(40)]
+        self.file.write_text("".join(lines))
+        lines[35], lines[25] = "other\n", "other\n"
+        del lines[15], lines[5]
+        yield from self.open_inline("".join(lines))
+        self.assertEqual(len(self.rows()), 4)
+        self.assertEqual(self.shown, [])
+        yield lambda: "Too many changes: no links and no removed lines." in self.screen.header(self.proposal)
+        self.assertFalse(self.proposal.settings().get("mini_diff"))
+
     def test_the_editor_is_not_asked_again_once_it_has_shown_nothing(self) -> Steps:
         yield from self.open_inline()
         yield lambda: len(self.shown) == 2

@@ -519,9 +519,9 @@ class DiffView:
             return
         self.generation += 1
         links = Links(marks, self.generation, is_short=self._is_too_narrow()) if self.review.is_editable else None
-        is_own = self._is_inline and self._inline.is_own
+        is_own = self._is_inline and self._inline.is_own and are_few(marks.proposal)
         gone = gone_lines(self.proposal, marks, self.review.original, links) if is_own else None
-        editors = self._is_inline and not is_own
+        editors = self._is_inline and not self._inline.is_own
         self.proposal.settings().set("mini_diff", editors)
         steps = self._proposal_marks.steps(marks.proposal, inline=editors, links=links, gone=gone)
         if side_by_side and self.original and self._is_original_filled:
@@ -557,7 +557,9 @@ class DiffView:
         say(self.window, " · ".join(self.warnings))
 
     def _notes(self) -> list[str]:
-        return notes(self.review, self.layout, self._marks, is_exact=self._is_exact)
+        own = ["removed lines"] if self._inline.is_own else []
+        undrawn = ["alignment"] if self.layout == "side_by_side" else own
+        return notes(self.review, self._marks, undrawn, is_exact=self._is_exact)
 
     def _warnings(self) -> list[str]:
         self._was_dirty = any(view.is_dirty() for view in self._views_of_file())

@@ -135,8 +135,8 @@ def orphaned_header(cli: str) -> str:
     return f'<span class="warning">{safe(cli)} has disconnected and waits for no answer. Close this tab.</span>'
 
 
-def notes(review: Review, layout: str, marks: Marks | None, *, is_exact: bool) -> list[str]:
-    """Why something is missing in a diff."""
+def notes(review: Review, marks: Marks | None, undrawn: Sequence[str], *, is_exact: bool) -> list[str]:
+    """Why something is missing in a diff; `undrawn` is what its layout lacks with too many changes."""
     if review.request and review.request.is_part:
         return ["Only a part of the file: the agent doesn't say where it belongs."]
     if not is_exact:
@@ -145,9 +145,7 @@ def notes(review: Review, layout: str, marks: Marks | None, *, is_exact: bool) -
         return [f"{review.unmarked}: changes are not marked."] if review.unmarked else []
     if are_few(marks.proposal):
         return []
-    missing = ["links"] if review.is_editable else []
-    if layout == "side_by_side":
-        missing.append("alignment")
+    missing = [*(["links"] if review.is_editable else []), *undrawn]
     return [f"Too many changes: no {' and no '.join(missing)}."] if missing else []
 
 
