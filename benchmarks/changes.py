@@ -154,7 +154,7 @@ def working(base: Path, project: Path) -> dict[str, float]:
             await work.begun()
             [folder] = work.known.folders.values()
             before, began = sum(os.times()[:4]), time.perf_counter()
-            while folder.left_to_copy:
+            while folder.left_to_copy:  # noqa: ASYNC110 - nothing tells of it
                 await asyncio.sleep(0.1)
             copying = (sum(os.times()[:4]) - before) / (time.perf_counter() - began)
             looks.clear()

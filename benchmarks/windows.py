@@ -57,6 +57,9 @@ def figures() -> dict[str, float]:
     """Ms and MB for each of 20 further windows; ms of the UI thread for a caret and a focus among 1,000 views."""
     process = psutil.Process()
     with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, f"{number}.txt") for number in range(VIEWS)]
+        for file in files:  # before the CLI comes, whose changes they would be
+            file.write_text("text\n", encoding="utf-8")
         editor = Editor(folder)
         editor.start()
         cli = editor.connect()
@@ -72,13 +75,11 @@ def figures() -> dict[str, float]:
 
         window = sublime.windows()[0]
         window.bring_to_front()
-        for number in range(VIEWS):
-            file = Path(folder, f"{number}.txt")
-            file.write_text("text\n", encoding="utf-8")
+        for file in files:
             window.open_file(str(file))
             editor.rest(0)
         editor.rest(1)
-        editor.wait(lambda: cli.active.get("path") == str(Path(folder, f"{VIEWS - 1}.txt")))
+        editor.wait(lambda: cli.active.get("path") == str(files[-1]))
         view = window.active_view()
         assert view
         held = ui_time()
@@ -93,7 +94,7 @@ def figures() -> dict[str, float]:
         each.clear()
         for event in range(EVENTS):
             held.clear()
-            path = str(Path(folder, f"{event}.txt"))
+            path = str(files[event])
             window.open_file(path)
             editor.wait(lambda path=path: cli.active.get("path") == path)
             each.append(sum(held) * 1000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from ..ids import WindowId
@@ -25,6 +25,11 @@ class Listing:
     """Files of which nothing waits any more, each with "kept" or "undone"."""
     unsure: str = ""
     """Why nobody can say that nothing waits, as a sentence; empty if somebody can."""
+    by_path: Mapping[str, ChangeRow] = field(init=False, repr=False, compare=False)
+    """The rows by their absolute paths. Each tab asks for its own: to look for it would take longer with each row."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_path", {row.full_path: row for row in self.rows})
 
     @property
     def count(self) -> Count:

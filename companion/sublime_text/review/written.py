@@ -87,15 +87,17 @@ class WrittenListings:
 
     def row_in(self, view: sublime.View) -> ChangeRow | None:
         """The row of the file in a tab of the person's own."""
-        name, rows = view.file_name(), self.of(view.window()).rows
-        return _row_at(rows, name) if name and rows and is_code(view) else None
+        name, listing = view.file_name(), self.of(view.window())
+        return _row_at(listing, name) if name and listing.rows and is_code(view) else None
 
     def row_of(self, window: sublime.Window, path: str) -> ChangeRow | None:
         """The row of a file, by its absolute path, by the one in the list, or by the one that it had before."""
-        rows = self.of(window).rows
-        known = next((row for row in rows if path in {row.full_path, row.path}), None)
-        known = known or (_row_at(rows, path) if os.path.isabs(path) else None)
-        return known or next((row for row in rows if path in _old_paths(row)), None)
+        listing = self.of(window)
+        if os.path.isabs(path):
+            known = _row_at(listing, path)
+        else:
+            known = next((row for row in listing.rows if row.path == path), None)
+        return known or next((row for row in listing.rows if path in _old_paths(row)), None)
 
     def done_of(self, window: sublime.Window, path: str) -> ChangeRow | None:
         """The row of a file of which nothing waits any more, by a path that leads to it."""
@@ -118,11 +120,10 @@ class WrittenListings:
         return (*lines, *([f"and {len(rows) - IN_STATUS} more"] if len(rows) > IN_STATUS else []))
 
 
-def _row_at(rows: Sequence[ChangeRow], name: str) -> ChangeRow | None:
+def _row_at(listing: Listing, name: str) -> ChangeRow | None:
     """The row of a file by its absolute path; a link has its own, else it is its target."""
-    by_path = {row.full_path: row for row in rows}
     own = os.path.join(real_path(os.path.dirname(name)), os.path.basename(name))
-    return by_path.get(own) or by_path.get(real_path(name))
+    return listing.by_path.get(own) or listing.by_path.get(real_path(name))
 
 
 def _old_paths(row: ChangeRow) -> tuple[str, ...]:
