@@ -95,6 +95,7 @@ from .companion.sublime_text.review.review_commands import (
     QwenCompanionReviewDoCommand,
     QwenCompanionReviewGoCommand,
     QwenCompanionTakeBackCommand,
+    QwenCompanionTheyAreMineCommand,
     QwenCompanionToggleDiffLayoutCommand,
     QwenCompanionToggleLineEndingsCommand,
     QwenCompanionUndoAllChangesCommand,

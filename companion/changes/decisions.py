@@ -199,6 +199,17 @@ class Decisions:
         sees = self._roots.sees(window)
         self._decide_all(window, "kept", lambda folder: folder.call(folder.keep_all, folder.below(sees)))
 
+    def they_are_mine(self, window: WindowId) -> None:
+        """What git has changed in a window, and was asked about, the person has done."""
+
+        async def take_over(folder: Folder) -> None:
+            looks = [seen for seen, _ in folder.by_git]
+            folder.settle_git(is_over=True)
+            for seen in looks:
+                await folder.call(folder.saves.belongs_to_the_person, seen)
+
+        self._decide_all(window, "", take_over)
+
     def undo_all(self, window: WindowId) -> None:
         """Write everything as it was, or do so when the turn ends."""
         sees = self._roots.sees(window)

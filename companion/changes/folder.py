@@ -154,6 +154,8 @@ class Folder:
         """Whether a look of this instance has ended."""
         self.lock = asyncio.Lock()
         """Held by whoever changes something, from the plan to the look afterwards."""
+        self.by_git: list[tuple[Seen, str]] = []
+        """Looks that have found what git has changed, perhaps as the person used it, each with what was said of it."""
         self._editor = editor
         self._owner = owner
         self._by_quiet = ""
@@ -713,6 +715,14 @@ class Folder:
             self._git.close()
         self._executor.submit(self._release)
         self._executor.shutdown(wait=False)
+
+    def settle_git(self, *, is_over: bool = False) -> None:
+        """Ask no longer about looks at git of which nothing waits any more, or about none."""
+        waiting = set[str]() if is_over else {row.path for row in self.rows}
+        for each in list(self.by_git):
+            if waiting.isdisjoint(each[0].by_git):
+                self.by_git.remove(each)
+                self._editor.settle(each[1])
 
     def _release(self) -> None:
         if self._place:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 
 from ..ids import WindowId
+from ..review.changes import counted
 from .folder import Folder, FolderClosedError
 from .roots import Roots
 from .round import Seen, WrittenTurn
@@ -25,6 +26,8 @@ COMMANDS = frozenset({"checkout", "cherry-pick", "merge", "pull", "rebase", "res
 """What git calls a change of the files as the person does."""
 SETTLED = 6.0
 """Seconds without a change after which a CLI that doesn't say when a turn ends is taken to be done."""
+THEY_ARE_MINE = "Qwen: They Are Mine"
+"""The command that answers."""
 UNASKED = "{agent} has written files without asking. To be asked first, press Shift+Tab in it."
 
 
@@ -111,8 +114,13 @@ class Looks:
         self._roots.publish_all(folder)
         window = min(folder.windows, key=lambda window: (not self._roots.window(window).at_work, window))
         self._roots.background(self._tell_below(folder, seen))
-        if seen.by_git:
-            self._roots.background(self._ask_of_git(window, folder, seen))
+        # An agent at work is the first suspect.
+        if seen.by_git and not any(self._roots.window(each).turns for each in folder.windows):
+            how = f"“git {seen.moved_by}”" if seen.moved_by in COMMANDS else "git"
+            said = f"{how} changed {counted(len(seen.by_git), 'file')}. You? “{THEY_ARE_MINE}”."
+            folder.by_git.append((seen, said))
+            self._roots.editor.say(said, window)
+            self._roots.publish_all(folder)
 
     async def _tell_below(self, folder: Folder, seen: Seen) -> None:
         """Tell of each file that is open: whether its tab has unsaved text is known there when it is told."""
@@ -123,18 +131,6 @@ class Looks:
                     await folder.tell_below(path, seen.before)
                 except Exception as error:  # the other tabs are told in any case
                     logger.warning("Can't tell of %s: %s", path, error, exc_info=True)
-
-    async def _ask_of_git(self, window: WindowId, folder: Folder, seen: Seen) -> None:
-        if any(self._roots.window(each).turns for each in folder.windows):
-            return  # an agent at work is the first suspect: they are listed
-        files = len(seen.by_git)
-        how = f" by “git {seen.moved_by}”" if seen.moved_by in COMMANDS else " by git"
-        question = f"{files} file{'s were' if files != 1 else ' was'} changed{how}. Did you do that, or an agent?"
-        if not await self._roots.editor.confirm(window, question, "An Agent: Review", "I Did"):
-            async with folder.lock:
-                await folder.call(folder.saves.belongs_to_the_person, seen)
-                await folder.call(folder.refresh)
-            self._roots.publish_all(folder)
 
     def announce(self, window: WindowId, agent: str) -> None:
         """Say once which files a turn has changed, if any of them waits."""

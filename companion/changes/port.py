@@ -25,6 +25,8 @@ class Listing:
     """Files of which nothing waits any more, each with "kept" or "undone"."""
     unsure: str = ""
     """Why nobody can say that nothing waits, as a sentence; empty if somebody can."""
+    by_git: int = 0
+    """How many of the files were changed as git was used, which may have been the person."""
     by_path: Mapping[str, ChangeRow] = field(init=False, repr=False, compare=False)
     """The rows by their absolute paths. Each tab asks for its own: to look for it would take longer with each row."""
 

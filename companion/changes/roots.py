@@ -92,6 +92,7 @@ class Roots:
             self.window(window).folders.pop(folder.root, None)
         folder.windows.clear()
         self.folders.pop(folder.root, None)
+        folder.settle_git(is_over=True)
         folder.close()
 
     def outermost(self) -> list[str]:
@@ -220,6 +221,7 @@ class Roots:
 
     def publish_all(self, folder: Folder) -> None:
         """Show what waits in each window that has a folder, and say what its store had no room for."""
+        folder.settle_git()
         dropped, name = folder.take_dropped(), os.path.basename(folder.root) or folder.root
         for window in list(folder.windows):
             if dropped:
@@ -239,7 +241,10 @@ class Roots:
         if rows and not known.listing.rows:
             known.done.clear()  # what was reviewed before belongs to another time
         done = tuple(each for each in known.done if (each[0].root, each[0].path) not in waiting)
-        listing = Listing(rows, done, self._unsure(window))
+        by_git = {
+            (root, path) for root, folder in known.folders.items() for seen, _ in folder.by_git for path in seen.by_git
+        }
+        listing = Listing(rows, done, self._unsure(window), len(by_git & waiting))
         if listing != known.listing:
             known.listing = listing
             self.editor.show_changes(window, listing)

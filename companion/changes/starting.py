@@ -18,7 +18,7 @@ from .window import WindowChanges
 logger = logging.getLogger(__name__)
 
 LARGE = (
-    "What agents write in {root} isn't listed: you said no to snapshots of it. Open a smaller folder to have it listed."
+    "What agents write in {name} isn't listed: it has {size}. “Qwen: Begin Review Round” takes snapshots all the same."
 )
 
 RESUMED = 10.0
@@ -31,7 +31,7 @@ class RoundStarts:
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
         self._large: dict[str, bool] = {}
-        """Whether a large folder may be copied."""
+        """The large folders, and whether the person has begun a round there all the same."""
         self._one = asyncio.Lock()
         """Roots come and go one at a time."""
 
@@ -100,13 +100,10 @@ class RoundStarts:
         if known is None or window not in self._roots.windows:
             return None
         refused = {path: why for path in folders if (why := await asyncio.to_thread(places.refusal, path))}
-        known.refused = (
-            *refused.values(),
-            *(LARGE.format(root=path) for path in folders if not self._large.get(path, True)),
-        )
+        known.refused = tuple(refused.values())
         for why in refused.values():
             self._roots.say_once(why, window)
-        known.own = tuple(path for path in folders if path not in refused and self._large.get(path, True))
+        known.own = tuple(path for path in folders if path not in refused)
         async with self._roots.arranging:
             await self._change_roots(self._roots.outermost())
         return None if is_off else known
@@ -167,11 +164,18 @@ class RoundStarts:
         if folder.has_round and not anew and folder.waits:
             return
         name = os.path.basename(root) or root
+        if anew and root in self._large:
+            self._large[root] = True
+        if not self._large.get(root, True):
+            return
         try:
             await self._open(window, folder)
             during = await self._first_look(window, folder, before, anew=anew)
-        except TooLargeError:
-            return  # the person was asked
+        except TooLargeError as error:
+            self._large[root] = False
+            folder.trouble = LARGE.format(name=name, size=error)
+            self._roots.say_trouble(folder, window)
+            return
         except OSError as error:
             logger.warning("No snapshot of %s: %s", root, error)
             await folder.call(folder.failed, error)
@@ -196,20 +200,11 @@ class RoundStarts:
             self._roots.editor.say(sentence, window)
 
     async def _first_look(self, window: WindowId, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
-        may_be_large = self._large.get(folder.root, False)
         others = [self._roots.window(number).at_work for number in folder.windows if number != window]
         before = list(dict.fromkeys([*before, *(name for names in others for name in names)]))
+        may_be_large = self._large.get(folder.root, False)
         async with folder.lock:
-            try:
-                return await folder.call(folder.begin, before, anew=anew, may_be_large=may_be_large)
-            except TooLargeError as error:
-                if folder.root in self._large:
-                    raise
-                question = f"{folder.root} has {error}. Take snapshots of it, to review what agents write there?"
-                self._large[folder.root] = await self._roots.editor.confirm(window, question, "Take Snapshots")
-                if not self._large[folder.root]:
-                    raise
-                return await folder.call(folder.begin, before, anew=anew, may_be_large=True)
+            return await folder.call(folder.begin, before, anew=anew, may_be_large=may_be_large)
 
 
 def _real(folders: Sequence[str]) -> list[str]:

@@ -6,8 +6,9 @@ import os
 import sys
 import time
 import unittest
+from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import sublime
 
@@ -151,6 +152,18 @@ class TestWritten(ChangesCase):
         self.assertEqual(self.path.read_text(), LINES)
         self.window.run_command("qwen_companion_take_back")
         yield from self.waits(code=("modified", 2))
+
+    def test_they_are_mine_is_offered_while_git_may_have_been_used_by_the_person(self) -> Steps:
+        command = loaded("sublime_text.review.review_commands").QwenCompanionTheyAreMineCommand(self.window)
+        self.assertFalse(command.is_visible())
+        written = loaded("sublime_text.package").adapter().written
+        written.show(self.window, replace(written.listings.of(self.window), by_git=1))
+        self.assertTrue(command.is_visible())
+        companion = Mock()
+        with patch.object(loaded("sublime_text.package").adapter().thread, "post", lambda ask: ask(companion)):
+            self.window.run_command("qwen_companion_they_are_mine")
+        companion.decisions.they_are_mine.assert_called_once_with(self.window.id())
+        yield 1
 
     def test_what_the_person_deletes_in_the_side_bar_is_not_listed(self) -> Steps:
         self.window.run_command("delete_file", {"files": [str(self.path)], "prompt": False})

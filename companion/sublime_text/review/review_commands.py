@@ -400,6 +400,25 @@ class QwenCompanionUndoAllChangesCommand(_AllCommand):
     decision = "undo"
 
 
+class QwenCompanionTheyAreMineCommand(sublime_plugin.WindowCommand):
+    """Say that you have used git yourself: what it has changed is no longer listed as an agent's."""
+
+    def is_visible(self) -> bool:
+        """Whether git has changed something that waits."""
+        return self.is_enabled()
+
+    def is_enabled(self) -> bool:
+        """Whether git has changed something that waits."""
+        adapter = package.adapter()
+        return adapter is not None and adapter.written.listings.of(self.window).by_git > 0
+
+    def run(self) -> None:
+        """Answer for all that was asked about until now."""
+        if adapter := package.adapter():
+            number = WindowId(self.window.id())
+            adapter.thread.post(lambda companion: companion.decisions.they_are_mine(number))
+
+
 class QwenCompanionTakeBackCommand(sublime_plugin.WindowCommand):
     """Take back what was decided last: a keep, an undo, a restore, an accepted or a rejected proposal."""
 

@@ -224,8 +224,8 @@ async def test_a_nested_repository_has_a_round_of_its_own(work: Work):
     assert tree(work.path) == before
 
 
-@pytest.mark.parametrize("says_yes", [True, False])
-async def test_a_checkout_asks_once_whose_changes_these_are(work: Work, says_yes: bool):
+async def checked_out(work: Work) -> None:
+    """The round begins, and somebody checks another branch out, in which a.py differs."""
     committed(work.path)
     from .folders import git  # noqa: PLC0415
 
@@ -233,25 +233,57 @@ async def test_a_checkout_asks_once_whose_changes_these_are(work: Work, says_yes
     (work.path / "a.py").write_text("other\n")
     git(work.path, "commit", "-qam", "other")
     git(work.path, "checkout", "-q", "main")
-    work.editor.says_yes = says_yes
     await work.begun()
     git(work.path, "checkout", "-q", "other")
-    await work.until(lambda: work.editor.confirmed)
-    await asyncio.sleep(0.3)
-    assert len(work.editor.confirmed) == 1
-    assert "1 file" in work.editor.confirmed[0]
-    assert set(work.rows) == ({"a.py"} if says_yes else set())
+    await work.until(lambda: work.rows)
 
 
-async def test_a_large_folder_is_asked_about_once(work: Work, monkeypatch: pytest.MonkeyPatch):
+async def test_what_git_has_changed_is_listed_until_the_person_says_that_it_is_theirs(work: Work):
+    await checked_out(work)
+    await work.until(lambda: work.editor.said)
+    said = "“git checkout” changed 1 file. You? “Qwen: They Are Mine”."
+    assert work.editor.said == [(said, WINDOW)]
+    assert work.editor.confirmed == []  # nothing modal
+    assert work.rounds.listing(WINDOW).by_git == 1
+    (work.path / "b.py").write_text("an agent's\n")
+    await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
+    work.decisions.they_are_mine(WINDOW)
+    await work.until(lambda: set(work.rows) == {"b.py"})
+    assert work.rounds.listing(WINDOW).by_git == 0
+    assert work.editor.settled == [said]
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    assert (work.path / "a.py").read_text() == "other\n"
+
+
+async def test_nobody_is_asked_any_longer_about_what_git_has_changed_and_waits_no_more(work: Work):
+    await checked_out(work)
+    await work.until(lambda: work.rounds.listing(WINDOW).by_git)
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    assert work.rounds.listing(WINDOW).by_git == 0
+    assert work.editor.settled == [work.editor.said[0][0]]
+
+
+async def test_a_large_folder_is_named_once_and_a_round_that_the_person_begins_takes_it(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("companion.snapshots.store.MANY_FILES", 0)
-    work.editor.says_yes = False
+    (work.path / "a.py").write_text("one\n")
     work.rounds.clis(WINDOW, (AGENT,))
-    await work.until(lambda: work.editor.confirmed)
+    await work.until(lambda: work.editor.said)
     work.rounds.clis(WINDOW, (AGENT, "Gemini CLI"))
     await asyncio.sleep(0.3)
-    assert len(work.editor.confirmed) == 1
-    assert not work.known.folders or not next(iter(work.known.folders.values())).has_round
+    [(said, _)] = work.editor.said
+    assert said.endswith("“Qwen: Begin Review Round” takes snapshots all the same.")
+    assert work.editor.confirmed == []
+    assert not next(iter(work.known.folders.values())).has_round
+    assert work.rounds.listing(WINDOW).unsure == said
+    work.rounds.begin(WINDOW)
+    await work.until(lambda: next(iter(work.known.folders.values())).has_round)
+    (work.path / "a.py").write_text("two\n")
+    await work.until(lambda: work.rows)
+    assert work.editor.settled == [said]
 
 
 async def test_without_git_one_sentence_says_so(work: Work, monkeypatch: pytest.MonkeyPatch):
