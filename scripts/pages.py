@@ -21,10 +21,14 @@ PALETTE = "Qwen: "
 ROOMS = {
     "terminal": "CLIs in a terminal",
     "review": "Review",
+    "provenance": "Review",
     "comments": "Comments",
+    "problems": "Problems and actions",
+    "actions": "Problems and actions",
     "chat": "Chat",
+    "registry": "Chat",
 }
-"""The folders of companion/sublime_text whose commands have a table of their own, in this order."""
+"""The folders of companion/sublime_text whose commands have a table of their own, and its title, in this order."""
 OTHERS = "Status and help"
 RARE = "// ---- Rarely needed ----"
 HEAD = """# Reference
@@ -36,7 +40,8 @@ SETTINGS = """## Settings
 
 *Preferences → Package Settings → QwenCompanion → Settings*. A wrong value is reported with its key, and the default is
 used; for `context` it is `"off"`. Those with “project” may be set for a project as well, in its `.sublime-project`:
-`"settings": {"QwenCompanion": {"diff_layout": "inline"}}`. It can only make `context` and `context_exclude` stricter.
+`"settings": {"QwenCompanion": {"diff_layout": "inline"}}`. It can only make `context`, `context_exclude` and `review`
+stricter.
 """
 
 Binding = dict[str, Any]
@@ -52,8 +57,8 @@ def _commands(root: Path, bindings: list[Binding]) -> Iterator[str]:
     palette = jsonc.loads((root / "Default.sublime-commands").read_text(encoding="utf-8"))
     classes = _classes(root)
     yield "## Commands\n"
-    yield f"In the palette, each with “{PALETTE.strip()}” before its name. The last column is for your own keys.\n"
-    for title in (*ROOMS.values(), OTHERS):
+    yield f"In the palette while they can do something, each with “{PALETTE.strip()}” before its name. The last column is for your own keys.\n"
+    for title in dict.fromkeys((*ROOMS.values(), OTHERS)):
         rows = [
             f"| {each['caption'].removeprefix(PALETTE)} | {classes[each['command']][1]} | {_bound(each, bindings)} "
             f"| {_code(each)} |"
@@ -104,7 +109,7 @@ def _code(entry: Mapping[str, Any]) -> str:
 def _key(keys: list[str]) -> str:
     def name(key: str, primary: str) -> str:
         words = [primary if word == "primary" else word.capitalize() for word in key.split("+")]
-        return "+".join(words).replace("Escape", "Esc")
+        return "+".join(words).replace("Escape", "Esc") if len(words[0]) > 1 else key
 
     plain, mac = (", ".join(f"`{name(key, primary)}`" for key in keys) for primary in ("Ctrl", "Cmd"))
     return plain if plain == mac else f"{plain} ({mac})"

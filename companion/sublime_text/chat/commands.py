@@ -102,7 +102,7 @@ class QwenCompanionChatCommand(sublime_plugin.WindowCommand):
 
 
 class QwenCompanionChatWithCommand(sublime_plugin.WindowCommand):
-    """Open a further chat, with an agent that the person picks."""
+    """Open a further chat, with an agent that you pick."""
 
     def run(self) -> None:
         """Ask which."""

@@ -61,7 +61,7 @@ class _DiffCommand(sublime_plugin.TextCommand):
 
 
 class QwenCompanionAcceptDiffCommand(_DiffCommand):
-    """Accept the proposed change with the person's edits."""
+    """Accept the proposed change with your edits."""
 
     def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diffs.answers.accept(diff, by_key=by_key)
@@ -170,7 +170,7 @@ class _WindowDiffsCommand(sublime_plugin.WindowCommand):
 
 
 class QwenCompanionAcceptAllCommand(_WindowDiffsCommand):
-    """Accept every diff of the window that the person has seen."""
+    """Accept every diff of the window that you have seen."""
 
     def run(self) -> None:
         """Accept each with its current text. The others stay."""
