@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from fnmatch import translate
 from pathlib import Path
@@ -382,6 +383,18 @@ def test_globs_are_compiled_once_and_not_for_each_path(monkeypatch: pytest.Monke
     assert len(compiled) == len(set(compiled)) == 3000, "two names in each of 2,000 globs, 1,000 of them in two globs"
 
 
+def test_no_pattern_ignores_the_case_of_a_class_by_going_through_its_characters(monkeypatch: pytest.MonkeyPatch):
+    flags: list[object] = []
+    compiled = re.compile
+    monkeypatch.setattr(exclusion.re, "compile", lambda text, *more: flags.extend(more) or compiled(text))
+    told = Told(exclude=("[A-Z\U00010400-\U0010ffff]x*", "STRASSE", "[!a]b"))
+    assert told.is_excluded("/w/bX", ["/w"])
+    assert told.is_excluded("/w/BX1", ["/w"])
+    assert told.is_excluded("/w/straße", ["/w"])
+    assert not told.is_excluded("/w/AB", ["/w"])
+    assert flags == []
+
+
 @pytest.mark.parametrize(
     ("globs", "why"),
     [
@@ -391,6 +404,7 @@ def test_globs_are_compiled_once_and_not_for_each_path(monkeypatch: pytest.Monke
         (["[" * 501], "a glob of 501 characters: use at most 500"),
         ("[!" * 500_000, "a glob of 1,000,000 characters: use at most 500"),
         (["*a" * 250] * 101, "globs of 50,500 characters: use at most 50,000"),
+        (["[b-\U0010ffff]" * 20 + str(number) for number in range(11)], "220 classes of characters: use at most 200"),
     ],
 )
 def test_more_globs_than_can_be_used_exclude_everything_and_that_is_told_once(globs: object, why: str):
