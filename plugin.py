@@ -70,7 +70,11 @@ from .companion.sublime_text.problems.commands import (
     QwenCompanionCopyMcpConfigurationCommand,
     QwenCompanionSendProblemsCommand,
 )
-from .companion.sublime_text.provenance.commands import QwenCompanionCopyReviewCommand, QwenCompanionWhyCommand
+from .companion.sublime_text.provenance.commands import (
+    QwenCompanionCopyReviewCommand,
+    QwenCompanionReadTranscriptsCommand,
+    QwenCompanionWhyCommand,
+)
 from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand
 from .companion.sublime_text.review.review_commands import (
     QwenCompanionAcceptAllCommand,

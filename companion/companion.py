@@ -28,7 +28,7 @@ from .ids import ChatId, ViewId, WindowId
 from .platforms.open_folders import OPEN_FOLDERS
 from .platforms.reasons import no_port
 from .provenance import report
-from .provenance.transcripts import KINDS, Kind
+from .provenance.transcripts import KINDS, Reader
 from .provenance.why import Provenance
 from .registry.registry import AgentRegistry
 from .review.review import Review
@@ -36,7 +36,7 @@ from .review.reviews import Reviews
 from .server.endpoint import Endpoint
 from .server.port import ElsewhereOffer, ElsewhereState, ServedWindow
 from .server.window import WindowServer
-from .settings import DaemonSettings, Settings
+from .settings import DaemonSettings, ReadTranscripts, Settings
 from .status import overview
 from .status.facts import Facts
 from .statuses import WindowStatuses
@@ -61,7 +61,7 @@ class Companion:
         self._background = LoopTasks()
         self.changes = Rounds(editor, self, self._background)
         self.decisions = Decisions(self.changes.roots)
-        self.provenance = Provenance(self.changes, self.told_of, self._background)
+        self.provenance = Provenance(self.changes, self.told_of, self._background, editor)
         self.reviews = Reviews(
             editor,
             self._background,
@@ -355,7 +355,8 @@ class Companion:
             for number, one in known.served.items()
         }
         unserved = {number: message for number, (_, message) in self._unserved.items()}
-        known = replace(known, served=served, unserved=unserved)
+        asked, strange = self.provenance.question, self.provenance.strange
+        known = replace(known, served=served, unserved=unserved, asked=asked, strange=strange)
         tell(known)
         self._background(overview.complete(known, self._windows, self.chats.environment, commands, tell))
 
@@ -407,12 +408,13 @@ class Companion:
 
     def _read_transcripts(self) -> None:
         """Read what is new in the transcripts of the CLIs in terminals, as far as the setting allows."""
-        wanted: set[tuple[Kind, WindowId]] = set()
+        wanted: dict[Reader, ReadTranscripts] = {}
         for window, server in self._windows.items():
             mode = self.settings_of(window).read_transcripts
             names = " ".join(session.cli.lower() for session in server.sessions if session.stream)
-            kinds: list[Kind] = [kind for kind in KINDS if mode == "always" or (mode == "connected" and kind in names)]
-            wanted |= {(kind, window) for kind in kinds}
+            for kind in KINDS:
+                if mode == "always" or (mode == "connected" and kind in names):
+                    wanted[kind, window] = mode
         self.provenance.look(wanted, self.chats.open_sessions())
 
     async def _await_start(self, window: ServedWindow, server: WindowServer) -> None:

@@ -1,5 +1,7 @@
 """The transcripts of CLIs in terminals: what the person has asked, what was said, and which files the tools wrote.
 
+None is read before the person has been asked (`Transcripts.allow`).
+
 A transcript is another program's file, in a form that drifts, and whoever writes it may lie. So nothing in it is
 believed for itself: a turn is worth something once one of its tool calls has left a file on the disk that is equal to
 the byte, and `replay` has the last word on each line. No time is taken from it. What is not understood is passed over.
@@ -15,14 +17,18 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, cast
 
+from ..changes import places
 from ..clis.families import qwen_home
 from ..ids import WindowId
 from ..platforms import files
+from ..settings import ReadTranscripts
+from ..small_files import read_own
 from ..snapshots.git import is_below
 from .calls import TextReplacement, ToldTurn, WritingCall, last_paragraph, real_path, replaced_by
 
@@ -41,6 +47,11 @@ RECENT = 600.0
 """Seconds within which a transcript was written that somebody begins to read."""
 MOST_CALLS = 2_000
 """Of one turn."""
+STRANGE = 20
+"""Lines in a row of which nothing is understood: then the transcript has another form than was expected."""
+_ANSWER = "transcripts.json"
+"""In the folder of the stores: what the person has answered."""
+_VERSION = re.compile(r"[\w.+-]{1,40}")
 _LONGEST = 64 * 1024
 """Characters of a prompt or of something said that are kept."""
 
@@ -52,6 +63,18 @@ KINDS: Mapping[Kind, str] = {
     "codex": "Codex",
 }
 Object = Mapping[str, Any]
+Reader = tuple[Kind, WindowId]
+"""The CLI and the window for which transcripts are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrangeTranscript:
+    """A transcript that isn't understood."""
+
+    cli: str
+    path: str
+    version: str = ""
+    """That of the CLI, as the transcript has it; empty if it doesn't say."""
 
 
 @dataclass(slots=True)
@@ -85,13 +108,20 @@ class _Conversation:
         self.session = ""
         self.model = ""
         self.turns: list[TranscriptTurn] = []
+        self.taken = 0
+        """How often something was understood that belongs to a prompt."""
+        self.begins_later = False
+        """Whether the beginning was not read, so that what comes first belongs to a prompt."""
         self._said = ""
         self._pending: dict[str, _Pending] = {}
         self._known: set[str] = set()
 
     def asks(self, key: str, text: str, at: object) -> None:
         """The person asks something."""
-        if not text.strip() or key in self._known:
+        if not text.strip():
+            return
+        self.taken += 1
+        if key in self._known:
             return
         self._known.add(key)
         for turn in self.turns:
@@ -103,10 +133,12 @@ class _Conversation:
     def says(self, text: str) -> None:
         """The agent says or thinks something."""
         if text.strip():
+            self._take()
             self._said = text[-_LONGEST:]
 
     def calls(self, key: str, name: str, arguments: object) -> None:
         """The agent calls a tool."""
+        self._take()
         if self.turns and key not in self._known:
             self.turns[-1].is_over = False
         if key and isinstance(arguments, dict) and len(self._pending) < MOST_CALLS:
@@ -115,6 +147,7 @@ class _Conversation:
 
     def done(self, key: str, display: object = None) -> None:
         """A call was done. `display` has the whole texts, if the CLI tells them."""
+        self._take()
         pending = self._pending.pop(key, None)
         if pending is None or key in self._known or not self.turns:
             return
@@ -126,12 +159,16 @@ class _Conversation:
 
     def failed(self, key: str) -> None:
         """A call was not done."""
+        self._take()
         self._pending.pop(key, None)
 
     def over(self) -> None:
         """The answer is through."""
         if self.turns:
             self.turns[-1].is_over = True
+
+    def _take(self) -> None:
+        self.taken += bool(self.turns) or self.begins_later
 
     def _replaced(self, pending: _Pending, display: object) -> Iterator[TextReplacement]:
         shown = _object(display)
@@ -281,6 +318,28 @@ def _codex(talk: _Conversation, line: Object) -> None:
             pass
 
 
+def _is_beside(kind: Kind, line: Object) -> bool:
+    """Whether a line is known to say nothing of a conversation with the person."""
+    what = _text(line.get("type"))
+    match kind:
+        case "qwen":
+            return what == "system" or (what == "user" and line.get("provenance", "real_user") != "real_user")
+        case "gemini":
+            return what in {"info", "error", "warning"} or "sessionId" in line or any(key[:1] == "$" for key in line)
+        case "claude":
+            return line.get("isSidechain") is True or line.get("isMeta") is True or what in _CLAUDES_OWN
+        case "codex":
+            return what in _CODEXS_OWN or (
+                what == "response_item" and _text(_object(line.get("payload")).get("type")) in _CODEXS_ITEMS
+            )
+
+
+_CLAUDES_OWN = {"summary", "system", "file-history-snapshot", "queue-operation", "progress"}
+_CODEXS_OWN = {"session_meta", "turn_context", "event_msg", "compacted"}
+_CODEXS_ITEMS = {
+    "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+    "local_shell_call", "web_search_call",
+}  # fmt: skip
 _READERS: Mapping[Kind, Callable[[_Conversation, Object], None]] = {
     "qwen": _qwen,
     "gemini": _gemini,
@@ -332,6 +391,10 @@ class CliTranscript:
         """Whether nothing was new when it was read last."""
         self.grown_at = time.monotonic()
         """When something was new last, by the monotonic clock."""
+        self.version = ""
+        """That of the CLI, as far as the transcript says."""
+        self._strange = 0
+        """Lines in a row of which nothing was understood."""
         self._base = base
         self._name = path
         self._at: int | None = None
@@ -352,7 +415,7 @@ class CliTranscript:
                 return
             if self._at is None or size < self._at:
                 self._at = max(0, size - TAIL)
-                is_torn = self._at > 0
+                is_torn = self.talk.begins_later = self._at > 0
             else:
                 is_torn = size - self._at > STEP
                 self._at = max(self._at, size - STEP)
@@ -371,12 +434,29 @@ class CliTranscript:
     def _document(self, data: bytes) -> None:
         whole = _parsed(data)
         self.talk.session = _text(whole.get("sessionId"))
-        for message in _list(whole.get("messages")):
+        messages = _list(whole.get("messages"))
+        if data.strip() and "messages" not in whole:
+            self._strange = STRANGE
+        for message in messages:
             self._feed(_object(message))
 
     def _feed(self, line: Object) -> None:
+        before = self.talk.taken
         with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError):  # another form than was expected
             _READERS[self.kind](self.talk, line)
+        for said in (line.get("version"), _object(line.get("payload")).get("cli_version")):
+            if isinstance(said, str) and _VERSION.fullmatch(said):
+                self.version = said
+        if self.talk.taken != before:
+            self._strange = 0
+        elif not _is_beside(self.kind, line):
+            self._strange += 1
+
+    @property
+    def strange(self) -> StrangeTranscript | None:
+        """What to say of it if it isn't understood; None if it is, or if that can't be told yet."""
+        is_strange = self._strange >= STRANGE
+        return StrangeTranscript(KINDS[self.kind], self.path, self.version) if is_strange else None
 
     def told(self, turn: TranscriptTurn) -> ToldTurn:
         """A turn for the log."""
@@ -394,13 +474,50 @@ class CliTranscript:
 
 
 class Transcripts:
-    """The transcripts that are read, of all windows."""
+    """The transcripts that are read, of all windows.
 
-    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+    `stores` is the folder of the snapshots, which also keeps what the person has answered; None for the user's own.
+    """
+
+    def __init__(self, stores: str | None = None, environment: Mapping[str, str] = os.environ) -> None:
+        self._stores = stores
         self._environment = environment
+        self._allowed: set[Reader] = set()
         self._known: dict[str, CliTranscript] = {}
-        self._looked: dict[tuple[Kind, WindowId], tuple[tuple[str, ...], int]] = {}
+        self._looked: dict[Reader, tuple[tuple[str, ...], int]] = {}
         """The folders whose transcripts were looked for last, and when, in nanoseconds of Unix time."""
+
+    @property
+    def answer(self) -> bool | None:
+        """Whether the person lets transcripts be read; None if they have not said."""
+        kept = read_own(Path(self._stores or places.stores()) / _ANSWER) or {}
+        may = kept.get("read")
+        return may if isinstance(may, bool) else None
+
+    def keep_answer(self, *, may: bool) -> None:
+        """The person has said whether transcripts may be read. Raises OSError."""
+        folder = self._stores or places.stores()
+        places.prepare(folder)
+        files.write_private(os.path.join(folder, _ANSWER), json.dumps({"read": may}).encode())
+
+    def allow(self, wanted: Mapping[Reader, ReadTranscripts]) -> set[Reader]:
+        """Those of some CLIs whose transcripts may be read from now on; no others are.
+
+        `wanted` has what the setting says. Only "always" says it for the person: "connected" is what it is by default.
+        """
+        may = None if "connected" not in wanted.values() else self.answer
+        self._allowed = {
+            reader for reader, mode in wanted.items() if mode == "always" or (mode == "connected" and may is True)
+        }
+        kinds = {kind for kind, _ in self._allowed}
+        self._looked = {key: looked for key, looked in self._looked.items() if key in self._allowed}
+        self._known = {path: each for path, each in self._known.items() if each.kind in kinds}
+        return self._allowed
+
+    @property
+    def strange(self) -> tuple[StrangeTranscript, ...]:
+        """The transcripts that aren't understood."""
+        return tuple(found for each in self._known.values() if (found := each.strange))
 
     def look(self, kind: Kind, window: WindowId, folders: Sequence[str]) -> tuple[list[CliTranscript], int]:
         """Read what is new in the transcripts of a CLI in the folders of a window, which are real paths.
@@ -408,6 +525,8 @@ class Transcripts:
         Also returns when that was done before, in nanoseconds of Unix time: a prompt that is new came after that; 0 if
         it is the first time.
         """
+        if (kind, window) not in self._allowed:
+            return [], 0
         now, own = time.time_ns(), tuple(folders)
         before, since = self._looked.get((kind, window), ((), 0))
         since = since if before == own else 0
@@ -436,12 +555,6 @@ class Transcripts:
             transcript.is_old = False
         self._looked[kind, window] = own, now
         return read, since
-
-    def keep(self, wanted: Collection[tuple[Kind, WindowId]]) -> None:
-        """Nobody reads the transcripts of other CLIs any more."""
-        kinds = {kind for kind, _ in wanted}
-        self._looked = {key: looked for key, looked in self._looked.items() if key in wanted}
-        self._known = {path: each for path, each in self._known.items() if each.kind in kinds}
 
 
 def _found(

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,12 +18,14 @@ from ..changes.hunks import MAX_COMPARED, differences
 from ..changes.places import PlaceError
 from ..exclusion import Told
 from ..ids import ChatId, ViewId, WindowId
+from ..messages import Messages
 from ..platforms import files
+from ..settings import ReadTranscripts
 from .calls import ToldTurn, below, real_path
 from .lines import Found, LoggedLines
 from .log import LoggedCall, LoggedTurn, ProvenanceLog
 from .replay import ReplayStep, added_runs, is_seen, runs_of
-from .transcripts import CliTranscript, Kind, Transcripts, TranscriptTurn
+from .transcripts import KINDS, CliTranscript, Kind, Reader, StrangeTranscript, Transcripts, TranscriptTurn
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +41,13 @@ MOST_ROWS = 1_000
 
 TERMINAL = ChatId(ViewId(0))
 """Stands for the CLIs in terminals where a chat is named."""
+
+
+QUESTION = (
+    "{cli} keeps a transcript of what is said in its terminal. If you allow it, it is read to say why a line is here. "
+    "Please answer: “Qwen: Read Transcripts…”"
+)
+NOT_KEPT = "The answer can't be kept, so no transcript is read: {reason}"
 
 
 Texts = Sequence[tuple[str, str, str]]
@@ -79,6 +88,7 @@ class Provenance:
         turns: Turns,
         told: Callable[[WindowId], Told],
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
+        messages: Messages,
         stores: str | None = None,
     ) -> None:
         """`told` gives what may be told of a window's files, and its folders."""
@@ -86,12 +96,17 @@ class Provenance:
         self._turns = turns
         self._told = told
         self._background = background
-        self._transcripts = Transcripts()
+        self._messages = messages
+        self._transcripts = Transcripts(stores)
+        self.question = ""
+        """What the person is asked before the first transcript is read; empty if that needs no answer now."""
+        self.strange: tuple[StrangeTranscript, ...] = ()
+        """The transcripts that aren't understood."""
         self._tied: set[str] = set()
         """The transcripts of which a call has left a file as it says, to the byte."""
         self._untied: dict[str, list[tuple[ToldTurn, Texts | None]]] = {}
         """The last turns of others. A prompt that comes soon may change a file before that was looked at."""
-        self._running: dict[str, tuple[Kind, WindowId]] = {}
+        self._running: dict[str, Reader] = {}
         """The turns of transcripts that run, by their keys."""
         self._busy = False
         self._one = asyncio.Lock()
@@ -120,26 +135,60 @@ class Provenance:
             for each in turns:
                 await asyncio.to_thread(log_turn, self.log, self._told(window), *each)
 
-    def look(self, wanted: Collection[tuple[Kind, WindowId]], chats: Collection[str]) -> None:
-        """Read what is new in the transcripts of some CLIs, each for a window. `chats` are the sessions of chats."""
-        if not self._busy and (wanted or self._running):
+    def look(self, wanted: Mapping[Reader, ReadTranscripts], chats: Collection[str]) -> None:
+        """Read what is new in the transcripts of some CLIs, each for a window, as far as the person allows it.
+
+        `wanted` has what the setting says, `chats` are the sessions of chats.
+        """
+        if not self._busy and (wanted or self._running or self.question):
             self._busy = True
             self._background(self._look(wanted, chats))
 
-    async def _look(self, wanted: Collection[tuple[Kind, WindowId]], chats: Collection[str]) -> None:
+    def answer(self, window: WindowId, *, may: bool) -> None:
+        """The person has said whether transcripts may be read."""
+        self._background(self._answer(window, may=may))
+
+    async def _answer(self, window: WindowId, *, may: bool) -> None:
         try:
-            self._transcripts.keep(wanted)
+            await asyncio.to_thread(self._transcripts.keep_answer, may=may)
+        except OSError as error:
+            self._messages.say(NOT_KEPT.format(reason=error), window)
+        else:
+            self._answered()
+
+    def _answered(self) -> None:
+        if self.question:
+            self._messages.settle(self.question)
+            self.question = ""
+
+    async def _look(self, wanted: Mapping[Reader, ReadTranscripts], chats: Collection[str]) -> None:
+        try:
+            allowed = await asyncio.to_thread(self._transcripts.allow, wanted)
             for key, reader in list(self._running.items()):
-                if reader not in wanted:  # the CLI has gone
+                if reader not in allowed:  # the CLI has gone
                     self._end(reader[1], key)
-            for kind, window in wanted:
+            await self._ask_first(wanted, allowed)
+            for kind, window in allowed:
                 read, since = await asyncio.to_thread(_read, self._transcripts, kind, window, self._told(window))
                 for transcript in read:
                     if transcript.talk.session not in chats:
                         for turn in transcript.talk.turns:
                             self._follow(window, transcript, turn, since)
+            self.strange = self._transcripts.strange
         finally:
             self._busy = False
+
+    async def _ask_first(self, wanted: Mapping[Reader, ReadTranscripts], allowed: Collection[Reader]) -> None:
+        """Ask the person whether transcripts may be read, if some are not read for the lack of an answer."""
+        unread = [reader for reader, mode in wanted.items() if mode == "connected" and reader not in allowed]
+        if not unread and not self.question:
+            return
+        if await asyncio.to_thread(lambda: self._transcripts.answer) is not None:
+            self._answered()
+        elif not self.question:
+            kind, window = min(unread)
+            self.question = QUESTION.format(cli=KINDS[kind])
+            self._messages.say(self.question, window)
 
     def _follow(self, window: WindowId, transcript: CliTranscript, turn: TranscriptTurn, since: int) -> None:
         """Take on what a transcript tells of a turn."""

@@ -13,6 +13,7 @@ from ..settings import Review
 
 if TYPE_CHECKING:
     from ..clis.processes import RunningCli
+    from ..provenance.transcripts import StrangeTranscript
     from .remote import Remote
 
 
@@ -185,6 +186,10 @@ class Facts:
     """The latest messages to the person, each with its Unix time."""
     unserved: Mapping[WindowId, str] = field(default_factory=dict[WindowId, str])
     """The windows for which the system has no port: a sentence with what to do about it."""
+    asked: str = ""
+    """What the person is asked before the first transcript of a CLI is read; empty if that needs no answer now."""
+    strange: tuple[StrangeTranscript, ...] = ()
+    """The transcripts that aren't understood."""
     stopped: Stop | None = None
     """Why the companion doesn't run, if that is known."""
     note: str = ""

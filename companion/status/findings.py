@@ -47,7 +47,9 @@ Kind = Literal[
     "other folder",
     "rival",
     "setting",
+    "strange",
     "too old",
+    "transcripts",
     "variables",
 ]
 
@@ -80,7 +82,7 @@ def findings(facts: Facts) -> list[Finding]:
     if stopped := facts.stopped:
         found.insert(0, Finding("libraries" if stopped.is_of_libraries else "not served", stopped.why))
     found += [_ignored(window) for window in facts.windows if window.ignored]
-    found += _of_machine(facts)
+    found += [*_of_machine(facts), *_of_transcripts(facts)]
     for window in facts.windows:
         found += [Finding("chat", f"{chat.title}: {chat.trouble}") for chat in window.chats if chat.trouble]
         found += _of_window(window, facts)
@@ -104,6 +106,16 @@ def _of_machine(facts: Facts) -> Iterator[Finding]:
     if facts.lacks_git:
         text = "Git is not on the PATH of Sublime Text, so what agents write without a diff can't be reviewed."
         yield Finding("no git", f"{text} Install it, or set “review” to “off”.")
+
+
+def _of_transcripts(facts: Facts) -> Iterator[Finding]:
+    if facts.asked:
+        yield Finding("transcripts", facts.asked)
+    for one in facts.strange:
+        running = {dotted(cli.version) for cli in facts.clis or () if cli.family.name == one.cli and cli.version}
+        version = one.version or " or ".join(sorted(running)) or "of an unknown version"
+        text = f"The transcript of {one.cli} {version} isn't understood, so nothing is said of it"
+        yield Finding("strange", f"{text}: {printable(one.path)}. An update of QwenCompanion may know its form.")
 
 
 def _of_window(window: ShownWindow, facts: Facts) -> Iterator[Finding]:

@@ -73,6 +73,9 @@ class Asking(Reviewed):
 def asking(request: pytest.FixtureRequest, programs: None, gemini_program: None) -> Iterator[tuple[Asking, Edit]]:
     def prepared(home: Home, model: Model) -> Any:
         home.write("shop.py", SHOP)
+        stores = home.home / ".cache" / "qwen-companion" / "snapshots"
+        stores.mkdir(0o700, parents=True)
+        (stores / "transcripts.json").write_text('{"read": true}')  # the person has said yes
         model.explains = True
         return (Qwen if request.param == "Qwen Code" else Gemini)(home, model, approval="yolo")
 

@@ -73,6 +73,7 @@ class CompanionCase(DeferrableTestCase):
         self.screen = Screen(self)
         self.set_limit("sublime_text.review.answers", "SETTLED", 0.0)
         self.set_setting("diff_layout", "side_by_side")
+        self.set_setting("read_transcripts", "off")  # else whoever connects a CLI is asked
         self.folder = Path(tempfile.mkdtemp(prefix="companion-")).resolve()
         self.file = self.folder / "app.py"
         self.file.write_bytes(b'def greet(name):\n    print("hi")\n')

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -116,6 +119,58 @@ class TestWhy(_Asks):
         with patch.object(loaded("sublime_text.provenance.commands"), "say", lambda _, words: said.append(words)):
             self.ask_why(2)
         self.assertEqual(said, ["The chat in which this was said is not open."])
+
+
+class TestTranscripts(CompanionCase):
+    """A CLI in a terminal whose transcripts nobody has allowed yet."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        stores = Path(tempfile.mkdtemp(prefix="stores-"))
+        self.addCleanup(shutil.rmtree, stores)
+        transcripts = loaded("provenance.transcripts").Transcripts
+        answered: Future[Any] = Future()
+        loaded("sublime_text.package").adapter().thread.post(answered.set_result)
+        yield from self.done(answered)
+        self.reasons = answered.result().provenance
+        for name, value in (("_transcripts", transcripts(str(stores))), ("question", "")):
+            patcher = patch.object(self.reasons, name, value)
+            patcher.start()
+            self.addCleanup(patcher.stop)
+        self.set_setting("read_transcripts", "connected")
+        yield lambda: self.reasons.question
+
+    def test_the_question_takes_no_focus_and_waits_in_the_status_bar_and_in_status(self) -> Steps:
+        yield lambda: "1 message: Show Log" in self.view.get_status("zz_qwen_companion")
+        self.assertEqual(self.window.active_view(), self.view)
+        self.assertIsNone(self.window.active_panel())
+        self.window.run_command("qwen_companion_status")
+        yield lambda: "Qwen: Read Transcripts…" in self._shown()
+        self.assertIn("Read Transcripts…", self._shown())
+
+    def _shown(self) -> str:
+        view = self.window.active_view()
+        return view.substr(sublime.Region(0, view.size())) if view else ""
+
+    def test_an_answer_ends_the_question_and_closing_the_list_is_none(self) -> Steps:
+        picked: list[Any] = []
+        with patch.object(
+            sublime.Window, "show_quick_panel", lambda _, items, done, **__: picked.append((items, done))
+        ):
+            self.window.run_command("qwen_companion_read_transcripts")
+            [(items, done)] = picked
+        self.assertEqual([each.trigger for each in items], ["Read Them", "Don't Read Them"])
+        done(-1)
+        yield 300
+        self.assertTrue(self.reasons.question)
+        with patch.object(
+            sublime.Window, "show_quick_panel", lambda _, items, done, **__: picked.append((items, done))
+        ):
+            self.window.run_command("qwen_companion_read_transcripts")
+        picked[-1][1](1)
+        yield lambda: not self.reasons.question
+        self.assertIs(self.reasons._transcripts.answer, False)
+        yield lambda: "message" not in self.view.get_status("zz_qwen_companion")
 
 
 class TestInChat(ChatCase, _Asks):

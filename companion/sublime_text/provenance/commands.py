@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from ...visible import ShownText, visible
 from .. import package
 from ..comments.sending import told
 from ..minihtml import safe
-from ..panels import choose, say, to_clipboard
+from ..panels import PanelItem, choose, say, to_clipboard
 from ..places import open_place
 from ..style import COLOURS
 from ..windows import is_chat, is_code
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 NOTHING = "Nothing is known of why this is here."
 NOT_OPEN = "The chat in which this was said is not open."
 NOT_SHOWN = "The chat does not show that place any more."
+TRANSCRIPTS: Mapping[bool, tuple[str, str]] = {
+    True: ("Read Them", "While a CLI is connected, to say why a line is here. Nothing of them is sent anywhere"),
+    False: ("Don't Read Them", "Then nothing is known of what a CLI in a terminal writes without a diff"),
+}
 MOST = 4
 """Reasons in a popup."""
 LONGEST = 600
@@ -99,6 +103,22 @@ class QwenCompanionWhyCommand(sublime_plugin.TextCommand):
 
         content = page(found)
         self.view.show_popup(content, sublime.PopupFlags.NONE, -1, WIDTH, HEIGHT, on_navigate=follow)
+
+
+class QwenCompanionReadTranscriptsCommand(sublime_plugin.WindowCommand):
+    """Say whether the transcripts of CLIs in terminals may be read."""
+
+    def run(self) -> None:
+        """Ask, and remember the answer for all windows. Closing the list is none."""
+        choices: list[PanelItem] = [
+            (caption, details, partial(self._answer, may=may)) for may, (caption, details) in TRANSCRIPTS.items()
+        ]
+        choose(self.window, choices, "The transcripts of Qwen Code, Gemini CLI, Claude Code and Codex in terminals")
+
+    def _answer(self, *, may: bool) -> None:
+        if adapter := package.adapter():
+            number = WindowId(self.window.id())
+            adapter.thread.post(lambda companion: companion.provenance.answer(number, may=may))
 
 
 class QwenCompanionCopyReviewCommand(sublime_plugin.WindowCommand):

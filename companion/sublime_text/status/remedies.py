@@ -64,5 +64,6 @@ _REMEDIES: dict[Kind, tuple[Remedy, ...]] = {
     "old port": (_TERMINAL, _ENVIRONMENT),
     "variables": (_ENVIRONMENT,),
     "approval": (_copy("--approval-mode default"), _TERMINAL),
+    "transcripts": (_command("Read Transcripts…", "qwen_companion_read_transcripts"),),
     "remote": (_command("Connect a CLI Elsewhere…", "qwen_companion_connect_elsewhere"),),
 }

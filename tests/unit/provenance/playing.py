@@ -14,6 +14,7 @@ from companion.exclusion import Told
 from companion.ids import WindowId
 from companion.provenance.transcripts import Kind, Transcripts
 from companion.provenance.why import Provenance, Reason
+from companion.settings import ReadTranscripts
 
 WINDOW = WindowId(1)
 DATA = Path(__file__).parent / "transcripts"
@@ -55,6 +56,20 @@ class Looks:
         return [(path, before.get(path, ""), text) for path, text in now.items() if before.get(path) != text]
 
 
+class Screen:
+    """Stands in for the editor: what the person is told, and what of it is over."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.settled: list[str] = []
+
+    def say(self, message: str, window: WindowId | None = None) -> None:
+        self.said.append(message)
+
+    def settle(self, message: str) -> None:
+        self.settled.append(message)
+
+
 @dataclass
 class Terminal:
     """A folder, a home with transcripts, and what reads them."""
@@ -66,6 +81,9 @@ class Terminal:
     tasks: set[asyncio.Task[object]] = field(default_factory=set[asyncio.Task[object]])
     chats: set[str] = field(default_factory=set[str])
     exclude: tuple[str, ...] = ()
+    answer: bool | None = True
+    """What the person has said when they were asked whether transcripts may be read."""
+    setting: ReadTranscripts = "connected"
 
     def __post_init__(self) -> None:
         self.folder = self.root / "project"
@@ -73,9 +91,13 @@ class Terminal:
         self.home = self.root / "home"
         self.looks: Any = Looks(self.folder)
         told = lambda _: Told(exclude=self.exclude, folders=(str(self.folder),))  # noqa: E731
-        self.reasons = Provenance(self.looks, told, self._background, str(self.root / "stores"))
+        self.screen: Any = Screen()
+        stores = str(self.root / "stores")
+        self.reasons = Provenance(self.looks, told, self._background, self.screen, stores)
         names = ("QWEN_RUNTIME_DIR", "GEMINI_CLI_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
-        self.reasons._transcripts = Transcripts(dict.fromkeys(names, str(self.home)))
+        self.reasons._transcripts = Transcripts(stores, dict.fromkeys(names, str(self.home)))
+        if self.answer is not None:
+            self.reasons._transcripts.keep_answer(may=self.answer)
         self.transcript = self.transcript_of("session-1")
 
     def transcript_of(self, name: str) -> Path:
@@ -101,9 +123,13 @@ class Terminal:
     async def look(self, times: int = 1) -> None:
         """The transcripts are looked at, as every two seconds."""
         for _ in range(times):
-            self.reasons.look({(self.kind, WINDOW)}, self.chats)
-            while self.tasks:
-                await asyncio.gather(*self.tasks)
+            self.reasons.look({(self.kind, WINDOW): self.setting}, self.chats)
+            await self.done()
+
+    async def done(self) -> None:
+        """Wait for what goes on in the background."""
+        while self.tasks:
+            await asyncio.gather(*self.tasks)
 
     def say(self, line: Object | str, path: Path | None = None) -> None:
         """The CLI writes a line into its transcript."""

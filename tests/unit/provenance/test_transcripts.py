@@ -105,7 +105,7 @@ async def test_a_turn_ends_when_its_cli_has_gone_or_is_silent_for_long(
     terminal.say(here(terminal, [ask("Write it")])[0])
     await terminal.look(3)
     assert [event[0] for event in terminal.looks.events] == ["began"]
-    terminal.reasons.look(set(), set())
+    terminal.reasons.look({}, set())
     while terminal.tasks:
         await asyncio.gather(*terminal.tasks)
     assert [event[0] for event in terminal.looks.events] == ["began", "ended"]

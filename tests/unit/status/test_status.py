@@ -10,6 +10,7 @@ import pytest
 from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily
 from companion.clis.processes import RunningCli
 from companion.ids import WindowId
+from companion.provenance.transcripts import StrangeTranscript
 from companion.status.facts import (
     Cli,
     ConnectedCli,
@@ -108,6 +109,27 @@ GONE = "/srv/app is not on the disk, so no CLI can run in it. Remove it: Project
 def test_what_is_not_there_is_named(more: dict[str, Any], finding: Finding):
     assert only(facts(**more)) == finding
     assert "Nothing is wrong" not in report(facts(**more))
+
+
+def test_the_question_about_transcripts_is_a_finding_until_it_is_answered():
+    assert only(facts(asked="May they be read?")) == Finding("transcripts", "May they be read?")
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"), [("0.25.0", "0.25.0"), ("", "0.24.4")], ids=["by the transcript", "by the program"]
+)
+def test_a_transcript_that_is_not_understood_is_named_with_the_version_of_its_cli(said: str, shown: str):
+    strange = (StrangeTranscript("Qwen Code", "/home/ada/.qwen/x.jsonl", said),)
+    text = (
+        f"The transcript of Qwen Code {shown} isn't understood, so nothing is said of it: /home/ada/.qwen/x.jsonl. "
+        "An update of QwenCompanion may know its form."
+    )
+    assert only(facts(cli(ports=frozenset({PORT})), strange=strange)) == Finding("strange", text)
+
+
+def test_a_cli_that_is_gone_and_has_not_said_its_version_has_an_unknown_one():
+    strange = (StrangeTranscript("Qwen Code", "/x.jsonl"),)
+    assert "of an unknown version" in only(facts(strange=strange)).text
 
 
 @pytest.mark.parametrize(
