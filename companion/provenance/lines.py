@@ -66,7 +66,7 @@ class LoggedLines:
         self._left = _EFFORT
 
     def of(self, row: int) -> Found | None:
-        """Who has written a line, from 0; None if that isn't known for sure, or if it was the person."""
+        """Who has written a line, from 0: without an agent, it was the person. None if that isn't known for sure."""
         at = self._index.get(row)
         if at is None or not self._writers:
             return None
@@ -84,10 +84,15 @@ class LoggedLines:
                     break  # what this one has written is somewhere else
             else:
                 is_sure = not is_twice and _is_enough(text, here, is_only=not others)
-                return found if found.turn.agent and is_sure else None
+                return found if is_sure else None
             if self._left <= 0:
                 return None
         return None
+
+    def may_be_the_persons(self, row: int) -> bool:
+        """Whether the person has written such a line, wherever that was."""
+        at = self._index.get(row)
+        return at is not None and any(not found.turn.agent for found, _ in self._writers_of(self._hash(at)))
 
     def _writers_of(self, wanted: str) -> Sequence[tuple[Found, _Written]]:
         """The calls that have written a line with this hash, the latest first, each with where it has done so."""

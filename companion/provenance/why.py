@@ -24,6 +24,7 @@ from ..settings import ReadTranscripts
 from .calls import ToldTurn, below, real_path
 from .lines import Found, LoggedLines
 from .log import LoggedCall, LoggedTurn, ProvenanceLog
+from .notes import noted
 from .replay import ReplayStep, added_runs, is_seen, runs_of
 from .transcripts import KINDS, CliTranscript, Kind, Reader, StrangeTranscript, Transcripts, TranscriptTurn
 
@@ -78,6 +79,8 @@ class Reason:
     """From 0."""
     turn: LoggedTurn
     call: LoggedCall
+    commit: str = ""
+    """The commit whose note says so; empty if it is our own log."""
 
 
 class Provenance:
@@ -225,7 +228,8 @@ class Provenance:
     async def why(self, window: WindowId, path: str, text: str, rows: Sequence[int], *, is_saved: bool) -> list[Reason]:
         """Why lines of a file are there, from 0, as far as that is known.
 
-        `text` is what its view has, with plain line feeds; a line that was not saved yet is the person's.
+        `text` is what its view has, with plain line feeds; a line that was not saved yet is the person's. What the log
+        doesn't know is looked for in the notes of commits.
         """
         told = self._told(window)
         return await answered(path, lambda: reasons(self.log, told, path, text, rows, is_saved=is_saved))
@@ -329,8 +333,10 @@ def reasons(
     """Why lines of a file are there: see `Provenance.why`. It blocks."""
     real = os.path.realpath(path)
     roots = [os.path.realpath(folder) for folder in told.folders]
-    turns = log.turns(os.path.normcase(real))
-    if not turns or told.is_excluded(real, roots):
+    if told.is_excluded(real, roots):
+        return []
+    turns, is_ours = log.turns(os.path.normcase(real)), below(real, roots) is not None
+    if not turns and not is_ours:
         return []
     lines = text.split("\n")
     unsaved: set[int] = set()
@@ -341,10 +347,24 @@ def reasons(
         unsaved = {row for each in changed for row in range(each.new_start, each.new_end)}
     logged = LoggedLines(lines, turns)
     found: dict[tuple[int, int], tuple[Found, list[int]]] = {}
+    unknown: list[int] = []
     for row in rows[:MOST_ROWS]:
-        if row not in unsaved and (who := logged.of(row)):
+        if row in unsaved:
+            continue
+        if (who := logged.of(row)) is None:
+            unknown += [] if logged.may_be_the_persons(row) else [row]
+        elif who.turn.agent:
             found.setdefault((id(who.turn), id(who.call)), (who, []))[1].append(row)
-    return [Reason(tuple(own), who.turn, who.call) for who, own in found.values()]
+    known = [Reason(tuple(own), who.turn, who.call) for who, own in found.values()]
+    return [*known, *_noted(real, lines, unknown)] if unknown and is_ours else known
+
+
+def _noted(path: str, lines: Sequence[str], rows: Sequence[int]) -> list[Reason]:
+    """What the notes of commits say of some lines, those of one agent in one commit together."""
+    together: dict[tuple[str, LoggedTurn, LoggedCall], list[int]] = {}
+    for each in noted(path, lines, rows):
+        together.setdefault((each.commit, each.turn, each.call), []).append(each.row)
+    return [Reason(tuple(own), turn, call, commit) for (commit, turn, call), own in together.items()]
 
 
 def _read(transcripts: Transcripts, kind: Kind, window: WindowId, told: Told) -> tuple[list[CliTranscript], int]:

@@ -130,6 +130,7 @@ class Git:
         answers: Sequence[int] = (0,),
         lent: Sequence[str] = (),
         settings: Sequence[str] = (),
+        limit: float | None = None,
     ) -> bytes:
         """What a command of git prints.
 
@@ -140,12 +141,14 @@ class Git:
             answers: the codes with which it may end.
             lent: folders with objects that this one run may read besides those of the store.
             settings: further settings of git for this run.
+            limit: seconds that it may take; None for what is usual for the command.
 
         Raises:
             GitStoppedError: it could not be started, took too long, or was ended, for example by `close`.
             GitError: it failed.
         """
-        limit = LENT_LIMIT if lent else LIST_LIMIT if arguments[0] in _LISTS else LIMIT
+        if limit is None:
+            limit = LENT_LIMIT if lent else LIST_LIMIT if arguments[0] in _LISTS else LIMIT
         every = [*_SETTINGS, *(_ON_WINDOWS if sys.platform == "win32" else _ON_UNIX), *settings]
         command = [self._path, *(part for setting in every for part in ("-c", setting)), *arguments]
         with self._one:

@@ -141,8 +141,8 @@ def head(found: Repository | None) -> Head:
     for _ in range(5):
         if not commit.startswith("ref:"):
             break
-        commit = _ref(found, commit[4:].strip())
-    return Head(commit, _moved_by(found), _ref(found, "refs/stash"), _stat(os.path.join(found.own, "index")))
+        commit = ref(found, commit[4:].strip())
+    return Head(commit, _moved_by(found), ref(found, "refs/stash"), _stat(os.path.join(found.own, "index")))
 
 
 def is_made_since(found: Repository, blob: str, at: int) -> bool:
@@ -232,7 +232,8 @@ def _stat(path: str) -> str:
     return f"{found.st_size}-{found.st_mtime_ns}-{found.st_ino}"
 
 
-def _ref(found: Repository, name: str) -> str:
+def ref(found: Repository, name: str) -> str:
+    """What a ref has: an id, or `ref:` and the name of another one; empty if there is none."""
     for base in dict.fromkeys((found.own, found.common)):
         if text := _text(base, os.path.join(*name.split("/"))).strip():
             return text

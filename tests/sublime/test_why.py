@@ -104,6 +104,16 @@ class TestWhy(_Asks):
                     break
         self.assertIn("Nothing is known of why this is here.", said)
 
+    def test_what_a_note_of_a_commit_says_has_no_prompt_and_leads_nowhere(self) -> Steps:
+        room = loaded("sublime_text.provenance.commands")
+        log, why = loaded("provenance.log"), loaded("provenance.why")
+        turn = log.LoggedTurn(0.0, "claude <b>", (), "sonnet")
+        shown = room.page([why.Reason((2,), turn, log.LoggedCall("greet.py", ()), "0123456789" * 4)])
+        self.assertIn("claude &lt;b&gt; · sonnet<", shown)
+        self.assertIn("commit 0123456789,", shown)
+        self.assertNotIn("href", shown)
+        yield 0
+
     def test_the_command_is_not_for_a_diff_and_not_for_a_tab_without_a_file(self) -> Steps:
         yield from self.open_diff("x\n")
         made = loaded("sublime_text.provenance.commands").QwenCompanionWhyCommand

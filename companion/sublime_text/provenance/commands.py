@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from ..chat.view import ChatView
 
 NOTHING = "Nothing is known of why this is here."
+NOTED = "By git-ai's note on commit {commit}, which has no prompt"
+SHORT_ID = 10
+"""Digits of a commit's id that are shown."""
 NOT_OPEN = "The chat in which this was said is not open."
 NOT_SHOWN = "The chat does not show that place any more."
 TRANSCRIPTS: Mapping[bool, tuple[str, str]] = {
@@ -72,9 +75,10 @@ class QwenCompanionWhyCommand(sublime_plugin.TextCommand):
             return
         view, rows, version = self.view, _rows(self.view), self.view.change_count()
         known, self._shown = self._shown, ([], 0, ())
-        if known[:2] == (rows, version) and known[2]:
+        told = [each for each in known[2] if not each.commit]
+        if known[:2] == (rows, version) and told:
             view.hide_popup()
-            _choose(adapter, window, known[2])
+            _choose(adapter, window, told)
             return
         number, text, is_saved = WindowId(window.id()), _text(view), not view.is_dirty()
 
@@ -171,12 +175,14 @@ def _part(number: int, reason: Reason, *, is_only: bool) -> str:
     parts = [f'<div class="quiet">{safe(_heading(turn) + lines)}</div>']
     parts += [f"<div>“{safe(_short(asked))}”</div>"] if asked else []
     parts += [f'<div class="reason">{safe(_short(call.reason))}</div>'] if call.reason else []
+    if reason.commit:
+        return f"{''.join(parts)}<div>{safe(NOTED.format(commit=reason.commit[:SHORT_ID]))}</div>"
     where = "Show in the chat" if turn.is_chat else "Open the transcript"
     return f'{"".join(parts)}<div><a href="said:{number}">{where}</a></div>'
 
 
 def _heading(turn: LoggedTurn) -> str:
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(turn.at))
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(turn.at)) if turn.at else ""
     return " · ".join(filter(None, (_one_line(turn.agent), _one_line(turn.model), when)))
 
 
