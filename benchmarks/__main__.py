@@ -13,7 +13,7 @@ import tempfile
 from .editor import ROOT
 from .limits import exceeded
 
-NAMES = ("start", "server", "review", "windows", "chat", "acp", "changes", "written", "problems", "peer")
+NAMES = ("start", "server", "review", "windows", "chat", "acp", "changes", "written", "why", "problems", "peer")
 SELF = "--in-this-process"
 
 

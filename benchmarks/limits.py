@@ -29,6 +29,10 @@ LIMITS: Mapping[str, float] = {
     "written.undo_all_s": 2,
     "written.keep_10k_ui_ms": 30,
     "written.undo_10k_ui_ms": 30,
+    # A line of 10,000, with a log of 19 MB: beside a bare read of that, and once it is known
+    "why.first_ratio": 4,
+    "why.first_ms": 50,
+    "why.again_ms": 20,
     "start.published_ms": 30,
     "start.initialize_ms": 1_500,
     # One full garbage collection after the import (docs/dev/decisions/0005-garbage-collector.md)

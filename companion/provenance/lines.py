@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from .log import LoggedCall, LoggedTurn, Run, hash_of
 
@@ -37,11 +38,13 @@ class Found:
 class _Written:
     """Where one call has written lines with the same hash, by the lines above and below."""
 
-    def __init__(self, wanted: str, runs: Sequence[tuple[Run, Sequence[str]]]) -> None:
+    def __init__(self, wanted: str, runs: Sequence[Run]) -> None:
         self.above: dict[str, list[tuple[Sequence[str], int]]] = {}
         self.below: dict[str, list[tuple[Sequence[str], int]]] = {}
-        for run, lines in runs:
-            first = len(run.before)
+        for run in runs:
+            if wanted not in run.added:
+                continue
+            lines, first = (*run.before, *run.added, *run.after), len(run.before)
             for at in range(first, first + len(run.added)):
                 if lines[at] == wanted:
                     self.above.setdefault(lines[at - 1] if at else "", []).append((lines, at))
@@ -52,26 +55,24 @@ class LoggedLines:
     """The lines of a text of now beside the log of its file, the oldest turn first."""
 
     def __init__(self, lines: Sequence[str], turns: Sequence[tuple[str, LoggedTurn]]) -> None:
-        texts = ["".join(line.split()) for line in lines]
-        rows = [row for row, text in enumerate(texts) if text]
-        self._index = {row: at for at, row in enumerate(rows)}
-        self._full = [texts[row] for row in rows]
+        self._texts = ["".join(line.split()) for line in lines] if turns else []
+        self._full = list(filter(None, self._texts))
         self._hashes: dict[str, str] = {}
         self._writers = [
-            (Found(root, turn, call), [(run, (*run.before, *run.added, *run.after)) for run in call.runs])
+            (Found(root, turn, call), frozenset(chain.from_iterable(run.added for run in call.runs)))
             for root, turn in reversed(turns)
             for call in reversed(turn.calls)
         ]
+        """With the hashes of what they have written."""
         self._written: dict[str, list[tuple[Found, _Written]]] = {}
         self._left = _EFFORT
 
     def of(self, row: int) -> Found | None:
         """Who has written a line, from 0: without an agent, it was the person. None if that isn't known for sure."""
-        at = self._index.get(row)
-        if at is None or not self._writers:
+        if (at := self._place(row)) is None:
             return None
         text = self._full[at]
-        others = [place for place, each in enumerate(self._full) if each == text and place != at]
+        others = self._others(text, at) if self._full.count(text) > 1 else []
         for found, written in self._writers_of(self._hash(at)):
             here = self._fit(written, at)
             if here < ENOUGH and len(others) > COMMON:
@@ -91,17 +92,25 @@ class LoggedLines:
 
     def may_be_the_persons(self, row: int) -> bool:
         """Whether the person has written such a line, wherever that was."""
-        at = self._index.get(row)
+        at = self._place(row)
         return at is not None and any(not found.turn.agent for found, _ in self._writers_of(self._hash(at)))
+
+    def _others(self, text: str, at: int) -> list[int]:
+        """The other places with a text."""
+        return [place for place, each in enumerate(self._full) if each == text and place != at]
+
+    def _place(self, row: int) -> int | None:
+        """Where a row is among those that are not blank; None for a blank one."""
+        if row >= len(self._texts) or not self._texts[row]:
+            return None
+        return row - self._texts[:row].count("")
 
     def _writers_of(self, wanted: str) -> Sequence[tuple[Found, _Written]]:
         """The calls that have written a line with this hash, the latest first, each with where it has done so."""
         known = self._written.get(wanted)
         if known is None:
             known = self._written[wanted] = [
-                (found, _Written(wanted, runs))
-                for found, runs in self._writers
-                if any(wanted in run.added for run, _ in runs)
+                (found, _Written(wanted, found.call.runs)) for found, added in self._writers if wanted in added
             ]
         return known
 

@@ -14,7 +14,7 @@ import time
 from base64 import urlsafe_b64encode
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from ..changes import places
 from ..platforms import files
@@ -171,21 +171,11 @@ class ProvenanceLog:
         stamp = found.st_ino, found.st_size, found.st_mtime_ns
         before, turns = self._known.get((path, name), ((), []))
         if before != stamp:
-            turns = list(self._read(path, name))
+            turns = _TurnSearch(name).of(path)
             for oldest in [*self._known][: max(0, len(self._known) - MOST_KNOWN)]:
                 self._known.pop(oldest, None)
             self._known[path, name] = stamp, turns
         return turns
-
-    @staticmethod
-    def _read(path: str, name: str) -> Iterator[LoggedTurn]:
-        wanted = json.dumps(name).encode()
-        for line in _read(path).split(b"\n"):
-            # To read all of 20 MB as JSON takes a second.
-            if wanted in line and (turn := _turn(line)):
-                calls = tuple(call for call in turn.calls if call.path == name)
-                if calls:
-                    yield replace(turn, calls=calls)
 
     def forget(self) -> int:
         """Remove all logs. Returns how many there were."""
@@ -212,6 +202,41 @@ class ProvenanceLog:
     def _folder(self) -> str:
         """The folder of the stores, without links."""
         return os.path.realpath(self._stores or places.stores())
+
+
+class _TurnSearch:
+    """Finds the turns in which a file was written in a log that comes in pieces: to make lines of all of it is slow."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._wanted = json.dumps(name).encode()
+        self._rest = b""
+        self._found: list[LoggedTurn] = []
+
+    def of(self, path: str) -> list[LoggedTurn]:
+        """Those in the log at a path; none if it can't be read."""
+        with contextlib.suppress(OSError), files.place(path) as entry:
+            entry.copy(cast("BinaryIO", self), 2 * SIZE)
+        self.write(b"\n")
+        return self._found
+
+    def write(self, data: bytes) -> int:
+        """Take the next piece, as a file does."""
+        begin, whole = data.find(b"\n") + 1, data.rfind(b"\n") + 1
+        if not begin:
+            self._rest += data
+            return len(data)
+        self._take(self._rest + data[:begin])
+        end = begin
+        while (at := data.find(self._wanted, end, whole)) >= 0:
+            start, end = data.rfind(b"\n", end, at) + 1 or end, data.index(b"\n", at)
+            self._take(data[start:end])
+        self._rest = data[whole:]
+        return len(data)
+
+    def _take(self, line: bytes) -> None:
+        if self._wanted in line and (turn := _turn(line, self._name)) and turn.calls:
+            self._found.append(turn)
 
 
 def _path(folder: str, root: str) -> str:
@@ -304,28 +329,32 @@ def _plain(turn: LoggedTurn) -> dict[str, Any]:
     }
 
 
-def _turn(line: bytes) -> LoggedTurn | None:
-    """A turn from a line of the log; None if it is torn, or not one of ours."""
+def _turn(line: bytes, path: str = "") -> LoggedTurn | None:
+    """A turn from a line of the log, with a path only what it has written there.
+
+    None if the line is torn, or not one of ours.
+    """
     try:
         plain: object = json.loads(line)
         if not isinstance(plain, dict):
             return None
-        return _from_plain(cast("Mapping[str, Any]", plain))
+        return _from_plain(cast("Mapping[str, Any]", plain), path)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 
-def _from_plain(plain: Mapping[str, Any]) -> LoggedTurn | None:
+def _from_plain(plain: Mapping[str, Any], path: str) -> LoggedTurn | None:
     if plain["v"] != _VERSION:
         return None
-    calls = tuple(map(_call, cast("Sequence[Mapping[str, Any]]", plain["calls"])))
+    every = cast("Sequence[Mapping[str, Any]]", plain["calls"])
+    calls = tuple(_call(each) for each in every if not path or each["path"] == path)
     texts = [_text(plain[name]) for name in ("model", "session", "turn", "prompt", "place", "command")]
     return LoggedTurn(float(plain["at"]), _text(plain["agent"]), calls, *texts, is_chat=plain["chat"] is True)
 
 
 def _call(plain: Mapping[str, Any]) -> LoggedCall:
     path, identifier, name, reason, asked = (_text(plain[key]) for key in ("path", "id", "name", "reason", "asked"))
-    runs = (tuple(tuple(_text(part).split()) for part in run) for run in plain["lines"])
+    runs = ([tuple(_text(part).split()) for part in run] for run in plain["lines"])
     found = tuple(Run(before, added, after) for before, added, after in runs)
     return LoggedCall(path, found, identifier, name, reason, asked)
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from companion.changes import places
+from companion.platforms import files
 from companion.provenance import log as log_module
 from companion.provenance.log import (
     DAYS,
@@ -84,6 +85,25 @@ def test_a_torn_or_foreign_line_is_passed_over(desk: Desk) -> None:
     file_of(desk).write_bytes(b"\n".join([*lines, good.strip(), b'{"torn": "a.py"']))
     desk.log.add(str(desk.folder), turn(2, "second"))
     assert prompts(desk) == ["first", "second"]
+
+
+@pytest.mark.parametrize("piece", [1, 7, 100, 1_000_000])
+def test_a_log_is_read_in_pieces_of_any_size(desk: Desk, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    for number in range(5):
+        desk.log.add(str(desk.folder), turn(number, f'About "a.py" and {number}', "a.py" if number % 2 else "ba.py"))
+    path = file_of(desk)
+    path.write_bytes(b"\n" + path.read_bytes().rstrip(b"\n"))
+    monkeypatch.setattr(files, "_CHUNK", piece)
+    found = [each.prompt for _, each in desk.log.turns(str(desk.folder / "a.py"))]
+    assert found == ['About "a.py" and 1', 'About "a.py" and 3']
+
+
+def test_a_turn_in_several_files_tells_each_its_own_calls(desk: Desk) -> None:
+    calls = tuple(LoggedCall(name, (RUN,), name) for name in ("a.py", "b.py", "a.py", "sub/a.py"))
+    desk.log.add(str(desk.folder), LoggedTurn(1.0, "Agent", calls))
+    for name, many in (("a.py", 2), ("b.py", 1), ("sub/a.py", 1), ("c.py", 0)):
+        turns = desk.log.turns(str(desk.folder / name))
+        assert [call.path for _, each in turns for call in each.calls] == [name] * many
 
 
 def test_prompts_reasons_and_lines_have_a_limit(desk: Desk) -> None:
