@@ -112,6 +112,12 @@ class QwenCompanionWhyCommand(sublime_plugin.TextCommand):
 class QwenCompanionReadTranscriptsCommand(sublime_plugin.WindowCommand):
     """Say whether the transcripts of CLIs in terminals may be read."""
 
+    def is_visible(self) -> bool:
+        """Whether the answer means anything. In a diff there is something else to be answered."""
+        adapter, view = package.adapter(), self.window.active_view()
+        is_off = adapter is None or adapter.settings.value("read_transcripts") == "off"
+        return not is_off and not (view and package.is_in_diff(view))
+
     def run(self) -> None:
         """Ask, and remember the answer for all windows. Closing the list is none."""
         choices: list[PanelItem] = [
