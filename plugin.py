@@ -82,6 +82,7 @@ from .companion.sublime_text.review.review_commands import (
     QwenCompanionBeginRoundCommand,
     QwenCompanionCloseDiffViewCommand,
     QwenCompanionCompareOverwrittenCommand,
+    QwenCompanionDecideTurnCommand,
     QwenCompanionDiffWarningsCommand,
     QwenCompanionForgetSnapshotsCommand,
     QwenCompanionGoToDiffCommand,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from typing import Any
 from unittest.mock import patch
 
@@ -145,6 +146,63 @@ class TestReview(ReviewCase):
         self.press("k")
         yield from self.waits(0)
         self.assertEqual((self.folder / "b.py").read_text(), OLD.replace("line 7\n", ""))
+
+    def two_turns(self) -> Steps:
+        """A file of each of two prompts."""
+        for name in ("one.py", "two.py"):
+            (self.folder / name).write_text(OLD)
+        yield from self.begun()
+        running: Any = loaded("sublime_text.package").adapter().thread._running[1]
+        for at, name in enumerate(("one", "two"), 1):
+            began: Future[None] = Future()
+
+            async def begin(name: str = name, began: Future[None] = began) -> None:
+                running.changes.roots.window(self.window.id()).turns[7, name] = "Agent"
+                await running.changes._begin_turn(self.window.id(), ("Agent",), "Agent", name, f"Prompt {name}", 0)
+                began.set_result(None)
+
+            loaded("sublime_text.package").adapter().thread.post(lambda it, begin=begin: it._background(begin()))
+            yield from self.done(began)
+            (self.folder / f"{name}.py").write_text(OLD.replace("line 7\n", f"line of {name}\n"))
+            yield from self.waits(at)
+            loaded("sublime_text.package").adapter().thread.post(
+                lambda it, name=name: it.changes.turn_ended(self.window.id(), 7, name)
+            )
+            yield lambda name=name: (7, name) not in running.changes.roots.window(self.window.id()).turns
+
+    def test_the_keys_go_from_turn_to_turn_and_a_turn_is_decided_from_anywhere_in_it(self) -> Steps:
+        yield from self.two_turns()
+        yield from self.review()
+        yield self.has("◆ Agent", "▾ ", "◆ Agent", "▾ ")
+        self.assertTrue(self.tab.rowcol(self.tab.sel()[0].b)[0])
+        self.go_to("— ")
+        self.press("t")
+        first = self.row()
+        self.assertTrue(first.startswith("◆"))
+        self.press("t")
+        second = self.row()
+        self.assertNotEqual(first, second)
+        self.press("t")
+        self.assertEqual(self.row(), second)
+        self.press("shift+t")
+        self.assertEqual(self.row(), first)
+        self.go_to("line of two")
+        self.tab.run_command("qwen_companion_decide_turn", {"what": "undo"})
+        yield lambda: (self.folder / "two.py").read_text() == OLD
+        self.assertIn("line of one", (self.folder / "one.py").read_text())
+        yield from self.waits(1)
+        self.go_to("line of one")
+        self.tab.run_command("qwen_companion_decide_turn", {"what": "keep"})
+        yield from self.waits(0)
+        self.assertIn("line of one", (self.folder / "one.py").read_text())
+
+    def test_the_commands_of_a_turn_are_only_for_the_review(self) -> Steps:
+        yield from self.two_files()
+        yield from self.review()
+        made = loaded("sublime_text.review.review_commands").QwenCompanionDecideTurnCommand
+        self.assertEqual([made(self.tab).is_visible(), made(self.view).is_visible()], [True, False])
+        self.view.run_command("qwen_companion_decide_turn", {"what": "undo"})
+        yield from self.waits(2)
 
     def test_files_that_are_decided_as_a_whole_are_one_line_each(self) -> Steps:
         (self.folder / "old.py").write_text(OLD)

@@ -544,7 +544,7 @@ class _ReviewCommand(sublime_plugin.TextCommand):
 
 
 class QwenCompanionReviewGoCommand(_ReviewCommand):
-    """Go to the next or the previous change, or file."""
+    """Go to the next or the previous change, file or turn."""
 
     def run(self, edit: sublime.Edit, to: What, *, back: bool = False) -> None:
         """It is filled in first if it has to be."""
@@ -567,6 +567,19 @@ class QwenCompanionReviewDecideCommand(_ReviewCommand):
             tab.answer(block.file.key, what)
         elif window := self.view.window():
             say(window, "Go to a proposal to answer it.")
+
+
+class QwenCompanionDecideTurnCommand(_ReviewCommand):
+    """Keep or undo all changes under the heading of the turn at the caret in the Review."""
+
+    def is_visible(self) -> bool:
+        """Whether it is the Review."""
+        return self.tab() is not None
+
+    def run(self, edit: sublime.Edit, what: Decision) -> None:
+        """Proposals under it wait for their own answers."""
+        if tab := self.tab():
+            tab.decide_turn(what)
 
 
 class QwenCompanionReviewDoCommand(_ReviewCommand):

@@ -87,7 +87,7 @@ TICK = 100
 """Milliseconds between two looks at what is in sight, while the tab is on the screen: the editor tells of no scroll."""
 SETTLED = 1.0
 """Seconds that lines have to be in front of the person to count as seen."""
-What = Literal["change", "file"]
+What = Literal["change", "file", "turn"]
 
 
 class PlacedBlock(NamedTuple):
@@ -472,7 +472,10 @@ class ReviewTab:
                 yield 1 + firsts[change]
 
     def go(self, what: What, step: Literal[1, -1]) -> None:
-        """Go to the next or the previous change, or the first one of a file. It may have to be filled first."""
+        """Go to the next or the previous change, the first one of a file, or the heading of a turn.
+
+        It may have to be filled first.
+        """
         self._goes = None
         if not self._go(what, step):
             if step > 0 and not self._arrangement.is_whole:
@@ -496,12 +499,18 @@ class ReviewTab:
             line = row - self._rows[at]
             if what == "change":
                 found = next(self._stops(at, line, back=step < 0), None)
+            elif what == "turn":
+                found = 0 if self._is_heading(self._blocks[at]) else None
             else:
                 found = next(self._stops(at), None) if at != here or step < 0 else None
             if found is not None and (found - line) * step > 0:
                 self._show(self._rows[at] + found)
                 return True
         return False
+
+    @staticmethod
+    def _is_heading(block: Block) -> bool:
+        return isinstance(block.key, tuple) and block.key[0] == "turn"
 
     def _row(self) -> int:
         return self.view.rowcol(self.view.sel()[0].b)[0] if len(self.view.sel()) else 0
@@ -557,7 +566,20 @@ class ReviewTab:
             if window := self.view.window():
                 window.run_command(f"qwen_companion_{command}")
             return
-        turn = next((each for each in self._feed.turns or () if ("turn", each.key) == block.key), None)
+        self.decide_turn(what)
+
+    def decide_turn(self, what: Decision) -> None:
+        """Keep or undo all written changes under the heading of the turn in which the caret is."""
+        block, _ = self.here()
+        turn = next(
+            (
+                turn
+                for turn in self._feed.turns or ()
+                if ("turn", turn.key) == block.key
+                or (block.file and block.file.key in [file.key for file in turn.files])
+            ),
+            None,
+        )
         if turn is None:
             self._say("There is no change at the caret.")
             return
