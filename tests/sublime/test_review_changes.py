@@ -50,7 +50,7 @@ class TestMoving(ChangesCase):
         yield lambda: "word79" in text_of(self.view)
         yield from self.open_changes("".join([*LINES[:9], long[0].replace("end", "END")]))
         self.window.run_command("qwen_companion_go_to_diff")
-        self.assertEqual(self.row(), 9)
+        yield lambda: self.row() == 9
         yield lambda: self.proposal.viewport_position()[0] > 0
         yield lambda: self.original.viewport_position()[0] == self.proposal.viewport_position()[0]
 
