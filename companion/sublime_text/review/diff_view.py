@@ -9,15 +9,14 @@ import sublime
 
 from .. import buffers
 from ..buffers import edit
-from ..keys import KEYS
 from ..own_views import VIEWS
 from ..panels import say
 from ..windows import FocusBefore, GroupContents, focus_view, is_visible, show_in_group, views_of_file
 from .answers import Attention
 from .diff_marks import FILLERS, NARROW, Links, SideMarks, are_few, change_regions
-from .header import HEADER, Header, notes, place, show_headers, warnings_of
+from .header import HEADER, Header, notes, show_headers, warnings_of
 from .leftovers import LeftViews, remember
-from .navigation import KEYS_STATUS, show_change
+from .navigation import show_change, show_place
 from .removed_lines import InlineDiff, gone_lines
 from .side_by_side import ScrollTogether, level
 
@@ -34,13 +33,14 @@ WATCH = 500
 SOON = 50
 """Milliseconds after which the editor has laid out what it has been told to show."""
 Side = Literal["original", "proposal"]
-_KEYS = {
+KEYS = {
     "Accept": "accept_diff",
     "Reject": "reject_diff",
     "Next": "go_to_diff",
     "Keep": "keep_change",
     "Undo": "undo_change",
 }
+"""What the status bar names with its key while the focus is in a diff."""
 
 
 def in_steps(steps: Sequence[Callable[[], object]], is_wanted: Callable[[], bool]) -> None:
@@ -123,11 +123,6 @@ class Widths:
         return [view.viewport_extent()[0] for view in self._views()]
 
 
-def keys() -> str:
-    """What the status bar says while the focus is in a diff: its commands with the person's keys."""
-    return " · ".join(KEYS.after(words, command) for words, command in _KEYS.items())
-
-
 def open_side(
     window: sublime.Window, group: int, review: Review, side: Side, title: str, like: sublime.View | None
 ) -> sublime.View:
@@ -153,7 +148,7 @@ def set_up(view: sublime.View, review: Review, side: Side) -> None:
     settings = view.settings()
     settings.set("mini_diff", False)  # it would say what our own marks say, perhaps a line apart
     settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
-    view.set_status(KEYS_STATUS, keys())
+    show_place(view, (), KEYS)
 
 
 class DiffView:
@@ -534,9 +529,7 @@ class DiffView:
 
     def show_place(self) -> None:
         """Say in the status bar which change the caret is in."""
-        lines = self._marks.proposal.lines if self._marks else []
-        caret = self.proposal.sel()[0].b if len(self.proposal.sel()) else 0
-        self.proposal.set_status(KEYS_STATUS, f"{place(lines, caret)}{keys()}")
+        show_place(self.proposal, self._marks.proposal.lines if self._marks else (), KEYS)
 
     def show_headers(self) -> None:
         """Say in the headers what is so now."""

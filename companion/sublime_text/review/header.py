@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import os
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from .diff_marks import are_few
 
 if TYPE_CHECKING:
     from ...review.changes import Tally
-    from ...review.marks import Marks, Points
+    from ...review.marks import Marks
     from ...review.review import Review
 
 HEADER = "qwen_companion.header"
@@ -158,16 +157,6 @@ def warnings_of(review: Review, window: sublime.Window, *, is_dirty: bool) -> li
     if review.disk_state != "same":
         warnings.append(_DISK[review.disk_state])
     return warnings
-
-
-def place(lines: Sequence[Points], caret: int) -> str:
-    """Where a caret is among the changes, such as "Change 3 of 7 · "; empty without changes."""
-    count = len(lines)
-    if not count:
-        return ""
-    before = bisect_right(lines, caret, key=lambda points: points[0])
-    is_in = before and caret <= max(lines[before - 1][1] - 1, lines[before - 1][0])
-    return f"Change {before} of {count} · " if is_in else f"{count} change{'s' * (count != 1)} · "
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -1,14 +1,16 @@
-"""Goes from change to change in a proposal, and makes edits of it."""
+"""Goes from change to change in a view: in a proposal, and in a file that is written already."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import sublime
 
-from ...review.changes import in_one
+from ...review.changes import counted, in_one
 from ..buffers import edit
+from ..keys import KEYS
 from ..panels import say
 from ..windows import focus_view
 from .diff_marks import WORDS, change_regions
@@ -16,6 +18,7 @@ from .side_by_side import show_sideways
 
 if TYPE_CHECKING:
     from ...review.changes import TextEdit
+    from ...review.marks import Points
 
 
 KEYS_STATUS = "zy_qwen_companion_keys"
@@ -37,33 +40,67 @@ def make_edits(proposal: sublime.View, edits: Sequence[TextEdit], *, moves_caret
         proposal.sel().add_all(carets)
 
 
-def go_to_change(window: sublime.Window, proposal: sublime.View, step: Literal[1, -1], *, wraps: bool) -> bool:
-    """Go to the next or the previous change from the caret. Returns whether there is one.
+def at_caret(view: sublime.View, places: Sequence[Points]) -> int | None:
+    """The number of the change at the first caret, from 0; one without lines is at the line below it.
 
-    With `wraps`, the first one from the other end comes after the last.
+    `places` are the changes of the view, from the top.
     """
-    regions = change_regions(proposal)
-    starts = [region.begin() for region in regions]
-    caret = proposal.sel()[0].b if len(proposal.sel()) else 0
-    further = [start for start in starts if (start - caret) * step > 0]
-    if not further and not (wraps and starts):
+    if not len(view.sel()):
+        return None
+    line = view.line(view.sel()[0].b)
+    at = bisect_right(places, line.end(), key=lambda points: points[0]) - 1
+    return at if at >= 0 and line.begin() <= max(places[at][1] - 1, places[at][0]) else None
+
+
+def show_place(view: sublime.View, places: Sequence[Points], commands: Mapping[str, str]) -> None:
+    """Say in the status bar which change the caret is in, and the keys of these commands by their words."""
+    at = at_caret(view, places)
+    place = counted(len(places), "change") if at is None else f"Change {at + 1} of {len(places)}"
+    keys = [KEYS.after(words, command) for words, command in commands.items()]
+    view.set_status(KEYS_STATUS, " · ".join([place, *keys] if places else keys))
+
+
+def further(view: sublime.View, regions: Sequence[sublime.Region], step: Literal[1, -1]) -> int | None:
+    """The number of the next or the previous change from the line of the first caret; None if there is none."""
+    line = view.line(view.sel()[0].b if len(view.sel()) else 0)
+    if step > 0:
+        return next((at for at, region in enumerate(regions) if region.begin() > line.end()), None)
+    before = [at for at, region in enumerate(regions) if region.begin() < line.begin()]
+    return before[-1] if before else None
+
+
+def next_change(
+    view: sublime.View, regions: Sequence[sublime.Region], step: Literal[1, -1], *, wraps: bool
+) -> sublime.Region | None:
+    """The next or the previous change from the caret.
+
+    With `wraps`, the first one from the other end comes after the last, which is said.
+    """
+    at = further(view, regions, step)
+    if at is None and wraps and regions:
+        at = 0 if step > 0 else len(regions) - 1
+        if window := view.window():
+            say(window, f"Change {at + 1} of {len(regions)}, from the {'top' if step > 0 else 'bottom'} again")
+    return None if at is None else regions[at]
+
+
+def go_to_change(window: sublime.Window, proposal: sublime.View, step: Literal[1, -1], *, wraps: bool) -> bool:
+    """Go to the next or the previous change of a proposal from the caret. Returns whether there is one."""
+    region = next_change(proposal, change_regions(proposal), step, wraps=wraps)
+    if region is None:
         return False
-    at = starts.index(min(further) if step > 0 else max(further)) if further else (0 if step > 0 else len(starts) - 1)
     focus_view(window, proposal)
-    show_change(proposal, regions[at])
-    if not further:
-        wrapped = "from the top again" if step > 0 else "from the bottom again"
-        say(window, f"Change {at + 1} of {len(starts)}, {wrapped}")
+    show_change(proposal, region)
     return True
 
 
-def show_change(proposal: sublime.View, region: sublime.Region) -> None:
+def show_change(view: sublime.View, region: sublime.Region) -> None:
     """Put the caret at a change, in the middle of the screen."""
-    proposal.sel().clear()
-    proposal.sel().add(region.begin())
-    proposal.show_at_center(region.begin())
-    if word := next((word for word in proposal.get_regions(WORDS) if region.contains(word)), None):
-        show_sideways(proposal, word)
+    view.sel().clear()
+    view.sel().add(region.begin())
+    view.show_at_center(region.begin())
+    if word := next((word for word in view.get_regions(WORDS) if region.contains(word)), None):
+        show_sideways(view, word)
 
 
 def no_change(window: sublime.Window) -> None:

@@ -20,6 +20,7 @@ from ..panels import say
 from ..places import if_openable
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
 from .decisions import Decision, Onward, behind
+from .navigation import further
 from .side_by_side import Lines, SidesByWindow
 from .unsaved import OverwrittenTexts
 from .written_view import ReferenceDocuments, WrittenView
@@ -466,10 +467,7 @@ class WrittenChanges:
         row, marked = self.listings.row_in(view), self._views.get(view.id())
         if row is None or not rows or row != rows[-1 if step > 0 else 0]:
             return False
-        carets = [region.b for region in view.sel()][:1]
-        lines = [view.rowcol(region.begin())[0] for region in marked.regions()] if marked else []
-        here = view.rowcol(carets[0])[0] if carets else 0
-        return not any(line > here if step > 0 else line < here for line in lines)
+        return marked is None or further(view, marked.regions(), step) is None
 
     def open(self, window: sublime.Window, row: ChangeRow, step: int = 1) -> None:
         """Go to the first change of a file, or to the last one if the step is backwards."""

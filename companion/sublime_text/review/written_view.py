@@ -7,8 +7,8 @@ gets no lasting setting.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import sublime
 
@@ -16,10 +16,10 @@ from ...changes.port import FileChanges
 from ...changes.rows import ChangeRow
 from ...changes.state import GOES
 from ...review.changes import lines_of
+from ...review.marks import Points
 from ..calls import AskLater
-from ..keys import KEYS
 from ..style import ACCEPTS, COLOURS, UNDOES
-from .navigation import KEYS_STATUS
+from .navigation import KEYS_STATUS, at_caret, next_change, show_change, show_place
 from .removed_lines import RemovedLines
 
 REGIONS = "qwen_companion.written"
@@ -28,6 +28,8 @@ MAX_LINKS = 500
 """With more changes than this there are no links at them."""
 _STYLE = f"<style>{COLOURS} body {{ margin: 0; }} a {{ padding: 0 0.3rem; }}</style>"
 _GONE = '<span class="deleted">−{lines}</span> '
+KEYS = {"Keep": "keep_change", "Undo": "undo_change", "Next": "go_to_diff"}
+"""What the status bar names with its key while the caret is in a change."""
 MERGE_AFTER = 400
 """Milliseconds after an edit until the gutter leaves it out."""
 
@@ -135,18 +137,12 @@ class WrittenView:
                     found[number] = (first + shift, last + shift) if is_part else None
         return [(self.changes.changes[number][4], found[number]) for number in sorted(found)]
 
-    def go(self, step: int, *, wraps: bool = False) -> bool:
+    def go(self, step: Literal[1, -1], *, wraps: bool = False) -> bool:
         """Go to the next or the previous change from the caret. Returns False if there is none."""
-        regions = self.regions()
-        caret = self.view.sel()[0].b if len(self.view.sel()) else 0
-        row = self.view.rowcol(caret)[0]
-        rows = [self.view.rowcol(region.begin())[0] for region in regions]
-        after = [at for at, each in enumerate(rows) if (each > row if step > 0 else each < row)]
-        if not after and not (wraps and rows):
-            return False
-        at = (after[0] if step > 0 else after[-1]) if after else (0 if step > 0 else len(rows) - 1)
-        self.show(regions[at])
-        return True
+        region = next_change(self.view, self.regions(), step, wraps=wraps)
+        if region is not None:
+            self.show(region)
+        return region is not None
 
     def go_on_from(self, row: int) -> None:
         """Go to the change at a row or the next one after it, otherwise to the first one."""
@@ -171,10 +167,7 @@ class WrittenView:
 
     def show(self, region: sublime.Region) -> None:
         """Put the caret at a change, and show what was removed there until it leaves."""
-        point = region.begin()
-        self.view.sel().clear()
-        self.view.sel().add(sublime.Region(point))
-        self.view.show_at_center(point)
+        show_change(self.view, region)
         if (number := self._at_caret()) is not None:
             self._reveal(number)
         self.caret_moved()
@@ -190,25 +183,16 @@ class WrittenView:
     def caret_moved(self) -> None:
         """Say in the status bar which change the caret is in, with the keys; what was removed goes with the caret."""
         self.removed.leave()
-        number = self._at_caret()
-        if number is None:
+        if self._at_caret() is None:
             self.view.erase_status(KEYS_STATUS)
-            return
-        named = (("Keep", "keep_change"), ("Undo", "undo_change"), ("Next", "go_to_diff"))
-        keys = " · ".join(KEYS.after(words, command) for words, command in named)
-        self.view.set_status(KEYS_STATUS, f"Change {number + 1} of {len(self.regions())} · {keys}")
+        else:
+            show_place(self.view, self._places(), KEYS)
 
     def _at_caret(self) -> int | None:
-        """The number of the change at the first caret; a change without lines is at the line below it."""
-        regions, carets = self.regions(), [region.b for region in self.view.sel()][:1]
-        if not carets:
-            return None
-        line = self.view.line(carets[0])
-        at = bisect_right(regions, line.end(), key=lambda region: region.begin()) - 1
-        if at < 0:
-            return None
-        last = regions[at].end() - (not regions[at].empty())
-        return at if line.begin() <= max(last, regions[at].begin()) else None
+        return at_caret(self.view, self._places())
+
+    def _places(self) -> list[Points]:
+        return [(region.begin(), region.end()) for region in self.regions()]
 
     def _lines(self, region: sublime.Region) -> tuple[int, int]:
         first = self.view.rowcol(region.begin())[0]
