@@ -147,7 +147,7 @@ def long(written: Written) -> dict[str, float]:
     editor.wait(lambda: window.find_open_file(str(path)))
     view = window.find_open_file(str(path))
     assert view
-    regions = lambda: view.get_regions("qwen_companion.written")  # noqa: E731
+    regions = lambda: view.get_regions("qwen_companion.changes")  # noqa: E731
     editor.wait(lambda: len(regions()) == len(AT))
     left = len(AT)
     found: dict[str, list[float]] = {"keep": [], "undo": []}

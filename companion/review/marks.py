@@ -74,18 +74,18 @@ def marks(original: str, proposal: str, proposed: str | None = None) -> Marks:
     """
     old, new = lines_of(original), lines_of(proposal)
     found = changes(old, new)
-    old_starts, new_starts = _starts(old), _starts(new)
+    old_starts, new_starts = starts_of(old), starts_of(new)
     old_words, new_words = _words(found, old, new, old_starts, new_starts)
     gaps = fillers(found)
     return Marks(
         Side(
-            [_points(old_starts, change.old_start, change.old_end) for change in found],
+            [points_of(old_starts, change.old_start, change.old_end) for change in found],
             old_words,
             [(old_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "old"],
             is_top_missing=_is_at_top(gaps, "old"),
         ),
         Side(
-            [_points(new_starts, change.new_start, change.new_end) for change in found],
+            [points_of(new_starts, change.new_start, change.new_end) for change in found],
             new_words,
             [(new_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "new"],
             is_top_missing=_is_at_top(gaps, "new"),
@@ -112,7 +112,7 @@ def _reverted(found: list[Change], new: Sequence[str], starts: list[int], propos
             at += 1
         is_edited = at < len(found) and found[at].new_start <= change.old_end
         if not is_edited:
-            points = _points(starts, change.old_start, change.old_end)
+            points = points_of(starts, change.old_start, change.old_end)
             reverted.append(Reverted(points, restore_fingerprint(change, new)))
     return reverted
 
@@ -121,12 +121,13 @@ def _is_at_top(gaps: list[Gap], side: SideName) -> bool:
     return any(gap.side == side and gap.after < 0 for gap in gaps[:1])
 
 
-def _starts(lines: Sequence[str]) -> list[int]:
+def starts_of(lines: Sequence[str]) -> list[int]:
     """The point of each line, and that after the last."""
     return list(accumulate((len(line) + 1 for line in lines), initial=0))
 
 
-def _points(starts: list[int], first: int, after: int) -> Points:
+def points_of(starts: Sequence[int], first: int, after: int) -> Points:
+    """The points of some lines, half-open, by what `starts_of` gives."""
     end = starts[-1] - 1  # the last line has no line feed
     return min(starts[first], end), min(starts[after], end)
 

@@ -271,7 +271,7 @@ def written() -> None:
             file.write_text(AFTER, encoding="utf-8")
             editor.wait("list", lambda: "changes to review" in str([view["status"] for view in editor.views()]))
             editor.do("command", name="qwen_companion_go_to_diff", window=window)
-            editor.wait("changes", lambda: "qwen_companion.written" in editor.view(view)["regions"])
+            editor.wait("changes", lambda: CHANGES in editor.view(view)["regions"])
             editor.do("command", name="qwen_companion_comment", args={"text": REMARK}, view=view)
             editor.wait("comment", lambda: "KeyError" in str(editor.view(view)["phantoms"]))
             time.sleep(1)  # the links at the changes fit the width a moment after

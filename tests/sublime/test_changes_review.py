@@ -60,7 +60,7 @@ class ChangesCase(CompanionCase):
 
     def marked(self, view: sublime.View, changes: int) -> Steps:
         """Wait until a view shows this number of changes."""
-        regions = lambda: view.get_regions("qwen_companion.written")  # noqa: E731
+        regions = lambda: view.get_regions("qwen_companion.changes")  # noqa: E731
         yield {"condition": lambda: not view.is_loading() and len(regions()) == changes, "timeout": 60_000}
 
     def put_caret(self, view: sublime.View, line: int, to: int | None = None) -> None:

@@ -16,10 +16,9 @@ from .own import kind_of
 PLACES = {
     "review.header:Header.show": "test_the_headers_of_a_diff",
     "review.unsaved:UnsavedTexts._draw": "test_the_question_about_unsaved_text",
-    "review.diff_marks:SideMarks._draw_lines": "test_the_marks_of_a_diff",
+    "review.diff_marks:add_lines": "test_the_marks_of_a_diff",
     "review.diff_marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
     "review.diff_marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
-    "review.written_view:WrittenView._draw": "",
     "review.removed_lines:RemovedLines._show_own": "test_the_lines_that_were_removed",
     "review.unsaved:OverwrittenTexts.offer": "",
     "panels:changed_file": "test_the_list_of_what_a_turn_has_changed",

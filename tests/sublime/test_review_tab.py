@@ -260,7 +260,7 @@ class TestReview(ReviewCase):
         yield lambda: self.row() == "line 3"
         self.assertEqual(self.window.views(), [self.tab])
         self.view = self.window.open_file(str(self.file))
-        yield lambda: len(self.view.get_regions("qwen_companion.written")) == 2
+        yield lambda: len(self.view.get_regions("qwen_companion.changes")) == 2
         self.window.run_command("qwen_companion_go_to_diff")
         yield lambda: self.view.rowcol(self.view.sel()[0].b)[0] == 2
         self.assertEqual(self.window.active_view(), self.view)

@@ -1,18 +1,22 @@
-"""Draws the marks of a diff's side: changed lines and words, fillers, and a link at each change."""
+"""Draws the marks of changes, proposed or written: changed lines and words, fillers, and links at each change."""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import sublime
 
+from ...review.changes import counted
 from ...review.marks import MAX_LINKS
 from ..style import LINK_COLOUR
 
 if TYPE_CHECKING:
     from ...review.marks import Filler, Marks, Points, Side
+
+Kind = Literal["inserted", "deleted"]
 
 CHANGES = "qwen_companion.changes"
 """Key of the regions of the changes. If there are many, further keys have the suffixes .1, .2 and so on."""
@@ -53,9 +57,9 @@ _ABOVE = "<span> above</span>"
 _LINK = f'<a style="color: {LINK_COLOUR}" href="{{href}}">{{text}}</a>'
 _LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
 _WORDS = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE
-_OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL | sublime.RegionFlags.DRAW_EMPTY
+OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL | sublime.RegionFlags.DRAW_EMPTY
 _HIDDEN = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.HIDDEN
-_NOT_DRAWN = _LINES | sublime.RegionFlags.DRAW_NO_FILL
+_NOT_DRAWN = _WORDS | sublime.RegionFlags.DRAW_NO_FILL
 
 
 def filler(lines: int, height: float, content: str = "&nbsp;", pad: int = 0) -> str:
@@ -71,8 +75,53 @@ def are_few(side: Side) -> bool:
     return len(side.lines) <= MAX_DECORATED
 
 
+def add_lines(
+    view: sublime.View,
+    key: str,
+    kind: Kind,
+    regions: list[sublime.Region],
+    icon: str = "dot",
+    *,
+    is_drawn: bool = True,
+    links: Sequence[str] = (),
+    clicked: Callable[[str], None] | None = None,
+) -> None:
+    """Mark whole lines, with a link for each region. What is not drawn has its links all the same."""
+    scope, is_tinted = _scope(view, kind)
+    flags = (_LINES if is_tinted else OUTLINED) if is_drawn else _NOT_DRAWN
+    # A region may not fill its row to the end in the editor; the icon marks it all the same.
+    colour = view.style_for_scope(f"markup.{kind}").get("foreground", "")
+    view.add_regions(key, regions, scope, icon if is_drawn else "", flags, list(links), colour, clicked)
+
+
+def add_words(view: sublime.View, key: str, kind: Kind, regions: list[sublime.Region]) -> None:
+    """Mark words in lines that are marked."""
+    view.add_regions(key, regions, _scope(view, kind, ".char")[0], flags=_WORDS)
+
+
+def _scope(view: sublime.View, kind: Kind, part: str = "") -> tuple[str, bool]:
+    """A scope of the editor's inline diff, and whether the colour scheme has a background for it.
+
+    If not, it is the scope of a diff's text, whose colour is too strong for whole lines.
+    """
+    is_tinted = "background" in view.style_for_scope(f"diff.{kind}{part}")
+    return (f"diff.{kind}{part}" if is_tinted else f"markup.{kind}"), is_tinted
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The links at the changes of a side, as minihtml."""
+
+    lines: Sequence[str | None]
+    """For each change that at its lines; None if it is in the change's filler."""
+    fillers: Sequence[tuple[Filler, str]] = ()
+    """Those in fillers, from the top."""
+    reverted: Sequence[tuple[Points, str]] = ()
+    """Those of changes that were reverted."""
+
+
 class SideMarks:
-    """The marks of one side, where lines were "inserted" or "deleted".
+    """The marks of one side, where lines were inserted or deleted.
 
     `clicked` is called with the href of a change's link; without it there are no links. With `marks_gaps`, a change
     without lines on this side is marked by an empty region.
@@ -81,13 +130,13 @@ class SideMarks:
     def __init__(
         self,
         view: sublime.View,
-        kind: Literal["inserted", "deleted"],
+        kind: Kind,
         clicked: Callable[[str], None] | None = None,
         *,
         marks_gaps: bool = False,
     ) -> None:
         self._view = view
-        self._kind = kind
+        self._kind: Kind = kind
         self._clicked = clicked
         self._marks_gaps = marks_gaps
         self._fillers: dict[int, str] = {}
@@ -110,7 +159,7 @@ class SideMarks:
         """
         few = are_few(side)
         lines, gaps = self._parted(side, links if few else None)
-        texts = links.of_lines() if links and few else []
+        texts = [text for text in links.lines if text is not None] if links and few else []
         steps: list[Callable[[], None]] = [
             lambda at=at, part=part: self._draw_lines(_key(CHANGES, at), part, texts, inline=inline)
             for at, part in enumerate(_parts(lines))
@@ -123,7 +172,7 @@ class SideMarks:
             *steps,
             lambda: self._erase(CHANGES, len(_parts(lines))),
             lambda: self._erase(GAPS, len(_parts(gaps))),
-            lambda: self._draw_words(words),
+            lambda: add_words(self._view, WORDS, self._kind, _regions(words)),
             lambda: self._draw_reverted(links),
             *self._filler_steps(gone if few and gone else []),
             lambda: self._measure(side) if few and not inline else None,
@@ -140,9 +189,9 @@ class SideMarks:
     def _parted(self, side: Side, links: Links | None) -> tuple[list[Points], list[Points]]:
         """The changes with lines on this side, and those without, which nothing marks but their fillers."""
         if links:
-            pairs = list(zip(side.lines, links.are_gaps, strict=True))
-            gaps = [points for points, is_gap in pairs if is_gap]
-            lines = [points for points, is_gap in pairs if not is_gap]
+            pairs = list(zip(side.lines, links.lines, strict=True))
+            gaps = [points for points, link in pairs if link is None]
+            lines = [points for points, link in pairs if link is not None]
         else:
             gaps = [points for points in side.lines if points[0] == points[1]]
             lines = [points for points in side.lines if points[0] < points[1]]
@@ -152,32 +201,15 @@ class SideMarks:
         self._view.add_regions(key, _regions(gaps), flags=_HIDDEN)
 
     def _draw_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:
-        scope, is_tinted = self._scope(f"diff.{self._kind}")
-        flags = _NOT_DRAWN if inline else _LINES if is_tinted else _OUTLINED
-        # A region may not fill its row to the end in the editor; the icon marks it all the same.
-        icon = "" if inline else "dot"
-        if self._clicked:
-            color = self._view.style_for_scope(f"markup.{self._kind}").get("foreground", "")
-            self._view.add_regions(key, _regions(lines), scope, icon, flags, list(links), color, self._clicked)
-        else:
-            self._view.add_regions(key, _regions(lines), scope, icon, flags)
-
-    def _draw_words(self, words: Sequence[Points]) -> None:
-        scope, _ = self._scope(f"diff.{self._kind}.char")
-        self._view.add_regions(WORDS, _regions(words), scope, flags=_WORDS)
-
-    def _scope(self, scope: str) -> tuple[str, bool]:
-        """A scope of the editor's inline diff, and whether the colour scheme has a background for it.
-
-        If not, it is the scope of a diff's text, whose colour is too strong for whole lines.
-        """
-        is_tinted = "background" in self._view.style_for_scope(scope)
-        return (scope if is_tinted else f"markup.{self._kind}"), is_tinted
+        regions = _regions(lines)
+        add_lines(self._view, key, self._kind, regions, is_drawn=not inline, links=links, clicked=self._clicked)
 
     def _draw_reverted(self, links: Links | None) -> None:
         if self._clicked:
-            regions, texts = (_regions(links.places), links.of_reverted()) if links else ([], [])
-            self._view.add_regions(REVERTED, regions, "comment", "circle", _OUTLINED, texts, "", self._clicked)
+            places, texts = zip(*links.reverted, strict=True) if links and links.reverted else ((), ())
+            self._view.add_regions(
+                REVERTED, _regions(places), "comment", "circle", OUTLINED, list(texts), "", self._clicked
+            )
 
     def _erase(self, base: str, start: int) -> None:
         while self._view.get_regions(_key(base, start)):
@@ -189,7 +221,7 @@ class SideMarks:
         height, em, width = self._view.line_height(), self._view.em_width(), self._view.viewport_extent()[0]
         # A phantom may be as wide as its content only (sublimehq/sublime_text#3261).
         plain, with_link = (max(0, int(width - columns * em)) for columns in (2, LINK_COLUMNS))
-        named = links.in_fillers() if links else []
+        named = links.fillers if links else ()
         if inline:
             return [(point, filler(1, height, link, with_link)) for (point, _), link in named]
         waiting = deque(named)
@@ -200,7 +232,7 @@ class SideMarks:
             if waiting and waiting[0][0] == (point, lines):
                 content = filler(lines, height, waiting.popleft()[1] + above, with_link)
             elif above:
-                content = filler(lines, height, f"<span>↑ {_counted(lines, 'new line')}</span>{above}", with_link)
+                content = filler(lines, height, f"<span>↑ {counted(lines, 'new line')}</span>{above}", with_link)
             else:
                 content = filler(lines, height, pad=plain)
             found.append((point, content))
@@ -269,55 +301,25 @@ class SideMarks:
                 return
 
 
-class Links:
+def proposal_links(marks: Marks, generation: int, *, is_short: bool = False) -> Links:
     """The links of a proposal's changes; with `is_short`, each is a glyph."""
 
-    def __init__(self, marks: Marks, generation: int, *, is_short: bool = False) -> None:
-        self._marks = marks
-        self._generation = generation
-        self._is_short = is_short
+    def link(href: str, glyph: str, words: str) -> str:
+        return _LINK.format(href=href, text=glyph if is_short else f"{glyph} {words}")
 
-    @property
-    def places(self) -> list[Points]:
-        """Where changes were reverted."""
-        return [one.points for one in self._marks.reverted]
+    def revert(of: object, name: str, words: str) -> str:
+        return link(f"revert:{of}:{name}", "↩", words)
 
-    @property
-    def are_gaps(self) -> list[bool]:
-        """For each change, whether it only deletes lines."""
-        return [gone is not None for gone in self._marks.gone]
-
-    def of_lines(self) -> list[str]:
-        """The annotation of each change that has lines in the proposal."""
-        pairs = zip(self._marks.fingerprints, self._marks.gone, strict=False)
-        return [self._revert(str(self._generation), name, None) for name, gone in pairs if not gone]
-
-    def of_reverted(self) -> list[str]:
-        """The annotation of each change that was reverted."""
-        return [
-            self.link(f"restore:{self._generation}:{one.fingerprint}", "↪", "restore") for one in self._marks.reverted
-        ]
-
-    def in_fillers(self) -> list[tuple[Filler, str]]:
-        """The fillers of changes that only delete lines, from the top, and their links."""
-        pairs = zip(self._marks.fingerprints, self._marks.gone, strict=False)
-        return [(gone, self._revert(ANY_GENERATION, name, gone)) for name, gone in pairs if gone]
-
-    def _revert(self, generation: str, name: str, gone: Filler | None) -> str:
-        words = f"restore {_counted(gone[1])}" if gone else "revert"
-        return self.link(f"revert:{generation}:{name}", "↩", words)
-
-    def link(self, href: str, glyph: str, words: str) -> str:
-        """The minihtml of a link."""
-        return _LINK.format(href=href, text=glyph if self._is_short else f"{glyph} {words}")
-
-
-def _counted(lines: int, what: str = "line") -> str:
-    return f"{lines} {what}{'s' * (lines != 1)}"
+    pairs = list(zip(marks.fingerprints, marks.gone, strict=False))
+    return Links(
+        [None if gone else revert(generation, name, "revert") for name, gone in pairs],
+        [(gone, revert(ANY_GENERATION, name, f"restore {counted(gone[1], 'line')}")) for name, gone in pairs if gone],
+        [(one.points, link(f"restore:{generation}:{one.fingerprint}", "↪", "restore")) for one in marks.reverted],
+    )
 
 
 def change_regions(view: sublime.View) -> list[sublime.Region]:
-    """The current regions of a proposal's changes, in order. A region is empty where lines are missing."""
+    """The current regions of a view's changes, in order. A region is empty where lines are missing."""
     found: list[sublime.Region] = []
     for base in (CHANGES, GAPS):
         part = 0

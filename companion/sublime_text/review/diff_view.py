@@ -13,7 +13,7 @@ from ..own_views import VIEWS
 from ..panels import say
 from ..windows import FocusBefore, GroupContents, focus_view, is_visible, show_in_group, views_of_file
 from .answers import Attention
-from .diff_marks import FILLERS, NARROW, Links, SideMarks, are_few, change_regions
+from .diff_marks import FILLERS, NARROW, SideMarks, are_few, change_regions, proposal_links
 from .header import HEADER, Header, notes, show_headers, warnings_of
 from .leftovers import LeftViews, remember
 from .navigation import show_change, show_place
@@ -148,7 +148,7 @@ def set_up(view: sublime.View, review: Review, side: Side) -> None:
     settings = view.settings()
     settings.set("mini_diff", False)  # it would say what our own marks say, perhaps a line apart
     settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
-    show_place(view, (), KEYS)
+    show_place(view, KEYS)
 
 
 class DiffView:
@@ -322,6 +322,7 @@ class DiffView:
 
     def _drawn(self) -> None:
         self._is_drawn = True
+        self.show_place()
         arrival, self._arrival = self._arrival, None
         if arrival and [(each.a, each.b) for each in self.proposal.sel()] == [(0, 0)]:  # they have not moved on
             self._go_to_end(arrival)
@@ -503,7 +504,6 @@ class DiffView:
             return
         marks, side_by_side = self._marks, self.layout == "side_by_side"
         self.show_headers()
-        self.show_place()
         if side_by_side and self.original and self._scroll is None:
             self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown, self._across)
         if self._is_inline:
@@ -513,7 +513,9 @@ class DiffView:
         if marks is None:
             return
         self.generation += 1
-        links = Links(marks, self.generation, is_short=self._is_too_narrow()) if self.review.is_editable else None
+        links = (
+            proposal_links(marks, self.generation, is_short=self._is_too_narrow()) if self.review.is_editable else None
+        )
         is_own = self._is_inline and self._inline.is_own and are_few(marks.proposal)
         gone = gone_lines(self.proposal, marks, self.review.original, links) if is_own else None
         editors = self._is_inline and not self._inline.is_own
@@ -529,7 +531,7 @@ class DiffView:
 
     def show_place(self) -> None:
         """Say in the status bar which change the caret is in."""
-        show_place(self.proposal, self._marks.proposal.lines if self._marks else (), KEYS)
+        show_place(self.proposal, KEYS)
 
     def show_headers(self) -> None:
         """Say in the headers what is so now."""

@@ -18,7 +18,6 @@ from .side_by_side import show_sideways
 
 if TYPE_CHECKING:
     from ...review.changes import TextEdit
-    from ...review.marks import Points
 
 
 KEYS_STATUS = "zy_qwen_companion_keys"
@@ -40,24 +39,25 @@ def make_edits(proposal: sublime.View, edits: Sequence[TextEdit], *, moves_caret
         proposal.sel().add_all(carets)
 
 
-def at_caret(view: sublime.View, places: Sequence[Points]) -> int | None:
+def at_caret(view: sublime.View, regions: Sequence[sublime.Region]) -> int | None:
     """The number of the change at the first caret, from 0; one without lines is at the line below it.
 
-    `places` are the changes of the view, from the top.
+    `regions` are those of the changes, from the top.
     """
     if not len(view.sel()):
         return None
     line = view.line(view.sel()[0].b)
-    at = bisect_right(places, line.end(), key=lambda points: points[0]) - 1
-    return at if at >= 0 and line.begin() <= max(places[at][1] - 1, places[at][0]) else None
+    at = bisect_right(regions, line.end(), key=sublime.Region.begin) - 1
+    return at if at >= 0 and line.begin() <= max(regions[at].end() - 1, regions[at].begin()) else None
 
 
-def show_place(view: sublime.View, places: Sequence[Points], commands: Mapping[str, str]) -> None:
+def show_place(view: sublime.View, commands: Mapping[str, str]) -> None:
     """Say in the status bar which change the caret is in, and the keys of these commands by their words."""
-    at = at_caret(view, places)
-    place = counted(len(places), "change") if at is None else f"Change {at + 1} of {len(places)}"
+    regions = change_regions(view)
+    at = at_caret(view, regions)
+    place = counted(len(regions), "change") if at is None else f"Change {at + 1} of {len(regions)}"
     keys = [KEYS.after(words, command) for words, command in commands.items()]
-    view.set_status(KEYS_STATUS, " · ".join([place, *keys] if places else keys))
+    view.set_status(KEYS_STATUS, " · ".join([place, *keys] if regions else keys))
 
 
 def further(view: sublime.View, regions: Sequence[sublime.Region], step: Literal[1, -1]) -> int | None:
@@ -69,13 +69,12 @@ def further(view: sublime.View, regions: Sequence[sublime.Region], step: Literal
     return before[-1] if before else None
 
 
-def next_change(
-    view: sublime.View, regions: Sequence[sublime.Region], step: Literal[1, -1], *, wraps: bool
-) -> sublime.Region | None:
+def next_change(view: sublime.View, step: Literal[1, -1], *, wraps: bool) -> sublime.Region | None:
     """The next or the previous change from the caret.
 
     With `wraps`, the first one from the other end comes after the last, which is said.
     """
+    regions = change_regions(view)
     at = further(view, regions, step)
     if at is None and wraps and regions:
         at = 0 if step > 0 else len(regions) - 1
@@ -86,7 +85,7 @@ def next_change(
 
 def go_to_change(window: sublime.Window, proposal: sublime.View, step: Literal[1, -1], *, wraps: bool) -> bool:
     """Go to the next or the previous change of a proposal from the caret. Returns whether there is one."""
-    region = next_change(proposal, change_regions(proposal), step, wraps=wraps)
+    region = next_change(proposal, step, wraps=wraps)
     if region is None:
         return False
     focus_view(window, proposal)

@@ -251,7 +251,7 @@ def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | N
 
     If a change only deletes lines, the last line of its phantom has its link.
     """
-    waiting = deque(links.in_fillers() if links else ())
+    waiting = deque(links.fillers if links else ())
     found: list[tuple[int, str]] = []
     for at, ((start, _), (gone_from, gone_to)) in enumerate(
         zip(marks.proposal.lines, marks.original.lines, strict=True)

@@ -35,6 +35,8 @@ from ..panels import say
 from ..style import COLOURS, SIGN_COLOURS
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible
 from .decisions import Decision, Lines, ReviewDecisions
+from .diff_marks import OUTLINED, add_lines, add_words
+from .diff_marks import Kind as DiffKind
 from .feed import ReviewFeed
 
 if TYPE_CHECKING:
@@ -47,8 +49,6 @@ DECIDED = "qwen_companion.review.decided"
 """Keys of the regions of lines. Those of words have the suffix `.words`."""
 AROUND = 25
 """Lines above and below those in sight that have their marks."""
-_LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
-_OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL | sublime.RegionFlags.DRAW_EMPTY
 _BODY = '<body id="qwen-companion-review">{}</body>'.format
 _LINKS = f"<style>{COLOURS} body {{ margin: 0; }} a {{ padding: 0 0 0 1rem; }}</style>"
 # A colour for each and no style sheet: a sign has a hundred brothers, and each sheet takes the editor its time.
@@ -153,14 +153,11 @@ class ReviewMarks:
                 found[f"{key}.words"] += _within(words, first, last, start)
 
     def _add(self, found: defaultdict[str, list[sublime.Region]]) -> None:
-        for key, kind in ((REMOVED, "deleted"), (ADDED, "inserted")):
-            # Without a background for it the scheme would paint whole lines in the colour of a diff's text.
-            is_tinted = "background" in self._view.style_for_scope(f"diff.{kind}")
-            line, word = (f"diff.{kind}", f"diff.{kind}.char") if is_tinted else (f"markup.{kind}", f"markup.{kind}")
-            flags = _LINES if is_tinted else _OUTLINED
-            self._view.add_regions(key, found[key], line, "dot", flags)
-            self._view.add_regions(f"{key}.words", found[f"{key}.words"], word, "", flags)
-        self._view.add_regions(DECIDED, found[DECIDED], "comment", "circle", _OUTLINED)
+        kinds: tuple[tuple[str, DiffKind], ...] = ((REMOVED, "deleted"), (ADDED, "inserted"))
+        for key, kind in kinds:
+            add_lines(self._view, key, kind, found[key])
+            add_words(self._view, f"{key}.words", kind, found[f"{key}.words"])
+        self._view.add_regions(DECIDED, found[DECIDED], "comment", "circle", OUTLINED)
 
     def _links(self, shown: PlacedBlock) -> list[sublime.Phantom]:
         file = shown.block.file

@@ -17,6 +17,7 @@ import sublime
 from ..buffers import write_all
 from ..own_views import VIEWS
 from ..windows import focus_view, is_visible, show_in_group
+from .diff_marks import Kind, add_lines
 
 if TYPE_CHECKING:
     from ...review.marks import Points
@@ -159,14 +160,14 @@ class Sides:
             write_all(self.left, text)
             self.left.clear_undo_stack()
         self.left.set_read_only(True)
-        for name, view, at in (("deleted", self.left, 0), ("inserted", self.right, 2)):
+        sides: tuple[tuple[Kind, sublime.View, int], ...] = (("deleted", self.left, 0), ("inserted", self.right, 2))
+        for name, view, at in sides:
             regions = [
                 sublime.Region(view.text_point(each[at], 0), view.text_point(each[at + 1], 0))
                 for each in changes
                 if each[at] < each[at + 1]
             ]
-            flags = sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.NO_UNDO
-            view.add_regions(REGIONS, regions, f"markup.{name}", flags=flags)
+            add_lines(view, REGIONS, name, regions, icon="")
 
     def has(self, view: sublime.View) -> bool:
         """Whether a view is one of the two, or the one that was cloned."""

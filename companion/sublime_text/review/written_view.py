@@ -7,7 +7,7 @@ gets no lasting setting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 import sublime
@@ -16,16 +16,13 @@ from ...changes.port import FileChanges
 from ...changes.rows import ChangeRow
 from ...changes.state import GOES
 from ...review.changes import lines_of
-from ...review.marks import Points
+from ...review.marks import Side, points_of, starts_of
 from ..calls import AskLater
 from ..style import ACCEPTS, COLOURS, UNDOES
+from .diff_marks import Links, SideMarks, change_regions
 from .navigation import KEYS_STATUS, at_caret, next_change, show_change, show_place
 from .removed_lines import RemovedLines
 
-REGIONS = "qwen_companion.written"
-"""Key of the regions of the changes, and the beginning of those of their links."""
-MAX_LINKS = 500
-"""With more changes than this there are no links at them."""
 _STYLE = f"<style>{COLOURS} body {{ margin: 0; }} a {{ padding: 0 0.3rem; }}</style>"
 _GONE = '<span class="deleted">−{lines}</span> '
 KEYS = {"Keep": "keep_change", "Undo": "undo_change", "Next": "go_to_diff"}
@@ -44,30 +41,17 @@ class WrittenView:
         self.row = row
         self.changes = changes
         self._act = act
-        self._count = 0
+        self._marks = SideMarks(view, "inserted", self._clicked, marks_gaps=True)
         self.removed = RemovedLines(view)
         self._draw()
 
     def _draw(self) -> None:
-        view, starts = self.view, _starts(self.changes.text)
         self.refer_to(self.changes.baseline)
-        regions = [sublime.Region(*_points(starts, change[2], change[3])) for change in self.changes.changes]
-        links = len(regions) <= MAX_LINKS
-        flags = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
-        view.add_regions(REGIONS, regions, "markup.changed", flags=flags)
-        for number, region in enumerate(regions if links else []):
-            view.add_regions(
-                f"{REGIONS}.{number}",
-                [region],
-                "markup.changed",
-                flags=flags,
-                annotations=[self._links(number)],
-                annotation_color="",
-                on_navigate=self._clicked,
-            )
-        for number in range(len(regions) if links else 0, self._count):
-            view.erase_regions(f"{REGIONS}.{number}")
-        self._count = len(regions) if links else 0
+        starts = starts_of(lines_of(self.changes.text))
+        lines = [points_of(starts, change[2], change[3]) for change in self.changes.changes]
+        links = Links([self._links(number) for number in range(len(lines))])
+        for step in self._marks.steps(Side(lines, [], []), inline=True, links=links):
+            step()
 
     def _links(self, number: int) -> str:
         deleted = self.changes.changes[number][1] - self.changes.changes[number][0]
@@ -110,14 +94,12 @@ class WrittenView:
             return
         self.removed.hide()
         view.erase_status(KEYS_STATUS)
-        view.erase_regions(REGIONS)
-        for number in range(self._count):
-            view.erase_regions(f"{REGIONS}.{number}")
+        self._marks.clear()
         view.reset_reference_document()
 
     def regions(self) -> list[sublime.Region]:
         """Where the changes are by now, from the top."""
-        return self.view.get_regions(REGIONS)
+        return change_regions(self.view)
 
     def at_carets(self) -> list[tuple[str, tuple[int, int] | None]]:
         """The changes at the carets and selections: the key of each, and the lines if only some are selected."""
@@ -139,7 +121,7 @@ class WrittenView:
 
     def go(self, step: Literal[1, -1], *, wraps: bool = False) -> bool:
         """Go to the next or the previous change from the caret. Returns False if there is none."""
-        region = next_change(self.view, self.regions(), step, wraps=wraps)
+        region = next_change(self.view, step, wraps=wraps)
         if region is not None:
             self.show(region)
         return region is not None
@@ -186,30 +168,15 @@ class WrittenView:
         if self._at_caret() is None:
             self.view.erase_status(KEYS_STATUS)
         else:
-            show_place(self.view, self._places(), KEYS)
+            show_place(self.view, KEYS)
 
     def _at_caret(self) -> int | None:
-        return at_caret(self.view, self._places())
-
-    def _places(self) -> list[Points]:
-        return [(region.begin(), region.end()) for region in self.regions()]
+        return at_caret(self.view, self.regions())
 
     def _lines(self, region: sublime.Region) -> tuple[int, int]:
         first = self.view.rowcol(region.begin())[0]
         last, column = self.view.rowcol(region.end())
         return first, last - (column == 0 and last > first)
-
-
-def _starts(text: str) -> list[int]:
-    starts = [0]
-    for line in text.split("\n"):
-        starts.append(starts[-1] + len(line) + 1)
-    return starts
-
-
-def _points(starts: Sequence[int], first: int, after: int) -> tuple[int, int]:
-    end = starts[-1] - 1
-    return min(starts[min(first, len(starts) - 1)], end), min(starts[min(after, len(starts) - 1)], end)
 
 
 class ReferenceDocuments:
