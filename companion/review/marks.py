@@ -74,8 +74,22 @@ def marks(original: str, proposal: str, proposed: str | None = None) -> Marks:
     """
     old, new = lines_of(original), lines_of(proposal)
     found = changes(old, new)
+    reverted = () if proposed is None or proposed == proposal else _reverted(found, new, proposed)
+    return marks_of(found, old, new, reverted=reverted)
+
+
+def marks_of(
+    found: Sequence[Change],
+    old: Sequence[str],
+    new: Sequence[str],
+    *,
+    reverted: Sequence[Reverted] = (),
+    max_words: int = MAX_WORDS,
+) -> Marks:
+    """The marks of some changes between the lines of two texts. `max_words` is as `MAX_WORDS`."""
     old_starts, new_starts = starts_of(old), starts_of(new)
-    old_words, new_words = _words(found, old, new, old_starts, new_starts)
+    changed = sum(max(change.deleted, change.inserted) for change in found)
+    old_words, new_words = _words(found, old, new, old_starts, new_starts) if changed <= max_words else ([], [])
     gaps = fillers(found)
     return Marks(
         Side(
@@ -96,16 +110,16 @@ def marks(original: str, proposal: str, proposed: str | None = None) -> Marks:
             None if change.inserted else (new_starts[max(change.new_end - 1, 0)], change.deleted)
             for change in found[: MAX_LINKS + 1]
         ],
-        _reverted(found, new, new_starts, proposed) if proposed is not None and proposed != proposal else [],
+        [*reverted],
     )
 
 
-def _reverted(found: list[Change], new: Sequence[str], starts: list[int], proposed: str) -> list[Reverted]:
+def _reverted(found: Sequence[Change], new: Sequence[str], proposed: str) -> list[Reverted]:
     """The differences from the proposal as it came that are no differences from the original."""
     back = changes(new, lines_of(proposed))
     if len(back) > MAX_LINKS:
         return []
-    at = 0
+    starts, at = starts_of(new), 0
     reverted: list[Reverted] = []
     for change in back:
         while at < len(found) and found[at].new_end < change.old_start:
@@ -133,10 +147,8 @@ def points_of(starts: Sequence[int], first: int, after: int) -> Points:
 
 
 def _words(
-    found: list[Change], old: Sequence[str], new: Sequence[str], old_starts: list[int], new_starts: list[int]
+    found: Sequence[Change], old: Sequence[str], new: Sequence[str], old_starts: list[int], new_starts: list[int]
 ) -> tuple[list[Points], list[Points]]:
-    if sum(max(change.deleted, change.inserted) for change in found) > MAX_WORDS:
-        return [], []
     old_words: list[Points] = []
     new_words: list[Points] = []
     for change in found:

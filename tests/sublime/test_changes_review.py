@@ -111,13 +111,12 @@ class TestWritten(ChangesCase):
         self.code.settings().set("mini_diff", False)
         yield from self.marked(self.code, 2)
         self.window.run_command("qwen_companion_review_changes")
-        key = "qwen_companion.removed"
-        yield lambda: self.screen.phantoms(self.code, key) == ["line 3"]
-        words = [self.code.substr(region) for region in self.code.get_regions(f"{key}.words")]
-        self.assertEqual(words, ["three"])
+        gone, come = "qwen_companion.fillers", "qwen_companion.words"
+        yield lambda: self.screen.phantoms(self.code, gone) == ["line 3"]
+        self.assertEqual([self.code.substr(region) for region in self.code.get_regions(come)], ["three"])
         self.window.focus_view(self.view)
-        yield lambda: self.screen.phantoms(self.code, key) == []
-        self.assertEqual(self.code.get_regions(f"{key}.words"), [])
+        yield lambda: self.screen.phantoms(self.code, gone) == []
+        self.assertEqual(self.code.get_regions(come), [])
         self.assertIs(self.code.settings().get("mini_diff"), False)
 
     def test_one_change_is_kept_and_the_other_one_undone_in_the_real_file(self) -> Steps:

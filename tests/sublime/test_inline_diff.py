@@ -42,7 +42,7 @@ class TestInlineDiff(ChangesCase):
         [self.proposal] = diff_views(self.window, "proposal")
         yield lambda: self.rows() and self.screen.header(self.proposal)
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
-        yield lambda: diff._inline.is_own
+        yield lambda: diff._removed.is_own
 
     @property
     def shown(self) -> list[str]:

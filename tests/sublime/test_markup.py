@@ -19,7 +19,6 @@ PLACES = {
     "review.diff_marks:add_lines": "test_the_marks_of_a_diff",
     "review.diff_marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
     "review.diff_marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
-    "review.removed_lines:RemovedLines._show_own": "test_the_lines_that_were_removed",
     "review.unsaved:OverwrittenTexts.offer": "",
     "panels:changed_file": "test_the_list_of_what_a_turn_has_changed",
     "comments.views:CommentViews.draw": "test_the_comments_of_a_file",
@@ -152,13 +151,9 @@ class TestDiffs(Checks):
         self.is_harmless(f"{HOSTILE} has written", "Merge")
 
     def test_the_lines_that_were_removed(self) -> None:
-        """In the person's own file, with marked words."""
-        removed = loaded("sublime_text.review.removed_lines").RemovedLines(self.view)
-        self.view.settings().set("mini_diff", False)
-        with patch.object(sublime.View, "add_phantom", autospec=True, return_value=1) as added:
-            removed.show(sublime.Region(0), [f"old {HOSTILE}"], [f"new {HOSTILE}"])
-            removed.hide()
-        parsed = Parsed(added.call_args.args[3])
+        """With marked words."""
+        html = loaded("sublime_text.review.removed_lines").gone_html(self.view, f"old {HOSTILE}", [(0, 3), (5, 9)])
+        parsed = Parsed(html)
         self.assertIn(f"old {HOSTILE}", parsed.text.replace("\xa0", " "))
         self.assertEqual(parsed.links, [])
         self.assertLessEqual(set(parsed.tags), {"body", "style", "div", "span"})

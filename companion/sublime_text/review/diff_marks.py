@@ -178,6 +178,12 @@ class SideMarks:
             lambda: self._measure(side) if few and not inline else None,
         ]
 
+    def show_gone(self, gone: Sequence[tuple[int, str]], words: Sequence[Points]) -> None:
+        """Show phantoms of lines that are gone, and the words that have come for them, at once."""
+        for step in self._filler_steps(gone):
+            step()
+        add_words(self._view, WORDS, self._kind, _regions(words))
+
     def clear(self) -> None:
         """Remove all marks."""
         self._erase(CHANGES, 0)

@@ -17,7 +17,7 @@ from .diff_marks import FILLERS, NARROW, SideMarks, are_few, change_regions, pro
 from .header import HEADER, Header, notes, show_headers, warnings_of
 from .leftovers import LeftViews, remember
 from .navigation import show_change, show_place
-from .removed_lines import InlineDiff, gone_lines
+from .removed_lines import RemovedLines, first_gap, gone_lines
 from .side_by_side import ScrollTogether, level
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class DiffView:
         self._proposal_header = Header(proposal, self._act)
         revert = self._act if self.review.is_editable else None
         self._proposal_marks = SideMarks(proposal, "inserted", revert, marks_gaps=True)
-        self._inline = InlineDiff(proposal, self._draw)
+        self._removed = RemovedLines(proposal, self._draw)
         self.is_open = True
 
     def _own_original(self, original: sublime.View) -> None:
@@ -239,7 +239,7 @@ class DiffView:
         elif self.layout == "side_by_side":
             self.layout = "inline"
         self._own(left.proposal)
-        self._inline.take_up()
+        self._removed.take_up()
         self._is_exact, self._is_filled, self._is_original_filled = left.is_exact, True, True
         self.has_chosen_layout = left.has_chosen_layout
         if left.is_seen:
@@ -398,7 +398,7 @@ class DiffView:
                 self.original.close()
             self.original = None
         else:
-            self._inline.hide()
+            self._removed.hide()
             self._add_original_before()
         self._draw()
         self.show()
@@ -507,19 +507,18 @@ class DiffView:
         if side_by_side and self.original and self._scroll is None:
             self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown, self._across)
         if self._is_inline:
-            self._inline.show(
-                marks, has_links=self.review.is_editable and marks is not None and are_few(marks.proposal)
-            )
+            self._show_removed(marks)
+        else:
+            self.proposal.settings().set("mini_diff", False)
         if marks is None:
             return
         self.generation += 1
         links = (
             proposal_links(marks, self.generation, is_short=self._is_too_narrow()) if self.review.is_editable else None
         )
-        is_own = self._is_inline and self._inline.is_own and are_few(marks.proposal)
+        is_own = self._is_inline and self._removed.is_own and are_few(marks.proposal)
         gone = gone_lines(self.proposal, marks, self.review.original, links) if is_own else None
-        editors = self._is_inline and not self._inline.is_own
-        self.proposal.settings().set("mini_diff", editors)
+        editors = self._is_inline and not self._removed.is_own
         steps = self._proposal_marks.steps(marks.proposal, inline=editors, links=links, gone=gone)
         if side_by_side and self.original and self._is_original_filled:
             steps += self._original_marks.steps(marks.original, inline=False)
@@ -528,6 +527,18 @@ class DiffView:
             [*steps, self._drawn],
             lambda: self._drawing is drawing and all(view.is_valid() for view in self.views),
         )
+
+    def _show_removed(self, marks: Marks | None) -> None:
+        """Show the lines that are gone in the inline diff. What the editor can't show is drawn with the marks."""
+        removed, gap = self._removed, None
+        removed.hide()
+        if marks is not None and not removed.is_own:
+            has_links = self.review.is_editable and are_few(marks.proposal)
+            gap = first_gap(self.proposal, marks, has_links=has_links)
+            removed.is_own = gap is None and any(start < end for start, end in marks.original.lines)
+        # The editor's inline diff needs it (sublimehq/sublime_text#4747).
+        self.proposal.settings().set("mini_diff", not removed.is_own)
+        removed.show(gap)
 
     def show_place(self) -> None:
         """Say in the status bar which change the caret is in."""
@@ -552,7 +563,7 @@ class DiffView:
         say(self.window, " · ".join(self.warnings))
 
     def _notes(self) -> list[str]:
-        own = ["removed lines"] if self._inline.is_own else []
+        own = ["removed lines"] if self._removed.is_own else []
         undrawn = ["alignment"] if self.layout == "side_by_side" else own
         return notes(self.review, self._marks, undrawn, is_exact=self._is_exact)
 

@@ -19,7 +19,7 @@ from ..panels import say
 from .diff_marks import FILLERS, SideMarks
 from .header import HEADER
 from .navigation import KEYS_STATUS
-from .removed_lines import InlineDiff
+from .removed_lines import RemovedLines
 
 SHOWN = "shown"
 """In the record of a view of a diff: a fingerprint of its initial text. Without it, edits can't be detected."""
@@ -120,9 +120,10 @@ def _abandon(views: LeftViews, shown: str, path: str) -> None:
     if proposal.substr(sublime.Region(0, proposal.size())) == shown or not views.is_exact:
         proposal.close()
     else:
-        inline = InlineDiff(proposal, lambda: None)
-        inline.take_up()
-        inline.hide()
+        removed = RemovedLines(proposal, lambda: None)
+        removed.take_up()
+        removed.hide()
+        proposal.settings().set("mini_diff", False)
         SideMarks(proposal, "inserted").clear()
         for view in (proposal, *proposal.clones()):
             let_go(view)

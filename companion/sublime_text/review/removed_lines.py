@@ -1,34 +1,29 @@
 """Shows the lines that are gone: all of them in the inline diff of a proposal, those of one change in a written file.
 
-The editor's own inline diff does it. Where that shows nothing (sublimehq/sublime_text#2666, #2728 and #4747),
-phantoms of the package do.
+The editor's own inline diff does it. Where that shows nothing (sublimehq/sublime_text#2666, #2728 and #4747), or the
+person has its gutter off in a file, phantoms of the package do.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
 
-from ...review.changes import paired_lines
-from ...review.compare import Change
-from ...review.words import word_changes
 from ..minihtml import columns, safe
 from ..own_views import VIEWS
 
 if TYPE_CHECKING:
-    from ...review.marks import Marks
+    from ...review.marks import Marks, Points
     from .diff_marks import Links
 
 INLINE = "inline"
 """In the record of a proposal's view: whether its diff is inline."""
 REMOVED = "qwen_companion.removed"
-"""Key of the phantom with removed lines, of the change that they are of, and of the words that have come for them."""
-MOST_PAIRED = 100
-"""Lines of a change whose words are compared."""
+"""Key of the region of the one change whose removed lines are shown."""
 LOOK = 150
 """Milliseconds after which the editor must show the lines that are gone."""
 TRIES = 3
@@ -50,7 +45,7 @@ _GONE = (
 )
 
 
-class _Gap(NamedTuple):
+class Gap(NamedTuple):
     """A place where the layout tells whether lines are shown: two points, and the height between them if none are."""
 
     above: int | None
@@ -58,31 +53,29 @@ class _Gap(NamedTuple):
     height: float
 
 
-class InlineDiff:
-    """The inline diff of one view. `missing` is called if the editor shows nothing: then `is_own` is true."""
+class RemovedLines:
+    """The lines that are gone in one view: of all its changes, or of one.
+
+    `missing` is called if the editor turns out to show nothing. Then `is_own` is true: phantoms are to show them.
+    """
 
     def __init__(self, view: sublime.View, missing: Callable[[], object]) -> None:
         self.is_own = False
-        """The package's phantoms show the lines that are gone."""
         self._view = view
         self._missing = missing
         self._is_toggled = False
         self._look: object = None
 
-    def show(self, marks: Marks | None, *, has_links: bool) -> None:
-        """Show what differs from the reference document, after an edit once more.
+    def show(self, gap: Gap | None, at: sublime.Region | None = None) -> None:
+        """Have the editor show what differs from the reference document, or that at a region, unless `is_own`.
 
-        With `has_links`, a place where lines were only removed has a line of ours with a link.
+        After an edit this is done once more. `gap` is where it is looked whether the editor does it.
         """
-        self._look = None
+        self.hide()
         self._note(shown=True)
-        self._toggle(shown=False)
-        gap = None
-        if marks is not None and not self.is_own:
-            gap = self._gap(marks, has_links=has_links)
-            self.is_own = gap is None and any(start < end for start, end in marks.original.lines)
-        # The editor's inline diff needs it (sublimehq/sublime_text#4747).
-        self._view.settings().set("mini_diff", not self.is_own)
+        if at is not None:
+            flags = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
+            self._view.add_regions(REMOVED, [at], flags=flags)
         if not self.is_own:
             self._toggle(shown=True)
             if gap:
@@ -94,11 +87,20 @@ class InlineDiff:
         self._is_toggled = bool(own and own.get(INLINE)) and not self.is_own
 
     def hide(self) -> None:
-        """Show the proposal alone."""
+        """Show the text alone."""
         self._look = None
-        self._note(shown=False)
-        self._view.settings().set("mini_diff", False)
-        self._toggle(shown=False)
+        if self._view.is_valid():
+            self._note(shown=False)
+            self._toggle(shown=False)
+            self._view.erase_regions(REMOVED)
+
+    @property
+    def has_caret(self) -> bool:
+        """Whether a caret is in the one change whose lines are shown."""
+        view = self._view
+        found = view.get_regions(REMOVED)
+        places = [view.line(sublime.Region(each.begin(), max(each.begin(), each.end() - 1))) for each in found]
+        return any(place.contains(region.b) for place in places for region in view.sel())
 
     def _note(self, *, shown: bool) -> None:
         if own := VIEWS.of(self._view):
@@ -107,25 +109,30 @@ class InlineDiff:
     def _toggle(self, *, shown: bool) -> None:
         if not shown and not self._is_toggled:
             return
-        carets = list(self._view.sel())
-        self._view.run_command("select_all")
+        selected = self._view.sel()
+        carets = list(selected)
+        if places := self._view.get_regions(REMOVED):
+            selected.clear()
+            selected.add(places[0].begin())
+        else:
+            self._view.run_command("select_all")
         if self._is_toggled:
             # After an edit only some changes may be shown: hide all, then show all.
             self._view.run_command("toggle_inline_diff", {"prefer_hide": True})
         if shown:
             self._view.run_command("toggle_inline_diff")
         self._is_toggled = shown
-        self._view.sel().clear()
-        self._view.sel().add_all(carets)
+        selected.clear()
+        selected.add_all(carets)
 
-    def _look_later(self, gap: _Gap, number: int) -> None:
+    def _look_later(self, gap: Gap, number: int) -> None:
         look = self._look = object()
         version = self._view.change_count()
 
         def at() -> None:
             if self._look is not look or not self._view.is_valid() or self._view.change_count() != version:
                 return
-            if self._height(gap) > gap.height + self._view.line_height() / 2:
+            if _height(self._view, gap.above, gap.below) > gap.height + self._view.line_height() / 2:
                 return
             if number == TRIES:
                 self.is_own = True
@@ -136,118 +143,40 @@ class InlineDiff:
 
         sublime.set_timeout(at, LOOK)
 
-    def _height(self, gap: _Gap) -> float:
-        above = 0.0 if gap.above is None else self._view.text_to_layout(gap.above)[1]
-        return self._view.text_to_layout(gap.below)[1] - above
 
-    def _gap(self, marks: Marks, *, has_links: bool) -> _Gap | None:
-        """Where to look. None if nothing is gone, or all of it is behind the last line."""
-        view = self._view
-        found: list[_Gap] = []
-        for at, ((start, end), (gone_from, gone_to)) in enumerate(
-            zip(marks.proposal.lines, marks.original.lines, strict=True)
-        ):
-            if has_links and at < len(marks.gone) and marks.gone[at]:
-                continue  # our line is there, too
-            row, column = view.rowcol(start)
-            if gone_from == gone_to or (start == end and (column or start == view.size())):
-                continue
-            if row >= 2:  # the header is below the first row
-                return _Gap(view.text_point(row - 1, 0), start, view.line_height())
-            found.append(_Gap(view.text_point(row - 1, 0) if row else None, start, 0.0))
-        return found[0]._replace(height=self._height(found[0])) if found else None
+def gap_above(view: sublime.View, point: int) -> Gap:
+    """Where to look for the lines above a change."""
+    row = view.rowcol(point)[0]
+    above = view.text_point(row - 1, 0) if row else None
+    return Gap(above, point, _height(view, above, point))
 
 
-class RemovedLines:
-    """The removed lines of the change to which the person has come, above it until they leave.
+def first_gap(view: sublime.View, marks: Marks, *, has_links: bool) -> Gap | None:
+    """Where to look in a proposal. None if nothing is gone, or all of it is behind the last line.
 
-    The editor's inline diff shows them. Where it shows nothing (sublimehq/sublime_text#2666, #2728 and #4747), or the
-    person has its gutter off, a phantom does.
+    With `has_links`, a place where lines were only removed has a line of ours with a link.
     """
+    found: list[int] = []
+    for at, ((start, end), (gone_from, gone_to)) in enumerate(
+        zip(marks.proposal.lines, marks.original.lines, strict=True)
+    ):
+        if has_links and at < len(marks.gone) and marks.gone[at]:
+            continue  # our line is there, too
+        row, column = view.rowcol(start)
+        if gone_from == gone_to or (start == end and (column or start == view.size())):
+            continue
+        if row >= 2:  # the header is below the first row
+            return Gap(view.text_point(row - 1, 0), start, view.line_height())
+        found.append(start)
+    return gap_above(view, found[0]) if found else None
 
-    def __init__(self, view: sublime.View) -> None:
-        self._view = view
-        self.is_shown = False
-        self._is_editors = False
-        self._phantom = 0
-        self._look: object = None
 
-    def show(self, region: sublime.Region, old: Sequence[str], new: Sequence[str]) -> None:
-        """Show the old lines of a change at its region, at which the caret is; `new` are the lines that came."""
-        self.hide()
-        if not old:
-            return
-        flags = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
-        self._view.add_regions(REMOVED, [region], flags=flags)
-        self.is_shown = True
-        if self._view.settings().get("mini_diff") is False:
-            self._show_own(region, old, new)
-            return
-        before, version = self._height(region), self._view.change_count()
-        self._is_editors = True
-        self._view.run_command("toggle_inline_diff")
-        look = self._look = object()
-
-        def at() -> None:
-            if self._look is not look or not self._view.is_valid() or self._view.change_count() != version:
-                return
-            if self._height(region) <= before + self._view.line_height() / 2:
-                self._is_editors = False
-                self._show_own(region, old, new)
-
-        sublime.set_timeout(at, LOOK)
-
-    def leave(self) -> None:
-        """The caret may have left the change."""
-        if not self.is_shown:
-            return
-        view = self._view
-        found = view.get_regions(REMOVED)
-        places = [view.line(sublime.Region(each.begin(), max(each.begin(), each.end() - 1))) for each in found]
-        if not any(place.contains(region.b) for place in places for region in view.sel()):
-            self.hide()
-
-    def hide(self) -> None:
-        """Show the text alone again."""
-        if not self.is_shown or not self._view.is_valid():
-            return
-        self.is_shown, self._look = False, None
-        view, places = self._view, self._view.get_regions(REMOVED)
-        if self._is_editors and places:
-            carets = list(view.sel())
-            view.sel().clear()
-            view.sel().add(places[0].begin())
-            view.run_command("toggle_inline_diff", {"prefer_hide": True})
-            view.sel().clear()
-            view.sel().add_all(carets)
-        self._is_editors = False
-        view.erase_phantom_by_id(self._phantom)
-        for key in (REMOVED, f"{REMOVED}.words"):
-            view.erase_regions(key)
-
-    def _show_own(self, region: sublime.Region, old: Sequence[str], new: Sequence[str]) -> None:
-        view, start = self._view, region.begin()
-        gone: dict[int, list[tuple[int, int]]] = {}
-        come: list[sublime.Region] = []
-        change = Change(0, len(old), 0, len(new))
-        for before, after in paired_lines(old, new, change) if max(len(old), len(new)) <= MOST_PAIRED else ():
-            gone[before], inserted = word_changes(old[before], new[after])
-            at = view.text_point(view.rowcol(start)[0] + after, 0)
-            come += [sublime.Region(at + first, at + last) for first, last in inserted]
-        flags = sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.NO_UNDO
-        view.add_regions(f"{REMOVED}.words", come, "diff.inserted.char", flags=flags)
-        html = gone_html(view, old, words=gone)
-        self._phantom = view.add_phantom(REMOVED, sublime.Region(max(0, start - 1)), html, sublime.PhantomLayout.BLOCK)
-
-    def _height(self, region: sublime.Region) -> float:
-        """From the top of the line above a change to the change."""
-        row = self._view.rowcol(region.begin())[0]
-        above = self._view.text_to_layout(self._view.text_point(row - 1, 0))[1] if row else 0.0
-        return self._view.text_to_layout(region.begin())[1] - above
+def _height(view: sublime.View, above: int | None, below: int) -> float:
+    return view.text_to_layout(below)[1] - (0.0 if above is None else view.text_to_layout(above)[1])
 
 
 def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | None) -> list[tuple[int, str]]:
-    """The phantoms of the lines of the original that the proposal has no more: where, and their minihtml.
+    """The phantoms of the lines of the original that are there no more: where, and their minihtml.
 
     If a change only deletes lines, the last line of its phantom has its link.
     """
@@ -260,28 +189,35 @@ def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | N
             continue
         filler = marks.gone[at]
         link = waiting.popleft()[1] if filler and waiting else ""
-        lines = original[gone_from:gone_to].removesuffix("\n").split("\n")
-        found.append((filler[0] if filler else max(0, start - 1), gone_html(view, lines, link)))
+        words = [
+            (start - gone_from, end - gone_from) for start, end in _between(marks.original.words, gone_from, gone_to)
+        ]
+        html = gone_html(view, original[gone_from:gone_to].removesuffix("\n"), words, link)
+        found.append((filler[0] if filler else max(0, start - 1), html))
     return found
 
 
-def gone_html(
-    view: sublime.View,
-    lines: Sequence[str],
-    link: str = "",
-    words: Mapping[int, Sequence[tuple[int, int]]] = MappingProxyType({}),
-) -> str:
-    """The minihtml of lines that are gone, with a link in a line of its own; `words` has what to mark in each line."""
+def gone_html(view: sublime.View, text: str, words: Sequence[Points] = (), link: str = "") -> str:
+    """The minihtml of lines that are gone, with words of them marked, and a link in a line of its own."""
     tab_size, em = int(view.settings().get("tab_size") or 4), view.em_width()  # pyright: ignore[reportArgumentType]
+    lines, at = text.split("\n"), 0
     more = [f"… {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
-    parts = [list(_parted(line[:LONGEST_LINE], words.get(at, ()))) for at, line in enumerate(lines[:MOST_LINES])]
-    cut = ["…" if len(line) > LONGEST_LINE else "" for line in lines[:MOST_LINES]]
+    shown: list[str] = []
+    for line in lines[:MOST_LINES]:
+        marked = [(start - at, end - at) for start, end in _between(words, at, at + len(line))]
+        parts = list(_parted(line[:LONGEST_LINE], marked))
+        shown.append(_line(parts, tab_size) + ("…" if len(line) > LONGEST_LINE else ""))
+        at += len(line) + 1
     widest = max(columns(line[:LONGEST_LINE].expandtabs(tab_size)) for line in [*lines[:MOST_LINES], *more])
     # A phantom may be as wide as its content only (sublimehq/sublime_text#3261).
     pad = max(0, int(view.viewport_extent()[0] - (widest + 3) * em))
-    shown = [_line(each, tab_size) + end for each, end in zip(parts, cut, strict=True)]
-    text = "".join(f"<div>{line or '&nbsp;'}</div>" for line in [*shown, *more])
-    return _GONE.format(pad=pad, lines=text + (f"<div>{link}</div>" if link else ""))
+    html = "".join(f"<div>{line or '&nbsp;'}</div>" for line in [*shown, *more])
+    return _GONE.format(pad=pad, lines=html + (f"<div>{link}</div>" if link else ""))
+
+
+def _between(words: Sequence[Points], start: int, end: int) -> Sequence[Points]:
+    """The words that begin between two points."""
+    return words[bisect_left(words, (start, -1)) : bisect_left(words, (end, -1))]
 
 
 def _parted(line: str, words: Sequence[tuple[int, int]]) -> Iterator[tuple[str, bool]]:

@@ -206,7 +206,7 @@ class WrittenChanges:
         if not is_in_panel(view):
             for marked in self._views.values():
                 if marked.view != view and marked.view.window() == window:
-                    marked.removed.hide()
+                    marked.hide_removed()
         self._refresh(view)
         if (row := self.listings.row_in(view)) and self.listings.is_first_view(row):
             self._changed(window)

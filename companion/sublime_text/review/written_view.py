@@ -16,17 +16,20 @@ from ...changes.port import FileChanges
 from ...changes.rows import ChangeRow
 from ...changes.state import GOES
 from ...review.changes import lines_of
-from ...review.marks import Side, points_of, starts_of
+from ...review.compare import Change
+from ...review.marks import Marks, Side, marks_of, points_of, starts_of
 from ..calls import AskLater
 from ..style import ACCEPTS, COLOURS, UNDOES
 from .diff_marks import Links, SideMarks, change_regions
 from .navigation import KEYS_STATUS, at_caret, next_change, show_change, show_place
-from .removed_lines import RemovedLines
+from .removed_lines import RemovedLines, gap_above, gone_lines
 
 _STYLE = f"<style>{COLOURS} body {{ margin: 0; }} a {{ padding: 0 0.3rem; }}</style>"
 _GONE = '<span class="deleted">−{lines}</span> '
 KEYS = {"Keep": "keep_change", "Undo": "undo_change", "Next": "go_to_diff"}
 """What the status bar names with its key while the caret is in a change."""
+MOST_PAIRED = 100
+"""Lines of a change whose words are compared on the UI thread."""
 MERGE_AFTER = 400
 """Milliseconds after an edit until the gutter leaves it out."""
 
@@ -42,7 +45,9 @@ class WrittenView:
         self.changes = changes
         self._act = act
         self._marks = SideMarks(view, "inserted", self._clicked, marks_gaps=True)
-        self.removed = RemovedLines(view)
+        self._removed = RemovedLines(view, self._show_own)
+        self._revealed: tuple[Marks, int] | None = None
+        """The marks of the change whose removed lines are shown, and by how much it has moved since it was compared."""
         self._draw()
 
     def _draw(self) -> None:
@@ -75,8 +80,8 @@ class WrittenView:
 
     def update(self, row: ChangeRow, changes: FileChanges) -> None:
         """The file or its baseline has changed."""
-        was_shown = self.removed.is_shown
-        self.removed.hide()
+        was_shown = self._revealed is not None
+        self.hide_removed()
         self.row, self.changes = row, changes
         self._draw()
         if was_shown and (number := self._at_caret()) is not None:
@@ -92,7 +97,7 @@ class WrittenView:
         view = self.view
         if not view.is_valid():
             return
-        self.removed.hide()
+        self.hide_removed()
         view.erase_status(KEYS_STATUS)
         self._marks.clear()
         view.reset_reference_document()
@@ -158,13 +163,38 @@ class WrittenView:
         """Show what was removed at a change."""
         regions, changes = self.regions(), self.changes
         if len(regions) == len(changes.changes):
-            old_start, old_end, new_start, new_end, _ = changes.changes[number]
-            old, new = lines_of(changes.baseline)[old_start:old_end], lines_of(changes.text)[new_start:new_end]
-            self.removed.show(regions[number], old, new)
+            region, change = regions[number], Change(*changes.changes[number][:4])
+            self.hide_removed()
+            if not change.deleted:
+                return
+            found = marks_of([change], lines_of(changes.baseline), lines_of(changes.text), max_words=MOST_PAIRED)
+            self._revealed = found, region.begin() - found.proposal.lines[0][0]
+            self._removed.is_own = self.view.settings().get("mini_diff") is False
+            self._removed.show(gap_above(self.view, region.begin()), region)
+            if self._removed.is_own:
+                self._show_own()
+
+    def _show_own(self) -> None:
+        """The editor doesn't show what was removed."""
+        if self._revealed:
+            found, moved = self._revealed
+            gone = [
+                (max(0, point + moved), html)
+                for point, html in gone_lines(self.view, found, self.changes.baseline, None)
+            ]
+            self._marks.show_gone(gone, [(start + moved, end + moved) for start, end in found.proposal.words])
+
+    def hide_removed(self) -> None:
+        """Show the text alone again."""
+        if self._revealed:
+            self._revealed = None
+            self._removed.hide()
+            self._marks.show_gone((), ())
 
     def caret_moved(self) -> None:
         """Say in the status bar which change the caret is in, with the keys; what was removed goes with the caret."""
-        self.removed.leave()
+        if self._revealed and not self._removed.has_caret:
+            self.hide_removed()
         if self._at_caret() is None:
             self.view.erase_status(KEYS_STATUS)
         else:
