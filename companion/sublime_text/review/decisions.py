@@ -1,16 +1,14 @@
-"""What the keys have decided of written changes, and what comes after it.
+"""The decisions on written changes: how one is made, and those of the keys of a Review, one after the other.
 
-A key only begins a decision. In the Review, the next change comes at once, and decisions are made one after the other,
+A key only begins a decision. In the Review, the next change comes at once, and decisions are made in their order,
 however fast they are pressed; until the companion has done one, its change is under way. What a key has decided of a
-file meanwhile waits, and is found again in the file's next version. In a file, the next change comes when it is done;
-whoever has moved the caret, typed or gone elsewhere by then stays there.
+file meanwhile waits, and is found again in the file's next version.
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -20,89 +18,37 @@ from ...changes.rows import ChangeRow
 from ...ids import WindowId
 from ...review.document import NOTHING, Body, FileKey, ListedFile
 from ..calls import AskLater
+from ..panels import say
 
 if TYPE_CHECKING:
+    from ...changes.state import Chosen
     from ...companion import Companion
     from .feed import ReviewFeed
 
 Decision = Literal["keep", "undo"]
-UNDER_WAY = 10.0
-"""Seconds after which nobody waits for a decision any more: the folder may have been closed."""
 Lines = tuple[int, int] | None
 """The first and the last line of the file, if only some of a change are meant."""
 
 
-class Onward:
-    """What was decided by a key in a view. `rows` are the first and the last row of each change, from the top."""
+def decide(
+    ask: AskLater,
+    window: sublime.Window,
+    row: ChangeRow,
+    what: Decision,
+    found: Sequence[Chosen] | None,
+    done: Callable[[], object],
+) -> None:
+    """Keep or undo some changes of a file, or with None all of it. `done` is called when that is done, or refused."""
+    number = WindowId(window.id())
 
-    def __init__(
-        self, view: sublime.View, what: Decision, keys: Collection[str], rows: Sequence[tuple[int, int]]
-    ) -> None:
-        self.view = view
-        self.what: Decision = what
-        self.path = view.file_name() or ""
-        self.is_over = False
-        """Whether the companion has done it, or refused to."""
-        self._keys = frozenset(keys)
-        self._began = time.monotonic()
-        self._text = view.change_count()
-        self._lines = view.rowcol(view.size())[0]
-        self._carets = _carets(view)
-        carets = [view.rowcol(end)[0] for caret in self._carets for end in caret]
-        self._hull = min([*carets, rows[0][0]]), max([*carets, rows[-1][1]])
-        self._last = rows[-1][0]
-        self._is_one = len(rows) == 1
-        self._is_file = False
+    async def decision(companion: Companion) -> None:
+        decisions = companion.decisions
+        if found is not None:
+            await (decisions.keep_changes if what == "keep" else decisions.undo_changes)(number, row, found)
+        elif task := (decisions.keep_file if what == "keep" else decisions.undo_file)(number, row):
+            await task
 
-    @classmethod
-    def of_file(cls, view: sublime.View, what: Decision) -> Onward:
-        """All changes of the file in a view."""
-        onward = cls(view, what, (), [(0, view.rowcol(view.size())[0])])
-        onward._is_file = True
-        return onward
-
-    @property
-    def is_under_way(self) -> bool:
-        """Whether it was not done yet."""
-        return not self.is_over and time.monotonic() - self._began < UNDER_WAY
-
-    def is_done(self, keys: Collection[str]) -> bool:
-        """Whether nothing of it is among the changes of the file by now."""
-        return self._keys.isdisjoint(keys)
-
-    @property
-    def row(self) -> int:
-        """The row from which the next change is looked for."""
-        return self._last + (0 if self._is_one else self._growth)
-
-    @property
-    def _growth(self) -> int:
-        return self.view.rowcol(self.view.size())[0] - self._lines
-
-    def stays(self, focused: sublime.View | None) -> bool:
-        """Whether the person is where they were; `focused` is the view with the focus."""
-        view = self.view
-        if not view.is_valid():  # it was shown beside its baseline, which ends with the file's last change
-            return focused is not None and focused.file_name() == self.path
-        if focused != view:
-            return False
-        if self._is_file and self.what == "undo":
-            return True  # it is loaded again, or gone from the disk
-        if self.what == "keep":
-            return view.change_count() == self._text and _carets(view) == self._carets
-        # The edit that undoes it moves the carets in its lines.
-        first, last = self._hull[0], self._hull[1] + max(self._growth, 0) + 1
-        return not view.is_dirty() and all(first <= view.rowcol(caret[1])[0] <= last for caret in _carets(view))
-
-
-def behind(rows: Sequence[ChangeRow], done: ChangeRow) -> int:
-    """Where in a list a file was that waits no longer: the number of the row that has come into its place."""
-    own = [at for at, row in enumerate(rows) if row.root == done.root]
-    return next((at for at in own if rows[at].path > done.path), own[-1] + 1 if own else 0)
-
-
-def _carets(view: sublime.View) -> list[tuple[int, int]]:
-    return [(region.a, region.b) for region in view.sel()]
+    ask(window, decision, lambda _: done())
 
 
 class _Decided(NamedTuple):
@@ -125,15 +71,11 @@ class _UnderWay:
 
 
 class ReviewDecisions:
-    """The decisions on the written changes of one window. `changed` is called when one is over."""
+    """The decisions on the written changes of the window of a feed."""
 
-    def __init__(
-        self, feed: ReviewFeed, ask: AskLater, say: Callable[[str], object], changed: Callable[[], object]
-    ) -> None:
+    def __init__(self, feed: ReviewFeed, ask: AskLater) -> None:
         self._feed = feed
         self._ask = ask
-        self._say = say
-        self._changed = changed
         self._of: dict[FileKey, _UnderWay] = {}
 
     def under_way(self, key: FileKey) -> set[int]:
@@ -166,18 +108,12 @@ class ReviewDecisions:
 
     def decide_file(self, file: ListedFile, what: Decision) -> None:
         """Keep or undo a file."""
-        row, number = self._feed.rows.get(file.key), WindowId(self._feed.window.id())
+        row = self._feed.rows.get(file.key)
         if row is None or self.is_whole(file.key):
             return
         entry = self._of[file.key] = _UnderWay(self._feed.bodies.get(file.key, NOTHING), file.version, is_whole=True)
         entry.is_sent = True
-
-        async def decide(companion: Companion) -> None:
-            decisions = companion.decisions
-            if task := (decisions.keep_file if what == "keep" else decisions.undo_file)(number, row):
-                await task
-
-        self._ask(self._feed.window, decide, lambda _: self._done(file.key, entry))
+        decide(self._ask, self._feed.window, row, what, None, lambda: self._done(file.key, entry))
 
     def look(self) -> None:
         """What waits, or a body, is another one now."""
@@ -189,7 +125,7 @@ class ReviewDecisions:
                 self._go_on(key, entry, body, row)
 
     def _send(self, key: FileKey, entry: _UnderWay) -> None:
-        row, number = self._feed.rows.get(key), WindowId(self._feed.window.id())
+        row = self._feed.rows.get(key)
         if row is None:
             del self._of[key]
             return
@@ -199,12 +135,7 @@ class ReviewDecisions:
         entry.is_sent = True
         chosen = sorted({each.change: each.lines for each in entry.sent}.items())
         found = [(entry.body.changes[change][4], lines) for change, lines in chosen]
-
-        async def decide(companion: Companion) -> None:
-            decisions = companion.decisions
-            await (decisions.keep_changes if what == "keep" else decisions.undo_changes)(number, row, found)
-
-        self._ask(self._feed.window, decide, lambda _: self._done(key, entry))
+        decide(self._ask, self._feed.window, row, what, found, lambda: self._done(key, entry))
 
     def _done(self, key: FileKey, entry: _UnderWay) -> None:
         """The companion has done it, or has said why not. What waits now is known here."""
@@ -214,7 +145,7 @@ class ReviewDecisions:
         if self._of.get(key) is entry and (row is None or entry.is_whole or row.version == entry.version):
             # Nothing has changed: it was refused, and what was decided after it is not made either.
             del self._of[key]
-        self._changed()
+        self._feed.changed()
 
     def _go_on(self, key: FileKey, entry: _UnderWay, body: Body, row: ChangeRow) -> None:
         """The file's next version is there: find what was decided meanwhile in it."""
@@ -223,7 +154,7 @@ class ReviewDecisions:
         places = _places(entry.body, left, body)
         found = [each._replace(change=places[each.change]) for each in entry.waiting if each.change in places]
         if len(found) < len(entry.waiting):
-            self._say(f"{row.path} has changed meanwhile: look at it again.")
+            say(self._feed.window, f"{row.path} has changed meanwhile: look at it again.")
         if found:
             entry = self._of[key] = _UnderWay(body, row.version, found)
             self._send(key, entry)

@@ -60,7 +60,7 @@ class ReviewFeed:
         self._commented = comments
         self._ask = ask
         self._off_thread = off_thread
-        self._changed = changed
+        self.changed = changed
         self._listed: dict[FileKey, ListedFile] = {}
         self._made: dict[ChangeRow, ListedFile] = {}
         self._versions: dict[FileKey, str] = {}
@@ -147,7 +147,7 @@ class ReviewFeed:
         def answer(found: dict[str, tuple[str, Body]]) -> None:
             for file in files:
                 self._came(file.key, *found.get(file.key.name, (file.version, NOTHING)))
-            self._changed()
+            self.changed()
 
         self._ask(self.window, lambda companion: companion.changes.bodies(number, root, paths), answer)
 
@@ -159,7 +159,7 @@ class ReviewFeed:
 
         def answer(body: Body) -> None:
             self._came(file.key, file.version, body)
-            self._changed()
+            self.changed()
 
         self._off_thread(lambda: _proposed(old, new), answer)
 
@@ -174,7 +174,7 @@ class ReviewFeed:
         def answer(found: dict[tuple[str, str], FileTurn]) -> None:
             self._asks_turns = False
             self._turn_of = {(row.root, row.path, row.after): found.get((row.root, row.path)) for row in rows}
-            self._changed()
+            self.changed()
 
         self._ask(self.window, lambda companion: companion.changes.turns(number), answer)
 

@@ -9,7 +9,6 @@ import sublime
 from ..calls import AskLater, OffThread
 from ..keys import KEYS
 from ..own_views import VIEWS
-from ..panels import say
 from ..windows import Focus
 from .decisions import ReviewDecisions
 from .feed import ReviewFeed
@@ -162,15 +161,7 @@ class ReviewTabs:
 
     def _adopt(self, window: sublime.Window, view: sublime.View) -> ReviewTab:
         feed = self.feed(window)
-
-        def tell(message: str) -> None:
-            say(window, message)
-
-        def changed() -> None:
-            self.changed(window)
-
-        decisions = ReviewDecisions(feed, self._ask, tell, changed)
-        tab = ReviewTab(view, feed, decisions, self._diffs, self._focus, key_hints)
+        tab = ReviewTab(view, feed, ReviewDecisions(feed, self._ask), self._diffs, self._focus, key_hints)
         self._tabs[window.id()] = tab
         self._draw(window)
         return tab

@@ -1,11 +1,15 @@
-"""The written changes of all windows, as they are on the screen."""
+"""The written changes of all windows, as they are on the screen.
+
+A key only begins a decision. In a file, the next change comes when it is done; whoever has moved the caret, typed or
+gone elsewhere by then stays there.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import sublime
 
@@ -19,14 +23,14 @@ from ..notices import NOTICES
 from ..panels import say
 from ..places import if_openable
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
-from .decisions import Decision, Onward, behind
+from .decisions import Decision, decide
 from .navigation import further
 from .side_by_side import Lines, SidesByWindow
 from .unsaved import OverwrittenTexts
 from .written_view import ReferenceDocuments, WrittenView
 
 if TYPE_CHECKING:
-    from ...changes.decisions import Chosen
+    from ...changes.state import Chosen
     from ...companion import Companion
 
 IN_STATUS = 50
@@ -37,12 +41,77 @@ UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
 STALE = "This file is being compared again. Try again in a moment."
 UNSEEN = frozenset({"deleted", "excluded", "link", "repository"})
 """Kinds of files that are not opened to be reviewed."""
+UNDER_WAY = 10.0
+"""Seconds after which nobody waits for a decision any more: the folder may have been closed."""
 IDLE = 5.0
 """Seconds without an edit after which a change may be opened by itself."""
 OFFERED = 10_000
 """Milliseconds for which it is said how a decision is taken back."""
 _OFFER = "qwen_companion.take_back"
 TAKE_BACK = "Take Back (in the palette)"
+
+
+class Onward:
+    """What was decided by a key in a view. `rows` are the first and the last row of each change, from the top."""
+
+    def __init__(
+        self, view: sublime.View, what: Decision, keys: Collection[str], rows: Sequence[tuple[int, int]]
+    ) -> None:
+        self.view = view
+        self.what: Decision = what
+        self.path = view.file_name() or ""
+        self.is_over = False
+        """Whether the companion has done it, or refused to."""
+        self._keys = frozenset(keys)
+        self._began = time.monotonic()
+        self._text = view.change_count()
+        self._lines = view.rowcol(view.size())[0]
+        self._carets = _carets(view)
+        carets = [view.rowcol(end)[0] for caret in self._carets for end in caret]
+        self._hull = min([*carets, rows[0][0]]), max([*carets, rows[-1][1]])
+        self._last = rows[-1][0]
+        self._is_one = len(rows) == 1
+        self._is_file = False
+
+    @classmethod
+    def of_file(cls, view: sublime.View, what: Decision) -> Onward:
+        """All changes of the file in a view."""
+        onward = cls(view, what, (), [(0, view.rowcol(view.size())[0])])
+        onward._is_file = True
+        return onward
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it was not done yet."""
+        return not self.is_over and time.monotonic() - self._began < UNDER_WAY
+
+    def is_done(self, keys: Collection[str]) -> bool:
+        """Whether nothing of it is among the changes of the file by now."""
+        return self._keys.isdisjoint(keys)
+
+    @property
+    def row(self) -> int:
+        """The row from which the next change is looked for."""
+        return self._last + (0 if self._is_one else self._growth)
+
+    @property
+    def _growth(self) -> int:
+        return self.view.rowcol(self.view.size())[0] - self._lines
+
+    def stays(self, focused: sublime.View | None) -> bool:
+        """Whether the person is where they were; `focused` is the view with the focus."""
+        view = self.view
+        if not view.is_valid():  # it was shown beside its baseline, which ends with the file's last change
+            return focused is not None and focused.file_name() == self.path
+        if focused != view:
+            return False
+        if self._is_file and self.what == "undo":
+            return True  # it is loaded again, or gone from the disk
+        if self.what == "keep":
+            return view.change_count() == self._text and _carets(view) == self._carets
+        # The edit that undoes it moves the carets in its lines.
+        first, last = self._hull[0], self._hull[1] + max(self._growth, 0) + 1
+        return not view.is_dirty() and all(first <= view.rowcol(caret[1])[0] <= last for caret in _carets(view))
 
 
 class WrittenListings:
@@ -180,8 +249,6 @@ class WrittenChanges:
         """The files whose first change, or last for -1, the caret goes to as soon as it is known."""
         self._onward: dict[int, Onward] = {}
         """What was decided by a key in a view, after which the next change comes."""
-        self._after_file: dict[int, Onward] = {}
-        """The file of a window that was decided as a whole, after which the next file comes."""
         self._beside: set[str] = set()
         """The files that are shown beside their baselines as soon as their changes are known."""
         self._references = ReferenceDocuments(ask, self._views.get)
@@ -194,10 +261,6 @@ class WrittenChanges:
         for view in window.views():
             self._refresh(view)
         self._changed(window)
-        onward = self._after_file.get(window.id())
-        if onward and onward.is_under_way and self.listings.row_of(window, onward.path) is None:
-            del self._after_file[window.id()]
-            self._decided(window, onward)
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
@@ -233,7 +296,6 @@ class WrittenChanges:
         """A window closes."""
         self.listings.forget(window)
         self._sides.forget(window)
-        self._after_file.pop(window.id(), None)
 
     def close_all(self) -> None:
         """The package is unloaded."""
@@ -386,7 +448,7 @@ class WrittenChanges:
         )
         said = f"{done.path} is reviewed. {rest}."
         if listing.rows and is_in_front(window) and onward.stays(self._focus.last(window)):
-            self._open_at(window, listing.rows, behind(listing.rows, done), 1, said)
+            self._open_at(window, listing.rows, _behind(listing.rows, done), 1, said)
         else:
             say(window, said)
 
@@ -401,24 +463,14 @@ class WrittenChanges:
         if not marked.view.is_dirty() and not marked.is_current:
             _say(marked.view, STALE)
             return False
-        number, row = WindowId(window.id()), marked.row
-
-        def decide(companion: Companion) -> Coroutine[Any, Any, None]:
-            decisions = companion.decisions
-            return (decisions.keep_changes if what == "keep" else decisions.undo_changes)(number, row, found)
-
-        self._ask(window, decide, lambda _: done())
+        decide(self._ask, window, marked.row, what, found, done)
         return True
 
     def decide_file(self, window: sublime.Window, row: ChangeRow, what: Decision) -> None:
         """Keep or undo a file. Then the next one comes if the person is in it."""
-        number, view = WindowId(window.id()), self._focus.last(window)
-        if view and self.listings.row_in(view) == row:
-            self._after_file[window.id()] = Onward.of_file(view, what)
-        if what == "keep":
-            self._tell(lambda companion: companion.decisions.keep_file(number, row))
-        else:
-            self._tell(lambda companion: companion.decisions.undo_file(number, row))
+        view = self._focus.last(window)
+        onward = Onward.of_file(view, what) if view and self.listings.row_in(view) == row else None
+        decide(self._ask, window, row, what, None, lambda: self._decided(window, onward) if onward else None)
 
     def decide_all(self, window: sublime.Window, what: Decision) -> None:
         """Keep or undo everything."""
@@ -426,10 +478,7 @@ class WrittenChanges:
         if not listing.rows:
             say(window, self.listings.of(window).unsure or NOTHING)
             return
-        if what == "keep":
-            self._tell(lambda companion: companion.decisions.keep_all(number))
-            return
-        self._tell(lambda companion: companion.decisions.undo_all(number))
+        self._tell(lambda each: (each.decisions.keep_all if what == "keep" else each.decisions.undo_all)(number))
 
     def go(self, window: sublime.Window, view: sublime.View | None, step: Literal[1, -1] = 1) -> None:
         """Go to the next change from a view: in its file, then in the next file."""
@@ -448,7 +497,7 @@ class WrittenChanges:
     def _place(self, window: sublime.Window, view: sublime.View | None) -> int:
         """Where in the list a view's file was if it was reviewed, else 0."""
         done = self.listings.done_of(window, (view.file_name() if view else "") or "")
-        return behind(self.listings.of(window).rows, done) if done else 0
+        return _behind(self.listings.of(window).rows, done) if done else 0
 
     def _open_at(
         self, window: sublime.Window, rows: Sequence[ChangeRow], at: int, step: Literal[1, -1], said: str = ""
@@ -511,6 +560,16 @@ class WrittenChanges:
         is_idle = view is not None and is_code(view) and time.monotonic() - self._typed_at >= IDLE
         if is_idle and is_in_front(window) and self._opens_first():
             self.go(window, None)
+
+
+def _behind(rows: Sequence[ChangeRow], done: ChangeRow) -> int:
+    """Where in a list a file was that waits no longer: the number of the row that has come into its place."""
+    own = [at for at, row in enumerate(rows) if row.root == done.root]
+    return next((at for at in own if rows[at].path > done.path), own[-1] + 1 if own else 0)
+
+
+def _carets(view: sublime.View) -> list[tuple[int, int]]:
+    return [(region.a, region.b) for region in view.sel()]
 
 
 def _lines_of(changes: FileChanges) -> list[Lines]:
