@@ -48,6 +48,11 @@ def command(edits: Sequence[Edit]) -> tuple[str, dict[str, Any]]:
     return "qwen_companion_edit", {"number": number}
 
 
+def text_of(view: sublime.View) -> str:
+    """The whole text."""
+    return view.substr(sublime.Region(0, view.size()))
+
+
 def write_all(view: sublime.View, text: str) -> None:
     """Replace the whole text."""
     edit(view, [(0, view.size(), text)])

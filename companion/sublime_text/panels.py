@@ -68,9 +68,10 @@ def changed_file(name: str, path: str, inserted: int, deleted: int) -> sublime.Q
     return sublime.QuickPanelItem(name, [safe(path)], f"+{inserted} −{deleted}", kind)
 
 
-def say(window: sublime.Window, message: str) -> None:
-    """Show one sentence in the status bar for a few seconds."""
-    NOTICES.add(message, window)
+def say(window: sublime.Window | None, message: str) -> None:
+    """Show one sentence in the status bar for a few seconds; nowhere if a view is in no window any more."""
+    if window:
+        NOTICES.add(message, window)
 
 
 def to_clipboard(text: ShownText) -> None:

@@ -235,6 +235,18 @@ def _ids(sheets: list[sublime.Sheet]) -> list[int]:
     return [sheet.id() for sheet in sheets]
 
 
+def select(view: sublime.View, *places: int | sublime.Region) -> None:
+    """Select these regions of a view and nothing else; a point is a caret."""
+    view.sel().clear()
+    view.sel().add_all(places)
+
+
+def put_caret(view: sublime.View, point: int) -> None:
+    """Put the caret at a point, in the middle of the screen."""
+    select(view, point)
+    view.show_at_center(point)
+
+
 def is_in_front(window: sublime.Window) -> bool:
     """Whether a window is in front. Focusing something in another one may raise that (sublimehq/sublime_text#4407)."""
     return window == sublime.active_window()
@@ -302,6 +314,11 @@ class Focus:
         codes = reversed(self._codes.get(window.id(), []))
         # A tab of ours becomes ours only after its activation.
         return next((view for view in codes if _still_in(window, view) and is_code(view)), None)
+
+    def code_group(self, window: sublime.Window) -> int:
+        """The group of the person's code: the one that had the focus last, else the active one."""
+        code = self.last_code(window)
+        return max(window.get_view_index(code)[0] if code else window.active_group(), 0)
 
     def typed(self, view: sublime.View) -> None:
         """A view was edited, or a key went to a terminal: by the person if it has the focus."""

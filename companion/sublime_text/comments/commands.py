@@ -10,7 +10,8 @@ import sublime_plugin
 
 from .. import package
 from ..panels import say
-from .opening import go_to, put_caret
+from ..windows import put_caret
+from .opening import go_to
 from .sending import copy, send, send_after_answer, told
 
 if TYPE_CHECKING:

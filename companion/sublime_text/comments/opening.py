@@ -9,6 +9,7 @@ import sublime
 from ...comments.comment import Comment
 from ..calls import OffThread
 from ..places import open_place
+from ..windows import put_caret
 
 if TYPE_CHECKING:
     from .views import CommentViews
@@ -22,10 +23,3 @@ def go_to(window: sublime.Window, off_thread: OffThread, views: CommentViews, co
             put_caret(view, region.begin())
             return
     open_place(window, off_thread, comment.path, comment.first)
-
-
-def put_caret(view: sublime.View, point: int) -> None:
-    """Put the caret at a point, and show it."""
-    view.sel().clear()
-    view.sel().add(point)
-    view.show_at_center(point)

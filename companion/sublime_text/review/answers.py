@@ -18,7 +18,7 @@ from ..keys import KEYS
 from ..minihtml import safe
 from ..notices import LONGEST, NOTICES, named
 from ..panels import say
-from ..windows import GroupContents
+from ..windows import GroupContents, select
 from .change_actions import ChangeActions
 from .diff_marks import ANY_GENERATION
 
@@ -109,8 +109,7 @@ def open_kept(
     if syntax := syntax or sublime.find_syntax_for_file(name, text[:1000]):
         view.assign_syntax(syntax)
     write_all(view, text)
-    view.sel().clear()
-    view.sel().add(0)
+    select(view, 0)
     if not takes_focus:
         before.restore()
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import sublime
 
 from .. import buffers
-from ..buffers import edit
+from ..buffers import edit, text_of
 from ..own_views import VIEWS
 from ..panels import say
-from ..windows import FocusBefore, GroupContents, focus_view, is_visible, show_in_group, views_of_file
+from ..windows import FocusBefore, GroupContents, focus_view, is_visible, select, show_in_group, views_of_file
 from .answers import Attention
 from .diff_marks import FILLERS, NARROW, SideMarks, are_few, change_regions, proposal_links
 from .header import HEADER, Header, notes, show_headers, warnings_of
@@ -67,8 +67,7 @@ def fill(view: sublime.View, text: str, then: Callable[[bool], None], *, detects
             view.run_command("detect_indentation", {"show_message": False})
         remember(view, text)
         view.clear_undo_stack()
-        view.sel().clear()
-        view.sel().add(0)
+        select(view, 0)
         then(is_untouched)
 
     last = max(0, (len(text) - 1) // CHUNK * CHUNK)
@@ -351,7 +350,7 @@ class DiffView:
             return None
         if not self._is_filled or not self._is_exact:
             return self.review.shown
-        return self.proposal.substr(sublime.Region(0, self.proposal.size()))
+        return text_of(self.proposal)
 
     @property
     def is_edited(self) -> bool:
@@ -492,7 +491,7 @@ class DiffView:
     def _filled(self, is_untouched: bool) -> None:
         if is_untouched:
             self._filled_version = self.proposal.change_count()
-            shown = self.proposal.substr(sublime.Region(0, self.proposal.size()))
+            shown = text_of(self.proposal)
             self._is_exact = shown == self.review.shown
         self._is_filled = True
         self.proposal.set_read_only(not self.review.is_editable or not self._is_exact)

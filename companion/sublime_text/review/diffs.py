@@ -117,7 +117,7 @@ class Diffs:
         window = diff.window
         focus = self._focus.last(window)
         is_focused = focus is not None and is_visible(focus)
-        before, group = self._focus.before(window, focus), self._group(window)
+        before, group = self._focus.before(window, focus), self._focus.code_group(window)
         beside = focus if is_focused and GroupContents(window, group).shows(focus) else None
         diff.open(group, self._layout(diff.review, window, group, is_alone=beside is None), before)
         diff.show(beside)
@@ -131,7 +131,7 @@ class Diffs:
     def _open_for_person(self, diff: DiffView, before: FocusBefore | None = None) -> None:
         """Open the tab of a diff to which the person goes. `before` is where the focus goes back to afterwards."""
         if not diff.is_open:
-            window, group = diff.window, self._group(diff.window)
+            window, group = diff.window, self._focus.code_group(diff.window)
             before = before or self._focus.before(window, self._focus.last(window))
             diff.open(group, self._layout(diff.review, window, group), before)
 
@@ -140,11 +140,6 @@ class Diffs:
         if not diff.is_open and (focus := self._focus.last(diff.window)):
             self._open_for_person(diff)
             self._focus.give(diff.window, focus)
-
-    def _group(self, window: sublime.Window) -> int:
-        """The group for a diff: that of the code."""
-        code = self._focus.last_code(window)
-        return max(window.get_view_index(code)[0] if code else window.active_group(), 0)
 
     def _layout(self, review: Review, window: sublime.Window, group: int, *, is_alone: bool = True) -> Layout:
         """How a diff is to be shown in a group. With "auto", side by side only if each side has its columns."""

@@ -14,6 +14,7 @@ import sublime
 from ...review.disk import Encodings, holds
 from ...review.source_text import SourceText
 from .. import buffers
+from ..buffers import text_of
 from ..own_views import VIEWS
 from ..panels import say
 from .diff_marks import FILLERS, SideMarks
@@ -39,7 +40,7 @@ def remember(view: sublime.View, text: str) -> None:
 def clear(view: sublime.View) -> bool:
     """Close a view of an old diff, or keep it as an ordinary tab if the person has edited it. True if it was kept."""
     own = VIEWS.of(view)
-    if own and own.get(SHOWN) == _fingerprint(view.substr(sublime.Region(0, view.size()))):
+    if own and own.get(SHOWN) == _fingerprint(text_of(view)):
         view.set_scratch(True)
         view.close()
         return False
@@ -117,7 +118,7 @@ def _abandon(views: LeftViews, shown: str, path: str) -> None:
     proposal = views.proposal
     if not proposal.is_valid():
         return
-    if proposal.substr(sublime.Region(0, proposal.size())) == shown or not views.is_exact:
+    if text_of(proposal) == shown or not views.is_exact:
         proposal.close()
     else:
         removed = RemovedLines(proposal, lambda: None)

@@ -18,6 +18,7 @@ import sublime
 from ...changes.port import SavedText
 from ...review.disk import Encodings, Stamp, decoded, read_bytes, stamp
 from ...review.source_text import SourceText
+from ..buffers import text_of
 from ..calls import OffThread
 from ..panels import say
 from ..windows import encodings_of, is_code
@@ -118,7 +119,7 @@ class LoadedTexts:
 
 def _short_text(view: sublime.View) -> str | None:
     """The text of a view; None if it is too large to be remembered."""
-    return view.substr(sublime.Region(0, view.size())) if view.size() <= MAX_LOADED else None
+    return text_of(view) if view.size() <= MAX_LOADED else None
 
 
 def _within(call: Callable[[], _Found]) -> _Found | None:

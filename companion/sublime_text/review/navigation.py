@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 import sublime
 
 from ...review.changes import counted, in_one
-from ..buffers import edit
+from ..buffers import edit, text_of
 from ..keys import KEYS
 from ..panels import say
-from ..windows import focus_view
+from ..windows import focus_view, put_caret, select
 from .diff_marks import WORDS, change_regions
 from .side_by_side import show_sideways
 
@@ -29,14 +29,13 @@ MANY_EDITS = 500
 def make_edits(proposal: sublime.View, edits: Sequence[TextEdit], *, moves_carets: bool) -> None:
     """Make edits of a proposal as one undo step. The carets may go where the edits can be undone."""
     is_one = len(edits) > MANY_EDITS
-    made = [in_one(edits, proposal.substr(sublime.Region(0, proposal.size())))] if is_one else edits
+    made = [in_one(edits, text_of(proposal))] if is_one else edits
     edit(proposal, [(each.start, each.end, each.text) for each in reversed(made)])
     if moves_carets:
         carets = _carets_after(made, proposal.size())
         if is_one:  # as many carets would be as slow as the edits
             carets = [sublime.Region(made[0].start, carets[0].b)]
-        proposal.sel().clear()
-        proposal.sel().add_all(carets)
+        select(proposal, *carets)
 
 
 def at_caret(view: sublime.View, regions: Sequence[sublime.Region]) -> int | None:
@@ -78,8 +77,8 @@ def next_change(view: sublime.View, step: Literal[1, -1], *, wraps: bool) -> sub
     at = further(view, regions, step)
     if at is None and wraps and regions:
         at = 0 if step > 0 else len(regions) - 1
-        if window := view.window():
-            say(window, f"Change {at + 1} of {len(regions)}, from the {'top' if step > 0 else 'bottom'} again")
+        end = "top" if step > 0 else "bottom"
+        say(view.window(), f"Change {at + 1} of {len(regions)}, from the {end} again")
     return None if at is None else regions[at]
 
 
@@ -95,9 +94,7 @@ def go_to_change(window: sublime.Window, proposal: sublime.View, step: Literal[1
 
 def show_change(view: sublime.View, region: sublime.Region) -> None:
     """Put the caret at a change, in the middle of the screen."""
-    view.sel().clear()
-    view.sel().add(region.begin())
-    view.show_at_center(region.begin())
+    put_caret(view, region.begin())
     if word := next((word for word in view.get_regions(WORDS) if region.contains(word)), None):
         show_sideways(view, word)
 

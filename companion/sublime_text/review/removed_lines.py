@@ -15,6 +15,7 @@ import sublime
 
 from ..minihtml import columns, safe
 from ..own_views import VIEWS
+from ..windows import select
 
 if TYPE_CHECKING:
     from ...review.marks import Marks, Points
@@ -109,11 +110,9 @@ class RemovedLines:
     def _toggle(self, *, shown: bool) -> None:
         if not shown and not self._is_toggled:
             return
-        selected = self._view.sel()
-        carets = list(selected)
+        carets = list(self._view.sel())
         if places := self._view.get_regions(REMOVED):
-            selected.clear()
-            selected.add(places[0].begin())
+            select(self._view, places[0].begin())
         else:
             self._view.run_command("select_all")
         if self._is_toggled:
@@ -122,8 +121,7 @@ class RemovedLines:
         if shown:
             self._view.run_command("toggle_inline_diff")
         self._is_toggled = shown
-        selected.clear()
-        selected.add_all(carets)
+        select(self._view, *carets)
 
     def _look_later(self, gap: Gap, number: int) -> None:
         look = self._look = object()

@@ -14,7 +14,7 @@ from ..comments.opening import go_to
 from ..comments.views import CommentTarget
 from ..panels import say
 from ..places import if_openable
-from ..windows import is_code, is_visible
+from ..windows import is_code, is_visible, put_caret
 
 if TYPE_CHECKING:
     from ...changes.rows import ChangeRow
@@ -565,8 +565,8 @@ class QwenCompanionReviewDecideCommand(_ReviewCommand):
         block, _ = tab.here()
         if block.file and block.file.key.back_end == "proposal":
             tab.answer(block.file.key, what)
-        elif window := self.view.window():
-            say(window, "Go to a proposal to answer it.")
+        else:
+            say(self.view.window(), "Go to a proposal to answer it.")
 
 
 class QwenCompanionDecideTurnCommand(_ReviewCommand):
@@ -616,7 +616,7 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
         if diff:
             adapter.diffs.show(diff)
             if number:
-                _put_caret(diff.proposal, number)
+                put_caret(diff.proposal, diff.proposal.text_point(number - 1, 0))
             if beside:
                 diff.toggle_layout()
         elif row and row.kind in ("deleted", "link"):
@@ -624,8 +624,7 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
         elif row:
 
             def open_it() -> None:
-                group = adapter.review.code_group(window)
-                window.focus_group(group)
+                window.focus_group(adapter.focus.code_group(window))
                 adapter.written.open_line(window, row, number or 1, beside=beside)
 
             if_openable(window, adapter.on_another_thread, row.full_path, open_it)
@@ -661,10 +660,3 @@ def _number(block: Block, line: int) -> int:
     if block.kind(line) == "removed" and block.file and block.file.key.back_end == "written":
         return body.changes[body.owners[at]][2] + 1
     return body.numbers[at] or (body.numbers[at + 1] if at + 1 < body.lines else 0)
-
-
-def _put_caret(view: sublime.View, number: int) -> None:
-    point = view.text_point(number - 1, 0)
-    view.sel().clear()
-    view.sel().add(point)
-    view.show_at_center(point)

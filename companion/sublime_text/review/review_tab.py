@@ -28,12 +28,12 @@ from ...review.document import (
     to_come,
 )
 from ...review.marks import Points
-from ..buffers import Edit, edit, smallest_edit
+from ..buffers import Edit, edit, smallest_edit, text_of
 from ..chat import vim
 from ..own_views import VIEWS
 from ..panels import say
 from ..style import COLOURS, SIGN_COLOURS
-from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible
+from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
 from .decisions import Decision, Lines, ReviewDecisions
 from .diff_marks import OUTLINED, add_lines, add_words
 from .diff_marks import Kind as DiffKind
@@ -223,7 +223,7 @@ class ReviewTab:
         self._diffs = diffs
         self._focus = focus
         self._hint = hint
-        before = view.substr(sublime.Region(0, view.size()))
+        before = text_of(view)
         self._blocks = [Block("before", before, "M" * (before.count("\n") + 1))]
         self._rows: list[int] = [0, self._blocks[0].lines]
         """The first row of each block, and the row after the last."""
@@ -314,8 +314,7 @@ class ReviewTab:
         if self._left is not None:
             self._is_first = not self._take_up(self._left)
         elif self._is_first:
-            self.view.sel().clear()
-            self.view.sel().add(0)
+            select(self.view, 0)
             self._is_first = not self._go("change", 1)
         self._decorate(anew=True)
 
@@ -356,10 +355,8 @@ class ReviewTab:
         else:
             line, column = self._line_of(self._blocks[at], place), place.column
         point = self.view.text_point(self._rows[at] + line, column)
-        selected = self.view.sel()
-        if len(selected) != 1 or selected[0] != sublime.Region(point):
-            selected.clear()
-            selected.add(point)
+        if list(self.view.sel()) != [sublime.Region(point)]:
+            select(self.view, point)
         x, y = self.view.viewport_position()
         extent = self.view.viewport_extent()[1]
         moved = self.view.text_to_layout(point)[1] - y - place.y
@@ -479,8 +476,8 @@ class ReviewTab:
                 self._goes = lambda: self._go(what, step) or self._fill()
                 self._fill()
                 self.draw()
-            elif window := self.view.window():
-                say(window, "No other change waits in this direction.")
+            else:
+                self._say("No other change waits in this direction.")
 
     def _fill(self) -> bool:
         if not self._arrangement.missing and not self._arrangement.is_whole:
@@ -515,8 +512,7 @@ class ReviewTab:
     def _show(self, row: int, column: int = 0) -> None:
         self._left = None
         point = self.view.text_point(row, column)
-        self.view.sel().clear()
-        self.view.sel().add(point)
+        select(self.view, point)
         first, last = self._visible_rows()
         if not first + 1 <= row <= last - 5:
             self.view.show_at_center(point, animate=False)
@@ -672,8 +668,7 @@ class ReviewTab:
         elif block.file:
             self._folded ^= {block.file.key}
             row = self._rows[self._blocks.index(block)]
-            self.view.sel().clear()
-            self.view.sel().add(self.view.text_point(row, 0))
+            select(self.view, self.view.text_point(row, 0))
         self.draw()
 
     def filter(self, words: str) -> None:
@@ -688,14 +683,12 @@ class ReviewTab:
         return self._wanted
 
     def _say(self, message: str) -> None:
-        if window := self.view.window():
-            say(window, message)
+        say(self.view.window(), message)
 
 
 def group_for(window: sublime.Window, focus: Focus) -> int:
     """The group beside the code if there is one, but not one that shows a terminal or a chat; else that of the code."""
-    code = focus.last_code(window)
-    own = max(window.get_view_index(code)[0] if code else window.active_group(), 0)
+    own = focus.code_group(window)
     groups = [(own + step) % window.num_groups() for step in range(1, window.num_groups())]
     shown = {group: window.active_view_in_group(group) for group in groups}
     return next(

@@ -121,11 +121,6 @@ class ReviewTabs:
             )
         return self._feeds[window.id()]
 
-    def code_group(self, window: sublime.Window) -> int:
-        """The group of the person's code."""
-        code = self._focus.last_code(window)
-        return max(window.get_view_index(code)[0] if code else window.active_group(), 0)
-
     def changed(self, window: sublime.Window) -> None:
         """What waits in a window, or what is known of it, may be another one. It is shown soon and once."""
         feed = self.feed(window)

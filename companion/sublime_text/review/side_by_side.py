@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ..buffers import write_all
+from ..buffers import text_of, write_all
 from ..own_views import VIEWS
-from ..windows import focus_view, is_visible, show_in_group
+from ..windows import focus_view, is_visible, select, show_in_group
 from .diff_marks import Kind, add_lines
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class Sides:
     def show(self, text: str, changes: Sequence[Lines]) -> None:
         """The other text, or the file, has changed."""
         self._changes = changes
-        if self.left.substr(sublime.Region(0, self.left.size())) != text:
+        if text_of(self.left) != text:
             write_all(self.left, text)
             self.left.clear_undo_stack()
         self.left.set_read_only(True)
@@ -177,15 +177,14 @@ class Sides:
         """Close both, and show the person's own view again."""
         self._scroll.close()
         self.right.erase_regions(REGIONS)
-        carets = [(region.a, region.b) for region in self.right.sel()] if self.right.is_valid() else []
+        carets = list(self.right.sel()) if self.right.is_valid() else []
         for view in (self.left, self.right):
             if view.is_valid() and view != self.view:
                 view.close()
         if self.view.is_valid() and self._window.is_valid():
             focus_view(self._window, self.view)
             if carets:
-                self.view.sel().clear()
-                self.view.sel().add_all([sublime.Region(*caret) for caret in carets])
+                select(self.view, *carets)
 
     def _is_shown(self) -> bool:
         return is_visible(self.left) and is_visible(self.right)

@@ -19,6 +19,7 @@ import sublime
 from ...review.disk import Encodings, Stamp, decoded, read_bytes, stamp
 from ...review.source_text import SourceText
 from .. import buffers
+from ..buffers import text_of
 from ..calls import AskLater, OffThread
 from ..minihtml import safe
 from ..notices import NOTICES
@@ -149,7 +150,7 @@ class UnsavedTexts:
         self._elsewhere(lambda: _theirs(told.path, encodings), compare)
 
     def _compare(self, told: _Told, theirs: _Theirs | None) -> None:
-        view, mine, told.reading = told.view, _text(told.view), None
+        view, mine, told.reading = told.view, text_of(told.view), None
         if theirs and theirs.text != mine and not view.is_dirty():
             return  # the editor is about to load it, or the person types before that
         del self._told[view.id()]
@@ -209,7 +210,7 @@ class UnsavedTexts:
             self._decided[view.id()] = written.digest, written.bases
             self._end(view)
             return
-        mine, encodings = _text(view), self._encodings(written.path)
+        mine, encodings = text_of(view), self._encodings(written.path)
         if what == "merge":
             self._elsewhere(lambda: _merged(written, mine, encodings), lambda found: self._put(written, mine, found))
         else:
@@ -220,7 +221,7 @@ class UnsavedTexts:
         if not view.is_valid() or self._is_other(written, mine):
             return
         if found is None:
-            self._say(view, CONFLICT)
+            say(view.window(), CONFLICT)
             return
         merged, theirs = found
         if merged != mine:
@@ -228,7 +229,7 @@ class UnsavedTexts:
         self._loaded.based(view, theirs.text)
         self._decided[view.id()] = _digest(theirs.text), _Bases(written.bases.before, theirs.text)
         self._end(view)
-        self._say(view, MERGED)
+        say(view.window(), MERGED)
 
     def _take_theirs(self, written: _Written, mine: str, encodings: Encodings, readings: int) -> None:
         """Read the file, and take its text unless it is written again meanwhile: then read it once more."""
@@ -238,13 +239,13 @@ class UnsavedTexts:
             if not view.is_valid() or self._is_other(written, mine):
                 return
             if theirs is None:
-                self._say(view, f"{os.path.basename(written.path)} can't be read.")
+                say(view.window(), f"{os.path.basename(written.path)} can't be read.")
             elif theirs.stamp and stamp(written.path) == theirs.stamp:
                 self._take(written, mine, theirs)
             elif readings > 1:
                 self._take_theirs(written, mine, encodings, readings - 1)
             else:
-                self._say(view, CHANGED)
+                say(view.window(), CHANGED)
 
         self._elsewhere(lambda: _theirs(written.path, encodings), take)
 
@@ -258,14 +259,14 @@ class UnsavedTexts:
             buffers.save(view)
         saved = stamp(written.path)
         self._end(view)
-        self._say(view, TAKEN)
+        say(view.window(), TAKEN)
         self._elsewhere(lambda: _write_exactly(written.path, theirs.data, saved), lambda _: self._reload(view))
 
     def _is_other(self, written: _Written, mine: str) -> bool:
         """Whether the tab has another text by now, which is said."""
-        is_other = _text(written.view) != mine or self._written.get(written.view.id()) is not written
+        is_other = text_of(written.view) != mine or self._written.get(written.view.id()) is not written
         if is_other:
-            self._say(written.view, CHANGED)
+            say(written.view.window(), CHANGED)
         return is_other
 
     def _end(self, view: sublime.View) -> None:
@@ -290,11 +291,6 @@ class UnsavedTexts:
             case _:
                 pass
 
-    @staticmethod
-    def _say(view: sublime.View, message: str) -> None:
-        if window := view.window():
-            say(window, message)
-
 
 CHOICES: Mapping[str, tuple[str, str]] = {
     "merge": ("Merge", "Both changes in the tab, not saved yet"),
@@ -308,10 +304,6 @@ CHOICES: Mapping[str, tuple[str, str]] = {
 
 def _words(written: _Written) -> str:
     return f"{written.agent} has written {os.path.basename(written.path)}, which has unsaved text here."
-
-
-def _text(view: sublime.View) -> str:
-    return view.substr(sublime.Region(0, view.size()))
 
 
 def _theirs(path: str, encodings: Encodings) -> _Theirs | None:
@@ -409,7 +401,7 @@ class OverwrittenTexts:
         if offer is None or window is None:
             return
         title = f"{os.path.basename(view.file_name() or '')} ({offer.who}, overwritten)"
-        mine = view.substr(sublime.Region(0, view.size()))
+        mine = text_of(view)
         self._ask(
             window,
             lambda companion: companion.changes.compared(offer.text, mine),

@@ -17,6 +17,7 @@ from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
 from ...ids import WindowId
 from ...review.changes import counted
+from ..buffers import text_of
 from ..calls import AskLater, OffThread
 from ..keys import KEYS
 from ..notices import NOTICES
@@ -348,7 +349,7 @@ class WrittenChanges:
         if changes is None:
             self._unmark(view, row)
             return
-        if view.is_loading() or (not view.is_dirty() and _text(view) != changes.text):
+        if view.is_loading() or (not view.is_dirty() and text_of(view) != changes.text):
             # The editor has not loaded the file again yet; `loaded` comes then.
             self._asked.pop(view.id(), None)
             return
@@ -420,7 +421,7 @@ class WrittenChanges:
         marked, before = self._views.get(view.id()), self._onward.get(view.id())
         found = marked.at_carets() if marked else []
         if not marked or not found:
-            _say(view, "There is no change at the caret.")
+            say(view.window(), "There is no change at the caret.")
             return
         if before and before.is_under_way:  # the same key again: nobody has seen yet what comes next
             return
@@ -458,10 +459,10 @@ class WrittenChanges:
         if window is None:
             return False
         if what == "undo" and marked.view.is_dirty():
-            _say(marked.view, UNSAVED)
+            say(marked.view.window(), UNSAVED)
             return False
         if not marked.view.is_dirty() and not marked.is_current:
-            _say(marked.view, STALE)
+            say(marked.view.window(), STALE)
             return False
         decide(self._ask, window, marked.row, what, found, done)
         return True
@@ -576,15 +577,6 @@ def _lines_of(changes: FileChanges) -> list[Lines]:
     return [each[:4] for each in changes.changes]
 
 
-def _text(view: sublime.View) -> str:
-    return view.substr(sublime.Region(0, view.size()))
-
-
 def _say_unseen(window: sublime.Window, row: ChangeRow) -> None:
     note = f" ({row.note})" if row.note else ""
     say(window, f"{row.path} is {row.kind}{note}. Keep or undo it in the Review.")
-
-
-def _say(view: sublime.View, message: str) -> None:
-    if window := view.window():
-        say(window, message)

@@ -18,6 +18,7 @@ from ...changes.state import GOES
 from ...review.changes import lines_of
 from ...review.compare import Change
 from ...review.marks import Marks, Side, marks_of, points_of, starts_of
+from ..buffers import text_of
 from ..calls import AskLater
 from ..style import ACCEPTS, COLOURS, UNDOES
 from .diff_marks import Links, SideMarks, change_regions
@@ -76,7 +77,7 @@ class WrittenView:
     @property
     def is_current(self) -> bool:
         """Whether the view has the text that was compared."""
-        return self.view.substr(sublime.Region(0, self.view.size())) == self.changes.text
+        return text_of(self.view) == self.changes.text
 
     def update(self, row: ChangeRow, changes: FileChanges) -> None:
         """The file or its baseline has changed."""
@@ -231,7 +232,7 @@ class ReferenceDocuments:
         window = marked.view.window() if marked else None
         if marked is None or window is None:
             return
-        changes, mine = marked.changes, marked.view.substr(sublime.Region(0, marked.view.size()))
+        changes, mine = marked.changes, text_of(marked.view)
 
         def answer(text: str | None) -> None:
             if self._marked(number) is marked and marked.changes is changes:
