@@ -11,7 +11,7 @@ import sublime
 from ...review.port import NOT_EDITABLE
 from ...review.targets import Action, Target
 from ..panels import say
-from .navigation import go_to_change, make_edits, no_change
+from .navigation import go_to_change, make_edits, rows_in
 
 if TYPE_CHECKING:
     from ...review.changes import TextEdit
@@ -103,7 +103,7 @@ class ChangeActions:
             diff.after_arrival(lambda: self.move(step, beyond))
             return
         if not go_to_change(diff.window, diff.proposal, step, wraps=beyond is None):
-            (beyond or (lambda: no_change(diff.window)))()
+            (beyond or (lambda: say(diff.window, "There is no change.")))()
 
     def _add(self, command: Callable[[], None]) -> None:
         self._queue.append(command)
@@ -116,12 +116,14 @@ class ChangeActions:
     def _begin_at_carets(self, action: Action, view: sublime.View) -> None:
         original, proposal = self._diff.original, self._diff.proposal
         if original and view.buffer_id() == original.buffer_id():
-            lines = _lines(view, list(view.sel()))
+            lines = tuple(rows_in(view, each) for each in view.sel())
             self._begin(lambda: Target(action, lines, "old"))
         else:
             flags = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
             proposal.add_regions(TARGETS, list(view.sel()), flags=flags)
-            self._begin(lambda: Target(action, _lines(proposal, proposal.get_regions(TARGETS))))
+            self._begin(
+                lambda: Target(action, tuple(rows_in(proposal, each) for each in proposal.get_regions(TARGETS)))
+            )
 
     def _begin(self, target: Callable[[], Target]) -> None:
         self._waiting = target
@@ -135,13 +137,3 @@ class ChangeActions:
             self._tries += 1
             target, version = self._waiting(), self._diff.proposal.change_count()
             self._tell(lambda reviews: reviews.texts.edit(self._diff.review.number, target, text, version))
-
-
-def _lines(view: sublime.View, regions: Sequence[sublime.Region]) -> tuple[tuple[int, int], ...]:
-    """The first and the last line of each region. The line after a selected line feed doesn't count."""
-    lines: list[tuple[int, int]] = []
-    for region in regions:
-        first = view.rowcol(region.begin())[0]
-        last, column = view.rowcol(region.end())
-        lines.append((first, last - (column == 0 and last > first)))
-    return tuple(lines)

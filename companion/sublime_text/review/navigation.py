@@ -99,9 +99,11 @@ def show_change(view: sublime.View, region: sublime.Region) -> None:
         show_sideways(view, word)
 
 
-def no_change(window: sublime.Window) -> None:
-    """Say that there is nothing to go to."""
-    say(window, "There is no change.")
+def rows_in(view: sublime.View, region: sublime.Region) -> tuple[int, int]:
+    """The first and the last row of a region. The row after a selected line feed doesn't count."""
+    first = view.rowcol(region.begin())[0]
+    last, column = view.rowcol(region.end())
+    return first, last - (column == 0 and last > first)
 
 
 def _carets_after(edits: Sequence[TextEdit], size: int) -> list[sublime.Region]:

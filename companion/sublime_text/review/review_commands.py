@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .diff_view import DiffView
     from .diffs import Diffs
     from .review_tab import ReviewTab, What
-    from .written import Decision, WrittenChanges
+    from .written import Decision
 
 FILTER = "Show only files with"
 
@@ -268,6 +268,8 @@ def _waits(window: sublime.Window) -> bool:
 class _ChangeCommand(sublime_plugin.TextCommand):
     """A command on the changes at the carets, of a proposal or of a file that is written already."""
 
+    decision: Decision = "keep"
+
     def is_enabled(self) -> bool:
         """Whether a caret is in a change, or the view is one of a proposal."""
         return package.is_in_change(self.view)
@@ -281,37 +283,26 @@ class _ChangeCommand(sublime_plugin.TextCommand):
             return
         if adapter.diffs.awaited.has(self.view):
             adapter.diffs.awaited.later(self._run)
-        elif diff := adapter.diffs.find(self.view):
-            adapter.diffs.entered(diff)
-            self._in_proposal(adapter.diffs, diff)
+        elif not (diff := adapter.diffs.find(self.view)):
+            adapter.written.decide_at_carets(self.view, self.decision)
         else:
-            self._in_file(adapter.written)
-
-    def _in_proposal(self, diffs: Diffs, diff: DiffView) -> None:
-        raise NotImplementedError
-
-    def _in_file(self, written: WrittenChanges) -> None:
-        raise NotImplementedError
+            adapter.diffs.entered(diff)
+            if self.decision == "keep":
+                adapter.diffs.keep_change(diff)
+            else:
+                adapter.diffs.actions(diff).undo(self.view)
 
 
 class QwenCompanionKeepChangeCommand(_ChangeCommand):
     """Keep the changes at the carets, or the selected lines of a written one, and go to the next change."""
 
-    def _in_proposal(self, diffs: Diffs, diff: DiffView) -> None:
-        diffs.keep_change(diff)
-
-    def _in_file(self, written: WrittenChanges) -> None:
-        written.decide_at_carets(self.view, "keep")
+    decision = "keep"
 
 
 class QwenCompanionUndoChangeCommand(_ChangeCommand):
     """Undo the changes at the carets, or the selected lines of a written one; in a proposal, once more restores it."""
 
-    def _in_proposal(self, diffs: Diffs, diff: DiffView) -> None:
-        diffs.actions(diff).undo(self.view)
-
-    def _in_file(self, written: WrittenChanges) -> None:
-        written.decide_at_carets(self.view, "undo")
+    decision = "undo"
 
 
 class _FileCommand(sublime_plugin.WindowCommand):

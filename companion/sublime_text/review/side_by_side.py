@@ -17,7 +17,7 @@ import sublime
 from ..buffers import text_of, write_all
 from ..own_views import VIEWS
 from ..windows import focus_view, is_visible, select, show_in_group
-from .diff_marks import Kind, add_lines
+from .diff_marks import add_lines
 
 if TYPE_CHECKING:
     from ...review.marks import Points
@@ -134,7 +134,6 @@ class Sides:
         """Whether the left one follows the baseline."""
         self.view = view
         self._window = window
-        self._changes = changes
         group, index = window.get_view_index(view)
         focus_view(window, view)
         window.run_command("clone_file")
@@ -155,19 +154,17 @@ class Sides:
 
     def show(self, text: str, changes: Sequence[Lines]) -> None:
         """The other text, or the file, has changed."""
-        self._changes = changes
         if text_of(self.left) != text:
             write_all(self.left, text)
             self.left.clear_undo_stack()
         self.left.set_read_only(True)
-        sides: tuple[tuple[Kind, sublime.View, int], ...] = (("deleted", self.left, 0), ("inserted", self.right, 2))
-        for name, view, at in sides:
-            regions = [
-                sublime.Region(view.text_point(each[at], 0), view.text_point(each[at + 1], 0))
-                for each in changes
-                if each[at] < each[at + 1]
-            ]
-            add_lines(view, REGIONS, name, regions, icon="")
+        self._lines = tuple(
+            [(view.text_point(each[at], 0), view.text_point(each[at + 1], 0)) for each in changes]
+            for view, at in ((self.left, 0), (self.right, 2))
+        )
+        old, new = ([sublime.Region(*points) for points in lines if points[0] < points[1]] for lines in self._lines)
+        add_lines(self.left, REGIONS, "deleted", old, icon="")
+        add_lines(self.right, REGIONS, "inserted", new, icon="")
 
     def has(self, view: sublime.View) -> bool:
         """Whether a view is one of the two, or the one that was cloned."""
@@ -190,10 +187,8 @@ class Sides:
         return is_visible(self.left) and is_visible(self.right)
 
     def _across(self, side: int, y: float) -> float:
-        here, there = (self.left, self.right) if side == 0 else (self.right, self.left)
-        row = here.rowcol(here.layout_to_text((0, y)))[0]
-        top = here.text_to_layout(here.text_point(row, 0))[1]
-        return there.text_to_layout(there.text_point(_row_across(self._changes, side, row), 0))[1] + y - top
+        views = self.left, self.right
+        return level(views[side], views[1 - side], self._lines[side], self._lines[1 - side], y)
 
 
 class SidesByWindow:
@@ -245,15 +240,3 @@ class SidesByWindow:
         if sides:
             sides.close()
         return sides is not None
-
-
-def _row_across(changes: Sequence[Lines], side: int, row: int) -> int:
-    """The row of the other side that is level with a row."""
-    start, end, other = (0, 1, 3) if side == 0 else (2, 3, 1)
-    at = bisect_right([change[start] for change in changes], row) - 1
-    if at < 0:
-        return row
-    change = changes[at]
-    if row < change[end]:
-        return min(change[2 - start] + row - change[start], change[other])
-    return change[other] + row - change[end]

@@ -297,8 +297,6 @@ CHOICES: Mapping[str, tuple[str, str]] = {
     "keep": ("Keep Mine", "The tab stays as it is; saving it replaces what the agent has written"),
     "take": ("Take Theirs", "What is on the disk; undo brings your text back"),
 }
-
-
 """What can be done: by the link's target, its words and what they mean."""
 
 

@@ -22,7 +22,7 @@ from ..buffers import text_of
 from ..calls import AskLater
 from ..style import ACCEPTS, COLOURS, UNDOES
 from .diff_marks import Links, SideMarks, change_regions
-from .navigation import KEYS_STATUS, at_caret, next_change, show_change, show_place
+from .navigation import KEYS_STATUS, at_caret, next_change, rows_in, show_change, show_place
 from .removed_lines import RemovedLines, gap_above, gone_lines
 
 _STYLE = f"<style>{COLOURS} body {{ margin: 0; }} a {{ padding: 0 0.3rem; }}</style>"
@@ -114,10 +114,10 @@ class WrittenView:
         if len(regions) != len(self.changes.changes):
             return []
         for selected in self.view.sel():
-            first, last = self._lines(selected)
+            first, last = rows_in(self.view, selected)
             for number, region in enumerate(regions):
                 start = self.view.rowcol(region.begin())[0]
-                end = self._lines(region)[1] if not region.empty() else start
+                end = rows_in(self.view, region)[1] if not region.empty() else start
                 if start <= last and first <= end:
                     is_part = not selected.empty() and not region.empty() and (first > start or last < end)
                     lines = self.changes.changes[number][2:4]
@@ -142,7 +142,7 @@ class WrittenView:
     def rows(self, key: str, lines: tuple[int, int] | None = None) -> tuple[int, int]:
         """The first and the last row of a change by now, or of what some lines of the compared text are of it."""
         number = [change[4] for change in self.changes.changes].index(key)
-        first, last = self._lines(self.regions()[number])
+        first, last = rows_in(self.view, self.regions()[number])
         if lines is None:
             return first, last
         shift = self.changes.changes[number][2] - first
@@ -203,11 +203,6 @@ class WrittenView:
 
     def _at_caret(self) -> int | None:
         return at_caret(self.view, self.regions())
-
-    def _lines(self, region: sublime.Region) -> tuple[int, int]:
-        first = self.view.rowcol(region.begin())[0]
-        last, column = self.view.rowcol(region.end())
-        return first, last - (column == 0 and last > first)
 
 
 class ReferenceDocuments:
