@@ -158,6 +158,23 @@ def test_the_words_of_a_decision_are_readable_without_any_correction(scheme: str
         assert min(contrast(words, palette["tint"]), contrast(words, palette["background"])) >= ENOUGH
 
 
+@pytest.mark.parametrize("scheme", [*GROUNDS, *sorted(SCHEMES)])
+@given(hue=COLOUR, red=COLOUR)
+def test_the_links_of_fillers_and_below_removed_lines_are_readable(scheme: str, hue: Colour, red: Colour) -> None:
+    """They stand on the phantom's own background, which is nearer to them than that of the text."""
+    if scheme in SCHEMES:
+        side, palette = scheme, {name: parsed(value) for name, value in SCHEMES[scheme].palette().items()}
+    else:
+        side, background, foreground = GROUNDS[scheme]
+        palette = {"background": parsed(background), "foreground": parsed(foreground), "bluish": hue, "redish": red}
+    for module, before in ((MARKS, f"html.{side} {{ "), (INLINE, "html { ")):
+        style = re.sub(r'"\n    f?"', " ", module.read_text("utf-8")).replace("{{", "{").replace("}}", "}")
+        [(name, behind)] = re.findall(rf"{re.escape(before)}--(\w+): (color\(.*?%\)\));", style)
+        palette[name] = evaluated(behind, palette)
+        [link] = re.findall(r"\ba \{ text-decoration: none; color: (.*?); \}", style)
+        assert contrast(evaluated(link, palette), palette[name]) >= ENOUGH - SMALL, name
+
+
 @pytest.mark.parametrize("side", sorted(SCHEMES))
 def test_removed_lines_and_their_words_are_readable(side: str) -> None:
     palette = {name: parsed(value) for name, value in SCHEMES[side].palette().items()}

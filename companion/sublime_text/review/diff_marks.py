@@ -47,14 +47,14 @@ _FILLER = (
     "html.dark {{ --filler: color(var(--background) blend(white 96%)); }}"
     "body {{ margin: 0; }}"
     "div {{ padding-top: {above}px; padding-right: {pad}px; line-height: {line}px; background-color: var(--filler); }}"
-    "a {{ text-decoration: none; }}"
+    "a {{ text-decoration: none; color: color(var(--bluish) min-contrast(var(--filler) 4.5)); }}"
     "span {{ color: color(var(--foreground) blend(var(--background) 75%) min-contrast(var(--filler) 4.5)); }}"
     "</style><div>{content}</div></body>"
 )
 NARROW = 60
 """With fewer columns than this, a link is one glyph."""
 _ABOVE = "<span> above</span>"
-_LINK = f'<a style="color: {LINK_COLOUR}" href="{{href}}">{{text}}</a>'
+_IN_ANNOTATION = f' style="color: {LINK_COLOUR}"'
 _LINES = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE | sublime.RegionFlags.DRAW_EMPTY
 _WORDS = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE
 OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL | sublime.RegionFlags.DRAW_EMPTY
@@ -310,16 +310,16 @@ class SideMarks:
 def proposal_links(marks: Marks, generation: int, *, is_short: bool = False) -> Links:
     """The links of a proposal's changes; with `is_short`, each is a glyph."""
 
-    def link(href: str, glyph: str, words: str) -> str:
-        return _LINK.format(href=href, text=glyph if is_short else f"{glyph} {words}")
+    def link(href: str, glyph: str, words: str, style: str = _IN_ANNOTATION) -> str:
+        return f'<a{style} href="{href}">{glyph if is_short else f"{glyph} {words}"}</a>'
 
-    def revert(of: object, name: str, words: str) -> str:
-        return link(f"revert:{of}:{name}", "↩", words)
+    def restore(name: str, lines: int) -> str:
+        return link(f"revert:{ANY_GENERATION}:{name}", "↩", f"restore {counted(lines, 'line')}", style="")
 
     pairs = list(zip(marks.fingerprints, marks.gone, strict=False))
     return Links(
-        [None if gone else revert(generation, name, "revert") for name, gone in pairs],
-        [(gone, revert(ANY_GENERATION, name, f"restore {counted(gone[1], 'line')}")) for name, gone in pairs if gone],
+        [None if gone else link(f"revert:{generation}:{name}", "↩", "revert") for name, gone in pairs],
+        [(gone, restore(name, gone[1])) for name, gone in pairs if gone],
         [(one.points, link(f"restore:{generation}:{one.fingerprint}", "↪", "restore")) for one in marks.reverted],
     )
 

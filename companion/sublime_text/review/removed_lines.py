@@ -41,6 +41,7 @@ _GONE = (
     "body {{ margin: 0; }}"
     "div {{ padding-right: {pad}px; background-color: var(--gone);"
     " color: color(var(--foreground) min-contrast(var(--gone) 4.5)); }}"
+    "a {{ text-decoration: none; color: color(var(--bluish) min-contrast(var(--gone) 4.5)); }}"
     "span {{ background-color: var(--word); color: color(var(--foreground) min-contrast(var(--word) 4.5)); }}"
     "</style>{lines}</body>"
 )
