@@ -105,6 +105,18 @@ class TestWritten(ChangesCase):
         yield lambda: line(20) - line(19) < 1.5 * height and not status()
         self.assertEqual(self.code.sel()[0], sublime.Region(self.code.text_point(9, 0)))
 
+    def test_the_first_change_of_the_only_file_comes_after_the_last_and_that_is_said(self) -> Steps:
+        """As in a proposal."""
+        yield from self.opened_at_first()
+        yield lambda: self.code.rowcol(self.code.sel()[0].b)[0] == 2
+        rows: list[int] = []
+        for previous in (False, False, True):
+            self.window.run_command("qwen_companion_go_to_diff", {"previous": previous})
+            rows.append(self.code.rowcol(self.code.sel()[0].b)[0])
+        self.assertEqual(rows, [19, 2, 19])
+        self.assertTrue(self.screen.said("Change 1 of 2, from the top again"))
+        self.assertTrue(self.screen.said("Change 2 of 2, from the bottom again"))
+
     def test_the_words_that_were_removed_are_marked_where_the_editor_shows_no_diff(self) -> Steps:
         """The person has the gutter's diff off."""
         self.code = self.window.open_file(str(self.path))

@@ -71,6 +71,14 @@ class TestInlineDiff(ChangesCase):
             [pad] = [int(found) for found in re.findall(r"padding-right: (\d+)px", content)]
             self.assertAlmostEqual(pad + longest * em, width, delta=3 * em)
 
+    def test_the_words_that_are_gone_are_marked_in_the_phantoms(self) -> Steps:
+        yield from self.open_inline()
+        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        lines = loaded("sublime_text.review.removed_lines").gone_lines(
+            self.proposal, diff._marks, diff.review.original, None
+        )
+        self.assertEqual([re.findall("<span>(.*?)</span>", content) for _, content in lines], [["is"], []])
+
     def test_a_phantom_with_wide_characters_is_not_wider_than_the_view(self) -> Steps:
         """They take two columns each; a phantom that is too wide would let the view scroll sideways."""
         self.file.write_text("first\n" + "中" * 30 + "\nlast\n")
