@@ -30,9 +30,10 @@ from ...review.document import (
 from ...review.marks import Points
 from ..buffers import Edit, edit, smallest_edit, text_of
 from ..chat import vim
+from ..keys import KEYS
 from ..own_views import VIEWS
 from ..panels import say
-from ..style import COLOURS, SIGN_COLOURS
+from ..style import ACCEPTS, COLOURS, REJECTS, SIGN_COLOURS
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
 from .decisions import Decision, Lines, ReviewDecisions
 from .diff_marks import OUTLINED, add_lines, add_words
@@ -87,6 +88,30 @@ TICK = 100
 """Milliseconds between two looks at what is in sight, while the tab is on the screen: the editor tells of no scroll."""
 SETTLED = 1.0
 """Seconds that lines have to be in front of the person to count as seen."""
+_COMMANDS = {
+    "next": ("review_go", {"to": "change"}),
+    "previous": ("review_go", {"to": "change", "back": True}),
+    "next file": ("review_go", {"to": "file"}),
+    "previous file": ("review_go", {"to": "file", "back": True}),
+    "next turn": ("review_go", {"to": "turn"}),
+    "keep": ("review_decide", {"what": "keep"}),
+    "undo": ("review_decide", {"what": "undo"}),
+    "keep file": ("review_decide", {"what": "keep", "file": True}),
+    "undo file": ("review_decide", {"what": "undo", "file": True}),
+    "take back": ("take_back", {}),
+    "open": ("review_do", {"what": "open"}),
+    "side by side": ("review_do", {"what": "beside"}),
+    "comment": ("review_do", {"what": "comment"}),
+    "fold": ("review_do", {"what": "fold"}),
+    "filter": ("review_do", {"what": "filter"}),
+    "accept": ("review_decide", {"what": "accept"}),
+    "reject": ("review_decide", {"what": "reject"}),
+}
+"""What the last lines name, in their order, with the command and its arguments."""
+_FIRST = ("next", "keep", "undo", "open")
+"""What the first line names, too."""
+_WIDE = 80
+"""Characters of a line that names keys."""
 What = Literal["change", "file", "turn"]
 
 
@@ -169,8 +194,8 @@ class ReviewMarks:
 
 def _answers(file: ListedFile) -> str:
     number = int(file.key.name)
-    accept = f'<a class="accept" href="accept:{number}">✓ Accept</a>'
-    reject = f'<a class="reject" href="reject:{number}">✗ Reject</a>'
+    accept = f'<a class="accept" href="accept:{number}">{ACCEPTS} Accept</a>'
+    reject = f'<a class="reject" href="reject:{number}">{REJECTS} Reject</a>'
     return _BODY(_LINKS + accept + reject)
 
 
@@ -206,7 +231,7 @@ class _Place(NamedTuple):
 
 
 class ReviewTab:
-    """The Review of one window. `hint` gives the most important keys for its first line, and all for its last one."""
+    """The Review of one window."""
 
     def __init__(
         self,
@@ -215,14 +240,12 @@ class ReviewTab:
         decisions: ReviewDecisions,
         diffs: Diffs,
         focus: Focus,
-        hint: Callable[[], tuple[str, str]],
     ) -> None:
         self.view = view
         self._feed = feed
         self._decisions = decisions
         self._diffs = diffs
         self._focus = focus
-        self._hint = hint
         before = text_of(view)
         self._blocks = [Block("before", before, "M" * (before.count("\n") + 1))]
         self._rows: list[int] = [0, self._blocks[0].lines]
@@ -288,6 +311,7 @@ class ReviewTab:
 
     def _draw(self) -> None:
         turns = self._feed.turns
+        keys, hint = key_hints()
         empty = "Looking…" if turns is None else self._feed.unsure or "Nothing waits for a review."
         self._arrangement = arranged(
             turns or (),
@@ -297,8 +321,8 @@ class ReviewTab:
             limit=self._limit,
             ended=self._feed.ended if turns is not None else (),
             empty=empty,
-            keys=self._hint()[0],
-            hint=self._hint()[1],
+            keys=keys,
+            hint=hint,
         )
         blocks = self._arrangement.blocks
         edits = _edits(self._blocks, self._points, blocks)
@@ -684,6 +708,17 @@ class ReviewTab:
 
     def _say(self, message: str) -> None:
         say(self.view.window(), message)
+
+
+def key_hints() -> tuple[str, str]:
+    """The keys as the first and the last line of a Review name them: those that the person has."""
+    keys = {words: KEYS.of(command, **args) for words, (command, args) in _COMMANDS.items()}
+    named = {words: f"{key} {words}" for words, key in keys.items() if key}
+    lines = [""]
+    for words in named.values():
+        longer = f"{lines[-1]} · {words}" if lines[-1] else words
+        lines[-1:] = [longer] if len(longer) <= _WIDE else [lines[-1], words]
+    return " · ".join(named[words] for words in _FIRST if words in named), "\n".join(lines)
 
 
 def group_for(window: sublime.Window, focus: Focus) -> int:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ..calls import AskLater, OffThread
-from ..keys import KEYS
 from ..own_views import VIEWS
 from ..windows import Focus
 from .decisions import ReviewDecisions
@@ -19,30 +18,6 @@ if TYPE_CHECKING:
     from ..comments.panel import CommentPanel
     from .diffs import Diffs
     from .written import WrittenChanges
-
-_COMMANDS = {
-    "next": ("review_go", {"to": "change"}),
-    "previous": ("review_go", {"to": "change", "back": True}),
-    "next file": ("review_go", {"to": "file"}),
-    "previous file": ("review_go", {"to": "file", "back": True}),
-    "keep": ("review_decide", {"what": "keep"}),
-    "undo": ("review_decide", {"what": "undo"}),
-    "keep file": ("review_decide", {"what": "keep", "file": True}),
-    "undo file": ("review_decide", {"what": "undo", "file": True}),
-    "take back": ("take_back", {}),
-    "open": ("review_do", {"what": "open"}),
-    "side by side": ("review_do", {"what": "beside"}),
-    "comment": ("review_do", {"what": "comment"}),
-    "fold": ("review_do", {"what": "fold"}),
-    "filter": ("review_do", {"what": "filter"}),
-    "accept": ("review_decide", {"what": "accept"}),
-    "reject": ("review_decide", {"what": "reject"}),
-}
-"""What the last lines name, in their order, with the command and its arguments."""
-_FIRST = ("next", "keep", "undo", "open")
-"""What the first line names, too."""
-_WIDE = 80
-"""Characters of a line that names keys."""
 
 
 class ReviewTabs:
@@ -129,11 +104,6 @@ class ReviewTabs:
             self._due.add(window.id())
             sublime.set_timeout(lambda: self._draw(window))
 
-    def changed_everywhere(self) -> None:
-        """The same for all windows."""
-        for window in sublime.windows():
-            self.changed(window)
-
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
         if (tab := self._tabs.get(window.id())) and tab.view == view:
@@ -156,7 +126,7 @@ class ReviewTabs:
 
     def _adopt(self, window: sublime.Window, view: sublime.View) -> ReviewTab:
         feed = self.feed(window)
-        tab = ReviewTab(view, feed, ReviewDecisions(feed, self._ask), self._diffs, self._focus, key_hints)
+        tab = ReviewTab(view, feed, ReviewDecisions(feed, self._ask), self._diffs, self._focus)
         self._tabs[window.id()] = tab
         self._draw(window)
         return tab
@@ -166,14 +136,3 @@ class ReviewTabs:
         if window.is_valid() and (tab := self.tab(window)):
             self.feed(window).look()
             tab.draw()
-
-
-def key_hints() -> tuple[str, str]:
-    """The keys as the first and the last line of a Review name them: those that the person has."""
-    keys = {words: KEYS.of(command, **args) for words, (command, args) in _COMMANDS.items()}
-    named = {words: f"{key} {words}" for words, key in keys.items() if key}
-    lines = [""]
-    for words in named.values():
-        longer = f"{lines[-1]} · {words}" if lines[-1] else words
-        lines[-1:] = [longer] if len(longer) <= _WIDE else [lines[-1], words]
-    return " · ".join(named[words] for words in _FIRST if words in named), "\n".join(lines)
