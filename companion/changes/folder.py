@@ -10,26 +10,27 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 from ..ids import WindowId
 from ..platforms.reasons import reason_of
 from ..review.disk import Encodings, decoded
 from ..review.document import NOTHING, Body, body_of
 from ..review.source_text import SourceText
-from ..snapshots.entries import LINK, Entry, TreeSnapshot
+from ..snapshots.entries import LINK, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
-from ..snapshots.git import Git, GitMissingError, GitStoppedError, is_below, program
+from ..snapshots.git import Git, GitMissingError, GitStoppedError, program
 from ..snapshots.objects import SCRATCH
 from ..snapshots.store import DamagedError, Store
-from . import places
+from . import moving, places
 from .checkpoints import Checkpoints
 from .journal import Intent, Journal
+from .moving import Moved
 from .port import ChangeViews, FileChanges, FileTurn, UnsavedTextError
 from .round import Round, Seen, WrittenTurn
 from .rows import ChangeRow
 from .saves import Overwritten, Saves
-from .state import Going, KnownLines, Operation
+from .state import Operation
 from .undo import RoundUndo, UnseenError, Write
 
 logger = logging.getLogger(__name__)
@@ -87,32 +88,6 @@ class Working:
     """The agents that have named the files they write, by the files' paths."""
     by_quiet: str = ""
     """A CLI that doesn't say when a turn begins: what it writes after a quiet minute begins one."""
-
-
-class MovedFile(NamedTuple):
-    """A file that waits in one root and goes to another one."""
-
-    before: Entry | None
-    """In the baseline."""
-    content: bytes | None
-    """Of that; None if the store lacks it."""
-    agents: Sequence[str]
-    lines: KnownLines | None
-    is_created: bool
-    """Whether an agent has created it, and the person has added lines to it."""
-    renamed_from: str
-    """The absolute path in the baseline of a file that an agent has renamed."""
-    going: Going | None
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """What waits in one root and goes to another one."""
-
-    inner: str
-    """The root that is in the other one: only what is below it moves."""
-    files: Mapping[str, MovedFile]
-    """By absolute path."""
 
 
 class FolderOwner(Protocol):
@@ -178,7 +153,7 @@ class Folder:
 
         def run() -> T:
             if self._parts:
-                self._parts.round.named = working.named
+                self._parts.round.named, self._parts.round.at_work = working.named, working.names
             self._by_quiet = working.by_quiet
             try:
                 return function(*args, **kwargs)
@@ -316,50 +291,24 @@ class Folder:
         self.refresh()
         return self.waits
 
-    def handed_over(self, root: str) -> Moved:
-        """What waits here and in another root, which is in this one or has it. On the worker thread."""
-        inner = max(root, self.root, key=len)
+    def handed_over(self, root: str) -> Moved | None:
+        """What is known here of another root, which is in this one or has it; None if nothing is.
+
+        On the worker thread.
+        """
+        nested = [os.path.normcase(self.full_path(path)) for path in self.round.state.nested]
+        if places.is_in(root, nested):
+            return None
         self.look(self._resumed or tuple(self.round.state.working))
-        state, objects = self.round.state, self.round.objects
-        found = objects.differences(state.base, state.now, renames=False)
-        listed = [each for each in found if is_below(os.path.normcase(self.full_path(each.path)), inner)]
-        contents = objects.read(each.before.blob for each in listed if each.before)
-        moved: dict[str, MovedFile] = {}
-        for path, entry in ((each.path, each.before) for each in listed):
-            content = contents.get(entry.blob) if entry else None
-            agents, lines, old = state.agents.get(path, []), state.lines.get(path), state.renamed.get(path, "")
-            is_created, source = path in state.created, self.full_path(old) if old else ""
-            about = agents, lines, is_created, source, state.going.get(path)
-            moved[self.full_path(path)] = MovedFile(entry, content, *about)
-        return Moved(inner, moved)
+        return moving.handed_over(self.round, root)
 
     def take_over(self, moved: Moved) -> None:
-        """Have what waited in another root wait here, and nothing else of that root. On the worker thread."""
+        """Have what is known in another root known here. On the worker thread."""
         if self.round.is_open:
             self.look(self._resumed or tuple(self.round.state.working))
         else:
             self.round.begin()
-        state, objects = self.round.state, self.round.objects
-        found = objects.differences(state.base, state.now, renames=False)
-        stale = [each for each in found if is_below(os.path.normcase(self.full_path(each.path)), moved.inner)]
-        entries: dict[str, Entry | None] = {each.path: each.after for each in stale}
-        for full, each in moved.files.items():
-            path = places.relative(full, self.root)
-            if each.before and each.content is not None and not each.before.why:
-                objects.write(each.content)
-            entries[path] = each.before
-            state.agents[path] = list(each.agents)
-            if each.lines:
-                state.lines[path] = each.lines
-            if each.going:
-                state.going[path] = each.going
-            if each.is_created:
-                state.created.add(path)
-            if each.renamed_from in moved.files:
-                state.renamed[path] = places.relative(each.renamed_from, self.root)
-        if entries:
-            state.base = objects.with_entries(state.base, entries)
-        self.round.settle()
+        moving.take_over(self.round, moved)
         self.refresh()
 
     def look(self, at_work: Sequence[str], turn: WrittenTurn | None = None) -> Seen:

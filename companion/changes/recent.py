@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..snapshots.entries import Entry, TreeSnapshot
+from ..snapshots.entries import Entry
 from .state import KnownLines
 
 CLOCK = 20_000_000
@@ -20,7 +20,8 @@ class Sighting:
     """A file that a look has found to be changed, and what was known of it before that look."""
 
     before: Entry | None
-    base: TreeSnapshot
+    base: Entry | None
+    """In the baseline."""
     lines: KnownLines | None
     agents: Sequence[str]
     """Who had changed it."""
@@ -62,8 +63,12 @@ class RecentLooks:
 
     def entries(self) -> list[Entry | None]:
         """What the files were before: a word of a save is hardly later than two looks."""
-        return [each.before for found in self._found.values() for each in found[-2:]]
+        return [entry for found in self._found.values() for each in found[-2:] for entry in (each.before, each.base)]
 
-    def trees(self) -> list[TreeSnapshot]:
-        """What a late word of a save needs."""
-        return [each.base for found in self._found.values() for each in found]
+    def all(self) -> Mapping[str, list[Sighting]]:
+        """All of them, by path."""
+        return {path: list(found) for path, found in self._found.items()}
+
+    def replace(self, is_meant: Callable[[str], bool], found: Mapping[str, list[Sighting]]) -> None:
+        """Have these in place of those of some paths."""
+        self._found = {path: each for path, each in self._found.items() if not is_meant(path)} | {**found}

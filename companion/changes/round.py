@@ -83,6 +83,8 @@ class Round:
         """When the person has saved a file last, in nanoseconds of Unix time."""
         self.named: Mapping[str, str] = {}
         """The agents that have named the files they write."""
+        self.at_work: Sequence[str] | None = None
+        """Who is at work from now on; None for those who were at the last look."""
         self.deciding = 0
         """The window in which something is being decided."""
         self.renaming = ""
@@ -91,7 +93,7 @@ class Round:
         """What the looks have found that was not taken yet."""
         self._held: weakref.WeakSet[Seen] = weakref.WeakSet()
         """What they have found that somebody still asks about, such as a question about git without an answer."""
-        self._looked_at = 0
+        self.looked_at = 0
         """When the last look began, in nanoseconds of Unix time."""
 
     def open(self) -> bool:
@@ -129,6 +131,7 @@ class Round:
         now, head = began.snapshot, project.head(self._in_repository()[0])
         self._found.clear()  # it belongs to the round before
         self.state = RoundState(self.root, time.time(), now, now, began.rules, began.nested, began.empty, head)
+        self.state.working = list(self.at_work or ())
         self.save()
         self.prune()
         return began.fresh
@@ -159,10 +162,11 @@ class Round:
         self.named = self.named if named is None else named
         before, base, saves = self.state.now, self.state.base, len(self.state.saves)
         known_before = dict(self.state.lines)
-        if self.state.working != list(at_work):
-            self.state.working = list(at_work)
+        working = list(at_work if self.at_work is None else self.at_work)
+        if self.state.working != working:
+            self.state.working = working
             self.save()
-        looked_at, self._looked_at = self._looked_at, time.time_ns()
+        looked_at, self.looked_at = self.looked_at, time.time_ns()
         looked = self.store.look(self.state.rules)
         self.state.now = looked.snapshot
         if looked.corrected:
@@ -178,16 +182,16 @@ class Round:
         by_person = {old for old, new in renamed.items() if self._rename(old, new)}
         by_person |= {renamed[old] for old in by_person}
         sources = {new: next(each.before for each in found if each.path == old) for old, new in renamed.items()}
-        base = self.state.base
+        in_base = self.objects.entries(self.state.base, [each.path for each in found])
         for each in found:
             if each.path in by_person:
                 continue
             if each.path not in own:
                 changed.append(each.path)
-            agent, at = self.named.get(each.path, ""), looked.written.get(each.path, 0)
+            agent, at = self.named.get(each.path, ""), looked.written.get(each.path) or self.store.written_at(each.path)
             known = self.state.agents.get(each.path, [])
             lines = self.state.lines.get(each.path)
-            self.recent.add(each.path, Sighting(each.before, base, lines, tuple(known), at, agent))
+            self.recent.add(each.path, Sighting(each.before, in_base.get(each.path), lines, tuple(known), at, agent))
             began = [turn.agent] if turn and at >= turn.sent - CLOCK else []
             who = [agent] if agent else list(dict.fromkeys([*at_work, *began]))
             if each.path not in renamed:
@@ -391,7 +395,7 @@ class Round:
         """The trees that something needs."""
         points = [found for each in self.state.checkpoints for found in (each.disk, each.base, each.end) if found]
         points += [found for each in self._held for found in (each.before, each.after, each.base)]
-        return {found.tree for found in (self.state.base, self.state.now, *points, *self.recent.trees())}
+        return {found.tree for found in (self.state.base, self.state.now, *points)}
 
     def weave_of(self, found: Difference) -> Weave | None:
         """The lines of a file that waits; None if its contents aren't there to compare."""

@@ -46,12 +46,11 @@ class Rounds:
 
     def opened(self, window: WindowId) -> None:
         """A window has come, or its folders have changed: what waits there is taken up, whoever is at work."""
-        self.roots.window(window)
-        self.roots.background(self._open(window))
+        self.roots.background(self._open(window, self.roots.window(window).at_work))
 
-    async def _open(self, window: WindowId) -> None:
+    async def _open(self, window: WindowId, before: Sequence[str]) -> None:
         if self.roots.window(window).at_work:
-            await self._begin(window, ())
+            await self._begin(window, before)
         else:
             await self._starts.open(window)
 

@@ -115,7 +115,8 @@ class Saves:
         """Somebody has written the file after a save, before its word has come."""
         at = self._round.store.written_at(path)
         lines, agents = self._state.lines.get(path), tuple(self._state.agents.get(path, ()))
-        self._recent.add(path, Sighting(after, self._state.base, lines, agents, at, agent))
+        base = self._objects.entry(self._state.base, path)
+        self._recent.add(path, Sighting(after, base, lines, agents, at, agent))
         self._round.written(path, after, now, [agent] if agent else at_work, at, is_named=bool(agent))
 
     def _overwritten(
@@ -148,9 +149,8 @@ class Saves:
 
     def _take_back(self, path: str, found: Sighting) -> None:
         """What is known of a file's lines is as it was before a look."""
-        base = self._objects.entry(found.base, path)
-        if base != self._objects.entry(self._state.base, path):
-            self._state.base = self._objects.with_entries(self._state.base, {path: base})
+        if found.base != self._objects.entry(self._state.base, path):
+            self._state.base = self._objects.with_entries(self._state.base, {path: found.base})
         self._state.lines.pop(path, None)
         self._state.agents.pop(path, None)
         if found.lines:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 
 from ..ids import WindowId
+from ..snapshots.project import repository
 from ..snapshots.store import TooLargeError
 from . import places
 from .folder import Folder
@@ -112,7 +113,10 @@ class RoundStarts:
         before = set(self._roots.folders)
         for folder in list(self._roots.folders.values()):
             outer = [root for root in roots if is_in(folder.root, [root])]
-            if folder.root in outer or (outer and folder.is_nested):
+            if folder.root in outer:
+                continue
+            folder.is_nested = folder.is_nested or await asyncio.to_thread(repository, folder.root) is not None
+            if outer and folder.is_nested:
                 continue
             async with folder.lock:  # until it is let go: what is decided later is decided in the others
                 for root in (*outer, *(root for root in roots if is_in(root, [folder.root]))):
@@ -148,10 +152,11 @@ class RoundStarts:
             return
         try:
             moved = await source.call(source.handed_over, target.root)
-            if moved.files or await asyncio.to_thread(places.has_round, target.root, self._roots.stores):
-                await self._open(min(target.windows), target)
-                async with target.lock:
-                    await target.call(target.take_over, moved)
+            if moved is None:
+                return
+            await self._open(min(target.windows), target)
+            async with target.lock:
+                await target.call(target.take_over, moved)
             if is_in(source.root, [target.root]):
                 await source.call(source.forget)
         except (OSError, TooLargeError) as error:
@@ -161,13 +166,21 @@ class RoundStarts:
         if window not in self._roots.windows:  # it was closed meanwhile
             return
         folder = self._roots.join(root)
-        if folder.has_round and not anew and folder.waits:
+        goes_on = folder.has_round and folder.waits and not anew
+        if not goes_on and not await self._begin_one(window, folder, before, anew=anew):
             return
-        name = os.path.basename(root) or root
+        for nested in folder.round.state.nested:
+            path = os.path.join(root, *nested.split("/"))
+            self._roots.join(path).is_nested = True
+            await self._begin_root(window, path, before, anew=anew)
+
+    async def _begin_one(self, window: WindowId, folder: Folder, before: Sequence[str], *, anew: bool) -> bool:
+        """Begin the round of a root, or go on with it. Returns whether there is one."""
+        root, name = folder.root, os.path.basename(folder.root) or folder.root
         if anew and root in self._large:
             self._large[root] = True
         if not self._large.get(root, True):
-            return
+            return False
         try:
             await self._open(window, folder)
             during = await self._first_look(window, folder, before, anew=anew)
@@ -175,21 +188,18 @@ class RoundStarts:
             self._large[root] = False
             folder.trouble = LARGE.format(name=name, size=error)
             self._roots.say_trouble(folder, window)
-            return
+            return False
         except OSError as error:
-            logger.warning("No snapshot of %s: %s", root, error)
+            logger.warning("No snapshot of %s: %s", folder.root, error)
             await folder.call(folder.failed, error)
             self._roots.say_trouble(folder, window)
-            return
+            return False
         self._roots.works_again(folder)
         if during:
             names = ", ".join(during[:3]) + (", …" if len(during) > 3 else "")
             why = f"Written while the first snapshot of {name} was made, and so not listed: {names}."
             self._roots.editor.say(why, window)
-        for nested in folder.round.state.nested:
-            path = os.path.join(root, *nested.split("/"))
-            self._roots.join(path).is_nested = True
-            await self._begin_root(window, path, before, anew=anew)
+        return True
 
     async def _open(self, window: WindowId, folder: Folder) -> None:
         """Take the folder's store, and finish what was interrupted there."""

@@ -191,6 +191,43 @@ class StoreObjects:
         self._git.run("update-index", "-z", "--index-info", given=b"".join(lines), index=SCRATCH)
         return TreeSnapshot(self.write_tree(SCRATCH), beside)
 
+    def subtree(self, tree: str, path: str) -> str:
+        """The tree of a folder in a tree; the empty one if it isn't there."""
+        if not path:
+            return tree
+        try:
+            return self._git.run("rev-parse", "--verify", "-q", f"{tree}:{path}").decode().strip()
+        except GitStoppedError:
+            raise
+        except GitError:
+            return EMPTY_TREE
+
+    def grafted(self, tree: str, path: str, part: str) -> str:
+        """A tree in which a folder has another tree. It is written."""
+        above, made = path, part
+        while above:
+            above, _, name = above.rpartition("/")
+            listed = self._git.run("ls-tree", "-z", self.subtree(tree, above)).split(b"\0")[:-1]
+            lines = [line for line in listed if line.partition(b"\t")[2] != os.fsencode(name)]
+            if made != EMPTY_TREE:
+                lines.append(f"040000 tree {made}\t".encode() + os.fsencode(name))
+            given = b"".join(line + b"\0" for line in lines)
+            made = self._git.run("mktree", "-z", "--missing", given=given).decode().strip()
+        return made
+
+    def copy_from(self, store: str, trees: Iterable[str], blobs: Iterable[str]) -> None:
+        """Copy what some trees need, and some contents, from another store that has them."""
+        lent = [os.path.join(store, "objects")]
+        given = "".join(f"{tree}\n" for tree in trees).encode()
+        command = ("rev-list", "--objects", "--missing=allow-any", "--no-object-names", "--stdin")
+        wanted = {*self._git.run(*command, given=given, lent=lent).decode("ascii").split(), *blobs}
+        wanted -= self.sizes(wanted).keys()
+        if found := self.sizes(wanted, lent):
+            packs = os.path.join(self._path, "objects", "pack")
+            os.makedirs(packs, exist_ok=True)
+            listed = "".join(f"{name}\n" for name in sorted(found)).encode()
+            self._git.run("pack-objects", "-q", "--window=0", os.path.join(packs, "pack"), given=listed, lent=lent)
+
     def read(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """The contents of some blobs; those that the store lacks, and those that are damaged, are left out."""
         return self._read(blobs, ())

@@ -121,15 +121,18 @@ async def test_a_decision_waits_for_the_roots_and_is_not_lost(
 
 @pytest.mark.parametrize("comes", [True, False], ids=["comes", "goes"])
 @pytest.mark.parametrize("at", range(2 * CALLS - 2))
+@pytest.mark.parametrize("is_known", [True, False], ids=["text", "no text"])
 async def test_a_save_in_that_moment_is_the_persons(
-    work: Work, inner: Path, monkeypatch: pytest.MonkeyPatch, comes: bool, at: int
+    work: Work, inner: Path, monkeypatch: pytest.MonkeyPatch, comes: bool, at: int, is_known: bool
 ):
+    """The editor may not know what was in the tab, and tells of the save after a look of either root has seen it."""
     file, outer, narrow = inner / "b.py", work.folders, [str(inner)]
 
     def save(work: Work) -> None:
         since, text = time.time_ns(), f"{AGENTS}mine\n"
         file.write_text(text)
-        work.rounds.saved(str(file), SavedText(AGENTS, text, since=since, until=time.time_ns()))
+        known = (AGENTS, text) if is_known else (None, None)
+        work.rounds.saved(str(file), SavedText(*known, since=since, until=time.time_ns()))
 
     async with work:
         await written(work, narrow if comes else outer, file)

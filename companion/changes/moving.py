@@ -1,0 +1,253 @@
+"""What one root knows of a folder, for another root that is going to have it.
+
+Roots come and go with the folders of the windows, and one of the two is always in the other. What waits in the inner
+one moves with whose lines it is, and so does what was before: the person's saves, the decisions that can be taken back,
+and the checkpoints. Everything here blocks and runs on the worker thread of the round that it is given.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from ..snapshots.entries import Difference, Entry, TreeSnapshot
+from .checkpoints import CHECKPOINTS_KEPT
+from .places import is_in, relative
+from .recent import CLOCK, Sighting
+from .round import Round
+from .state import Checkpoint, Going, KnownLines, Operation, Save
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a round knows of the inner one of two roots. Its paths and snapshots are of that one."""
+
+    inner: str
+    now: TreeSnapshot
+    """The last look."""
+    looked_at: int
+    """When that began, in nanoseconds of Unix time."""
+    waiting: Mapping[str, Entry | None]
+    """The files that wait, as the baseline has them."""
+    agents: Mapping[str, list[str]]
+    lines: Mapping[str, KnownLines]
+    created: frozenset[str]
+    renamed: Mapping[str, str]
+    going: Mapping[str, Going]
+    saves: list[Save]
+    decided: list[Operation]
+    checkpoints: list[Checkpoint]
+    new_since: float
+    """The time of the checkpoint after which changes are new; 0 without one."""
+    recent: Mapping[str, list[Sighting]]
+    saved_at: Mapping[str, int]
+    store: str
+    """Has the objects of all that."""
+
+
+class _Paths:
+    """Brings what has paths of a root to those of another one."""
+
+    def __init__(self, source: str, target: str) -> None:
+        self._below = f"{relative(target, source)}/" if target != source and is_in(target, [source]) else ""
+        self._above = f"{relative(source, target)}/" if target != source and is_in(source, [target]) else ""
+
+    @property
+    def inside(self) -> str:
+        """The path of the inner root in the outer one, empty if they are one."""
+        return (self._below or self._above).rstrip("/")
+
+    def path(self, path: str) -> str:
+        """A path; empty if the other root hasn't that."""
+        return self._above + path.removeprefix(self._below) if path.startswith(self._below) else ""
+
+    def keys(self, found: Mapping[str, T]) -> dict[str, T]:
+        """What is by path."""
+        return {new: value for path, value in found.items() if (new := self.path(path))}
+
+    def names(self, found: Iterable[str]) -> list[str]:
+        """Some paths."""
+        return [new for path in found if (new := self.path(path))]
+
+    def pairs(self, found: Mapping[str, str]) -> dict[str, str]:
+        """Paths by path."""
+        return {new: old for new, path in self.keys(found).items() if (old := self.path(path))}
+
+    def saves(self, found: Iterable[Save]) -> list[Save]:
+        """Saves."""
+        return [replace(each, path=new) for each in found if (new := self.path(each.path))]
+
+    def operation(self, found: Operation, saves: int) -> Operation:
+        """What a decision has done there, before which there were so many saves."""
+        notes: list[str] = []
+        for path, new in ((path, self.path(path)) for path in found.paths):
+            about = tuple(f"{path}{mark}" for mark in (":", ", line"))
+            notes += [new + note.removeprefix(path) for note in found.notes if new and note.startswith(about)]
+        return replace(
+            found,
+            disk=self.keys(found.disk),
+            base=self.keys(found.base),
+            agents=self.keys(found.agents),
+            lines=self.keys(found.lines),
+            created=self.names(found.created),
+            renamed=self.pairs(found.renamed),
+            modes=self.keys(found.modes),
+            notes=notes,
+            saves=saves,
+        )
+
+    def checkpoint(
+        self, found: Checkpoint, snapshot: Callable[[TreeSnapshot], TreeSnapshot], saves: Callable[[int], int]
+    ) -> Checkpoint:
+        """A checkpoint. `snapshot` gives a snapshot there for one, and `saves` how many saves came before it there."""
+        return replace(
+            found,
+            disk=snapshot(found.disk),
+            base=snapshot(found.base),
+            saves=saves(found.saves),
+            end=snapshot(found.end) if found.end else None,
+            end_saves=saves(found.end_saves),
+            lines=self.keys(found.lines),
+            created=self.names(found.created),
+        )
+
+
+def handed_over(round_: Round, target: str) -> Moved:
+    """What a round knows of another root, which is in its own or has it. Call it after a look."""
+    state, objects, root = round_.state, round_.objects, round_.root
+    inner = max(root, target, key=len)
+    paths = _Paths(root, inner)
+    found = objects.differences(state.base, state.now, renames=False)
+    waiting = paths.keys({each.path: each.before for each in found})
+    trees: dict[str, str] = {}
+
+    def part(snapshot: TreeSnapshot) -> TreeSnapshot:
+        if snapshot.tree not in trees:
+            trees[snapshot.tree] = objects.subtree(snapshot.tree, paths.inside)
+        return TreeSnapshot(trees[snapshot.tree], paths.keys(snapshot.beside))
+
+    def before(saves: int) -> int:
+        return len(paths.saves(state.saves[:saves]))
+
+    operations = [paths.operation(each, before(each.saves)) for each in state.decided]
+    checkpoints = [paths.checkpoint(each, part, before) for each in state.checkpoints]
+    return Moved(
+        inner,
+        part(state.now),
+        round_.looked_at,
+        waiting,
+        paths.keys(state.agents),
+        paths.keys(state.lines),
+        frozenset(paths.names(state.created)),
+        paths.pairs(state.renamed),
+        paths.keys(state.going),
+        paths.saves(state.saves),
+        [each for each in operations if each.paths],
+        checkpoints,
+        next((each.at for each in state.checkpoints if each.number == state.new_since), 0.0),
+        paths.keys(round_.recent.all()),
+        paths.keys(round_.saved_at),
+        round_.store.path,
+    )
+
+
+def take_over(round_: Round, moved: Moved) -> None:
+    """Have what another round knows of a folder in this one, and nothing else of that folder. Call it after a look."""
+    state, objects = round_.state, round_.objects
+    paths = _Paths(moved.inner, round_.root)
+    trees = {each.tree for point in moved.checkpoints for each in (point.disk, point.base, point.end) if each}
+    objects.copy_from(moved.store, {moved.now.tree, *trees}, _blobs(moved))
+    is_below = _below(paths.inside)
+    others = {path: entry for path, entry in state.now.beside.items() if not is_below(path)}
+    grafted: dict[str, str] = {}
+
+    def whole(part: TreeSnapshot) -> TreeSnapshot:
+        """The folder as it is now, but for that part: what is beside it was not looked at then."""
+        if part.tree not in grafted:
+            grafted[part.tree] = objects.grafted(state.now.tree, paths.inside, part.tree)
+        return TreeSnapshot(grafted[part.tree], others | paths.keys(part.beside))
+
+    checkpoints = [paths.checkpoint(each, whole, lambda number: number) for each in moved.checkpoints]
+    meanwhile = objects.differences(whole(moved.now), state.now, renames=False)
+    if since := {each.path: each.before for each in meanwhile if _is_change(round_, each, moved.looked_at)}:
+        state.now = objects.with_entries(state.now, since)  # the look below takes it as what it is
+    waiting = paths.keys(moved.waiting)
+    found = objects.differences(state.base, state.now, renames=False)
+    entries: dict[str, Entry | None] = {each.path: each.after for each in found if is_below(each.path)} | waiting
+    if entries:
+        state.base = objects.with_entries(state.base, entries)
+    for known, others in ((state.agents, moved.agents), (state.lines, moved.lines), (state.going, moved.going)):
+        for path in [path for path in known if is_below(path)]:
+            del known[path]
+        known.update(paths.keys(others))  # type: ignore[arg-type]
+    state.created = {path for path in state.created if not is_below(path)} | {*paths.names(moved.created)}
+    state.renamed = {path: old for path, old in state.renamed.items() if not is_below(path)}
+    state.renamed |= paths.pairs(moved.renamed)
+    round_.recent.replace(is_below, paths.keys(moved.recent))
+    round_.saved_at |= paths.keys(moved.saved_at)
+    _add_history(round_, moved, paths, is_below, checkpoints)
+    if since:
+        round_.look(state.working if round_.at_work is None else round_.at_work)
+    round_.settle()
+
+
+def _is_change(round_: Round, each: Difference, since: int) -> bool:
+    """Whether a file has changed since a look of another round, and it isn't the ignore rules that differ."""
+    if each.before is None:
+        return round_.store.written_at(each.path) >= since - CLOCK
+    return each.after is not None or not os.path.lexists(os.path.join(round_.root, each.path))
+
+
+def _add_history(
+    round_: Round, moved: Moved, paths: _Paths, is_below: Callable[[str], bool], checkpoints: Iterable[Checkpoint]
+) -> None:
+    """What the person has saved and decided, and the checkpoints, as far as they aren't known here."""
+    state = round_.state
+    own = [each for each in state.saves if is_below(each.path)]
+    saves = paths.saves(moved.saves)
+    common = next((at for at, pair in enumerate(zip(own, saves, strict=False)) if pair[0] != pair[1]), len(own))
+    common = min(common, len(saves))
+    before = len(state.saves)
+    state.saves += saves[common:]
+
+    def at(number: int) -> int:
+        return before + max(number - common, 0)
+
+    for each in moved.decided:
+        operation = paths.operation(each, at(each.saves))
+        known = next((other for other in state.decided if other.at == each.at), None)
+        if known is None:
+            state.decided.append(operation)
+            continue
+        known.disk |= operation.disk
+        known.base |= operation.base
+        known.agents |= operation.agents
+        known.lines |= operation.lines
+        known.modes |= operation.modes
+        known.renamed |= operation.renamed
+    state.decided.sort(key=lambda each: each.at)
+    known_at = {each.at for each in state.checkpoints}
+    new = [each for each in checkpoints if each.at not in known_at]
+    first = state.checkpoints[-1].number + 1 if state.checkpoints else 1
+    for number, each in enumerate(new, first):
+        state.checkpoints.append(replace(each, number=number, saves=at(each.saves), end_saves=at(each.end_saves)))
+    state.checkpoints = state.checkpoints[-CHECKPOINTS_KEPT:]
+    since = [each.number for each in state.checkpoints if each.at == moved.new_since]
+    state.new_since = since[0] if since else state.new_since
+
+
+def _below(inside: str) -> Callable[[str], bool]:
+    return (lambda path: path.startswith(f"{inside}/")) if inside else (lambda _: True)
+
+
+def _blobs(moved: Moved) -> set[str]:
+    pairs = [pair for each in moved.decided for pairs in (each.disk, each.base) for pair in pairs.values()]
+    pairs += [(each.before, each.after) for each in moved.saves]
+    entries = [entry for pair in pairs for entry in pair] + [*moved.waiting.values()]
+    entries += [entry for found in moved.recent.values() for each in found for entry in (each.before, each.base)]
+    known = {blob for each in moved.lines.values() for blob in each[:2] if blob}
+    return known | {entry.blob for entry in entries if entry and not entry.why}
