@@ -24,6 +24,7 @@ from ..snapshots.entries import Entry
 from ..snapshots.files import WriteRefusedError
 from ..snapshots.modes import on_disk
 from .round import Round
+from .state import entry_from, entry_to
 from .undo import RoundUndo, Write
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class Journal:
                 "about": [intent.path, intent.key, intent.lines],
                 "operation": intent.operation,
                 "point": intent.point,
-                "base": {path: _entry_to(entry) for path, entry in intent.base.items()},
+                "base": {path: entry_to(entry) for path, entry in intent.base.items()},
             }
             _write_through(self._path, json.dumps(plain).encode())
         except OSError as error:
@@ -177,11 +178,11 @@ class Journal:
         listed: list[list[Any]] = plain["writes"]
         contents = self._round.objects.read(value[2] for value in listed if value[2])
         writes = [_write_from(value, contents) for value in listed]
-        base = {path: _entry_from(value) for path, value in plain["base"].items()}
+        base = {path: entry_from(value) for path, value in plain["base"].items()}
         path, key, lines = plain["about"]
         lines = (int(lines[0]), int(lines[1])) if lines else None
         operation, at = float(plain["operation"]), float(plain["at"])
-        return Intent(plain["kind"], writes, path, key, lines, operation, int(plain.get("point", 0)), base, at)
+        return Intent(plain["kind"], writes, path, key, lines, operation, int(plain["point"]), base, at)
 
 
 def _units(writes: Sequence[Write]) -> list[list[Write]]:
@@ -196,7 +197,7 @@ def _write_to(write: Write, blob: str | None, lacking: Collection[str]) -> list[
     """A write as JSON. Its content is there if the store lacks it."""
     data = write.data
     content = base64.b64encode(data).decode() if data is not None and blob in lacking else None
-    given = [write.path, write.mode, blob, content, _entry_to(write.expected), write.full_mode]
+    given = [write.path, write.mode, blob, content, entry_to(write.expected), write.full_mode]
     base = None if write.base is None else base64.b64encode(write.base).decode()
     return [*given, write.is_baseline, write.whole, base, write.ops, write.drops_base]
 
@@ -205,15 +206,7 @@ def _write_from(value: Sequence[Any], contents: Mapping[str, bytes]) -> Write:
     path, mode, blob, content, expected, full_mode, is_baseline, whole, base, ops, drops = value
     kept = None if base is None else base64.b64decode(base)
     data = None if blob is None else contents[blob] if content is None else base64.b64decode(content)
-    return Write(path, mode, data, _entry_from(expected), full_mode, is_baseline, kept, ops, drops, whole)
-
-
-def _entry_to(entry: Entry | None) -> list[str] | None:
-    return [entry.mode, entry.blob, entry.why] if entry else None
-
-
-def _entry_from(value: Any) -> Entry | None:
-    return Entry(*value) if value else None
+    return Write(path, mode, data, entry_from(expected), full_mode, is_baseline, kept, ops, drops, whole)
 
 
 def _write_through(path: str, data: bytes) -> None:

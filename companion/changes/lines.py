@@ -86,11 +86,6 @@ class Weave:
         return self._form[0]
 
     @property
-    def is_doubtful(self) -> bool:
-        """Whether nobody knows who has written a part of it."""
-        return any(at & DOUBT for _, at in self._lines)
-
-    @property
     def is_edited(self) -> bool:
         """Whether the person has changed lines of an agent's."""
         return any(at & EDITED for _, at in self._lines)

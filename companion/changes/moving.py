@@ -162,14 +162,14 @@ def take_over(round_: Round, moved: Moved) -> None:
     trees = {each.tree for point in moved.checkpoints for each in (point.disk, point.base, point.end) if each}
     objects.copy_from(moved.store, {moved.now.tree, *trees}, _blobs(moved))
     is_below = _below(paths.inside)
-    others = {path: entry for path, entry in state.now.beside.items() if not is_below(path)}
+    beside = {path: entry for path, entry in state.now.beside.items() if not is_below(path)}
     grafted: dict[str, str] = {}
 
     def whole(part: TreeSnapshot) -> TreeSnapshot:
         """The folder as it is now, but for that part: what is beside it was not looked at then."""
         if part.tree not in grafted:
             grafted[part.tree] = objects.grafted(state.now.tree, paths.inside, part.tree)
-        return TreeSnapshot(grafted[part.tree], others | paths.keys(part.beside))
+        return TreeSnapshot(grafted[part.tree], beside | paths.keys(part.beside))
 
     checkpoints = [paths.checkpoint(each, whole, lambda number: number) for each in moved.checkpoints]
     meanwhile = objects.differences(whole(moved.now), state.now, renames=False)

@@ -197,7 +197,7 @@ class RoundState:
             "created": sorted(self.created),
             "renamed": self.renamed,
             "going": {path: each.changes for path, each in self.going.items()},
-            "saves": [[each.path, _entry_to(each.before), _entry_to(each.after)] for each in self.saves],
+            "saves": [[each.path, entry_to(each.before), entry_to(each.after)] for each in self.saves],
             "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
             "undone": [_operation_to(each) for each in self.decided],
             "working": self.working,
@@ -237,7 +237,7 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
         set(plain.get("created", ())),
         dict(plain.get("renamed", {})),
         {path: Going(tuple(map(_chosen_from, each))) for path, each in plain.get("going", {}).items()},
-        [Save(path, _entry_from(before), _entry_from(after)) for path, before, after in plain["saves"]],
+        [Save(path, entry_from(before), entry_from(after)) for path, before, after in plain["saves"]],
         [_checkpoint_from(each) for each in plain["checkpoints"]],
         [_operation_from(each) for each in plain["undone"]],
         list(plain["working"]),
@@ -253,12 +253,9 @@ def _operation_to(operation: Operation) -> list[Any]:
 
 
 def _operation_from(value: Any) -> Operation:
-    disk, agents, at, base, *rest = value[1:] if isinstance(value[0], str) else value  # it had a name before
-    notes = [str(note) for note in rest[0]] if rest else []
-    lines = _lines_from(rest[1]) if len(rest) > 1 else {}
-    created = [str(path) for path in rest[2]] if len(rest) > 2 else []
-    more = {name: rest[3][name] for name in _MORE if name in rest[3]} if len(rest) > 3 else {}
-    return Operation(_pairs_from(disk), dict(agents), at, _pairs_from(base), notes, lines, created, **more)
+    disk, agents, at, base, notes, lines, created, more = value
+    known = dict(agents), at, _pairs_from(base), list(notes), _lines_from(lines), list(created)
+    return Operation(_pairs_from(disk), *known, **{name: more[name] for name in _MORE})
 
 
 def _lines_from(value: Any) -> dict[str, KnownLines]:
@@ -280,12 +277,10 @@ def _checkpoint_to(point: Checkpoint) -> list[Any]:
 
 
 def _checkpoint_from(value: Any) -> Checkpoint:
-    number, at, agent, words, disk, base, saves, turn, end, end_saves, *rest = value
-    ended = _snapshot_from(end) if end else None
-    lines = _lines_from(rest[0]) if rest else {}
-    created = [str(path) for path in rest[1]] if len(rest) > 1 else []
-    before = _snapshot_from(disk), _snapshot_from(base)
-    return Checkpoint(number, at, agent, words, *before, saves, turn, ended, end_saves, lines, created)
+    number, at, agent, words, disk, base, saves, turn, end, end_saves, lines, created = value
+    before, ended = (_snapshot_from(disk), _snapshot_from(base)), _snapshot_from(end) if end else None
+    known = turn, ended, end_saves, _lines_from(lines), list(created)
+    return Checkpoint(number, at, agent, words, *before, saves, *known)
 
 
 def _chosen_from(value: Any) -> Chosen:
@@ -293,16 +288,18 @@ def _chosen_from(value: Any) -> Chosen:
     return str(key), (int(lines[0]), int(lines[1])) if lines else None
 
 
-def _entry_to(entry: Entry | None) -> list[str] | None:
+def entry_to(entry: Entry | None) -> list[str] | None:
+    """An entry as JSON."""
     return [entry.mode, entry.blob, entry.why] if entry else None
 
 
-def _entry_from(value: Any) -> Entry | None:
+def entry_from(value: Any) -> Entry | None:
+    """The entry of some JSON."""
     return Entry(*value) if value else None
 
 
 def _snapshot_to(snapshot: TreeSnapshot) -> list[Any]:
-    return [snapshot.tree, {path: _entry_to(entry) for path, entry in snapshot.beside.items()}]
+    return [snapshot.tree, {path: entry_to(entry) for path, entry in snapshot.beside.items()}]
 
 
 def _snapshot_from(value: Any) -> TreeSnapshot:
@@ -311,8 +308,8 @@ def _snapshot_from(value: Any) -> TreeSnapshot:
 
 
 def _pairs_to(pairs: Mapping[str, tuple[Entry | None, Entry | None]]) -> dict[str, Any]:
-    return {path: [_entry_to(one), _entry_to(other)] for path, (one, other) in pairs.items()}
+    return {path: [entry_to(one), entry_to(other)] for path, (one, other) in pairs.items()}
 
 
 def _pairs_from(value: Mapping[str, Any]) -> dict[str, tuple[Entry | None, Entry | None]]:
-    return {path: (_entry_from(one), _entry_from(other)) for path, (one, other) in value.items()}
+    return {path: (entry_from(one), entry_from(other)) for path, (one, other) in value.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 from pathlib import Path
 
@@ -68,21 +67,6 @@ def test_an_undo_can_be_taken_back(folder: Folder):
     }
     assert set(folder.listed()) == {"a.py", "new.bin", "sub/c.txt"}
     assert all(row.agents == (AGENT,) for row in folder.round.rows())
-
-
-def test_an_undo_by_an_older_version_can_be_taken_back(folder: Folder):
-    """It gave each a name, and had no notes at first."""
-    folder.write("a.py", LINES.upper())
-    folder.look()
-    folder.undo_all()
-    state = Path(folder.store_path, "round.json")
-    known = json.loads(state.read_text())
-    known["undone"] = [["Undo All", *each[:-1]] for each in known["undone"]]
-    state.write_text(json.dumps(known))
-    folder.reopen()
-    folder.redo()
-    assert folder.read("a.py") == LINES.upper().encode()
-    assert [row.agents for row in folder.round.rows()] == [(AGENT,)]
 
 
 def test_one_change_is_kept_and_another_one_undone(folder: Folder):

@@ -530,7 +530,7 @@ class Windows(RuleBasedStateMachine):
 
 
 RUN = settings(
-    max_examples=6,
+    max_examples=4,
     stateful_step_count=15,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
@@ -551,7 +551,7 @@ def test_whatever_happens_in_the_windows_an_undo_of_all_takes_the_agents_lines_a
 
 @pytest.mark.long
 def test_the_same_at_random_for_minutes() -> None:
-    settings_ = settings(RUN, max_examples=300, stateful_step_count=25, derandomize=False, database=None)
+    settings_ = settings(RUN, max_examples=100, stateful_step_count=25, derandomize=False, database=None)
     run_state_machine_as_test(Windows, settings=settings_)  # type: ignore[no-untyped-call]
 
 
