@@ -249,7 +249,8 @@ def _compiled(exclude: tuple[str, ...]) -> _Globs:
     globs = tuple(_parsed(glob, numbers) for glob in exclude)
     # A pattern of the standard library takes no exponential time. To ignore the case in a class of characters `re` goes
     # through all of them, so the names are folded in place of that.
-    patterns = tuple(re.compile("|".join(dict.fromkeys(map(translate, (name.casefold(), name))))) for name in numbers)
+    spelled = (dict.fromkeys((name.casefold(), name)) for name in numbers)
+    patterns = tuple(re.compile("|".join(map(translate, each))) for each in spelled)
     return _Globs(globs, patterns, any(glob.is_anchored for glob in globs))
 
 

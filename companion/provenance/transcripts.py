@@ -23,6 +23,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from .. import json_text
 from ..changes import places
 from ..clis.families import qwen_home
 from ..ids import WindowId
@@ -38,6 +39,8 @@ STEP = 16 * 1024 * 1024
 """Bytes that are read of what is new: of more, only the end."""
 DOCUMENT = 20 * 1024 * 1024
 """Bytes of a transcript that is a single document."""
+MOST_PARTS = 200_000
+"""Values in a line, or in such a document."""
 MOST_FILES = 4
 """Transcripts of one CLI in one folder: the newest."""
 MOST_FOLDERS = 500
@@ -627,7 +630,7 @@ def _written(base: str, path: str) -> str:
 
 def _parsed(data: bytes) -> Object:
     try:
-        return _object(json.loads(data))
+        return _object(json_text.read(data, MOST_PARTS))
     except (ValueError, RecursionError):
         return {}
 

@@ -79,6 +79,14 @@ class TestInlineDiff(ChangesCase):
         )
         self.assertEqual([re.findall("<span>(.*?)</span>", content) for _, content in lines], [["is"], []])
 
+    def test_no_width_of_tabs_that_a_project_sets_fills_the_memory_or_hides_the_lines(self) -> Steps:
+        yield from self.open_inline()
+        gone_html = loaded("sublime_text.review.removed_lines").gone_html
+        usual = gone_html(self.proposal, "\t" * 20 + "gone")
+        for width in (1_000_000, "abc", 0, -3, 4.5, None):
+            self.proposal.settings().set("tab_size", width)
+            self.assertEqual(gone_html(self.proposal, "\t" * 20 + "gone"), usual, width)
+
     def test_a_phantom_with_wide_characters_is_not_wider_than_the_view(self) -> Steps:
         """They take two columns each; a phantom that is too wide would let the view scroll sideways."""
         self.file.write_text("first\n" + "中" * 30 + "\nlast\n")

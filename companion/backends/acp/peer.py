@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, cast
 
+from ... import json_text
 from ..wire import as_object, bounded
 from .errors import (
     INTERNAL_ERROR,
@@ -38,6 +39,8 @@ _HAS_OWN_CANCEL = "session/prompt"
 _CANCELLABLE = {"session/request_permission", "elicitation/create", "terminal/wait_for_exit"}
 """The requests of an agent that change nothing while they wait. The others are answered, as the protocol allows."""
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[\w-]{1,64}")')
+_HEAD = 64 * 1024
+"""Bytes of a message that is not read in which its id and its method are looked for."""
 _METHOD = re.compile(rb'"method"\s*:\s*"')
 
 Params = Mapping[str, Any]
@@ -168,10 +171,13 @@ class Peer:
     def receive(self, line: bytes) -> None:
         """Take a line of the agent's."""
         if isinstance(line, TooLong):
-            self._too_long(line)
+            self._refuse_unread(line, "a message that is too long", "it is too long")
             return
         try:
-            message: object = json.loads(line, parse_constant=_nothing)
+            message = json_text.read(line, parse_constant=_nothing)
+        except json_text.TooManyPartsError:
+            self._refuse_unread(line, "a message that has too many parts", "it has too many parts")
+            return
         except (ValueError, RecursionError):
             logger.debug("%s has printed what is no JSON", self.agent)
             self._on_junk("output that is not of the protocol")
@@ -267,15 +273,16 @@ class Peer:
         else:
             self._send({"id": number, "result": result})
 
-    def _too_long(self, head: bytes) -> None:
-        """Say what can be said about a message that was too long to be kept."""
-        self._on_junk("a message that is too long")
+    def _refuse_unread(self, line: bytes, junk: str, why: str) -> None:
+        """Say what can be said about a message that is not read; of a long one perhaps only the head is here."""
+        self._on_junk(junk)
+        head = line[:_HEAD]
         if found := _ID.search(head):
             number = json.loads(found[1])
             if _METHOD.search(head):
-                self._refuse(number, METHOD_NOT_FOUND, "the message is too long")
+                self._refuse(number, METHOD_NOT_FOUND, f"the message was not read: {why}")
             elif (call := self._waiting.get(number)) and not call.answer.done():
-                call.answer.set_exception(AnswerError(self.agent, 0, "its answer is too long"))
+                call.answer.set_exception(AnswerError(self.agent, 0, f"its answer was not read: {why}"))
 
     def _refuse(self, number: object, code: int, message: str) -> None:
         self._send({"id": number, "error": {"code": code, "message": message}})

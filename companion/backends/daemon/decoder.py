@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator
 
+from ... import json_text
 from ...conversation import events
 from ...conversation.events import Envelope
 from ..updates import decode_permission, decode_update, ignored
@@ -179,7 +179,7 @@ _HEAD = 200
 def decode(data: str | Mapping[str, Any]) -> Envelope:
     """Decode the data of a server-sent event, or one entry of a session's history. Never raises."""
     try:
-        fields: object = json.loads(data) if isinstance(data, str) else data
+        fields: object = json_text.read(data) if isinstance(data, str) else data
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, Mapping):

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 import secrets
 import socket
 import sys
@@ -24,13 +25,14 @@ from pydantic import ValidationError
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 
-from ... import __version__
+from ... import __version__, json_text
 from ...clis.families import FAMILIES, CliFamily
 from ...exclusion import shortened
 from ...protocol import ContextUpdate, DiffAccepted, DiffOutcomeParams, DiffRejected, Notification
 from ...review.disk import refusal
 from ...review.left_reviews import Unclaimed
 from ...review.review import Owner
+from ...visible import is_plain
 from ..agent_tools import BUSY, failed
 from ..http.access import Access
 from ..knowledge import UntoldError
@@ -131,7 +133,12 @@ class ClaudeDoor:
         return [left for client in list(self._clients) if (left := client.release())]
 
     def mention(self, path: str, lines: tuple[int, int] | None) -> int:
-        """Put a file, or lines of it from 1, into the prompt of each CLI. Returns how many there are."""
+        """Put a file, or lines of it from 1, into the prompt of each CLI. Returns in how many.
+
+        It is none for a name that would act there, or mention another file: its CLI types it as it is.
+        """
+        if not is_plain(path) or _MENTIONS.search(path):
+            return 0
         listening = [client for client in self._clients if client.is_listening]
         for client in listening:
             client.mention(path, lines)
@@ -141,6 +148,10 @@ class ClaudeDoor:
         """Say goodbye to everybody."""
         for client in list(self._clients):
             client.close()
+
+
+_MENTIONS = re.compile(r"\s@")
+"""In a name: what comes after it would be another mention."""
 
 
 class Client:
@@ -171,6 +182,7 @@ class Client:
     def received(self, text: str) -> None:
         """A message has come."""
         try:
+            json_text.check(text)
             message: object = pydantic_core.from_json(text, allow_inf_nan=False)
         except ValueError:
             self._fail(None, -32700, "Parse error")

@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
+from ... import json_text
 from ...clis.families import FAMILIES
 from ...libraries.sdk import StreamableHTTPSessionManager
 from ...protocol import Notification, outcome
@@ -210,6 +211,11 @@ class App:
         try:
             body, receive = await calls.read(receive, MAX_BODY)
         except ClientDisconnect:  # the SDK would take it for an error of ours
+            return
+        try:
+            json_text.check(body or b"")
+        except json_text.TooManyPartsError as error:
+            await Response(f"Content Too Large: {error}", 413)(scope, receive, send)
             return
         # A call of an agent waits for the person; the SDK would not notice that the agent has gone.
         is_ours = body is not None and (FAST or session.is_agent)

@@ -29,6 +29,8 @@ LOOK = 150
 """Milliseconds after which the editor must show the lines that are gone."""
 TRIES = 3
 """How often the editor is asked to show them."""
+WIDEST_TAB = 16
+"""Columns."""
 MOST_LINES = 200
 """Lines that a phantom shows."""
 LONGEST_LINE = 500
@@ -198,7 +200,9 @@ def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | N
 
 def gone_html(view: sublime.View, text: str, words: Sequence[Points] = (), link: str = "") -> str:
     """The minihtml of lines that are gone, with words of them marked, and a link in a line of its own."""
-    tab_size, em = int(view.settings().get("tab_size") or 4), view.em_width()  # pyright: ignore[reportArgumentType]
+    given = view.settings().get("tab_size")  # a project may have anything there
+    tab_size = given if isinstance(given, int) and 1 <= given <= WIDEST_TAB else 4
+    em = view.em_width()
     lines, at = text.split("\n"), 0
     more = [f"… {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
     shown: list[str] = []

@@ -128,6 +128,12 @@ def test_a_call_over_the_limit_is_413(start: Callable[[], Running], monkeypatch:
     assert cli.ask("tools/call", {"name": "openDiff", "arguments": arguments}).status_code == 413
 
 
+def test_a_call_of_millions_of_parts_is_413_and_not_parsed(start: Callable[[], Running]) -> None:
+    cli = start().cli().connect()
+    arguments = {"filePath": "/a.py", "newContent": "x", "more": [[]] * 600_000}
+    assert cli.ask("tools/call", {"name": "openDiff", "arguments": arguments}).status_code == 413
+
+
 def test_a_call_over_the_limit_that_comes_in_chunks_is_413(
     start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from companion import json_text
 from companion.backends.acp.errors import (
+    AgentError,
     VersionError,
 )
 from companion.backends.acp.peer import Params, Peer
@@ -299,12 +301,42 @@ def session_prompt(params):
         assert (said(turn, "user"), said(turn)) == ("Hello", "Ours.")
 
 
+@pytest.mark.parametrize("kind", ["request", "notification", "answer"])
+async def test_a_message_of_millions_of_parts_is_refused_before_it_is_parsed(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(json_text, "json", None)
+    sent: list[bytes] = []
+    junk: list[str] = []
+    peer = Peer("Agent", sent.append, as_answered, lambda *_: None, junk.append)
+    head = {"request": '"id": 7, "method": "x", ', "notification": '"method": "x", ', "answer": '"id": 1, '}[kind]
+    asked = asyncio.create_task(peer.call("initialize", {"protocolVersion": 1}, None)) if kind == "answer" else None
+    await asyncio.sleep(0)
+    sent.clear()
+    peer.receive(b"{" + head.encode() + b'"params": {"a": [' + b"[]," * 600_000 + b"[]]}}")
+    assert junk == ["a message that has too many parts"]
+    if asked:
+        with pytest.raises(AgentError, match="was not read: it has too many parts"):
+            await asked
+    else:
+        assert [json.loads(line)["id"] for line in sent] == ([7] if kind == "request" else [])
+
+
+async def test_a_text_full_of_signs_is_no_message_of_many_parts():
+    got: list[Any] = []
+    peer = Peer("Agent", lambda _: None, as_answered, lambda _, params: got.append(params), got.append)
+    text = '[{"a": "\\"},' * 100_000
+    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
+    peer.receive(json.dumps({"method": "session/update", "params": {"sessionId": "s", "update": update}}).encode())
+    assert got[0]["update"]["content"]["text"] == text
+
+
 FLOODS = {
     "plan": {"sessionUpdate": "plan", "entries": [{"content": "x", "status": "pending"}] * 100_000},
     "commands": {"sessionUpdate": "available_commands_update", "availableCommands": [{"name": "x"}] * 100_000},
     "places": {"sessionUpdate": "tool_call", "toolCallId": "t", "locations": [{"path": "/a"}] * 100_000},
     "argument": {"sessionUpdate": "tool_call", "toolCallId": "t", "rawInput": {str(n): n for n in range(100_000)}},
-    "many lists": {"sessionUpdate": "tool_call", "toolCallId": "t", "rawInput": {"a": [[1] * 1000] * 1000}},
+    "many lists": {"sessionUpdate": "tool_call", "toolCallId": "t", "rawInput": {"a": [[1] * 1000] * 300}},
 }
 
 

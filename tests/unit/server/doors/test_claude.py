@@ -279,6 +279,8 @@ def test_a_mention_counts_lines_from_zero(running: Running, connect: Connect, pa
     client.ask("tools/list")
     client.hears("selection_changed")
     assert running.do(lambda companion: companion.mention(window, [(path, [(1, 3)]), (path, [])])) == 1
+    for bad in ("/p/x\x1b[201~\r@/home/me/.ssh/id_rsa\n.py", "/p/notes @.env", "/p/\u202eyp.x"):
+        assert running.do(lambda companion, bad=bad: companion.mention(window, [(bad, [])])) == 0
     assert client.hears("at_mentioned") == {"filePath": path, "lineStart": 0, "lineEnd": 2}
     assert client.hears("at_mentioned") == {"filePath": path, "lineStart": None, "lineEnd": None}
 

@@ -172,6 +172,37 @@ def test_an_id_that_is_in_use_is_refused(running: Running, connect: Connect, pat
     assert texts(client.answer(call)) == ["FILE_SAVED", "new\n"]
 
 
+def test_frames_that_come_at_once_are_taken_in_some_at_a_time(
+    running: Running, connect: Connect, monkeypatch: pytest.MonkeyPatch
+):
+    taken: list[int] = [0]
+    handle, read = websocket_module.WebSocket._handle, websocket_module.WebSocket._read
+
+    def counted(wire: websocket_module.WebSocket, *args: object) -> None:
+        taken.append(0)
+        read(wire, *args)  # type: ignore[arg-type]
+
+    def handled(wire: websocket_module.WebSocket, event: object) -> None:
+        taken[-1] += 1
+        handle(wire, event)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(websocket_module.WebSocket, "_read", counted)
+    monkeypatch.setattr(websocket_module.WebSocket, "_handle", handled)
+    client = connect(running)
+    client.socket.sendall((bytes([0x89, 0x80]) + MASK) * 3000 + ping("after"))
+    assert client.answer("after")["result"] == {}
+    assert sum(taken) >= 3000
+    assert max(taken) <= websocket_module.FRAMES
+
+
+def test_a_message_of_millions_of_parts_is_refused_before_it_is_parsed(running: Running, connect: Connect):
+    client = connect(running)
+    text = b'{"jsonrpc": "2.0", "id": "many", "method": "ping", "params": {"a": [' + b"[]," * 600_000 + b"[]]}}"
+    client.socket.sendall(head(1, len(text)) + text)
+    client.socket.sendall(ping("next"))
+    assert client.answer("next")["result"] == {}
+
+
 def test_no_more_calls_wait_than_a_person_could_answer(
     running: Running, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch
 ):
@@ -201,18 +232,18 @@ def test_a_client_that_reads_nothing_holds_up_neither_others_nor_the_memory(runn
     slow, other = connect(running), connect(running)
     flood = slow.raw({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}) * 1000
     slow.socket.settimeout(1)
-    with contextlib.suppress(TimeoutError):
-        while True:
+
+    def held(companion: Companion) -> list[int]:
+        wires = [one.wire for one in companion._windows[FIRST].websockets._clients]
+        full = [one._transport for one in wires if one and not one.is_readable]
+        return [transport.get_write_buffer_size() for transport in full if transport]
+
+    while not (waiting := running.do(held)):
+        with contextlib.suppress(TimeoutError):
             slow.socket.sendall(flood)
     assert other.ask("ping")["result"] == {}
-
-    def held(companion: Companion) -> int:
-        wires = [one.wire for one in companion._windows[FIRST].websockets._clients]
-        [wire] = [one for one in wires if one and not one.is_readable]
-        assert wire._transport
-        return wire._transport.get_write_buffer_size()
-
-    assert running.do(held) < 64 * 1024 * 1024
+    [size] = waiting
+    assert size < 64 * 1024 * 1024
     slow.socket.settimeout(60)
     assert len(slow.come()) >= 0
 
