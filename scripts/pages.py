@@ -57,7 +57,8 @@ def _commands(root: Path, bindings: list[Binding]) -> Iterator[str]:
     palette = jsonc.loads((root / "Default.sublime-commands").read_text(encoding="utf-8"))
     classes = _classes(root)
     yield "## Commands\n"
-    yield f"In the palette while they can do something, each with “{PALETTE.strip()}” before its name. The last column is for your own keys.\n"
+    yield f"In the palette while they can do something, each with “{PALETTE.strip()}” before its name."
+    yield "The last column is for your own keys.\n"
     for title in dict.fromkeys((*ROOMS.values(), OTHERS)):
         rows = [
             f"| {each['caption'].removeprefix(PALETTE)} | {classes[each['command']][1]} | {_bound(each, bindings)} "

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, cast
 
 from ..conversation.snapshot import Message, Tool, Turn
 from ..conversation.turns import path_of, whole_texts
 from ..platforms import files
 
-_PARAGRAPH = re.compile(r"\n\s*\n")
+MAX_SAID = 64 * 1024
+"""Characters of what was said, from its end, in which a reason is looked for."""
 _PATHS = ("file_path", "filePath", "absolute_path", "path")
 _OLD = ("old_string", "oldString", "old_str")
 _NEW = ("new_string", "newString", "new_str")
@@ -81,18 +82,19 @@ def calls_of(turn: Turn, full: Callable[[str], str]) -> Iterator[WritingCall]:
                 said.clear()
                 asked = item.text
             case Message(speaker="answer" | "thought"):
-                said[item.parent] = item.text
+                said[item.parent] = last_paragraph(item.text)
             case Tool(status="completed"):
                 if replaced := tuple(_replaced(item, full)):
-                    reason = last_paragraph(said.get(item.parent, ""))
+                    reason = said.get(item.parent, "")
                     yield WritingCall(item.id, item.name or item.title, replaced, reason, asked)
             case _:
                 pass
 
 
 def last_paragraph(text: str) -> str:
-    """The last paragraph of what was said."""
-    return _PARAGRAPH.split(text.strip())[-1].strip()
+    """The last paragraph of what was said; of a long one, the end (`MAX_SAID`)."""
+    lines = text[-MAX_SAID:].strip().split("\n")
+    return "\n".join(reversed(list(takewhile(str.strip, reversed(lines))))).strip()
 
 
 def _replaced(tool: Tool, full: Callable[[str], str]) -> Iterator[TextReplacement]:

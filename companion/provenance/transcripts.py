@@ -56,7 +56,7 @@ _ANSWER = "transcripts.json"
 """In the folder of the stores: what the person has answered."""
 _VERSION = re.compile(r"[\w.+-]{1,40}")
 _LONGEST = 64 * 1024
-"""Characters of a prompt or of something said that are kept."""
+"""Characters of a prompt that are kept."""
 
 Kind = Literal["qwen", "gemini", "claude", "codex"]
 KINDS: Mapping[Kind, str] = {
@@ -115,7 +115,7 @@ class _Conversation:
         """How often something was understood that belongs to a prompt."""
         self.begins_later = False
         """Whether the beginning was not read, so that what comes first belongs to a prompt."""
-        self._said = ""
+        self._reason = ""
         self._pending: dict[str, _Pending] = {}
         self._known: set[str] = set()
 
@@ -130,14 +130,14 @@ class _Conversation:
         for turn in self.turns:
             turn.is_over = True
         self.turns = [*self.turns[-1:], TranscriptTurn(key, text[:_LONGEST], _time(at))]
-        self._said = ""
+        self._reason = ""
         self._pending.clear()
 
     def says(self, text: str) -> None:
         """The agent says or thinks something."""
         if text.strip():
             self._take()
-            self._said = text[-_LONGEST:]
+            self._reason = last_paragraph(text)
 
     def calls(self, key: str, name: str, arguments: object) -> None:
         """The agent calls a tool."""
@@ -145,8 +145,7 @@ class _Conversation:
         if self.turns and key not in self._known:
             self.turns[-1].is_over = False
         if key and isinstance(arguments, dict) and len(self._pending) < MOST_CALLS:
-            reason = last_paragraph(self._said)
-            self._pending.setdefault(key, _Pending(name, cast("Object", arguments), reason))
+            self._pending.setdefault(key, _Pending(name, cast("Object", arguments), self._reason))
 
     def done(self, key: str, display: object = None) -> None:
         """A call was done. `display` has the whole texts, if the CLI tells them."""

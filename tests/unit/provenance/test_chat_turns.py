@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from companion.conversation.snapshot import Diff, Item, Location, Message, Tool, Turn
-from companion.provenance.calls import WritingCall, calls_of
+from companion.provenance import calls as of_calls
+from companion.provenance.calls import MAX_SAID, WritingCall, calls_of, last_paragraph
 
 
 def tool(name: str, *diffs: Diff, status: str = "completed", **more: object) -> Tool:
@@ -21,6 +24,24 @@ def test_the_last_paragraph_before_a_call_is_its_reason() -> None:
     said = Message("answer", "First I look around.\n\nA KeyError says\ntoo little.")
     [one, two] = calls(said, tool("1", DIFF), Message("thought", "Now the sum."), tool("2", DIFF))
     assert (one.reason, two.reason) == ("A KeyError says\ntoo little.", "Now the sum.")
+
+
+@pytest.mark.parametrize("blank", ["\n\n", "\n \t\n", "\r\n\r\n", "\n\n\n"], ids=repr)
+def test_a_paragraph_ends_with_a_blank_line(blank: str) -> None:
+    assert last_paragraph(f"one{blank}two\nlines{blank}") == "two\nlines"
+    assert last_paragraph(blank) == ""
+
+
+def test_of_a_long_message_only_the_end_is_looked_at() -> None:
+    assert last_paragraph("x" * (2 * MAX_SAID)) == "x" * MAX_SAID
+    assert last_paragraph("Long ago." + "\n" * MAX_SAID) == ""
+
+
+def test_a_message_is_looked_at_once_however_many_calls_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(of_calls, "last_paragraph", lambda text: looked.append(text) or "So.")
+    made = calls(Message("answer", "So."), *(tool(str(at), DIFF) for at in range(20)))
+    assert ([call.reason for call in made], looked) == (["So."] * 20, ["So."])
 
 
 def test_a_call_that_has_failed_or_waits_says_nothing() -> None:

@@ -324,6 +324,19 @@ def test_a_hundred_thousand_lines_do_not_stay_in_memory(tmp_path: Path) -> None:
     assert len(transcript.talk.turns) == 2
 
 
+def test_what_is_said_is_looked_at_once_however_many_calls_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(transcripts, "last_paragraph", lambda text: looked.append(text) or "So.")
+    calls = [{"functionCall": {"id": f"c{at}", "name": "edit", "args": {}}} for at in range(20)]
+    answer = {"type": "assistant", "message": {"parts": [{"text": "So."}, *calls]}}
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (ask("Write"), answer)))
+    transcript = CliTranscript("qwen", str(tmp_path), "a.jsonl")
+    transcript.read()
+    assert ([each.reason for each in transcript.talk._pending.values()], looked) == (["So."] * 20, ["So."])
+
+
 def test_codex_and_claude_are_understood(tmp_path: Path) -> None:
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n one\n-two\n+three\n*** Add File: b.py\n+new\n*** End Patch"
     codex: list[Object] = [
