@@ -2,13 +2,14 @@
 
 What a call says is believed only as far as the file has it in the end: the text after the turn decides which lines
 there are, and no call gets more lines of one kind than the turn has added. What else was written meanwhile, by the
-person, a formatter or another agent, is nobody's.
+person, a formatter or another agent, is nobody's. What would cost too much to find out is nobody's either.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ..changes.hunks import differences
@@ -17,6 +18,10 @@ from .log import Run, hash_of
 
 CONTEXT = 2
 """Lines that are remembered above and below those that a call has written."""
+EFFORT = 50_000_000
+"""What may be spent on the steps in one file, in characters that are gone over: each takes at most 0.1 µs."""
+_LINE = 100
+"""What it costs to compare a line that has changed, or is between such lines, in the same unit."""
 _HERE = -1
 """A line that was there before, or that somebody else has written."""
 
@@ -29,8 +34,25 @@ class ReplayStep:
     replaced: TextReplacement
 
 
+class _TooMuchError(Exception):
+    """To find something out costs more than it may."""
+
+
+class _Effort:
+    """What is left to spend."""
+
+    def __init__(self) -> None:
+        self.left = EFFORT
+
+    def spend(self, characters: int) -> None:
+        """Call it before they are gone over. Raises _TooMuchError."""
+        self.left -= characters
+        if self.left < 0:
+            raise _TooMuchError
+
+
 def runs_of(before: str | None, after: str, steps: Sequence[ReplayStep]) -> dict[int, tuple[Run, ...]]:
-    """The lines of a file that each call has written, by the call's number.
+    """The lines of a file that each call has written, by the call's number; of none if that would cost too much.
 
     Args:
         before: the text of the file before the turn, with what the person has saved meanwhile; None if it isn't known.
@@ -38,15 +60,18 @@ def runs_of(before: str | None, after: str, steps: Sequence[ReplayStep]) -> dict
         steps: the replacements in this file.
     """
     start, end = before, _plain(after)
-    if start is None:
-        start = _undone(end, steps)
-    if start is None:
+    try:
+        if start is None:
+            start = _undone(end, steps)
+        if start is None:
+            return {}
+        start = _plain(start)
+        lines = _Lines(start)
+        for step in steps:
+            lines.replace(step)
+        lines.become(end, _HERE)
+    except _TooMuchError:
         return {}
-    start = _plain(start)
-    lines = _Lines(start)
-    for step in steps:
-        lines.replace(step)
-    lines.become(end, _HERE)
     return _runs(_lines(end), lines.written(Counter(map(hash_of, _lines(start)))))
 
 
@@ -56,9 +81,14 @@ class _Lines:
     def __init__(self, text: str) -> None:
         self._text = text
         self._calls = [_HERE] * len(_lines(text))
+        self._effort = _Effort()
 
     def replace(self, step: ReplayStep) -> None:
-        """Do what a call says. If it doesn't fit to the text, nobody knows what it has written."""
+        """Do what a call says. If it doesn't fit to the text, nobody knows what it has written.
+
+        Raises _TooMuchError.
+        """
+        self._effort.spend(len(self._text))
         old, new = step.replaced.old, _plain(step.replaced.new)
         if not old:
             self.become(new, step.call)
@@ -72,17 +102,23 @@ class _Lines:
         for gone, come in ((old, new), (old.rstrip("\n"), new.rstrip("\n"))):
             many = self._text.count(gone) if gone else 0
             if many == 1 or (many and step.replaced.is_everywhere):
+                self._effort.spend(many * len(come))  # a text may double with each call
                 self.become(self._text.replace(gone, come), step.call)
                 return
 
     def become(self, text: str, call: int) -> None:
-        """The text is another one now, and what is new in it was written by a call."""
+        """The text is another one now, and what is new in it was written by a call. Raises _TooMuchError."""
         if text == self._text:
             return
+        self._effort.spend(len(text))
         old, new = _lines(self._text), _lines(text)
         calls: list[int] = []
         at = 0
-        for change in differences(old, new):
+        if found := differences(old, new):
+            first, last = found[0], found[-1]
+            compared = last.old_end - first.old_start + last.new_end - first.new_start
+            self._effort.left -= _LINE * compared  # that is done: it counts for the next call
+        for change in found:
             calls += self._calls[at : change.old_start]
             calls += [call] * change.inserted
             at = change.old_end
@@ -98,9 +134,13 @@ class _Lines:
 
 
 def _undone(after: str, steps: Sequence[ReplayStep]) -> str | None:
-    """The text before some steps, if undoing them one by one leads there; None if it doesn't."""
-    text = after
+    """The text before some steps, if undoing them one by one leads there; None if it doesn't.
+
+    Raises _TooMuchError.
+    """
+    text, effort = after, _Effort()
     for step in reversed(steps):
+        effort.spend(len(text))
         old, new = step.replaced.old, _plain(step.replaced.new)
         if old is None:  # there may have been a file
             return None
@@ -131,12 +171,20 @@ def _runs(lines: Sequence[str], calls: Sequence[int]) -> dict[int, tuple[Run, ..
     return {call: tuple(runs) for call, runs in found.items()}
 
 
-def is_seen(before: str, after: str, step: ReplayStep) -> bool:
-    """Whether a step has left a file as it says, to the byte."""
-    old, new = step.replaced.old, step.replaced.new
-    if step.replaced.is_whole or old is None:
-        return new == after != before
-    return bool(old.strip()) and old in before and new in after and new not in before
+def is_seen(before: str, after: str, steps: Sequence[ReplayStep]) -> bool:
+    """Whether one of some steps has left a file as it says, to the byte. Only so many of them are looked at."""
+    effort = _Effort()
+    with suppress(_TooMuchError):
+        for step in steps:
+            effort.spend(len(before) + len(after))
+            old, new = step.replaced.old, step.replaced.new
+            if step.replaced.is_whole or old is None:
+                found = new == after != before
+            else:
+                found = bool(old.strip()) and old in before and new in after and new not in before
+            if found:
+                return True
+    return False
 
 
 def added_runs(before: str, after: str, known: frozenset[str] | None = None) -> tuple[Run, ...]:

@@ -254,7 +254,7 @@ def is_tied(turn: ToldTurn, texts: Texts | None) -> bool:
     """Whether a turn of a transcript has left a file as it says, to the byte: it may be anybody's. It blocks."""
     known = {os.path.normcase(path): (before, after) for path, before, after in texts or ()}
     steps = _steps(turn)
-    return any(is_seen(*known[path], step) for path in steps.keys() & known.keys() for step in steps[path])
+    return any(is_seen(*known[path], steps[path]) for path in steps.keys() & known.keys())
 
 
 def log_turn(log: ProvenanceLog, told: Told, turn: ToldTurn, texts: Texts | None, at: float = 0.0) -> list[LoggedTurn]:
