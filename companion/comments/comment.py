@@ -15,7 +15,9 @@ MAX_LINES = 2_000
 """Lines whose text a comment keeps, to find them again."""
 MAX_TEXT = 100_000
 """Characters of them, with their endings. The last line that is kept may be cut by that."""
-
+EFFORT = 200_000
+"""Lines that are compared for all comments of a look that aren't where they were, in about 10 ms: those that are not
+found by then are as if they were gone."""
 
 _TEXTS = ("path", "words", "agent", "id")
 _TIMES = ("sent", "written")
@@ -140,6 +142,7 @@ class CommentedLines:
         self._lines = lines
         self._rows: dict[str, list[int]] | None = None
         """Where each line is, from 0; made when a comment isn't where it was."""
+        self._left = EFFORT
 
     def __len__(self) -> int:
         """How many there are."""
@@ -148,32 +151,55 @@ class CommentedLines:
     def find(self, comment: Comment) -> int | None:
         """The first of a comment's lines, from 1: as near as possible to where they were; None if they are gone.
 
-        A comment on an empty file stays at its line.
+        A comment on an empty file stays at its line. Beyond a limit of effort, only where they were is looked at.
         """
-        if not comment.lines:
+        lines, was = comment.lines, comment.first - 1
+        if not lines:
             return min(comment.first, max(len(self), 1))
-        was = comment.first - 1
-        if self._has(comment, was):
+        is_cut = sum(map(len, lines)) + len(lines) - 1 >= MAX_TEXT
+        if self._same(lines, was, is_cut=is_cut) == len(lines):
             return comment.first
-        return next((at + 1 for at in self._nearest(comment.lines[0], was) if self._has(comment, at)), None)
+        if self._left <= 0:
+            return None
+        # Of a line that was cut only the beginning is known, but if it is alone that is as long as what is indexed.
+        offset, rows = self._rarest(lines[:-1] if is_cut and len(lines) > 1 else lines)
+        for row in _nearest(rows, was + offset):
+            same = self._same(lines, row - offset, is_cut=is_cut)
+            if same == len(lines):
+                return row - offset + 1
+            self._left -= 1 + same
+            if self._left <= 0:
+                break
+        return None
 
-    def _has(self, comment: Comment, at: int) -> bool:
-        found = self._lines[at : at + len(comment.lines)]
-        return len(found) == len(comment.lines) and "\n".join(found)[:MAX_TEXT] == "\n".join(comment.lines)
+    def _same(self, lines: Sequence[str], at: int, *, is_cut: bool) -> int:
+        """How many of some lines are at a row, from the first one on. The last of them may be cut."""
+        if not 0 <= at <= len(self) - len(lines):
+            return 0
+        for offset, line in enumerate(lines):
+            here = self._lines[at + offset]
+            if here != line and not (is_cut and offset == len(lines) - 1 and here.startswith(line)):
+                return offset
+        return len(lines)
 
-    def _nearest(self, line: str, was: int) -> Iterator[int]:
-        """The rows that begin with a line: those −1, 1, −2, 2 … rows from where it was."""
+    def _rarest(self, lines: Sequence[str]) -> tuple[int, Sequence[int]]:
+        """Which of some lines is in the fewest places, and its rows."""
         if self._rows is None:
             self._rows = {}
             for at, each in enumerate(self._lines):
                 self._rows.setdefault(each[:MAX_TEXT], []).append(at)
-        rows = self._rows.get(line, [])
-        below = bisect_left(rows, was)
-        above = below - 1
-        while above >= 0 or below < len(rows):
-            if below >= len(rows) or (above >= 0 and was - rows[above] <= rows[below] - was):
-                yield rows[above]
-                above -= 1
-            else:
-                yield rows[below]
-                below += 1
+        places = [self._rows.get(line, ()) for line in lines]
+        return min(enumerate(places), key=lambda place: len(place[1]))
+
+
+def _nearest(rows: Sequence[int], was: int) -> Iterator[int]:
+    """Some rows, which ascend, in the order −1, 1, −2, 2 … rows from where a line was."""
+    below = bisect_left(rows, was)
+    above = below - 1
+    while above >= 0 or below < len(rows):
+        if below >= len(rows) or (above >= 0 and was - rows[above] <= rows[below] - was):
+            yield rows[above]
+            above -= 1
+        else:
+            yield rows[below]
+            below += 1

@@ -8,12 +8,13 @@ import stat
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.comments.comment import MAX_LINES, MAX_TEXT, Comment, CommentedLines, kept_lines
+from companion.comments.comment import EFFORT, MAX_LINES, MAX_TEXT, Comment, CommentedLines, kept_lines
 from companion.comments.comments import Comments
 from companion.comments.message import MAX_QUOTED, MAX_WIDTH, markdown, message, named
 from companion.comments.store import MAX_SENT, CommentStore
@@ -73,6 +74,52 @@ def test_a_comment_on_no_line_stays_inside_the_text():
     empty = Comment("/p/a", 9, (), "write it")
     assert CommentedLines(["one"]).find(empty) == 1
     assert (CommentedLines([]).find(empty), empty.last) == (1, 9)
+
+
+class Counted(list[str]):
+    """Lines that count how often one of them is taken."""
+
+    taken = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        self.taken += len(found) if isinstance(at, slice) else 1
+        return found
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=12), st.lists(st.sampled_from("abc"), min_size=1, max_size=4))
+def test_a_comment_is_found_wherever_its_lines_are_nearest(text: list[str], lines: list[str]):
+    places = [at + 1 for at in range(len(text)) if text[at : at + len(lines)] == lines]
+    for first in range(1, 15):
+        nearest = min(places, key=lambda at: (abs(at - first), at), default=None)
+        assert CommentedLines(text).find(Comment("/p/a", first, tuple(lines), "")) == nearest
+
+
+@pytest.mark.parametrize("rarest", [0, 700, MAX_LINES - 1])
+def test_lines_are_looked_for_by_the_rarest_of_them(rarest: int):
+    lines = ["}"] * MAX_LINES
+    lines[rarest] = "the only one"
+    text = Counted(["}"] * 30_000 + lines + ["}"] * 30_000)
+    assert CommentedLines(text).find(Comment("/p/a", 9, tuple(lines), "")) == 30_001
+    assert text.taken <= 2 * MAX_LINES
+
+
+def test_lines_that_are_nowhere_are_not_compared_at_all():
+    text = Counted(["}"] * 50_000)
+    assert CommentedLines(text).find(Comment("/p/a", 25_000, (*["}"] * (MAX_LINES - 1), "b"), "")) is None
+    assert text.taken <= MAX_LINES
+
+
+def test_all_comments_of_a_look_together_have_a_limit_of_effort():
+    """And beyond it one that is where it was is found all the same, and others are as if they were gone."""
+    text = Counted([*(["}"] * 1_999 + ["b"]) * 5, *["}"] * 30_000, *["b", "}"] * 10])
+    looked = CommentedLines(text)
+    for _ in range(200):
+        assert looked.find(Comment("/p/a", 2_000, (*["}"] * 1_998, "b", "b"), "")) is None
+    assert EFFORT < text.taken < EFFORT + 2 * MAX_LINES
+    there, elsewhere = Comment("/p/a", 1_999, ("}", "b"), ""), Comment("/p/a", 2_000, ("}", "b"), "")
+    assert (looked.find(there), looked.find(elsewhere)) == (1_999, None)
+    assert CommentedLines(text).find(elsewhere) == 1_999
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=8), st.lists(st.sampled_from("abc"), max_size=5), st.data())
