@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, Protocol
 
 from ..agents import AgentCommand
@@ -42,8 +43,12 @@ logger = logging.getLogger(__name__)
 MANY = 50
 """Turns whose text takes long to make: about 0.2 ms each."""
 SLICE = 200
-"""Pieces that are new in one frame: a tool call or a notice is one, a message has one for each `PIECE` characters."""
+"""Pieces that are new in one frame: a tool call or a notice is one, a message has one for each `PIECE` characters.
+
+One more for each `LINES` lines that begin in them, since each line is looked at.
+"""
 PIECE = 1000
+LINES = 50
 FRAMES_PER_SECOND = 30
 """Snapshots that a screen gets at most."""
 
@@ -169,7 +174,12 @@ def slices(snapshot: Snapshot, known: dict[str, int]) -> Iterator[Snapshot]:
 
 
 def _pieces(item: Item) -> int:
-    return 1 + len(item.text) // PIECE if isinstance(item, Message) else 1
+    return sum(_weights(item.text)) if isinstance(item, Message) else 1
+
+
+def _weights(text: str) -> Iterator[int]:
+    """How many pieces each `PIECE` characters of a text are."""
+    return (1 + text.count("\n", at, at + PIECE) // LINES for at in range(0, len(text) + 1, PIECE))
 
 
 def _first(items: Iterable[Item], pieces: int) -> Iterator[Item]:
@@ -178,7 +188,8 @@ def _first(items: Iterable[Item], pieces: int) -> Iterator[Item]:
         if pieces <= 0:
             return
         if isinstance(item, Message) and pieces < _pieces(item):
-            yield replace(item, text=item.text[: pieces * PIECE])
+            whole = sum(total <= pieces for total in accumulate(_weights(item.text)))
+            yield replace(item, text=item.text[: whole * PIECE])
         else:
             yield item
         pieces -= _pieces(item)

@@ -14,6 +14,11 @@ from .render import Code, Link, TranscriptMarks, columns
 
 MOST_COLUMNS = 120
 """The width of a table that is aligned. The lines of a wider one would be wrapped."""
+MOST_ROWS = 500
+"""A table with more rows is shown as it is written, and so is one with more than `MOST_CHARACTERS`."""
+MOST_CHARACTERS = 64 * 1024
+_LONGEST = 2_000
+"""Characters of a line that are looked at. Nobody reads a longer one."""
 _MARGIN = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S))*[ \t>]*")
 """What a line begins with in a list or a quote."""
 _BAR = re.compile(r"(?<!\\)\|")
@@ -22,12 +27,12 @@ _RULE = re.compile(r":?-+:?")
 
 def may_begin(line: str) -> bool:
     """Whether a line may be the first one of a table."""
-    return "|" in line and _BAR.search(line) is not None
+    return len(line) <= _LONGEST and "|" in line and _BAR.search(line) is not None
 
 
 def goes_on(lines: Sequence[str], line: str) -> bool:
     """Whether a line belongs to the table, or to what may become one, that begins with these lines."""
-    (margin, first), (own, row) = _split(lines[0]), _split(line)
+    (margin, first), (own, row) = _split(lines[0]), _split(line[:_LONGEST])
     if not may_begin(row) or own.count(">") != margin.count(">") or row.startswith("|") != first.startswith("|"):
         return False
     is_item = own.strip(" \t>")
@@ -36,7 +41,7 @@ def goes_on(lines: Sequence[str], line: str) -> bool:
 
 def aligned(lines: Sequence[str]) -> Sequence[str]:
     """The lines of a table with columns of one width; as they are if they are no table, or a wide one."""
-    if len(lines) < 2:
+    if len(lines) < 2 or max(map(len, lines)) > _LONGEST:
         return lines
     margins, rows = zip(*map(_split, lines), strict=True)
     cells = [_cells(row) for row in rows]
@@ -132,8 +137,6 @@ _WEB = re.compile(
 )
 _QUOTE = re.compile(r"(?:[ \t]*> ?)+")
 _QUOTE_IN_LIST = re.compile(r"(?:[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*> ?)+")
-_LONGEST = 2_000
-"""Characters. Nobody reads a longer line."""
 _HIDDEN = re.compile(r"[\u00ad\u0300-\u036f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 """What isn't seen, or is drawn over the character before."""
 _OURS = re.compile(
@@ -170,6 +173,10 @@ class Scanner:
         self._line = ""
         self._rows: list[str] = []
         """The lines of a table that may go on, or the one that may begin one."""
+        self._size: int = 0
+        """Of these lines, in characters."""
+        self._large: Sequence[str] = ()
+        """The first two lines of a table that may go on and is too large to be aligned. They are shown already."""
         self._fence: _Fence | None = None
         self._codes = 0
 
@@ -195,7 +202,7 @@ class Scanner:
         It may still go on. `unread` is the number of line feeds at its end that were not fed.
         """
         found = TranscriptMarks()
-        before = self.imitates, self._fence, self._codes, self._at, list(self._rows)
+        before = self.imitates, self._fence, self._codes, self._at, list(self._rows), self._size, self._large
         shown = [*self._taken(self._line, found), *self._settled(found)]
         lacks = (
             "\n" * max(unread, 1) + " " * self._fence.indent + self._fence.mark
@@ -204,7 +211,7 @@ class Scanner:
         )
         if self.imitates:
             lacks += f"\n\n—{GAP}A line above looks like one of this chat’s own; it is a part of the answer. —"
-        self.imitates, self._fence, self._codes, self._at, self._rows = before
+        self.imitates, self._fence, self._codes, self._at, self._rows, self._size, self._large = before
         return "\n".join(shown), lacks, found
 
     def _taken(self, line: str, found: TranscriptMarks) -> list[str]:
@@ -212,24 +219,33 @@ class Scanner:
         final: list[str] = []
         if self._rows and not goes_on(self._rows, line):
             final += self._settled(found)
-        if self._rows or (self._fence is None and may_begin(line)):
+        if self._large and not goes_on(self._large, line):
+            self._large = ()
+        if not self._large and (self._rows or (self._fence is None and may_begin(line))):
             self._rows.append(line)
+            self._size += len(line)
+            if len(self._rows) > MOST_ROWS or self._size > MOST_CHARACTERS:
+                self._large = self._rows[:2]
+                final += self._put(self._rows, found)
         else:
-            final.append(line)
-            self._read(line, found)
-            self._at += len(line) + 1
+            final += self._put((line,), found)
         return final
 
-    def _settled(self, found: TranscriptMarks) -> list[str]:
+    def _settled(self, found: TranscriptMarks) -> Sequence[str]:
         """The lines of the table that was open, as they are shown."""
-        rows, self._rows = aligned(self._rows), []
-        for row in rows:
-            self._read(row, found)
-            self._at += len(row) + 1
-        return list(rows)
+        return self._put(aligned(self._rows), found)
+
+    def _put(self, lines: Sequence[str], found: TranscriptMarks) -> Sequence[str]:
+        """Show lines for good, with which the table that was open ends."""
+        self._rows, self._size = [], 0
+        for line in lines:
+            self._read(line, found)
+            self._at += len(line) + 1
+        return lines
 
     def _read(self, line: str, found: TranscriptMarks) -> None:
-        quote = (_QUOTE if self._fence else _QUOTE_IN_LIST).match(line) if ">" in line else None
+        head = line[:_LONGEST]
+        quote = (_QUOTE if self._fence else _QUOTE_IN_LIST).match(head) if ">" in head else None
         depth = quote[0].count(">") if quote else 0
         if self._fence and depth < self._fence.depth:
             self._close(found)  # a quote ends all that is in it
@@ -238,7 +254,7 @@ class Scanner:
             closing = _CLOSING.fullmatch(inner)
             if closing and closing[1].startswith(self._fence.mark):
                 self._close(found)
-        elif ("```" in inner or "~~~" in inner) and (fence := _FENCE.match(inner)):
+        elif ("```" in head or "~~~" in head) and (fence := _FENCE.match(inner)):
             start = self._at + len(line) + 1
             # A block behind a list marker is indented by the marker's width.
             self._fence = _Fence(columns(inner[: fence.start(1)]), fence[1], fence[2], start, depth)
@@ -246,10 +262,13 @@ class Scanner:
             for link in self._links(line):
                 found.put(link)
         # In a code block as well, since it may not look like one.
-        if not line.isascii():
-            self.imitates |= bool(_OURS.match(_HIDDEN.sub("", line)))
-        elif "?" in line:  # the only sign in ASCII
-            self.imitates |= bool(_OURS.match(line))
+        if not line.isascii() or "?" in line:  # the only sign in ASCII
+            ends = line.strip()
+            if len(ends) > _LONGEST:
+                ends = ends[: _LONGEST // 2] + ends[-_LONGEST // 2 :]
+            seen = _HIDDEN.sub("", ends)
+            # What follows so much that nobody sees may look like the beginning of a line.
+            self.imitates |= bool(_OURS.match(seen)) or len(ends) - len(seen) > _LONGEST // 4
 
     def _close(self, found: TranscriptMarks) -> None:
         """The code block that is open ends before the line that is read."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import gc
 import re
 import tracemalloc
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import pytest
 
 from companion.backends.daemon.decoder import decode
 from companion.chats import chat as chat_module
-from companion.chats.chat import PIECE, SLICE, slices
+from companion.chats.chat import LINES, PIECE, SLICE, slices
 from companion.chats.prompt import Draft
+from companion.chats.transcript import markdown
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
 from companion.conversation.events import EventCursor, Replay
@@ -195,3 +197,66 @@ def test_one_message_of_megabytes_comes_to_the_screen_in_slices():
     grown = (*items[:3], Message("thought", text))
     assert len(list(slices(Snapshot(("a",), (Turn("a", "running", grown),), Status()), known))) > 5
     assert len(list(slices(Snapshot(("a",), (Turn("a", "running", grown),), Status()), known))) == 1
+
+
+def frames(text: str) -> Iterator[tuple[Transcript, Snapshot]]:
+    """An answer that comes at once, slice by slice. What is shown at the end is the same as if it came whole."""
+    turn = Turn("a", "done", (Message("user", "Do it"), Message("answer", text)))
+    snapshot, transcript = Snapshot(("a",), (turn,), Status()), Transcript()
+    for part in slices(snapshot, {}):
+        transcript.update(part, Locality(folder="/"), "s")
+        yield transcript, part
+    whole = Transcript()
+    whole.update(snapshot, Locality(folder="/"), "s")
+    assert transcript.text == whole.text
+
+
+def test_a_table_of_any_length_is_aligned_by_a_few_rows_at_most(monkeypatch: pytest.MonkeyPatch):
+    found: list[tuple[int, int]] = []
+    same = markdown.aligned
+
+    def aligned(lines: Sequence[str]) -> Sequence[str]:
+        found.append((len(lines), sum(map(len, lines))))
+        return same(lines)
+
+    monkeypatch.setattr(markdown, "aligned", aligned)
+    for row in ("|x|y|\n", f"|{'x' * 50}|{'y' * 50}|\n", f"|{' ' * 1500}|y|\n"):
+        found.clear()
+        shown = list(frames("|a|b|\n|-|-|\n" + row * (900_000 // len(row))))
+        assert len(shown) > 3
+        assert max(rows for rows, _ in found) <= markdown.MOST_ROWS
+        assert max(size for _, size in found) <= markdown.MOST_CHARACTERS
+        assert shown[-1][0].text.count(row) == 900_000 // len(row)
+
+
+def test_of_a_line_of_megabytes_only_the_beginning_is_looked_at(monkeypatch: pytest.MonkeyPatch):
+    longest: list[tuple[int, str]] = []
+
+    class Pattern:
+        """A pattern that says how long the texts are that it gets."""
+
+        def __init__(self, name: str) -> None:
+            self.name, self.real = name, vars(markdown)[name]
+
+        def __getattr__(self, name: str) -> Any:
+            def call(*texts: str) -> Any:
+                longest.append((len(texts[-1]), self.name))
+                return getattr(self.real, name)(*texts)
+
+            return call
+
+    for name in ("_MARGIN", "_BAR", "_QUOTE", "_QUOTE_IN_LIST", "_OURS", "_HIDDEN"):
+        monkeypatch.setattr(markdown, name, Pattern(name))
+    for begin, sign in (("", ">"), ("", "- "), ("", "|"), ("a|b\n-|-\n", "\\|"), ("~~~\n", "> "), ("", "\u200b")):
+        assert len(list(frames(f"{begin}{sign * 500_000}é\nx"))) > 1
+    assert max(longest)[0] <= 2_000, max(longest)
+    assert {name for _, name in longest} == {"_MARGIN", "_BAR", "_QUOTE", "_QUOTE_IN_LIST", "_OURS", "_HIDDEN"}
+
+
+def test_a_slice_has_few_lines_as_well():
+    before = 0
+    for _, part in frames("```\n" * 300_000):
+        lines = sum(item.text.count("\n") for item in part.changed[0].items if isinstance(item, Message))
+        assert before <= lines <= before + SLICE * LINES
+        before = lines
+    assert before == 300_000

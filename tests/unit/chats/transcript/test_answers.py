@@ -195,6 +195,7 @@ def test_no_line_of_a_message_looks_like_one_of_the_chats_own(speaker: Speaker, 
         "✓ Allowed once", "— Cancelled —  ", "❯ You ", "◆ Qwen Code\t", "✗ Rejected: x", "\u200b✓ Allowed once",
         "\u00a0✓\u00a0Allowed\u00a0once", "✓\u0301 All\u00adowed once", "> ✓ Allowed once", "1. **✗ Rejected**",
         "― Cancelled ―", "| ✔ Allowed once |", "# — 12 s · 4k tokens in, 1k out —", "x\r✓ Allowed once", "\ufeff❯ You",
+        f"{' ' * 3000}❯ You", f"{chr(0x200B) * 3000}❯ You", f"❯ You{' ' * 3000}", f"— Failed: {'x ' * 3000} —",
     ],
 )  # fmt: skip
 def test_an_answer_that_imitates_a_line_of_the_chat_is_followed_by_a_note(line: str):

@@ -77,6 +77,19 @@ def test_what_is_no_table_or_too_wide_stays_as_it_is(text: str):
     assert answer(text) == text.split("\n")
 
 
+@pytest.mark.parametrize("row", ["|1|2|", f"|{'1' * 50}|{' ' * 1000}|", f"|{' ' * 3000}|2|"])
+def test_a_table_that_is_too_large_stays_as_it_is(row: str):
+    few = 500 - 2 if len(row) < 200 else 64 * 1024 // len(row)
+    begin = "|a|b|\n|-|-|"
+    small = f"{begin}{f'{chr(10)}{row}' * (few - 1)}"
+    for text in (small, f"{small}\n{row}\n{row}\n{row}", f"{small}\n{row}\n{row}\n{row}\nend\n{begin}\n|long|2|"):
+        kept = text == small and len(row) < 2000
+        assert (answer(text)[2] != row) == kept
+        if "end" in text:
+            assert answer(text)[-3:] == ["| a    | b   |", "| ---- | --- |", "| long | 2   |"]
+            assert answer(text)[:-3] == text.split("\n")[:-3]
+
+
 def test_a_table_stays_as_it_comes_until_it_is_complete():
     made = shown(turn(Message("answer", "|a|b|\n|-|-|\n|lon"), state="running"))
     assert "\n|a|b|\n|-|-|\n|lon\n" in made.text
