@@ -20,11 +20,16 @@ _SIGN = "[>*]"
 """A “>”, or a “*” where everything is allowed; a “!” would be the shell mode, “(r:)” the search."""
 _WORDS = rf"{_SIGN}   Type your message or(?: +│\n│ +| |\n +)@path/to/file"
 """Narrow terminals wrap it."""
-_TYPED = rf"{_SIGN} (?P<text>(?!  )(?=.*[^\s│])"
-"""How a text begins. All words of a CLI's own, such as those of Vim's modes, begin with two blanks more."""
+_TYPED = rf"{_SIGN} (?P<text>(?!  |[›●❯]|\d+[.)](?!\S))(?=.*[^\s│])"
+"""How a text begins. All words of a CLI's own, such as those of Vim's modes, begin with two blanks more.
+
+One that begins like a row of a list may be one.
+"""
 _RULE = r"─{18,}"
 _IN_BOX = rf"(?:{_WORDS} +│|{_TYPED}.*│(?:\n│   .*│)*))"
-_BOX = rf"╭{_RULE}╮\n│ {_IN_BOX}\n╰{_RULE}╯\n"
+_BELOW = r"(?P<below>)"
+"""Where what stands below the frame begins."""
+_BOX = rf"╭{_RULE}╮\n│ {_IN_BOX}\n╰{_RULE}╯\n{_BELOW}"
 _IN_RULES = rf"(?:{_WORDS}|{_TYPED}.*(?:\n(?:  .*)?)*))"
 _IN_BAND = rf"(?:{_WORDS}|{_TYPED}.*(?:\n(?:   .*)?)*))"
 
@@ -35,34 +40,52 @@ def _layout(form: str) -> Layout:
     return re.compile(rf"(?:\A|\n){form}\Z")
 
 
-_LEFT = r"(?![\s\S]*\[(?:NOR|INS))(?:(?: {2,})?[^\s›●❯>│].*\n){0,2}.*\(\d{1,3}%(?: context left)?\)"
+_COLUMN = r"\S+(?: \S+)*"
+_FOLDER = rf"(?=[/~.…]|[A-Za-z]:){_COLUMN}"
+_NUMBERED = r"\d+[.)]"
+"""What a row of a list begins with."""
+_USED = r"\(\d{1,3}%(?: context left)?\)"
+_SIDE_BY_SIDE = rf"{_FOLDER} {{2,}}{_COLUMN} {{2,}}\S+ {_USED}"
+_WRAPPED_COLUMNS = (
+    rf"(?: {{2,}}[^\s›●❯>│].*\n)?(?={_FOLDER} {{2,}}\S).+\n"
+    rf"(?!{_NUMBERED})(?:{_COLUMN})? {{2,}}(?:{_COLUMN} +)?{_USED}"
+)
+_LEFT = rf"(?![\s\S]*\[(?:NOR|INS))(?:{_SIDE_BY_SIDE}|{_WRAPPED_COLUMNS})"
 """The folder, the sandbox, the model and how much context is left, side by side, each wrapped in a narrow terminal.
 
 Vim's mode would stand before them, and a list of completions above, each after one blank.
 """
 BOX_AND_CONTEXT = _layout(_BOX + _LEFT)
 """Qwen Code 0.1 to 0.4, Gemini CLI up to 0.8."""
-RULES_AND_CONTEXT = _layout(rf"{_RULE}\n {_IN_BAND}\n{_RULE}\n{_LEFT}")
+RULES_AND_CONTEXT = _layout(rf"{_RULE}\n {_IN_BAND}\n{_RULE}\n{_BELOW}{_LEFT}")
 """Qwen Code 0.5."""
-_STATUS = r"(?:  ➜ .+\n(?:  [^\s›●❯>│].*\n){0,2})?"
+_STATUS = rf"(?:  ➜ \S.*(?: ·.*|…)\n(?:  (?!{_NUMBERED})[^\s›●❯>│].*\n){{0,2}})?"
+_CONTEXT = r"\d[\d.]*% (?:context )?used"
 _MODE = (
-    r"  (?:\? for shortcuts|Enter to steer · .+"
-    r"|(?:⏸ )?(?:Ask permissions|[Aa]uto-accept edits|Auto mode|YOLO mode|plan mode)(?: \(.+|…)?)"
+    r"  (?:\? for shortcuts|Enter to steer · Ctrl\+Q .+"
+    r"|(?:⏸ )?(?:Ask permissions|[Aa]uto-accept edits|Auto mode|YOLO mode|plan mode)(?: \([^()\n]*[)…]|…)?)"
 )
-RULES_AND_MODE = _layout(rf"{_RULE}\n{_IN_RULES}\n{_RULE}\n{_STATUS}{_MODE}(?: {{2,}}.+)?(?:\n  \d[\d.]*% .+)?")
+RULES_AND_MODE = _layout(
+    rf"{_RULE}\n{_IN_RULES}\n{_RULE}\n{_BELOW}{_STATUS}{_MODE}(?: {{2,}}{_CONTEXT})?(?:\n  {_CONTEXT})?"
+)
 """Qwen Code since 0.8: perhaps a line of status, then the approval mode, with the used context beside or below it."""
-BOX_AND_MODEL = _layout(_BOX + r" \S.* /model(?: .*)?")
+_MODEL = r"(?:\S+|Auto \([^()\n]+\))"
+BOX_AND_MODEL = _layout(rf"{_BOX} {_FOLDER} {{2,}}{_COLUMN} {{2,}}{_MODEL} /model(?: {_USED})?")
 """Gemini CLI 0.9 to 0.30."""
 _BAND = r"(?:[─▀▄]{18,}|)"
-RULES_AND_MODEL = _layout(rf"[─▀▄]{{18,}}\n {_IN_BAND}\n[─▀▄]{{18,}}\n \S.*/model .+")
+RULES_AND_MODEL = _layout(
+    rf"[─▀▄]{{18,}}\n {_IN_BAND}\n[─▀▄]{{18,}}\n{_BELOW} {_FOLDER} {{2,}}{_COLUMN} {{2,}}/model {_MODEL}(?: {_USED})?"
+)
 """Gemini CLI 0.31; in a terminal with all colors the rules are the edges of a band."""
 RULES_AND_COLUMNS = _layout(
     rf"{_RULE}\n (?:(?:auto-accept edits |plan )?Shift\+Tab to .+|YOLO .+)\n(?:{_BAND}\n){{0,3}} {_IN_BAND}\n"
-    rf"(?:{_BAND}\n)? workspace\b.*\n \S.*"
+    rf"(?:{_BAND}\n)?{_BELOW} workspace(?: \(/directory\))?(?: {{2,}}\S+)+\n {_FOLDER}(?: {{2,}}{_COLUMN})+"
 )
 """Gemini CLI 0.61: the approval mode above, and columns with their titles below."""
-_ASKS = re.compile(r"\?(?! for shortcuts)|[\[(]\w{1,5}/\w{1,5}[\])]|[:>$#❯⟩λ]\Z|passw|passphrase", re.IGNORECASE)
-"""What no last line of a footer has: folders and models are any text, but a question isn't one."""
+_ASKS = re.compile(
+    r"[?\uff1f](?! for shortcuts)|[\[(]\w{1,5}/\w{1,5}[\])]|[:>$#❯⟩λ]$|passw|passphrase", re.IGNORECASE | re.MULTILINE
+)
+"""What no line below a frame has: folders and models are any text, but a question isn't one."""
 
 
 def prompt_text(lines: Sequence[str], layouts: Sequence[Layout]) -> str | None:
@@ -73,8 +96,8 @@ def prompt_text(lines: Sequence[str], layouts: Sequence[Layout]) -> str | None:
     ends = [line.rstrip(f" {_WRAPPED}\u00a0") for line in lines]
     while ends and not ends[-1]:
         ends.pop()
-    if not ends or _ASKS.search(ends[-1]):
-        return None
     text = "\n".join(ends[-_LINES:])
     found = next((match for layout in layouts if (match := layout.search(text))), None)
-    return (found["text"] or "") if found else None
+    if found is None or _ASKS.search(text, found.start("below")):
+        return None
+    return found["text"] or ""

@@ -67,6 +67,14 @@ def sign_of(screen: Recorded) -> int:
     return next(at for at in reversed(range(len(screen.lines))) if re.match(r"(│ | )?[>*] \S", screen.lines[at]))
 
 
+def frame_end(screen: Recorded) -> int:
+    """The row below the frame; where the newest Gemini CLI has none, that of the titles."""
+    rows = range(len(screen.lines) - 1)
+    if titles := [at for at in rows if screen.lines[at].startswith(" workspace ")]:
+        return titles[-1]
+    return max(at for at in rows if re.fullmatch("[╰╯─▀▄]{18,}", screen.lines[at])) + 1
+
+
 def test_there_are_screens_of_each_form_and_state():
     assert {path.stem for path in FILES} >= {"qwen-0.1.3", "qwen-0.24.4", "gemini-0.8.2", "gemini-0.61.0"}
     states = {each.name.split()[1].rpartition("-")[0] for each in SCREENS}
@@ -138,6 +146,30 @@ def test_between_the_frame_and_the_footer_stands_no_question_or_list(screen: Rec
 
 
 @pytest.mark.parametrize("screen", PROMPTS, ids=lambda each: each.name)
+def test_nothing_numbered_stands_below_the_frame(screen: Recorded):
+    below = frame_end(screen)
+    for rows in (["1. Allow once", "2. Deny"], ["  1. Yes, allow", "  2) No"], [" 1. Yes"]):
+        for at in range(below, len(screen.lines) + 1):
+            assert screen.text([*screen.lines[:at], *rows, *screen.lines[at:]]) is None, (rows, at)
+
+
+@pytest.mark.parametrize("screen", PROMPTS, ids=lambda each: each.name)
+def test_no_line_below_the_frame_asks_anything(screen: Recorded):
+    lines = screen.lines
+    for at in range(frame_end(screen), len(lines)):
+        for question in ("  Overwrite\uff1f", "  Remove it?", "  [y/N]", "  Password"):
+            assert screen.text([*lines[:at], lines[at] + question, *lines[at + 1 :]]) is None, (question, at)
+
+
+@pytest.mark.parametrize("screen", TEXTS, ids=lambda each: each.name)
+def test_a_text_that_begins_like_the_row_of_a_list_is_none(screen: Recorded):
+    at = sign_of(screen)
+    for row in ("1. Allow once", "2) Deny", "● 1. Yes", "❯ 1. Yes", "› Allow once"):
+        changed = re.sub("([>*]) .{14}", lambda found, row=row: f"{found[1]} {row:14}", f"{screen.lines[at]}{' ' * 20}")
+        assert screen.text([*screen.lines[:at], changed.rstrip(), *screen.lines[at + 1 :]]) is None, row
+
+
+@pytest.mark.parametrize("screen", PROMPTS, ids=lambda each: each.name)
 def test_blank_lines_below_and_terminus_s_marks_of_wrapped_lines_change_nothing(screen: Recorded):
     lines = [f"{line}\u200b" if len(line) > 50 else f"{line}  " for line in screen.lines]
     assert screen.text([*lines, "", "   ", ""]) == screen.text() is not None
@@ -184,6 +216,10 @@ def test_a_frame_that_is_not_whole_is_none(screen: Recorded):
     assert screen.text([*lines[:at], other_words, *lines[at + 1 :]]) is None
 
 
+WORDS = ">   Type your message or @path/to/file"
+BOX = f"╭{'─' * 58}╮", f"│ {WORDS:57}│", f"╰{'─' * 58}╯"
+
+
 @pytest.mark.parametrize(
     "lines",
     [
@@ -210,6 +246,24 @@ def test_a_frame_that_is_not_whole_is_none(screen: Recorded):
         [f"╭{'─' * 58}╮", f"│ {'>':57}│", f"╰{'─' * 58}╯", "~/p  no sandbox  m (99%)"],
         [f"╭{'─' * 58}╮", f"│ {'> Proceed?':57}│", f"│ {'● 1. Yes':57}│", f"╰{'─' * 58}╯", "~/p  no sandbox  m (99%)"],
         [f"╭{'─' * 58}╮", f"│ {'> hi':57}│", f"╰{'─' * 58}╯", " greet.py", "~/p  no sandbox  m (99%)"],
+        ["─" * 60, WORDS, "─" * 60, "  ? for shortcuts  Overwrite\uff1f"],
+        ["─" * 60, WORDS, "─" * 60, "  ➜ Overwrite it\uff1f", "  ? for shortcuts"],
+        ["─" * 60, WORDS, "─" * 60, "  1. Yes, allow", "  2. No", "  ? for shortcuts"],
+        ["─" * 60, WORDS, "─" * 60, "  ➜ x", "  1. Yes, allow", "  2. No", "  ? for shortcuts"],
+        ["─" * 60, WORDS, "─" * 60, "  5% Allow this command, Enter for yes"],
+        ["─" * 60, WORDS, "─" * 60, "  ? for shortcuts", "  5% Allow this command, Enter for yes"],
+        ["─" * 60, WORDS, "─" * 60, "  YOLO mode…  Press Enter to allow rm -rf"],
+        ["─" * 60, WORDS, "─" * 60, "  Enter to steer · Press Enter to allow"],
+        ["─" * 60, "> 1. Allow once", "  2. Always", "─" * 60, "  Ask permissions (shift + tab to cycle)"],
+        ["─" * 60, " Shift+Tab to accept edits", f" {WORDS}", " workspace (/directory)", " Allow this, Enter for yes"],
+        ["─" * 60, " YOLO mode Allow", f" {WORDS}", " workspace", " ~ Enter"],
+        [*BOX, "user@host (10%)"],
+        [*BOX, "rm: remove write-protected regular file x (0%)"],
+        [*BOX, "1. Allow once", "2. Deny", "Enter (5% context left)"],
+        [*BOX, "~/x no sandbox m (5% context left)", "user@host (10%)"],
+        [*BOX, "~/x   no sandbox   m (5% context left)", "user@host (10%)"],
+        [*BOX, " Press Enter to continue /model y"],
+        [*BOX, " Press Enter to continue /model"],
     ],
 )
 def test_other_screens_are_no_prompt(lines: list[str]):
