@@ -59,7 +59,7 @@ BOX_AND_CONTEXT = _layout(_BOX + _LEFT)
 """Qwen Code 0.1 to 0.4, Gemini CLI up to 0.8."""
 RULES_AND_CONTEXT = _layout(rf"{_RULE}\n {_IN_BAND}\n{_RULE}\n{_BELOW}{_LEFT}")
 """Qwen Code 0.5."""
-_STATUS = rf"(?:  ➜ \S.*(?: ·.*|…)\n(?:  (?!{_NUMBERED})[^\s›●❯>│].*\n){{0,2}})?"
+_STATUS = rf"(?:  ➜ (?=\S.*(?: ·|…\n)).+\n(?:  (?!{_NUMBERED})[^\s›●❯>│].*\n){{0,2}})?"
 _CONTEXT = r"\d[\d.]*% (?:context )?used"
 _MODE = (
     r"  (?:\? for shortcuts|Enter to steer · Ctrl\+Q .+"
