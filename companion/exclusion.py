@@ -270,7 +270,7 @@ def _could_match(exclude: tuple[str, ...], name: str) -> bool:
     globs = _compiled(exclude)
     for glob in globs.all:
         last = next((number for number in reversed(glob.names) if number is not None), None)
-        if glob.names and (last is None or _matches(globs.patterns[last], name)):
+        if glob.names and (last is None or _fits(globs.patterns[last], name)):
             return True
     return False
 
@@ -308,14 +308,14 @@ class _Path:
             else:
                 if number not in self._found:
                     found = patterns[number]
-                    self._found[number] = sum(places for name, places in self._at.items() if _matches(found, name))
+                    self._found[number] = sum(places for name, places in self._at.items() if _fits(found, name))
                 at = (at & self._found[number]) << 1
             if not at:
                 return False
         return bool(glob.names)
 
 
-def _matches(pattern: re.Pattern[str], name: str) -> bool:
+def _fits(pattern: re.Pattern[str], name: str) -> bool:
     """Whether a pattern matches a name, in any case."""
     return bool(pattern.match(name.casefold()) or pattern.match(name))
 
