@@ -93,7 +93,6 @@ _COMMANDS = {
     "previous": ("review_go", {"to": "change", "back": True}),
     "next file": ("review_go", {"to": "file"}),
     "previous file": ("review_go", {"to": "file", "back": True}),
-    "next turn": ("review_go", {"to": "turn"}),
     "keep": ("review_decide", {"what": "keep"}),
     "undo": ("review_decide", {"what": "undo"}),
     "keep file": ("review_decide", {"what": "keep", "file": True}),
