@@ -101,7 +101,14 @@ class Home:
         home = cls(Path(tempfile.mkdtemp(prefix="qc-")).resolve())
         for folder in (home.home, home.tmp, home.workspace, home.qwen_home):
             folder.mkdir(parents=True)
+        home.answer_transcripts(may=False)  # else each first connection asks about them
         return home
+
+    def answer_transcripts(self, *, may: bool) -> None:
+        """The person has said whether the transcripts of CLIs may be read."""
+        stores = self.home / ".cache" / "qwen-companion" / "snapshots"
+        stores.mkdir(0o700, parents=True, exist_ok=True)
+        (stores / "transcripts.json").write_text(json.dumps({"read": may}), encoding="utf-8")
 
     @property
     def home(self) -> Path:

@@ -161,7 +161,12 @@ def test_everything_that_gemini_cli_writes_in_auto_edit_is_listed_and_can_be_und
 
 def test_what_one_qwen_code_proposes_and_another_one_has_written_are_decided_in_one_review(programs: None) -> None:
     """By the same keys. The one that asks has its answer, and writes; the other one's changes are kept and undone."""
-    reviewed = started(lambda home, model: Qwen(home, model, approval="yolo"))
+
+    def one(home: Home, model: Model) -> Qwen:
+        home.answer_transcripts(may=True)  # they say when the turn of a CLI in a terminal runs
+        return Qwen(home, model, approval="yolo")
+
+    reviewed = started(one)
     folder, editor = reviewed.folder, reviewed.editor
     try:
         reviewed.wait_baseline()

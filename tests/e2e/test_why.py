@@ -73,9 +73,7 @@ class Asking(Reviewed):
 def asking(request: pytest.FixtureRequest, programs: None, gemini_program: None) -> Iterator[tuple[Asking, Edit]]:
     def prepared(home: Home, model: Model) -> Any:
         home.write("shop.py", SHOP)
-        stores = home.home / ".cache" / "qwen-companion" / "snapshots"
-        stores.mkdir(0o700, parents=True)
-        (stores / "transcripts.json").write_text('{"read": true}')  # the person has said yes
+        home.answer_transcripts(may=True)
         model.explains = True
         return (Qwen if request.param == "Qwen Code" else Gemini)(home, model, approval="yolo")
 
