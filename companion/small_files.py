@@ -5,11 +5,11 @@ Standard library only. Not for an event loop.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any, cast
 
+from . import json_text
 from .platforms.files import entry, is_mine
 
 SMALL = 64 * 1024
@@ -49,7 +49,7 @@ def _object(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        body: object = json.loads(text)
+        body = json_text.read(text)
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", body) if isinstance(body, dict) else None

@@ -8,7 +8,6 @@ not read: /docs/protocols/commit-notes.md. Everything here blocks.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
@@ -17,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from .. import json_text
 from ..changes.hunks import MAX_COMPARED, differences
 from ..platforms import files
 from ..snapshots import project
@@ -226,7 +226,7 @@ def _of_key(key: str, about: Mapping[str, Any]) -> tuple[str, str, str] | None:
 
 def _parsed(text: str) -> Mapping[str, Any]:
     try:
-        return _object(json.loads(text))
+        return _object(json_text.read(text))
     except (ValueError, RecursionError):
         return {}
 

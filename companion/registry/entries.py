@@ -6,7 +6,6 @@ what is there.
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
+from .. import json_text
 from ..conversation.failures import ChatError
 from ..variables import decides, is_variable
 from ..visible import is_plain
@@ -149,7 +149,7 @@ def read_entries(data: bytes) -> tuple[RegistryEntry, ...]:
         DamagedListError: it is no list, or has no agent that can be read.
     """
     try:
-        body: object = json.loads(data)
+        body = json_text.read(data)
     except (ValueError, RecursionError):
         raise DamagedListError("it is not JSON") from None
     agents = _object(body).get("agents")
@@ -170,7 +170,7 @@ def read_entries(data: bytes) -> tuple[RegistryEntry, ...]:
 
 def read_day(data: bytes) -> str:
     """Of which day a list is that can be read, such as "2026-11-22"; empty if it doesn't say."""
-    return _shown(_object(_object(json.loads(data)).get("origin")).get("on"))
+    return _shown(_object(_object(json_text.read(data)).get("origin")).get("on"))
 
 
 def _entry(fields: Mapping[str, Any]) -> RegistryEntry:

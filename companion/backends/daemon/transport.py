@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import httpx2
 
+from ... import json_text
 from ...conversation.events import Envelope
 from ...conversation.failures import ChatError, SessionGoneError, StreamLostError, UnsendableError
 from ..agent import AgentSession
@@ -213,7 +214,7 @@ def _by_code(body: Mapping[str, Any]) -> ChatError | None:
 
 def _object(content: bytes) -> dict[str, Any] | None:
     try:
-        body: object = json.loads(content)
+        body = json_text.read(content)
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", body) if isinstance(body, dict) else None

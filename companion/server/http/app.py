@@ -190,7 +190,10 @@ class App:
         if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
             await unsupported(version)(scope, receive, send)
         elif session is None and identifier is None:
-            await self._request(family, None, scope, receive, send)
+            if scope["method"] != "POST":
+                await self._request(family, None, scope, receive, send)
+            elif read := await self._read(scope, receive, send):
+                await self._request(family, None, scope, read[1], send)
         elif session is None or session.cli != family:
             await not_found()(scope, receive, send)
         else:
@@ -201,22 +204,34 @@ class App:
     async def _in_session(self, family: str, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "GET":
             await self._stream(session, scope, receive, send)
-        elif scope["method"] == "POST" and calls.is_plain(Headers(scope=scope), MAX_BODY):
+        elif scope["method"] == "POST":
             await self._post(family, session, scope, receive, send)
         else:
             await self._request(family, session, scope, receive, send)
 
-    async def _post(self, family: str, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request: here if it is about the tools of a session, otherwise in the SDK."""
+    async def _read(self, scope: Scope, receive: Receive, send: Send) -> tuple[bytes | None, Receive] | None:
+        """A request's body, and a `receive` that gives it again: see `calls.read`. None if it was refused, or is gone.
+
+        Each body is read here before anything parses it, here or in the SDK.
+        """
         try:
             body, receive = await calls.read(receive, MAX_BODY)
         except ClientDisconnect:  # the SDK would take it for an error of ours
-            return
+            return None
         try:
             json_text.check(body or b"")
         except json_text.TooManyPartsError as error:
-            await Response(f"Content Too Large: {error}", 413)(scope, receive, send)
+            await PlainTextResponse(f"Content Too Large: {error}", 413)(scope, receive, send)
+            return None
+        return body, receive
+
+    async def _post(self, family: str, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request: here if it is about the tools of a session, otherwise in the SDK."""
+        if (read := await self._read(scope, receive, send)) is None:
             return
+        body, receive = read
+        if not calls.is_plain(Headers(scope=scope), MAX_BODY):
+            body = None
         # A call of an agent waits for the person; the SDK would not notice that the agent has gone.
         is_ours = body is not None and (FAST or session.is_agent)
         if body is None or not is_ours or (call := calls.call_in(body)) is None:

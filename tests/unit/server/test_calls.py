@@ -134,6 +134,13 @@ def test_a_call_of_millions_of_parts_is_413_and_not_parsed(start: Callable[[], R
     assert cli.ask("tools/call", {"name": "openDiff", "arguments": arguments}).status_code == 413
 
 
+def test_a_first_request_of_millions_of_parts_is_413_and_not_parsed(start: Callable[[], Running]) -> None:
+    """It has no session yet, and would go to the SDK."""
+    cli = start().cli()
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    assert cli.ask("initialize", about | {"more": [[]] * 600_000}).status_code == 413
+
+
 def test_a_call_over_the_limit_that_comes_in_chunks_is_413(
     start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:

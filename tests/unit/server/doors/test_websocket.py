@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import struct
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -195,12 +196,23 @@ def test_frames_that_come_at_once_are_taken_in_some_at_a_time(
     assert max(taken) <= websocket_module.FRAMES
 
 
-def test_a_message_of_millions_of_parts_is_refused_before_it_is_parsed(running: Running, connect: Connect):
+def test_a_message_of_millions_of_parts_is_refused_before_it_is_parsed(
+    running: Running, connect: Connect, monkeypatch: pytest.MonkeyPatch
+):
     client = connect(running)
+    parsed: list[int] = []
+    parser = claude_module.pydantic_core
+
+    def counted(text: str, **options: bool) -> object:
+        parsed.append(len(text))
+        return parser.from_json(text, **options)
+
+    monkeypatch.setattr(claude_module, "pydantic_core", SimpleNamespace(from_json=counted))
     text = b'{"jsonrpc": "2.0", "id": "many", "method": "ping", "params": {"a": [' + b"[]," * 600_000 + b"[]]}}"
     client.socket.sendall(head(1, len(text)) + text)
     client.socket.sendall(ping("next"))
     assert client.answer("next")["result"] == {}
+    assert max(parsed) < 1000
 
 
 def test_no_more_calls_wait_than_a_person_could_answer(
