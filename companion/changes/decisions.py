@@ -203,10 +203,10 @@ class Decisions:
         """What git has changed in a window, and was asked about, the person has done."""
 
         async def take_over(folder: Folder) -> None:
-            looks = [seen for seen, _ in folder.by_git]
-            folder.settle_git(is_over=True)
-            for seen in looks:
+            asked = list(folder.by_git)
+            for seen, _ in asked:
                 await folder.call(folder.saves.belongs_to_the_person, seen)
+            folder.settle_git(asked)
 
         self._decide_all(window, "", take_over)
 

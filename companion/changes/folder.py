@@ -665,11 +665,11 @@ class Folder:
         self._executor.submit(self._release)
         self._executor.shutdown(wait=False)
 
-    def settle_git(self, *, is_over: bool = False) -> None:
-        """Ask no longer about looks at git of which nothing waits any more, or about none."""
-        waiting = set[str]() if is_over else {row.path for row in self.rows}
+    def settle_git(self, answered: Sequence[tuple[Seen, str]] = ()) -> None:
+        """Ask no longer about looks of `by_git` that are answered, and those of which nothing waits any more."""
+        waiting = {row.path for row in self.rows}
         for each in list(self.by_git):
-            if waiting.isdisjoint(each[0].by_git):
+            if each in answered or waiting.isdisjoint(each[0].by_git):
                 self.by_git.remove(each)
                 self._editor.settle(each[1])
 

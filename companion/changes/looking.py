@@ -111,16 +111,15 @@ class Looks:
             if known.at_work:
                 known.changed_at = time.monotonic()
                 known.turn_files |= {os.path.join(folder.root, path) for path in seen.changed}
-        self._roots.publish_all(folder)
         window = min(folder.windows, key=lambda window: (not self._roots.window(window).at_work, window))
-        self._roots.background(self._tell_below(folder, seen))
         # An agent at work is the first suspect.
         if seen.by_git and not any(self._roots.window(each).turns for each in folder.windows):
             how = f"“git {seen.moved_by}”" if seen.moved_by in COMMANDS else "git"
             said = f"{how} changed {counted(len(seen.by_git), 'file')}. You? “{THEY_ARE_MINE}”."
             folder.by_git.append((seen, said))
             self._roots.editor.say(said, window)
-            self._roots.publish_all(folder)
+        self._roots.publish_all(folder)
+        self._roots.background(self._tell_below(folder, seen))
 
     async def _tell_below(self, folder: Folder, seen: Seen) -> None:
         """Tell of each file that is open: whether its tab has unsaved text is known there when it is told."""

@@ -92,7 +92,7 @@ class Roots:
             self.window(window).folders.pop(folder.root, None)
         folder.windows.clear()
         self.folders.pop(folder.root, None)
-        folder.settle_git(is_over=True)
+        folder.settle_git(folder.by_git)
         folder.close()
 
     def outermost(self) -> list[str]:
