@@ -7,7 +7,7 @@ import shutil
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,4 +154,27 @@ def tree(folder: Path, leaves_out: Sequence[str] = (".git",)) -> Mapping[str, tu
             found[name] = 1, b""
         else:
             found[name] = stat.S_IMODE(mode), path.read_bytes()
+    return found
+
+
+def edited(
+    lines: Sequence[str],
+    changes: Iterable[tuple[str, int]],
+    owner: str,
+    token: Callable[[str], str],
+    baseline: Container[str],
+) -> list[str]:
+    """Lines after some changes ("insert", "replace" or "delete", and where), each new one a token of its owner.
+
+    A line of an agent ("a") that the person ("p") replaces is a line of both.
+    """
+    found = list(lines)
+    for what, at in changes:
+        if what == "insert":
+            found.insert(min(at, len(found)), token(owner))
+        elif at < len(found):
+            old = found.pop(at)
+            if what == "replace":
+                mixes = owner == "p" and "a" in old and old.strip() not in baseline
+                found.insert(at, f"{old}+{token(owner)}" if mixes else token(owner))
     return found

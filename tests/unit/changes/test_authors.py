@@ -15,7 +15,7 @@ from companion.changes.port import SavedText
 from companion.review.disk import Encodings
 from companion.snapshots.files import WriteRefusedError
 
-from .folders import AGENT, Folder
+from .folders import AGENT, Folder, edited
 
 edits = st.lists(st.tuples(st.sampled_from(("insert", "delete", "replace")), st.integers(0, 12)), max_size=3)
 endings = st.sampled_from(("\n", ""))
@@ -64,16 +64,7 @@ class Authors(RuleBasedStateMachine):
         self.folder.write(self.name, self.text(lines))
 
     def edited(self, lines: list[str], changes: list[tuple[str, int]], owner: str) -> list[str]:
-        lines = list(lines)
-        for what, at in changes:
-            if what == "insert":
-                lines.insert(min(at, len(lines)), self.token(owner))
-            elif lines and at < len(lines):
-                old = lines.pop(at)
-                if what == "replace":
-                    mixes = owner == "p" and "a" in old and old.strip() not in self.baseline
-                    lines.insert(at, f"{old}+{self.token(owner)}" if mixes else self.token(owner))
-        return lines
+        return edited(lines, changes, owner, self.token, self.baseline)
 
     @rule(changes=edits, ending=endings)
     def agent_writes(self, changes: list[tuple[str, int]], ending: str) -> None:

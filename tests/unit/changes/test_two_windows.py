@@ -27,7 +27,7 @@ from companion.changes.rows import ChangeRow
 from companion.ids import WindowId
 from companion.snapshots import files
 
-from .folders import committed
+from .folders import committed, edited
 from .work import AGENT, WINDOW, Work
 
 SECOND = WindowId(2)
@@ -219,16 +219,7 @@ class Windows(RuleBasedStateMachine):
         return any(f"{self.full(tracked)}".startswith(f"{path}/") for path in own)
 
     def edited(self, tracked: Tracked, lines: list[str], changes: Sequence[Edit], owner: str) -> list[str]:
-        lines = list(lines)
-        for what, at in changes:
-            if what == "insert":
-                lines.insert(min(at, len(lines)), self.token(owner))
-            elif lines and at < len(lines):
-                old = lines.pop(at)
-                if what == "replace":
-                    mixes = owner == "p" and "a" in old and old.strip() not in tracked.baseline
-                    lines.insert(at, f"{old}+{self.token(owner)}" if mixes else self.token(owner))
-        return lines
+        return edited(lines, changes, owner, self.token, tracked.baseline)
 
     def reread(self) -> None:
         """What a decision has made of the files."""
