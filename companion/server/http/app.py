@@ -212,8 +212,11 @@ class App:
     async def _read(self, scope: Scope, receive: Receive, send: Send) -> tuple[bytes | None, Receive] | None:
         """A request's body, and a `receive` that gives it again: see `calls.read`. None if it was refused, or is gone.
 
-        Each body is read here before anything parses it, here or in the SDK.
+        Each body is read here before anything parses it, here or in the SDK. One that is announced as too long isn't:
+        the SDK refuses it at once.
         """
+        if int(Headers(scope=scope).get("content-length", 0)) > MAX_BODY:
+            return None, receive
         try:
             body, receive = await calls.read(receive, MAX_BODY)
         except ClientDisconnect:  # the SDK would take it for an error of ours
@@ -230,7 +233,7 @@ class App:
         if (read := await self._read(scope, receive, send)) is None:
             return
         body, receive = read
-        if not calls.is_plain(Headers(scope=scope), MAX_BODY):
+        if not calls.is_plain(Headers(scope=scope)):
             body = None
         # A call of an agent waits for the person; the SDK would not notice that the agent has gone.
         is_ours = body is not None and (FAST or session.is_agent)

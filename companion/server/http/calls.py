@@ -30,10 +30,9 @@ class Call:
     arguments: dict[str, Any]
 
 
-def is_plain(headers: Mapping[str, str], limit: int) -> bool:
-    """Whether a POST sends at most `limit` bytes of JSON and accepts it. The SDK has the answers for others."""
-    is_json = headers.get("content-type", "").partition(";")[0].strip() == JSON and JSON in headers.get("accept", "")
-    return is_json and int(headers.get("content-length", 0)) <= limit
+def is_plain(headers: Mapping[str, str]) -> bool:
+    """Whether a POST sends JSON and accepts it. The SDK has the answers for others."""
+    return headers.get("content-type", "").partition(";")[0].strip() == JSON and JSON in headers.get("accept", "")
 
 
 def call_in(body: bytes) -> Call | None:
