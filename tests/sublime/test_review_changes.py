@@ -46,8 +46,9 @@ class TestMoving(ChangesCase):
     def test_a_changed_word_far_to_the_right_is_scrolled_to_on_both_sides(self) -> Steps:
         """Both sides scroll sideways together."""
         long = [f"{' '.join(f'word{at}' for at in range(80))} end\n"]
-        self.file.write_text("".join([*LINES[:9], *long]))
-        yield lambda: "word79" in text_of(self.view)
+        self.edit(self.view, "".join([*LINES[:9], *long]))
+        self.view.run_command("save")  # what others write is a change to go to as well
+        yield lambda: "word79" in self.file.read_text()
         yield from self.open_changes("".join([*LINES[:9], long[0].replace("end", "END")]))
         self.window.run_command("qwen_companion_go_to_diff")
         yield lambda: self.row() == 9

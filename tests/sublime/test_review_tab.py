@@ -235,6 +235,37 @@ class TestReview(ReviewCase):
         self.assertEqual(self.row(), "line 30")
         self.assertEqual(self.y(), y)
 
+    def test_the_caret_stays_on_its_change_when_another_file_comes_above(self) -> Steps:
+        """What is below a file isn't shown until that one's changes are known."""
+        (self.folder / "a.py").write_text("old\n")
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("▾ b.py")
+        self.go_to("line 7")
+        self.assertTrue(self.row().startswith("line 7"), self.row())
+        (self.folder / "a.py").write_text("new\n")
+        yield self.has("▾ a.py", "new", "▾ b.py", "line 7")
+        yield lambda: self.row().startswith("line 7")
+
+    def test_a_caret_that_the_person_moves_while_its_lines_are_away_stays_there(self) -> Steps:
+        (self.folder / "a.py").write_text("old\n")
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("▾ b.py")
+        self.go_to("line 7")
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window)
+        ask, held = tab._feed._ask_bodies, []
+        tab._feed._ask_bodies = lambda *asked: held.append(asked)
+        (self.folder / "a.py").write_text("new\n")
+        yield lambda: held
+        yield self.has("▾ a.py", "⋯ more below")
+        self.go_to("◆")
+        for asked in held:
+            ask(*asked)
+        tab._feed._ask_bodies = ask
+        yield self.has("▾ a.py", "new", "▾ b.py", "line 7")
+        self.assertTrue(self.row().startswith("◆"))
+
     def y(self) -> float:
         return self.tab.text_to_layout(self.tab.sel()[0].b)[1] - self.tab.viewport_position()[1]
 

@@ -218,15 +218,15 @@ class _Place(NamedTuple):
     """Where the caret is, told by what is there: lines move."""
 
     key: Hashable
-    at: int
-    """The number of the block."""
     line: int
     """In the block."""
     column: int
+    at: int = 0
+    """The number of the block."""
     change: int = -1
     ident: tuple[str, ...] = ()
-    y: float = 0.0
-    """Where it is in sight, in pixels."""
+    y: float | None = None
+    """Where it is in sight, in pixels, if that is known."""
 
 
 class ReviewTab:
@@ -263,11 +263,14 @@ class ReviewTab:
         self._seen: dict[FileKey, tuple[str, set[int]]] = {}
         """The lines of proposals that were in front of the person, by the version."""
         self._is_first = True
+        """Whether the person was not led to the first change yet."""
         self._is_released = False
         self._record = VIEWS.take(view, "review")
         feed.take_up(self._record.get(ANSWERED))
-        self._left: object = self._record.get(CARET)
-        """Where an earlier instance has left the caret, until that is there again."""
+        self._left = _left_at(self._record.get(CARET))
+        """Where the caret was before its lines went away, until they are there again or the person goes elsewhere."""
+        self._caret = [*view.sel()]
+        """Where the Review itself has put the caret, or left it."""
         view.set_name(TITLE)
         view.set_scratch(True)
         view.set_read_only(True)
@@ -283,7 +286,7 @@ class ReviewTab:
     def close(self) -> None:
         """The package is unloaded, and the next instance goes on with the view."""
         if self.is_open:
-            if self._left is None and (place := self._place()):
+            if place := self._belongs():
                 self._record.keep(**{CARET: [place.key, place.line, place.column]})
             self._marks.erase()
         self._is_released = True
@@ -325,35 +328,26 @@ class ReviewTab:
         )
         blocks = self._arrangement.blocks
         edits = _edits(self._blocks, self._points, blocks)
-        place = self._place() if edits else None
+        place = self._belongs()
         self._blocks = blocks
         if edits:
             edit(self.view, edits)
             self.view.clear_undo_stack()
         self._rows = list(accumulate((block.lines for block in blocks), initial=0))
         self._points = list(accumulate((len(block.text) for block in blocks), initial=0))
-        if place:
+        if place and (edits or self._left):
             self._put_back(place)
-        if self._left is not None:
-            self._is_first = not self._take_up(self._left)
-        elif self._is_first:
+        if self._is_first and self._left is None:
             select(self.view, 0)
-            self._is_first = not self._go("change", 1)
+            self._go("change", 1)
+        self._caret = [*self.view.sel()]
         self._decorate(anew=True)
 
-    def _take_up(self, left: object) -> bool:
-        """Put the caret where it was left. Returns whether that is there."""
-        match left:
-            case [[*key] | str(key), int(line), int(column)]:
-                at = next((at for at, block in enumerate(self._blocks) if block.key in (key, tuple(key))), None)
-            case _:
-                self._left = at = None
-                line = column = 0
-        if at is None or line >= self._blocks[at].lines:
-            return False
-        self._left = None
-        self._show(self._rows[at] + line, column)
-        return True
+    def _belongs(self) -> _Place | None:
+        """Where the caret is, or was before its lines went away; None if it has yet to be led to a change."""
+        if self._caret != [*self.view.sel()]:  # the person has moved it
+            self._left, self._is_first = None, False
+        return self._left or (None if self._is_first else self._place())
 
     def _place(self) -> _Place | None:
         if not self._blocks or not len(self.view.sel()):
@@ -366,12 +360,22 @@ class ReviewTab:
         y = self.view.text_to_layout(point)[1] - self.view.viewport_position()[1]
         if block.body and block.body.changes and line:
             change = block.body.change_at(line - 1)
-            return _Place(block.key, at, line, column, change, block.body.ident(change), y)
-        return _Place(block.key, at, line, column, y=y)
+            return _Place(block.key, line, column, at, change, block.body.ident(change), y)
+        return _Place(block.key, line, column, at, y=y)
 
     def _put_back(self, place: _Place) -> None:
-        """Put the caret where it was, or to what has come there, and keep that where it is in sight."""
+        """Put the caret where it was, and keep that where it is in sight.
+
+        If its lines are gone, it goes to what has come there; if they may come again, it waits for them.
+        """
         at = next((at for at, block in enumerate(self._blocks) if block.key == place.key), None)
+        is_cut = at is None or (place.line >= self._blocks[at].lines and place.key in self._arrangement.missing)
+        if is_cut and (self._is_first or not self._arrangement.is_whole):
+            has_waited, self._left = self._left is not None, place
+            if has_waited:
+                return
+        else:
+            self._left, self._is_first = None, False
         if at is None:
             at = min(place.at, len(self._blocks) - 1)
             line, column = next(iter(self._stops(at)), 0), 0
@@ -380,6 +384,9 @@ class ReviewTab:
         point = self.view.text_point(self._rows[at] + line, column)
         if list(self.view.sel()) != [sublime.Region(point)]:
             select(self.view, point)
+        if place.y is None:
+            self._reveal(self._rows[at] + line)
+            return
         x, y = self.view.viewport_position()
         extent = self.view.viewport_extent()[1]
         moved = self.view.text_to_layout(point)[1] - y - place.y
@@ -533,13 +540,15 @@ class ReviewTab:
         return self.view.rowcol(self.view.sel()[0].b)[0] if len(self.view.sel()) else 0
 
     def _show(self, row: int, column: int = 0) -> None:
-        self._left = None
-        point = self.view.text_point(row, column)
-        select(self.view, point)
+        self._left, self._is_first = None, False
+        select(self.view, self.view.text_point(row, column))
+        self._reveal(row)
+        self._decorate()
+
+    def _reveal(self, row: int) -> None:
         first, last = self._visible_rows()
         if not first + 1 <= row <= last - 5:
-            self.view.show_at_center(point, animate=False)
-        self._decorate()
+            self.view.show_at_center(self.view.text_point(row, 0), animate=False)
 
     # Deciding
 
@@ -728,6 +737,17 @@ def group_for(window: sublime.Window, focus: Focus) -> int:
     return next(
         (group for group in groups if not (view := shown[group]) or not (is_terminal(view) or is_chat(view))), own
     )
+
+
+def _left_at(record: object) -> _Place | None:
+    """Where an earlier instance has left the caret."""
+    match record:
+        case [[*key], int(line), int(column)]:
+            return _Place(FileKey(*key) if len(key) == 3 else tuple(key), line, column)
+        case [str(key), int(line), int(column)]:
+            return _Place(key, line, column)
+        case _:
+            return None
 
 
 def _edits(before: Sequence[Block], points: Sequence[int], after: Sequence[Block]) -> list[Edit]:
