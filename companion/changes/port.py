@@ -27,6 +27,8 @@ class Listing:
     """Why nobody can say that nothing waits, as a sentence; empty if somebody can."""
     by_git: int = 0
     """How many of the files were changed as git was used, which may have been the person."""
+    has_checkpoints: bool = False
+    """Whether the files can be brought back to what they were before a prompt."""
     by_path: Mapping[str, ChangeRow] = field(init=False, repr=False, compare=False)
     """The rows by their absolute paths. Each tab asks for its own: to look for it would take longer with each row."""
 

@@ -244,7 +244,8 @@ class Roots:
         by_git = {
             (root, path) for root, folder in known.folders.items() for seen, _ in folder.by_git for path in seen.by_git
         }
-        listing = Listing(rows, done, self._unsure(window), len(by_git & waiting))
+        has_checkpoints = any(folder.round.state.checkpoints for folder in self.opened(window))
+        listing = Listing(rows, done, self._unsure(window), len(by_git & waiting), has_checkpoints)
         if listing != known.listing:
             known.listing = listing
             self.editor.show_changes(window, listing)

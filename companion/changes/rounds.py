@@ -100,6 +100,7 @@ class Rounds:
                 await folder.call(folder.checkpoints.begin_turn, agent, words, turn, sent)
             except OSError as error:
                 logger.warning("No checkpoint of %s: %s", folder.root, error)
+        self.roots.publish(window)
 
     def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
         """The agent of a chat has finished."""

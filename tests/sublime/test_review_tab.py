@@ -204,6 +204,14 @@ class TestReview(ReviewCase):
         self.view.run_command("qwen_companion_decide_turn", {"what": "undo"})
         yield from self.waits(2)
 
+    def test_checkpoints_are_offered_once_there_is_one(self) -> Steps:
+        restore = loaded("sublime_text.review.review_commands").QwenCompanionRestoreCheckpointCommand(self.window)
+        (self.folder / "one.py").write_text(OLD)
+        yield from self.begun()
+        self.assertFalse(restore.is_visible())
+        yield from self.two_turns()
+        yield restore.is_visible
+
     def test_files_that_are_decided_as_a_whole_are_one_line_each(self) -> Steps:
         (self.folder / "old.py").write_text(OLD)
         (self.folder / "gone.py").write_text("x\n" * 9)

@@ -472,6 +472,11 @@ class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
 class QwenCompanionRestoreCheckpointCommand(sublime_plugin.WindowCommand):
     """Go back to the files as they were before a prompt."""
 
+    def is_visible(self) -> bool:
+        """Whether there is a prompt to go back to."""
+        adapter = package.adapter()
+        return adapter is not None and adapter.written.listings.of(self.window).has_checkpoints
+
     def run(self) -> None:
         """Choose from a list; then say what is going to be done."""
         if adapter := package.adapter():

@@ -142,6 +142,14 @@ def committed(folder: Path) -> None:
 
 def tree(folder: Path, leaves_out: Sequence[str] = (".git",)) -> Mapping[str, tuple[int, bytes]]:
     """Everything in a folder: the mode and the content of each file and link, and the folders."""
+    while True:
+        try:
+            return _tree(folder, leaves_out)
+        except FileNotFoundError:
+            pass  # something went while it was read: read it again
+
+
+def _tree(folder: Path, leaves_out: Sequence[str]) -> dict[str, tuple[int, bytes]]:
     found: dict[str, tuple[int, bytes]] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
