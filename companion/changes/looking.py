@@ -28,7 +28,7 @@ SETTLED = 6.0
 """Seconds without a change after which a CLI that doesn't say when a turn ends is taken to be done."""
 THEY_ARE_MINE = "Qwen: They Are Mine"
 """The command that answers."""
-UNASKED = "{agent} writes files without asking. To be asked first, press Shift+Tab in its terminal."
+UNASKED = "To be asked first, press Shift+Tab in {agent}: it writes files without asking."
 
 
 class Looks:

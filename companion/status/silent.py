@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .findings import approval_mode, is_inside
 from .survey import clis
 
-SILENT = "{name} doesn't ask before it changes files ({why}). {after} To be asked, press Shift+Tab in its terminal."
+SILENT = "{name} doesn't ask before it changes files ({why}). {after} To be asked, press Shift+Tab in {name}."
 REVIEWED = "What it writes comes up for review."
 UNSEEN = "What it writes isn't shown: the setting “review” is “off”."
 

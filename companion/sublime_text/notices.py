@@ -76,9 +76,14 @@ class NoticeLog:
 
     def add(self, text: str, window: sublime.Window | None, *, needs_action: bool = False) -> Notice:
         """Show a message in the status bar for a few seconds and log it."""
+        notice = self.note(text, window, needs_action=needs_action)
+        (window or sublime.active_window()).status_message(in_one_line(text))
+        return notice
+
+    def note(self, text: str, window: sublime.Window | None, *, needs_action: bool = False) -> Notice:
+        """Log a message that is shown in another way."""
         notice = Notice(time.time(), text, WindowId(window.id()) if window else None, needs_action)
         self._log.append(notice)
-        (window or sublime.active_window()).status_message(in_one_line(text))
         for shown in sublime.windows():
             if panel := shown.find_output_panel(PANEL):
                 edit(panel, [(panel.size(), panel.size(), f"{notice}\n")])

@@ -70,6 +70,9 @@ class Film:
         options = {"width": WIDTH, "height": self._height, "scheme": "dark", "sidebar": self.sidebar}
         self.editor.do("render", window=window, path=str(page), **options)
         text = page.read_text(encoding="utf-8")
+        # The folder of this run says nothing to a reader.
+        for folder in (self.editor.home.home, self.editor.home.root):
+            text = text.replace(str(folder), "/home/ada")
         caption = f'<div style="{STYLE}">{html.escape(what)}</div>'
         page.write_text(text.replace("</body>", f"{caption}</body>"), encoding="utf-8")
         photograph(page, shot, (WIDTH, self._height + CAPTION), scale=1)

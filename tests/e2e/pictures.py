@@ -220,7 +220,11 @@ def wait_wide(editor: Editor, proposal: int) -> None:
 
 def diffs() -> None:
     """Open one diff and take its picture in both layouts."""
-    with editing(SIZE, {"prices.py": BEFORE}) as (editor, window):
+
+    def prepare(home: Home) -> None:
+        write_settings(home, diff_layout="side_by_side")
+
+    with editing(SIZE, {"prices.py": BEFORE}, prepare) as (editor, window):
         file = editor.home.workspace / "prices.py"
         editor.open_file(file)
         with connect(editor.lock()) as client:
@@ -245,13 +249,11 @@ def scrolled() -> None:
         with connect(editor.lock()) as client:
             for name, (_, after) in texts.items():
                 client.call("openDiff", filePath=str(home.workspace / name), newContent=after)
-                editor.wait_diff(home.workspace / name)
-            for _ in range(2):
-                editor.do("command", name="qwen_companion_go_to_diff", window=window)
-            proposal = editor.wait_diff(home.workspace / "shelves.py")
+            editor.wait_diff(home.workspace / "prices.py")
+            proposal = editor.wait_next_diff(home.workspace / "shelves.py")
             editor.wait("marks", lambda: editor.view(proposal["id"])["annotations"])
-            for name in ("next", "next", "revert", "next"):
-                editor.do("command", name=f"qwen_companion_{name}_change", view=proposal["id"])
+            editor.do("command", name="qwen_companion_go_to_diff", window=window)
+            editor.do("command", name="qwen_companion_undo_change", view=proposal["id"])
             editor.wait("reverted", lambda: "restore" in str(editor.view(proposal["id"])["annotations"]))
             editor.wait("status", lambda: "3 diffs" in str(editor.view(proposal["id"])["status"]))
             wait_wide(editor, proposal["id"])
@@ -266,10 +268,10 @@ def written() -> None:
         with connect(editor.lock()) as client:
             time.sleep(3)  # the first snapshot, which nothing tells of
             client.call("openDiff", filePath=str(proposed), newContent=NEW_SHELVES)
-            proposal = editor.wait_diff(proposed)
-            editor.do("command", name="qwen_companion_toggle_diff_layout", view=proposal["id"])
+            editor.wait_diff(proposed)
             file.write_text(AFTER, encoding="utf-8")
             editor.wait("list", lambda: "changes to review" in str([view["status"] for view in editor.views()]))
+            editor.do("focus", view=view)
             editor.do("command", name="qwen_companion_go_to_diff", window=window)
             editor.wait("changes", lambda: CHANGES in editor.view(view)["regions"])
             editor.do("command", name="qwen_companion_comment", args={"text": REMARK}, view=view)

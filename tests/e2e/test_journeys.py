@@ -252,7 +252,7 @@ def test_with_two_windows_on_one_folder_the_diff_opens_in_the_one_that_was_used_
     cli.wait_done(script)
     editor.wait("status without the diff", lambda: waiting not in str(editor.view(front)["status"]))
     assert desk.report(editor).of(cli) == []
-    accepted = "QwenCompanion: Accepted greet.py · Take Back ("
+    accepted = "QwenCompanion: Accepted greet.py · "
     editor.wait("message", lambda: any(one.startswith(accepted) for one in said(editor)))
 
 

@@ -24,6 +24,7 @@ class ChangesCase(CompanionCase):
     """A diff with three changes."""
 
     def setUp(self) -> Steps:
+        self.set_setting("review", "off")  # what these tests write on the disk is none of the changes
         yield from super().setUp()
         self.file.write_text(FILE)
         yield lambda: text_of(self.view) == FILE

@@ -86,7 +86,7 @@ class TestColours(CompanionCase):
         yield from self.open_diff('def greet(name):\n    print("hello")\n')
         yield lambda: self.screen.links(self.proposal)
         self.assertEqual(len(self.screen.annotations(self.proposal)), 1)
-        self.assertIn("revert", self.screen.annotations(self.proposal)[0])
+        self.assertIn("undo", self.screen.annotations(self.proposal)[0])
         yield lambda: self.screen.icons.get((self.original.id(), "qwen_companion.changes")) == "dot"
         self.screen.click(self.proposal, self.screen.links(self.proposal)[0])
         yield lambda: self.screen.restores(self.proposal)

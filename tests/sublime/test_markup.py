@@ -166,7 +166,7 @@ class TestDiffs(Checks):
         self.proposal.sel().add(self.proposal.text_point(2, 0))
         self.proposal.run_command("qwen_companion_undo_change")
         yield lambda: self.screen.restores(self.proposal)
-        self.is_harmless("restore 1 line", "↩ revert", "restore")
+        self.is_harmless("restore 1 line", "↩ undo", "restore")
 
     def test_the_review(self) -> Steps:
         yield from self.open_diff(f"{HOSTILE}\n", self.hostile)

@@ -94,7 +94,7 @@ class TestLook(ChangesCase):
             self.screen.click(self.proposal, self.screen.links(self.proposal)[0])
             yield from self.becomes(without(0))
             yield lambda: self.screen.restores(self.proposal)
-        yield lambda: self.screen.annotations(self.proposal) == ["↩ revert"]
+        yield lambda: self.screen.annotations(self.proposal) == ["↩ undo"]
 
 
 class TestTop(ChangesCase):

@@ -162,7 +162,7 @@ class CommentViews:
         about = [word for word in (comment.state, GONE if is_gone else "") if word]
         note = f' <span class="quiet">({safe(", ".join(about))})</span>' if about else ""
         links = f'<a href="edit:{comment.id}">edit</a><a href="delete:{comment.id}">delete</a>'
-        return f'<body id="qwen-companion-comment">{_STYLE}<div>💬 {words}{note} {links}</div></body>'
+        return f'<body id="qwen-companion-comment">{_STYLE}<div>¶ {words}{note} {links}</div></body>'
 
 
 class _Drawn:

@@ -318,7 +318,7 @@ def proposal_links(marks: Marks, generation: int, *, is_short: bool = False) -> 
 
     pairs = list(zip(marks.fingerprints, marks.gone, strict=False))
     return Links(
-        [None if gone else link(f"revert:{generation}:{name}", "↩", "revert") for name, gone in pairs],
+        [None if gone else link(f"revert:{generation}:{name}", "↩", "undo") for name, gone in pairs],
         [(gone, restore(name, gone[1])) for name, gone in pairs if gone],
         [(one.points, link(f"restore:{generation}:{one.fingerprint}", "↪", "restore")) for one in marks.reverted],
     )

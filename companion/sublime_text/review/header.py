@@ -126,7 +126,7 @@ def _endings(review: Review) -> str:
         return ""
     if review.keeps_endings:
         return f', <span class="quiet">not {safe(review.endings)}</span> <a href="endings:restore">restore</a>'
-    return f', {safe(review.endings)} <a href="endings:revert">↩ revert</a>'
+    return f', {safe(review.endings)} <a href="endings:revert">↩ undo</a>'
 
 
 def orphaned_header(cli: str) -> str:

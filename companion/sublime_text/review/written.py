@@ -208,7 +208,7 @@ def offer_take_back(number: WindowId, said: str) -> None:
     view = window.active_view() if window else None
     if window and view:
         shown = f"{said} · {TAKE_BACK}"
-        NOTICES.add(shown, window)
+        NOTICES.note(shown, window)
         view.set_status(_OFFER, shown)
         sublime.set_timeout(lambda: _withdraw(view, shown), OFFERED)
 
