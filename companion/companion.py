@@ -60,7 +60,6 @@ class Companion:
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
         self._background = LoopTasks()
         self.changes = Rounds(editor, self, self._background)
-        self.decisions = Decisions(self.changes.roots)
         self.provenance = Provenance(self.changes, self.told_of, self._background, editor)
         self.reviews = Reviews(
             editor,
@@ -69,8 +68,8 @@ class Companion:
             self.changes_changed,
             self._written,
             self._opened,
-            self.decisions.answered,
         )
+        self.decisions = Decisions(self.changes.roots, self.reviews)
         self.chats = Chats(editor, self.reviews, self, self.changes, self.provenance)
         self.registry = AgentRegistry(editor.mention, self.chats.environment)
         self._editor = editor

@@ -11,6 +11,7 @@ from typing import Any
 from ..ids import WindowId
 from ..review.changes import counted
 from ..review.review import Review
+from ..review.reviews import Reviews
 from ..snapshots.entries import Difference
 from ..snapshots.files import WriteRefusedError
 from .folder import Folder, WriteOutcome
@@ -83,8 +84,10 @@ class Preview:
 class Decisions:
     """The person's decisions on the changes of all windows. Each is made in the order in which it is given."""
 
-    def __init__(self, roots: Roots) -> None:
+    def __init__(self, roots: Roots, reviews: Reviews) -> None:
         self._roots = roots
+        self._reviews = reviews
+        reviews.answered = self.answered
         roots.turn_over = self._turn_over
 
     def keep_file(self, window: WindowId, row: ChangeRow) -> asyncio.Task[object] | None:
@@ -239,9 +242,14 @@ class Decisions:
 
     def take_back(self, window: WindowId) -> None:
         """Take the last decision of a window back that can be, of whatever kind it is."""
-        self._roots.background(self._take_back(window))
+        self._roots.background(self._take_back_in_turn(window))
 
-    async def _take_back(self, window: WindowId) -> None:
+    async def _take_back_in_turn(self, window: WindowId) -> None:
+        async with self._roots.window(window).taking_back:
+            while not await self._take_back(window):  # a revert that isn't there any more is no decision
+                pass
+
+    async def _take_back(self, window: WindowId) -> bool:
         await self._roots.heard()
         known, sees = self._roots.window(window), self._roots.sees(window)
         async with self._roots.arranging:
@@ -250,12 +258,18 @@ class Decisions:
                 for folder in self._roots.opened(window)
                 if (decided := folder.decided(window, folder.below(sees)))
             ]
-        if known.answered and known.answered[-1].at >= max((at for at, _ in found), default=0):
+        reverted = self._reviews.last_reverted(window)
+        answered = known.answered[-1].at if known.answered else 0
+        last = max([answered, *(at for at, _ in found)])
+        if reverted and reverted.reverts[-1].at >= last:
+            return await self._reviews.texts.take_back(reverted)
+        if answered and answered == last:
             self._take_answer_back(window, known.answered.pop())
         elif found:
             await self._take_back_in(window, [root for _, root in sorted(found, reverse=True)])
         else:
             self._roots.editor.mention("There is no decision to take back.", window)
+        return True
 
     def _take_answer_back(self, window: WindowId, answered: Answered) -> None:
         """A CLI has had its answer: the text of a rejected proposal comes back; an accepted one is not there yet."""

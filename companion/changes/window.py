@@ -47,6 +47,7 @@ class WindowChanges:
         self.listing = Listing()
         self.watching: asyncio.Task[object] | None = None
         self.beginning = asyncio.Lock()
+        self.taking_back = asyncio.Lock()
         self.changed_at = 0.0
         self.turn_files: set[str] = set()
         """The files that have changed since the last turn was announced."""

@@ -11,6 +11,7 @@ from ..protocol import DiffOutcomeParams, DiffRejected, Notification
 from .disk import DiskFile, Encodings
 from .review import Owner, Request, Review
 from .source_text import SourceText
+from .targets import Revert
 
 _SAME = ("file_path", "disk_state", "seen", "endings", "keeps_endings", "orphaned", "views")
 """The attributes of a review that are plain data as they are."""
@@ -46,6 +47,7 @@ def to_plain(review: Review) -> dict[str, Any]:
         "proposed": review.proposed.source,
         "disk": {"source": disk.source.source, "exists": disk.exists, "is_text": disk.is_text, "stamp": disk.stamp},
         "encodings": asdict(review.encodings),
+        "reverts": [tuple(revert) for revert in review.reverts],
         "request": asdict(review.request) if review.request else None,
         "rejected": rejected.model_dump(by_alias=True),
         **{name: getattr(review, name) for name in _SAME},
@@ -63,6 +65,7 @@ def from_plain(left: Mapping[str, Any], owner: Owner) -> Review:
         disk=DiskFile(SourceText(disk["source"]), disk["exists"], disk["is_text"], disk["stamp"]),
         encodings=Encodings(**left["encodings"]),
         request=Request(**request) if request else None,
+        reverts=[Revert(*each) for each in left.get("reverts", ())],
         is_shown=left["views"] is not None,
         **{name: left[name] for name in _SAME},
     )

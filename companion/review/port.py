@@ -35,6 +35,10 @@ class ReviewViews(Messages, Protocol):
         """
         ...
 
+    async def edit_text(self, review: Review, edits: Sequence[TextEdit], text: str) -> bool:
+        """Make these edits, in order from the top, if the proposal's view has this text. Returns whether it has."""
+        ...
+
     async def encodings(self, path: str) -> Encodings:
         """How the editor decodes a file."""
         ...

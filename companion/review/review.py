@@ -11,6 +11,7 @@ from ..ids import ReviewId, WindowId
 from ..protocol import Notification
 from .disk import DiskFile, Encodings, Stamp
 from .source_text import SourceText
+from .targets import Revert
 
 COSTLY_LINES = 5_000
 """With mixed line endings, a text of more lines is restored off the event loop."""
@@ -94,6 +95,8 @@ class Review:
 
     Only the editor's thread changes it, so that a reload in the middle of another one loses nothing.
     """
+    reverts: list[Revert] = field(default_factory=list[Revert])
+    """What the person has reverted in the proposal and can take back: the latest last."""
     request: Request | None = None
     """The request of a chat; None for a proposal of a CLI, which the person may edit."""
 

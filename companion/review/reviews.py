@@ -51,17 +51,17 @@ class Reviews:
         changed: Callable[[], object],
         written: Callable[[Review, str], object],
         opened: Callable[[Review], object],
-        answered: Callable[[Review, str], object] = lambda _, _text: None,
     ) -> None:
         """`settings_of` gives the settings of a window.
 
         `changed` is called when a review was opened or has its outcome, `written` with each accepted proposal and its
-        text, `opened` with each new proposal, `answered` with each that the person has answered, and its text then.
+        text, `opened` with each new proposal.
         """
         self.settings_of = settings_of
         self._changed = changed
         self._opened = opened
-        self._answered = answered
+        self.answered: Callable[[Review, str], object] = lambda _, _text: None
+        """Called with each proposal that the person has answered, and its text then."""
         self._written = written
         self._editor = editor
         self._background = background
@@ -100,6 +100,11 @@ class Reviews:
         """The open review with this number."""
         return next((review for review in self if review.number == number), None)
 
+    def last_reverted(self, window: WindowId) -> Review | None:
+        """The review of a window in which the person has reverted something last that can be taken back."""
+        found = [review for review in self if review.owner.window == window and review.reverts]
+        return max(found, key=lambda review: review.reverts[-1].at, default=None)
+
     def accept(self, number: ReviewId, text: str) -> None:
         """The person accepts, with the text of the proposal's view."""
         review = self.find(number)
@@ -111,7 +116,7 @@ class Reviews:
             return
         self._settle(review, "accepted")
         self._editor.dismiss_review(review)
-        self._answered(review, text)
+        self.answered(review, text)
         if not review.is_editable:
             self._accept(review, review.proposed.source)
         elif review.is_costly:
@@ -125,7 +130,7 @@ class Reviews:
         review = self.find(number)
         if review is not None:
             self._reject(review)
-            self._answered(review, review.shown if text is None else text)
+            self.answered(review, review.shown if text is None else text)
             self._editor.mention(f"Rejected the change of {review.name}.", review.owner.window)
 
     def reject_window(self, window: WindowId) -> None:

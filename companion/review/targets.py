@@ -6,7 +6,7 @@ import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .changes import Range, Side, TextEdit, changes, lines_of, restore_edits, revert_edits, slack
 from .compare import Change, unchanged
@@ -45,13 +45,48 @@ def restore_fingerprint(change: Change, old: Sequence[str]) -> str:
     return fingerprint(change.new_start, change.new_end, old[change.old_start : change.old_end])
 
 
-def edits_of(target: Target, original: str, shown: str, text: str) -> list[TextEdit]:
-    """The edits of `text` for a target, from the top. `shown` is the proposal as it came, `text` as it is now."""
+class Revert(NamedTuple):
+    """Changes of a proposal that the person has reverted at once. Its texts are as a view shows them."""
+
+    at: float
+    """Unix time."""
+    before: str
+    after: str
+
+
+def taken_back(revert: Revert, text: str) -> tuple[list[TextEdit], bool]:
+    """The edits of a text, from the top, that take a revert back, and whether it was edited where they would be.
+
+    Lines that are there again need neither.
+    """
+    before, after, now = map(lines_of, (revert.before, revert.after, text))
+    since = changes(after, now)
+    starts, ends = [each.old_start for each in since], [each.old_end for each in since]
+    chosen: list[Change] = []
+    is_edited = False
+    for change in changes(after, before):
+        start, end = change.old_start, change.old_end
+        first = bisect_left(ends, start)
+        lines = before[change.new_start : change.new_end]
+        near = [(each, now[each.new_start : each.new_end]) for each in since[first : bisect_right(starts, end)]]
+        if not near:
+            moved = since[first - 1].new_end - since[first - 1].old_end if first else 0
+            chosen.append(Change(start + moved, end + moved, change.new_start, change.new_end))
+        elif [(each.old_start, each.old_end, there) for each, there in near] != [(start, end, lines)]:
+            is_edited = True
+    return restore_edits(now, before, chosen), is_edited
+
+
+def edits_of(target: Target, original: str, shown: str, text: str) -> tuple[Action, list[TextEdit]]:
+    """What a target does, "revert" or "restore", and the edits of `text` for that, from the top.
+
+    `shown` is the proposal as it came, `text` as it is now.
+    """
     for action in _TRIED.get(target.action, (target.action,)):
         edits = _reverts(target, original, text) if action == "revert" else _restores(target, original, shown, text)
         if edits:
-            return edits
-    return []
+            return action, edits
+    return target.action, []
 
 
 def _reverts(target: Target, original: str, text: str) -> list[TextEdit]:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ..ids import ReviewId, WindowId
 from ..platforms.reasons import reason_of
 from ..settings import Settings
-from .changes import TextEdit
+from .changes import TextEdit, in_one
 from .disk import read_file
 from .marks import Marks, marks
 from .port import NOT_EDITABLE, ReviewViews
 from .review import Review
 from .source_text import endings_change
-from .targets import Target, edits_of
+from .targets import Revert, Target, edits_of, taken_back
+
+MOST_REVERTED = 50_000_000
+"""Characters of the texts that a proposal keeps so that what was reverted can be taken back."""
+TRIES = 5
+"""How often the edits that take a revert back are computed again because the text has changed meanwhile."""
 
 
 class ReviewTexts:
@@ -33,10 +40,13 @@ class ReviewTexts:
         self._background = background
         self._settings_of = settings_of
         self._find = find
+        self._reverting: WeakKeyDictionary[Review, tuple[str, str]] = WeakKeyDictionary()
+        """The text before and after the last edits of a proposal, if those revert something, until they are made."""
 
     def compare(self, number: ReviewId, text: str, version: int) -> None:
         """The proposal has been edited: mark its changes again."""
         if review := self._find(number):
+            review.reverts = [each for each in review.reverts if each.before != text]
             if self._is_comparable(review, text):
                 self._background(self._compare(review, text, version))
             else:
@@ -49,6 +59,31 @@ class ReviewTexts:
         """
         if review := self._editable(number):
             self._background(self._edit(review, target, text, version))
+
+    def edited(self, number: ReviewId) -> None:
+        """The last edits of `edit_review` were made: if they have reverted something, that can be taken back."""
+        if (review := self._find(number)) and (texts := self._reverting.pop(review, None)):
+            review.reverts.append(Revert(time.time(), *texts))
+            kept = review.reverts
+            while len(kept) > 1 and sum(len(before) + len(after) for _, before, after in kept) > MOST_REVERTED:
+                del kept[0]
+
+    async def take_back(self, review: Review) -> bool:
+        """Take the last revert of a proposal back, or say that it was edited there. False if neither is needed."""
+        revert, edits = review.reverts.pop(), list[TextEdit]()
+        for _ in range(TRIES):
+            text = await self._editor.review_text(review)
+            if text is None or self._find(review.number) is not review:
+                return False
+            edits, is_edited = await asyncio.to_thread(taken_back, revert, text)
+            if not edits or await self._editor.edit_text(review, edits, text):
+                break
+        else:
+            is_edited = True
+        if is_edited:
+            why = f"{review.name} was edited where you had reverted it: that stays."
+            self._editor.mention(why, review.owner.window)
+        return is_edited or bool(edits)
 
     def reload(self, number: ReviewId) -> None:
         """The person wants to see the file as it is now."""
@@ -77,8 +112,12 @@ class ReviewTexts:
     async def _edit(self, review: Review, target: Target, text: str, version: int) -> None:
         edits: list[TextEdit] = []
         try:
-            edits = await asyncio.to_thread(edits_of, target, review.original, review.shown, text)
-            if not edits:
+            action, edits = await asyncio.to_thread(edits_of, target, review.original, review.shown, text)
+            self._reverting.pop(review, None)
+            if edits and action == "revert":
+                whole = await asyncio.to_thread(in_one, edits, text)
+                self._reverting[review] = text, whole.apply(text)
+            elif not edits:
                 nothing = "This link is out of date." if target.fingerprint else "There is no change at the caret."
                 self._editor.mention(nothing, review.owner.window)
         finally:

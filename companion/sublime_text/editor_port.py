@@ -152,6 +152,10 @@ class EditorPort:
         """Answer `Reviews.edit`: make these edits, in order from the top, if the proposal is still at this version."""
         self._bridge.post(lambda: self._parts.diffs.apply(review, edits, version))
 
+    async def edit_text(self, review: Review, edits: Sequence[TextEdit], text: str) -> bool:
+        """Make these edits, in order from the top, if the proposal's view has this text. Returns whether it has."""
+        return await self._bridge.call(lambda: self._parts.diffs.edit_text(review, edits, text))
+
     def show_changes(self, window: WindowId, listing: Listing) -> None:
         """Show what waits in a window. Called when that changes."""
         self._bridge.post(lambda: self._show_changes(window, listing))

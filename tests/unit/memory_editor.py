@@ -259,6 +259,13 @@ class MemoryEditor:
                 diff.text = edit.apply(diff.text)
             diff.version += 1
 
+    async def edit_text(self, review: Review, edits: Sequence[TextEdit], text: str) -> bool:
+        diff = self.diffs.get(review.number)
+        if diff is None or diff.text != text:
+            return False
+        self.edit_review(review, edits, diff.version)
+        return True
+
     async def encodings(self, path: str) -> Encodings:
         return Encodings()
 

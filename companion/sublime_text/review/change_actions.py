@@ -30,37 +30,47 @@ class ChangeActions:
     def __init__(self, diff: DiffView, tell: Callable[[Callable[[Reviews], object]], None]) -> None:
         self._diff = diff
         self._tell = tell
-        self._queue: deque[Callable[[], None]] = deque()
+        self._queue: deque[Callable[[], object]] = deque()
         self._waiting: Callable[[], Target] | None = None
         self._carets: list[sublime.Region] = []
         self._tries = 0
         self._done: tuple[Action, int, list[sublime.Region]] | None = None
         """What the key of *Undo Change* has done last, and the version and the carets of the proposal after that."""
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a command waits for its edits."""
+        return self._waiting is not None
+
+    def add(self, command: Callable[[], object]) -> None:
+        """Run a command after the commands before."""
+        self._queue.append(command)
+        self._run()
+
     def move(self, step: Literal[1, -1], beyond: Callable[[], object] | None = None) -> None:
         """Go to the next or the previous change, after the commands before.
 
         If there is none, `beyond` is called; without it, the first one from the other end comes.
         """
-        self._add(lambda: self._move(step, beyond))
+        self.add(lambda: self._move(step, beyond))
 
     def undo(self, view: sublime.View) -> None:
         """Revert the changes at the carets of the view that a command was run in, or restore what was reverted."""
         diff = self._diff
         if diff.review.is_editable:
             of_diff = view if diff.has(view) else diff.proposal
-            self._add(lambda: self._begin_at_carets(self._undo_or_redo(), of_diff))
+            self.add(lambda: self._begin_at_carets(self._undo_or_redo(), of_diff))
         else:
             why = NOT_EDITABLE.format(cli=diff.review.owner.cli, name=diff.review.name)
             say(diff.window, why)
 
     def follow(self, action: Action, fingerprint: str) -> None:
         """Revert or restore the change that a link names."""
-        self._add(lambda: self._begin(lambda: Target(action, fingerprint=fingerprint)))
+        self.add(lambda: self._begin(lambda: Target(action, fingerprint=fingerprint)))
 
     def edit_lines(self, action: Action, lines: tuple[int, int]) -> None:
         """Revert or restore the changes at some lines of the proposal: the first and the last, from 0."""
-        self._add(lambda: self._begin(lambda: Target(action, (lines,))))
+        self.add(lambda: self._begin(lambda: Target(action, (lines,))))
 
     def compare(self) -> None:
         """Have the companion compare the texts as they are now, for the marks."""
@@ -87,6 +97,7 @@ class ChangeActions:
             proposal, action = self._diff.proposal, self._waiting().action
             make_edits(proposal, edits, moves_carets=list(proposal.sel()) == self._carets)
             self._done = action, proposal.change_count(), list(proposal.sel())
+            self._tell(lambda reviews: reviews.texts.edited(self._diff.review.number))
         self._waiting = None
         self._diff.proposal.erase_regions(TARGETS)
         self._run()
@@ -104,10 +115,6 @@ class ChangeActions:
             return
         if not go_to_change(diff.window, diff.proposal, step, wraps=beyond is None):
             (beyond or (lambda: say(diff.window, "There is no change.")))()
-
-    def _add(self, command: Callable[[], None]) -> None:
-        self._queue.append(command)
-        self._run()
 
     def _run(self) -> None:
         while self._queue and self._waiting is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import sublime
 
 from ...chats.transcript.plain import flat
+from ..buffers import text_of
 from ..keys import KEYS
 from ..notices import NOTICES
 from ..own_views import SIDES, VIEWS
@@ -19,6 +20,7 @@ from .answers import LONGEST_NAME, SETTLED, Answers, accepted, follow, keep_edit
 from .change_actions import ChangeActions
 from .diff_view import DiffView
 from .leftovers import LeftViews, clear
+from .navigation import make_edits
 
 if TYPE_CHECKING:
     from ...ids import ReviewId
@@ -166,6 +168,24 @@ class Diffs:
         """The companion has computed the edits of a command on changes."""
         if diff := self._open.get(review.number):
             self.actions(diff).answered(edits, version)
+
+    def edit_text(self, review: Review, edits: Sequence[TextEdit], text: str) -> bool:
+        """Make edits of a proposal if its view has this very text. Returns whether it has."""
+        diff = self._open.get(review.number)
+        if not diff or not diff.is_open or not diff.proposal.is_valid() or text_of(diff.proposal) != text:
+            return False
+        make_edits(diff.proposal, edits, moves_carets=False)
+        return True
+
+    def after_commands(self, window: sublime.Window, then: Callable[[], object]) -> None:
+        """Run something as soon as the commands on the changes of a window's diffs are done."""
+        actions = [self.actions(diff) for diff in self.in_window(window) if not diff.attention.is_answered]
+        if self.awaited:
+            self.awaited.later(lambda: self.after_commands(window, then))
+        elif busy := next((each for each in actions if each.is_busy), None):
+            busy.add(lambda: self.after_commands(window, then))
+        else:
+            then()
 
     def close(self, review: Review) -> None:
         """A review has its outcome: close its views and restore the focus, or go on to the next diff."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import sublime
@@ -414,15 +415,20 @@ class QwenCompanionTakeBackCommand(sublime_plugin.WindowCommand):
     """Take back what was decided last: a keep, an undo, a restore, an accepted or a rejected proposal."""
 
     def is_visible(self) -> bool:
-        """Whether anything was ever listed, so that something may have been undone, and the person looks at a file."""
+        """Whether something may have been decided, of written changes or in the diff that the person looks at."""
         adapter, view = package.adapter(), self.window.active_view()
-        return adapter is not None and not adapter.written.listings.is_empty and (view is None or is_code(view))
+        if adapter is None:
+            return False
+        if view and (diff := adapter.diffs.find(view)):
+            return bool(diff.review.reverts)
+        return not adapter.written.listings.is_empty and (view is None or is_code(view))
 
     def run(self) -> None:
         """Ask only if text of the person's own goes with that."""
         if adapter := package.adapter():
             number = WindowId(self.window.id())
-            adapter.thread.post(lambda companion: companion.decisions.take_back(number))
+            take_back = partial(adapter.thread.post, lambda companion: companion.decisions.take_back(number))
+            adapter.diffs.after_commands(self.window, take_back)
 
 
 class QwenCompanionCompareOverwrittenCommand(sublime_plugin.TextCommand):

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from companion.changes.port import SavedText
 from companion.ids import ReviewId
+from companion.review import texts
 from companion.review.disk import DiskFile
 from companion.review.left_reviews import Unclaimed
 from companion.review.review import Review
 from companion.review.source_text import SourceText
+from companion.review.targets import Target
 
 from .folders import AGENT, Folder
 from .work import LINES, WINDOW, Work
 
 AGENTS = LINES.replace("line 3\n", "agent\n").replace("line 20\n", "more\n")
+HALF = LINES.replace("line 20\n", "more\n")
 
 
 @pytest.fixture
@@ -195,6 +199,114 @@ async def test_a_save_does_not_stand_before_a_keep(work: Work):
     work.rounds.saved(str(work.path / "a.py"), SavedText(AGENTS, mine))
     work.decisions.take_back(WINDOW)
     await work.until(lambda: "a.py" in work.rows and work.rows["a.py"].inserted == 2)
+
+
+async def opened(work: Work, name: str, proposed: str) -> Review:
+    """A proposal is on the screen."""
+    review = work.reviews.open(Unclaimed(WINDOW, "Agent"), str(work.path / name), proposed)
+    await work.until(lambda: review.number in work.editor.diffs)
+    return review
+
+
+async def reverted(work: Work, review: Review, line: int) -> None:
+    """*Undo Change* at a line of a proposal."""
+    diff = work.editor.diffs[review.number]
+    before = diff.text
+    work.reviews.texts.edit(review.number, Target("undo", ((line, line),)), before, diff.version)
+    await work.until(lambda: diff.text != before)
+    work.reviews.texts.edited(review.number)
+
+
+async def test_a_revert_in_a_proposal_is_taken_back_in_the_order_of_the_decisions(work: Work):
+    """Of two agents that propose the same file, too."""
+    await work.begun()
+    first, second = await opened(work, "a.py", AGENTS), await opened(work, "a.py", AGENTS)
+    text = lambda review: work.editor.diffs[review.number].text  # noqa: E731
+    await reverted(work, second, 2)
+    await reverted(work, first, 2)
+    (work.path / "b.py").write_text("agent\n")
+    await work.until(lambda: "b.py" in work.rows)
+    work.decisions.keep_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    await reverted(work, first, 19)
+    assert text(first) == LINES
+    work.decisions.take_back(WINDOW)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: "b.py" in work.rows)
+    assert (text(first), text(second)) == (HALF, HALF)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: text(first) == AGENTS)
+    assert text(second) == HALF
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: text(second) == AGENTS)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.editor.mentioned == [("There is no decision to take back.", WINDOW)])
+
+
+async def test_what_the_person_has_typed_there_since_a_revert_stays(work: Work):
+    review = await opened(work, "a.py", AGENTS)
+    diff = work.editor.diffs[review.number]
+    await reverted(work, review, 2)
+    diff.text = mine = diff.text.replace("line 3\n", "line 3, mine\n")
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.editor.mentioned)
+    assert diff.text == mine
+    assert work.editor.mentioned == [("a.py was edited where you had reverted it: that stays.", WINDOW)]
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.editor.mentioned[1:] == [("There is no decision to take back.", WINDOW)])
+
+
+async def test_a_revert_is_computed_again_if_the_person_types_meanwhile(work: Work, monkeypatch: pytest.MonkeyPatch):
+    review = await opened(work, "a.py", AGENTS)
+    diff = work.editor.diffs[review.number]
+    await reverted(work, review, 2)
+    edit_text = work.editor.edit_text
+
+    async def typed(*args: Any) -> bool:
+        monkeypatch.setattr(work.editor, "edit_text", edit_text)
+        diff.text += "mine\n"
+        return await edit_text(*args)
+
+    monkeypatch.setattr(work.editor, "edit_text", typed)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: diff.text == AGENTS + "mine\n")
+    assert work.editor.mentioned == []
+
+
+async def test_of_reverts_in_a_large_text_the_latest_are_kept(work: Work, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(texts, "MOST_REVERTED", 3 * len(AGENTS))
+    review = await opened(work, "a.py", AGENTS)
+    await reverted(work, review, 2)
+    await reverted(work, review, 19)
+    assert [each.after for each in review.reverts] == [LINES]
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.editor.diffs[review.number].text == HALF)
+
+
+@pytest.mark.parametrize("what", ["restored", "undone", "withdrawn", "replaced"])
+async def test_a_revert_that_is_not_there_any_more_is_no_decision(work: Work, what: str):
+    await work.begun()
+    (work.path / "b.py").write_text("agent\n")
+    await work.until(lambda: "b.py" in work.rows)
+    work.decisions.keep_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    review = await opened(work, "a.py", AGENTS)
+    await reverted(work, review, 2)
+    diff = work.editor.diffs[review.number]
+    if what == "restored":
+        await reverted(work, review, 2)
+        assert diff.text == AGENTS
+    elif what == "undone":
+        diff.text = AGENTS
+        work.reviews.texts.compare(review.number, AGENTS, diff.version)
+        diff.text += "mine\n"  # also then
+    elif what == "withdrawn":
+        work.reviews.withdraw(review.owner)
+    else:
+        work.reviews.open(review.owner, review.file_path, "another\n")
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: "b.py" in work.rows)
+    assert diff.text.removesuffix("mine\n") == (AGENTS if what in ("restored", "undone") else HALF)
 
 
 async def test_where_nothing_was_decided_that_is_said(work: Work):

@@ -17,6 +17,7 @@ from companion.ids import ChatId, ViewId, WindowId
 from companion.settings import Settings
 
 from ..memory_editor import MemoryEditor
+from ..review.reviewing import reviews_in
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 AGENT = "Qwen Code"
@@ -38,7 +39,8 @@ class Work:
 
     def __post_init__(self) -> None:
         self.rounds = Rounds(self.editor, self, self.background, str(self.stores))
-        self.decisions = Decisions(self.rounds.roots)
+        self.reviews = reviews_in(self.editor, self.background)
+        self.decisions = Decisions(self.rounds.roots, self.reviews)
 
     def folders_of(self, window: WindowId) -> list[str]:
         return self.folders
