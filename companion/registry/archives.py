@@ -472,8 +472,9 @@ def _steps(link: _Member) -> list[str]:
 
 
 def _key(name: Sequence[str]) -> tuple[str, ...]:
-    """A name as a file system has it that knows no cases and composes characters."""
-    return tuple(unicodedata.normalize("NFC", part).casefold() for part in name)
+    """A name as a file system has it that knows no cases and composes characters: D145 of the Unicode standard."""
+    # Composed before, a character may hide from the folding what it is made of; folded, one may be decomposed.
+    return tuple(unicodedata.normalize("NFD", unicodedata.normalize("NFD", part).casefold()) for part in name)
 
 
 def _copy(read: Callable[[int], bytes], to: BinaryIO, limit: int) -> int:

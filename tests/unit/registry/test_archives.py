@@ -55,6 +55,17 @@ def test_a_name_that_leads_out_is_refused(name: str, tmp_path: Path):
         refused(zipped({"agent": PROGRAM, name: b"evil"}), tmp_path / "second")
 
 
+@pytest.mark.parametrize(
+    ("name", "same"), [("\u017f\u0323", "\u1e63"), ("\u017f\u030c", "\u0160"), ("\u1fbe\u0308\u0301", "\u0390")]
+)
+def test_two_spellings_of_one_name_on_macos_are_one_name(name: str, same: str, tmp_path: Path):
+    """As APFS folds them, a long s is an s, also with an accent. So a link could stand behind an unseen link."""
+    assert "twice" in refused(tar({"agent": PROGRAM, name: b"", same: b""}), tmp_path)
+    (tmp_path / "second").mkdir()
+    links = {name: special(tarfile.SYMTYPE, "."), f"{same}/evil": special(tarfile.SYMTYPE, "..")}
+    assert "link" in refused(tar({"agent": PROGRAM, **links}), tmp_path / "second")
+
+
 @pytest.mark.parametrize("name", ["nul", "a/CON.txt", "aux .txt", "com¹", "conin$", "a.", "a ", "dir:b", "a?"])
 def test_a_name_that_means_something_else_on_windows_is_refused_there(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
