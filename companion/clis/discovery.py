@@ -224,21 +224,28 @@ class EnvironmentVariables:
     """
 
     def __init__(self) -> None:
-        self._set: dict[str, str] = {}
+        self._set: dict[str, tuple[str, str | None]] = {}
+        """Our values, and what stood there before: of the editor's parent, or of another package."""
 
     def set(self, values: dict[str, str]) -> None:
         """Set variables, except those for tokens, and remove those that were set before."""
         tokens = {family.token_variable for family in FAMILIES}
         values = {name: value for name, value in values.items() if name not in tokens}
-        if values == self._set:
+        if values == {name: value for name, (value, _) in self._set.items()}:
             return
         self.remove(keep=values)
-        os.environ.update(values)
-        self._set = dict(values)
+        for name, value in values.items():
+            found, (ours, before) = os.environ.get(name), self._set.get(name, (None, None))
+            self._set[name] = value, before if found == ours else found
+            os.environ[name] = value
 
     def remove(self, keep: Iterable[str] = ()) -> None:
-        """Remove the variables that still hold our values."""
-        for name, value in self._set.items():
-            if name not in keep and os.environ.get(name) == value:
+        """Give the variables that still hold our values what they held before."""
+        for name in self._set.keys() - set(keep):
+            value, before = self._set.pop(name)
+            if os.environ.get(name) != value:
+                continue
+            if before is None:
                 del os.environ[name]
-        self._set.clear()
+            else:
+                os.environ[name] = before

@@ -219,6 +219,8 @@ def main(folder: Path, way: str) -> list[str]:
     neighbour = process.neighbour
     for module in (*LIBRARIES[:-1], "uvicorn.protocols.http.h11_impl") if way == "first" else ():
         importlib.import_module(module)
+    os.environ["QWEN_CODE_IDE_SERVER_PORT"] = "1"
+    variables = dict(os.environ)
     before, shapes, there = settings(), classes(), dict(sys.modules)
     process.app.loader.add(str(ROOT), "QwenCompanion")
     threads: list[threading.Thread] = []
@@ -237,6 +239,8 @@ def main(folder: Path, way: str) -> list[str]:
     process.app.loader.remove("QwenCompanion")
     process.wait(lambda: not any(thread.name == "qwen-companion" for thread in threading.enumerate()))
     wrong += different(before, settings(), "after it")
+    wrong += different(variables, dict(os.environ), "after it")
+    wrong += [f"{name} is set" for name in os.environ.keys() - variables]
     wrong += [f"{name} is another module" for name, module in there.items() if sys.modules.get(name) is not module]
     new = {name.partition(".")[0] for name in set(sys.modules) - set(there)}
     allowed = {*LIBRARIES, *sys.stdlib_module_names, "Neighbour", "headless"}

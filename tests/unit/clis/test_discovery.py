@@ -424,10 +424,27 @@ def test_a_variable_that_somebody_else_has_set_since_stays(endpoint: Endpoint, m
     assert os.environ["QWEN_CODE_IDE_SERVER_PORT"] == "1"
 
 
+def test_a_variable_holds_afterwards_what_it_held_before(monkeypatch: pytest.MonkeyPatch):
+    """The editor was started in a terminal of another one, or another package has set it."""
+    monkeypatch.setenv("QWEN_TEST_A", "theirs")
+    variables = EnvironmentVariables()
+    variables.set({"QWEN_TEST_A": "1"})
+    variables.set({"QWEN_TEST_A": "2"})
+    assert os.environ["QWEN_TEST_A"] == "2"
+    variables.remove()
+    assert os.environ["QWEN_TEST_A"] == "theirs"
+    variables.set({"QWEN_TEST_A": "3"})
+    monkeypatch.setenv("QWEN_TEST_A", "theirs since")
+    variables.set({"QWEN_TEST_A": "4"})
+    variables.set({})
+    assert os.environ["QWEN_TEST_A"] == "theirs since"
+
+
 def test_the_variables_of_the_next_window_replace_those_of_the_last(monkeypatch: pytest.MonkeyPatch):
     variables = EnvironmentVariables()
     for name in ("QWEN_TEST_A", "QWEN_TEST_B", "QWEN_TEST_C"):
         monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
     variables.set({"QWEN_TEST_A": "1", "QWEN_TEST_B": "1"})
     variables.set({"QWEN_TEST_B": "2", "QWEN_TEST_C": "2"})
     assert "QWEN_TEST_A" not in os.environ
