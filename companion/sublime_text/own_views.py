@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -59,6 +60,8 @@ MARKER = "qwen_companion.view"
 """The one setting on a view of ours: the name of its record."""
 NOT_OF_TABS = ("qwen_companion.terminal", "qwen_companion.focused_at")
 """The beginnings of those that an earlier version, or ours, sets on views that are the person's or a terminal's."""
+MOST_NAMES = 100
+"""Of those names in one view, which may come from a project: more than all versions of the package have set."""
 HOLDER = "_qwen_companion_views"
 LIMIT = 32 * 1024 * 1024
 """Bytes of a record, which may hold attached selections."""
@@ -444,7 +447,8 @@ def own_value(view: sublime.View, name: str) -> Any:
 def _names(view: sublime.View) -> list[str]:
     """The names of the settings of a view that begin as ours do, without those of other people's views."""
     names = view.settings().to_dict()
-    return [name for name in names if name.startswith(PREFIX) and not name.startswith(NOT_OF_TABS)]
+    ours = (name for name in names if name.startswith(PREFIX) and not name.startswith(NOT_OF_TABS))
+    return list(itertools.islice(ours, MOST_NAMES))
 
 
 def _disown(view: sublime.View) -> None:

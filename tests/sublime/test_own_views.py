@@ -199,6 +199,17 @@ class TestWorkspaces(PosingCase):
             self.assertTrue(view.is_scratch())
             self.assertTrue(all(view.settings().get(name) for name in settings))
 
+    def test_a_project_with_thousands_of_our_settings_holds_no_view_up(self) -> None:
+        names = {f"qwen_companion.{number}": number for number in range(5000)}
+        self.window.set_project_data({"folders": [{"path": str(self.folder)}], "settings": names})
+        view = self.window.new_file()
+        view.set_scratch(True)
+        with patch.object(sublime.Settings, "erase", autospec=True) as erased:
+            views().restore(self.window)
+        self.assertLess(erased.call_count, 1000)
+        self.assertTrue(view.is_scratch())
+        view.close()
+
     def test_a_second_view_with_a_marker_is_plain_text(self) -> None:
         own = self.window.new_file()
         views().take(own, "chat", folder="/", agent="Own")
