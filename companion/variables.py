@@ -15,8 +15,9 @@ _DECIDING: Mapping[str, re.Pattern[str]] = {
     for what, names in {
         "which programs run": r"""
             PATH PATHEXT COMSPEC \w*SHELL \w+_SHELL_PREFIX SYSTEMROOT WINDIR \w*EDITOR FCEDIT VISUAL PAGER
-            \w+PAGER BROWSER
-            LESSOPEN LESSCLOSE GIT_.* SSH_.* \w*ASKPASS \w+_RSH HG\w+ NPM_.* YARN_.* PNPM_.* COREPACK_.* UV_.* PIP_.*
+            \w+PAGER \w*BROWSER
+            LESSOPEN LESSCLOSE TAR_OPTIONS FZF_\w+ CCACHE_PREFIX\w* SVN_SSH
+            GIT_.* SSH_.* \w*ASKPASS \w+_RSH HG\w+ NPM_.* YARN_.* PNPM_.* COREPACK_.* UV_.* PIP_.*
             PIPX_.* CC CXX CPP LD AR RUSTC\w* CARGO_.* GO(?:FLAGS|PROXY|PATH|ROOT|TOOLCHAIN|ENV|BIN) MAKE\w* \w*FLAGS
             CMAKE_.* GCC_EXEC_PREFIX RUSTUP_.* NIX_.* \w+_PYTHON PKG_CONFIG\w* MISE_.* ASDF_.* NVM_.* FNM_.* VOLTA_.*
             RBENV_.* PYENV_.* VIRTUAL_ENV CONDA_.* INIT_CWD PROGRAMFILES\w* COMMONPROGRAM\w* SYSTEMDRIVE""",
@@ -26,7 +27,8 @@ _DECIDING: Mapping[str, re.Pattern[str]] = {
             DOTNET_.* CORECLR_.* COMPLUS_.* R_(?:PROFILE|ENVIRON)\w* ELIXIR_.* __PYVENV_.* OCL_ICD_.* \w+SAN_OPTIONS
             LUA_.* PHPRC PHP_.* TS_NODE_.* TSX_.* BABEL_.* VSCODE_.* MAVEN_.* GRADLE_.* JULIA_.* ERL_.* TCL\w*
             GTK\w*_(?:MODULES|PATH) GIO_.* GDK_PIXBUF_.* QT_.*PATH\w* LOCPATH TERMINFO\w* TERMCAP
-            \w*VIMINIT MYVIMRC NVIM_.* EXINIT EMACSLOADPATH MALLOC_.* VK_.* LIBGL_.*""",
+            \w*VIMINIT MYVIMRC NVIM_.* EXINIT VIM(?:RUNTIME)? EMACSLOADPATH IPYTHONDIR R_LIBS\w* \w+_OPTS
+            MALLOC_.* VK_.* LIBGL_.*""",
         "what a shell does first": r"""
             BASH_.* BASHOPTS SHELLOPTS ENV ZDOTDIR FPATH CDPATH GLOBIGNORE IFS PS[0-4]
             PROMPT_COMMAND FISH_.* PSMODULEPATH""",
