@@ -59,6 +59,16 @@ class TestConnectElsewhere(CompanionCase):
         self.connect_elsewhere(place="container")
         self.assertEqual(self.asked.pop()[1], "/srv/app")
 
+    def test_a_project_whose_settings_are_none_gets_the_names_all_the_same(self) -> Steps:
+        wrong: list[Any] = [None, [], {"QwenCompanion": []}, {"QwenCompanion": {"path_maps": "x"}}]
+        for settings in wrong:
+            self.window.set_project_data({"folders": [{"path": str(self.folder)}], "settings": settings})
+            self.connect_elsewhere(place="container")
+            self.asked.pop()[2]("/srv/app")
+            data: Any = self.window.project_data()
+            self.assertEqual(data["settings"]["QwenCompanion"], {"path_maps": {str(self.folder): "/srv/app"}})
+            yield lambda: "Waiting for the connection…" in self.shown()
+
     def test_a_folder_with_the_same_name_on_both_sides_needs_no_mapping(self) -> Steps:
         before = self.window.project_data()
         self.connect_elsewhere(place="container", folders={str(self.folder): str(self.folder)})

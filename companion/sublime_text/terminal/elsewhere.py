@@ -135,13 +135,20 @@ class QwenCompanionConnectElsewhereCommand(sublime_plugin.WindowCommand):
     def _keep(self, named: Mapping[str, str]) -> None:
         """Keep the names in the window's project, as far as they differ."""
         data: dict[str, Any] = self.window.project_data() or {}
-        own = data.setdefault("settings", {}).setdefault(PROJECT_KEY, {})
-        before: dict[str, str] = own.get("path_maps", {})
+        own = _object_in(_object_in(data, "settings"), PROJECT_KEY)
+        before = _object_in(own, "path_maps")
         maps = {here: there for here, there in before.items() if here not in named}
         maps |= {here: there for here, there in named.items() if there != here}
         if maps != before:
             own["path_maps"] = maps
             self.window.set_project_data(data)
+
+
+def _object_in(above: dict[str, Any], name: str) -> dict[str, Any]:
+    """An object of a project, which may have anything else in its place."""
+    if not isinstance(above.get(name), dict):
+        above[name] = {}
+    return above[name]
 
 
 class _Waiting:
