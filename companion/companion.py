@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from .ids import ChatId, ViewId, WindowId
 from .platforms.open_folders import OPEN_FOLDERS
 from .platforms.reasons import no_port
 from .provenance import report
+from .provenance.proposals import CliProposal
 from .provenance.transcripts import KINDS, Reader
 from .provenance.why import Provenance
 from .registry.registry import AgentRegistry
@@ -35,6 +36,7 @@ from .review.review import Review
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
 from .server.port import ElsewhereOffer, ElsewhereState, ServedWindow
+from .server.sessions import Session
 from .server.window import WindowServer
 from .settings import DaemonSettings, ReadTranscripts, Settings
 from .status import overview
@@ -60,7 +62,6 @@ class Companion:
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
         self._background = LoopTasks()
         self.changes = Rounds(editor, self, self._background)
-        self.provenance = Provenance(self.changes, self.told_of, self._background, editor)
         self.reviews = Reviews(
             editor,
             self._background,
@@ -70,6 +71,7 @@ class Companion:
             self._opened,
         )
         self.decisions = Decisions(self.changes.roots, self.reviews)
+        self.provenance = Provenance(self.changes, self.told_of, self._background, editor, self.reviews.explain)
         self.chats = Chats(editor, self.reviews, self, self.changes, self.provenance)
         self.registry = AgentRegistry(editor.mention, self.chats.environment)
         self._editor = editor
@@ -414,7 +416,19 @@ class Companion:
             for kind in KINDS:
                 if mode == "always" or (mode == "connected" and kind in names):
                     wanted[kind, window] = mode
-        self.provenance.look(wanted, self.chats.open_sessions())
+        self.provenance.look(wanted, self.chats.open_sessions(), list(self._proposals()))
+
+    def _proposals(self) -> Iterator[CliProposal]:
+        """What the CLIs in terminals propose."""
+        for review in self.reviews:
+            owner, file = review.owner, review.disk.source
+            if not isinstance(owner, Session) or owner.is_agent or not review.is_shown:
+                continue
+            for kind in KINDS:
+                if kind in owner.cli.lower():
+                    reader: Reader = kind, owner.window
+                    old, new = (file.source, file.shown), review.proposed.source
+                    yield CliProposal(reader, review.number, review.file_path, old, new, owner.since)
 
     async def _await_start(self, window: ServedWindow, server: WindowServer) -> None:
         try:

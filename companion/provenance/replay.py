@@ -34,21 +34,21 @@ class ReplayStep:
     replaced: TextReplacement
 
 
-class _TooMuchError(Exception):
+class TooMuchError(Exception):
     """To find something out costs more than it may."""
 
 
-class _Effort:
+class Effort:
     """What is left to spend."""
 
     def __init__(self) -> None:
         self.left = EFFORT
 
     def spend(self, characters: int) -> None:
-        """Call it before they are gone over. Raises _TooMuchError."""
+        """Call it before they are gone over. Raises TooMuchError."""
         self.left -= characters
         if self.left < 0:
-            raise _TooMuchError
+            raise TooMuchError
 
 
 def runs_of(before: str | None, after: str, steps: Sequence[ReplayStep]) -> dict[int, tuple[Run, ...]]:
@@ -70,7 +70,7 @@ def runs_of(before: str | None, after: str, steps: Sequence[ReplayStep]) -> dict
         for step in steps:
             lines.replace(step)
         lines.become(end, _HERE)
-    except _TooMuchError:
+    except TooMuchError:
         return {}
     return _runs(_lines(end), lines.written(Counter(map(hash_of, _lines(start)))))
 
@@ -81,12 +81,12 @@ class _Lines:
     def __init__(self, text: str) -> None:
         self._text = text
         self._calls = [_HERE] * len(_lines(text))
-        self._effort = _Effort()
+        self._effort = Effort()
 
     def replace(self, step: ReplayStep) -> None:
         """Do what a call says. If it doesn't fit to the text, nobody knows what it has written.
 
-        Raises _TooMuchError.
+        Raises TooMuchError.
         """
         self._effort.spend(len(self._text))
         old, new = step.replaced.old, _plain(step.replaced.new)
@@ -107,7 +107,7 @@ class _Lines:
                 return
 
     def become(self, text: str, call: int) -> None:
-        """The text is another one now, and what is new in it was written by a call. Raises _TooMuchError."""
+        """The text is another one now, and what is new in it was written by a call. Raises TooMuchError."""
         if text == self._text:
             return
         self._effort.spend(len(text))
@@ -136,9 +136,9 @@ class _Lines:
 def _undone(after: str, steps: Sequence[ReplayStep]) -> str | None:
     """The text before some steps, if undoing them one by one leads there; None if it doesn't.
 
-    Raises _TooMuchError.
+    Raises TooMuchError.
     """
-    text, effort = after, _Effort()
+    text, effort = after, Effort()
     for step in reversed(steps):
         effort.spend(len(text))
         old, new = step.replaced.old, _plain(step.replaced.new)
@@ -173,8 +173,8 @@ def _runs(lines: Sequence[str], calls: Sequence[int]) -> dict[int, tuple[Run, ..
 
 def is_seen(before: str, after: str, steps: Sequence[ReplayStep]) -> bool:
     """Whether one of some steps has left a file as it says, to the byte. Only so many of them are looked at."""
-    effort = _Effort()
-    with suppress(_TooMuchError):
+    effort = Effort()
+    with suppress(TooMuchError):
         for step in steps:
             effort.spend(len(before) + len(after))
             old, new = step.replaced.old, step.replaced.new

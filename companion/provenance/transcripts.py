@@ -85,6 +85,8 @@ class _Pending:
     name: str
     arguments: Object
     reason: str
+    written_by: float
+    """When its line was there, in Unix time."""
 
 
 @dataclass(slots=True)
@@ -113,6 +115,8 @@ class _Conversation:
         self.turns: list[TranscriptTurn] = []
         self.taken = 0
         """How often something was understood that belongs to a prompt."""
+        self.written_by = 0.0
+        """When what is read now was there, in Unix time."""
         self.begins_later = False
         """Whether the beginning was not read, so that what comes first belongs to a prompt."""
         self._reason = ""
@@ -145,7 +149,7 @@ class _Conversation:
         if self.turns and key not in self._known:
             self.turns[-1].is_over = False
         if key and isinstance(arguments, dict) and len(self._pending) < MOST_CALLS:
-            self._pending.setdefault(key, _Pending(name, cast("Object", arguments), self._reason))
+            self._pending.setdefault(key, _Pending(name, cast("Object", arguments), self._reason, self.written_by))
 
     def done(self, key: str, display: object = None) -> None:
         """A call was done. `display` has the whole texts, if the CLI tells them."""
@@ -163,6 +167,17 @@ class _Conversation:
         """A call was not done."""
         self._take()
         self._pending.pop(key, None)
+
+    def waiting(self, since: float) -> Iterator[WritingCall]:
+        """The calls that were written down since a Unix time and have no result so far."""
+        for key, pending in self._pending.items():
+            if pending.written_by >= since:
+                yield WritingCall(key, pending.name, tuple(self._replaced(pending, None)), pending.reason)
+
+    def skips(self) -> None:
+        """Some lines were not read."""
+        self._reason = ""
+        self._pending.clear()
 
     def over(self) -> None:
         """The answer is through."""
@@ -241,6 +256,8 @@ def _gemini(talk: _Conversation, line: Object) -> None:
                 talk.calls(key, _text(call.get("name")), call.get("args"))
                 if call.get("status") == "success":
                     talk.done(key, call.get("resultDisplay"))
+                elif call.get("status") in {"error", "cancelled"}:
+                    talk.failed(key)
             if not calls:
                 talk.over()  # until calls come to it
         case _:
@@ -411,6 +428,7 @@ class CliTranscript:
             if self.is_quiet:
                 return
             self.grown_at = time.monotonic()
+            self.talk.written_by = entry.found().st_mtime
             if self._name.endswith(".json"):
                 self._size = size
                 self._document(entry.read(DOCUMENT).data)
@@ -428,6 +446,8 @@ class CliTranscript:
             if begin > self._at:
                 is_torn, self._at = True, begin
         self._size = size
+        if is_torn:
+            self.talk.skips()
         lines, _, rest = data.rpartition(b"\n")
         self._at += len(data) - len(rest)
         for line in lines.split(b"\n")[1 if is_torn else 0 :]:

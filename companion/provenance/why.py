@@ -17,7 +17,7 @@ from ..background import answered
 from ..changes.hunks import MAX_COMPARED, differences
 from ..changes.places import PlaceError
 from ..exclusion import Told
-from ..ids import ChatId, ViewId, WindowId
+from ..ids import ChatId, ReviewId, ViewId, WindowId
 from ..messages import Messages
 from ..platforms import files
 from ..settings import ReadTranscripts
@@ -25,6 +25,7 @@ from .calls import ToldTurn, below, real_path
 from .lines import Found, LoggedLines
 from .log import LoggedCall, LoggedTurn, ProvenanceLog
 from .notes import noted
+from .proposals import CliProposal, ProposalReasons
 from .replay import ReplayStep, added_runs, is_seen, runs_of
 from .transcripts import KINDS, CliTranscript, Kind, Reader, StrangeTranscript, Transcripts, TranscriptTurn
 
@@ -92,15 +93,21 @@ class Provenance:
         told: Callable[[WindowId], Told],
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
         messages: Messages,
+        explain: Callable[[ReviewId, str], object],
         stores: str | None = None,
     ) -> None:
-        """`told` gives what may be told of a window's files, and its folders."""
+        """`told` gives what may be told of a window's files, and its folders.
+
+        `explain` is given the reason of a proposal.
+        """
         self.log = ProvenanceLog(stores)
         self._turns = turns
         self._told = told
         self._background = background
         self._messages = messages
         self._transcripts = Transcripts(stores)
+        self._explain = explain
+        self._proposed = ProposalReasons()
         self.question = ""
         """What the person is asked before the first transcript is read; empty if that needs no answer now."""
         self.strange: tuple[StrangeTranscript, ...] = ()
@@ -138,14 +145,19 @@ class Provenance:
             for each in turns:
                 await asyncio.to_thread(log_turn, self.log, self._told(window), *each)
 
-    def look(self, wanted: Mapping[Reader, ReadTranscripts], chats: Collection[str]) -> None:
+    def look(
+        self,
+        wanted: Mapping[Reader, ReadTranscripts],
+        chats: Collection[str],
+        proposals: Sequence[CliProposal] = (),
+    ) -> None:
         """Read what is new in the transcripts of some CLIs, each for a window, as far as the person allows it.
 
-        `wanted` has what the setting says, `chats` are the sessions of chats.
+        `wanted` has what the setting says, `chats` are the sessions of chats, `proposals` is what waits for an answer.
         """
         if not self._busy and (wanted or self._running or self.question):
             self._busy = True
-            self._background(self._look(wanted, chats))
+            self._background(self._look(wanted, chats, proposals))
 
     def answer(self, window: WindowId, *, may: bool) -> None:
         """The person has said whether transcripts may be read."""
@@ -164,8 +176,11 @@ class Provenance:
             self._messages.settle(self.question)
             self.question = ""
 
-    async def _look(self, wanted: Mapping[Reader, ReadTranscripts], chats: Collection[str]) -> None:
+    async def _look(
+        self, wanted: Mapping[Reader, ReadTranscripts], chats: Collection[str], proposals: Sequence[CliProposal]
+    ) -> None:
         try:
+            self._proposed.look(proposals)
             allowed = await asyncio.to_thread(self._transcripts.allow, wanted)
             for key, reader in list(self._running.items()):
                 if reader not in allowed:  # the CLI has gone
@@ -173,10 +188,14 @@ class Provenance:
             await self._ask_first(wanted, allowed)
             for kind, window in allowed:
                 read, since = await asyncio.to_thread(_read, self._transcripts, kind, window, self._told(window))
+                read = [transcript for transcript in read if transcript.talk.session not in chats]
                 for transcript in read:
-                    if transcript.talk.session not in chats:
-                        for turn in transcript.talk.turns:
-                            self._follow(window, transcript, turn, since)
+                    for turn in transcript.talk.turns:
+                        self._follow(window, transcript, turn, since)
+                if own := [each for each in proposals if each.reader == (kind, window)]:
+                    found = await asyncio.to_thread(self._proposed.reasons, own, read, self._told(window))
+                    for number, reason in found.items():
+                        self._explain(number, reason)
             self.strange = self._transcripts.strange
         finally:
             self._busy = False

@@ -85,6 +85,15 @@ class ListedFile:
     state: str = ""
     """What the person has done with it, in a word."""
     renamed_from: str = ""
+    reason: str = ""
+    """What the agent said just before it, in a line."""
+
+    @property
+    def said(self) -> str:
+        """What its line says beside the path and the count."""
+        kind = "" if self.kind in ("modified", "proposal") else self.kind
+        reason = f"“{self.reason}”" if self.reason else ""
+        return " · ".join(filter(None, (kind, self.note, self.state, reason)))
 
     @property
     def is_whole(self) -> bool:
@@ -93,7 +102,7 @@ class ListedFile:
 
     def matches(self, words: Sequence[str]) -> bool:
         """Whether each of some words, in small letters, is in what its line says."""
-        line = f"{self.path} {self.renamed_from} {self.agent} {self.kind} {self.note} {self.state}".casefold()
+        line = f"{self.path} {self.renamed_from} {self.agent} {self.kind} {self.said}".casefold()
         return all(word in line for word in words)
 
 
@@ -406,11 +415,9 @@ def _turn_line(turn: ReviewTurn, files: Sequence[ListedFile]) -> str:
 
 def _file_line(file: ListedFile, *, is_open: bool) -> str:
     moved = f"{file.renamed_from} → {file.path}" if file.renamed_from else file.path
-    kind = "" if file.kind in ("modified", "proposal") else file.kind
-    said = " · ".join(filter(None, (kind, file.note, file.state)))
     # The syntax knows a file's language by what is before the no-break space.
     line = f"{OPEN if is_open else FOLDED}{_line(moved)}{SPLIT}  {file.count.lines}"
-    return f"{line}  {_line(said)}\n" if said else f"{line}\n"
+    return f"{line}  {_line(file.said)}\n" if file.said else f"{line}\n"
 
 
 _SPACES = re.compile(r"\s+")

@@ -49,6 +49,7 @@ def to_plain(review: Review) -> dict[str, Any]:
         "encodings": asdict(review.encodings),
         "reverts": [tuple(revert) for revert in review.reverts],
         "request": asdict(review.request) if review.request else None,
+        "reason": review.reason,
         "rejected": rejected.model_dump(by_alias=True),
         **{name: getattr(review, name) for name in _SAME},
     }
@@ -67,5 +68,6 @@ def from_plain(left: Mapping[str, Any], owner: Owner) -> Review:
         request=Request(**request) if request else None,
         reverts=[Revert(*each) for each in left.get("reverts", ())],
         is_shown=left["views"] is not None,
+        reason=left.get("reason", ""),  # a version before has left none
         **{name: left[name] for name in _SAME},
     )

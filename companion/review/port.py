@@ -44,7 +44,7 @@ class ReviewViews(Messages, Protocol):
         ...
 
     def review_disk_changed(self, review: Review) -> None:
-        """`review.disk_state` has changed: the file differs from what the diff shows, or no longer does."""
+        """`review.disk_state` has changed, or another thing that the diff's header says, such as the reason."""
         ...
 
     def reload_review(self, review: Review) -> None:

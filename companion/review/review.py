@@ -87,6 +87,8 @@ class Review:
     """Why the changes can't be marked, in words; empty if they can, or if nobody has looked yet."""
     is_shown: bool = False
     """The file has been read, and the diff is on the screen or about to be."""
+    reason: str = ""
+    """What the agent has said just before it, if that is known for sure. It is the agent's text."""
     orphaned: bool = False
     """The session is gone: nobody waits for the outcome."""
     outcome: Outcome = ""

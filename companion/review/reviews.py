@@ -268,6 +268,13 @@ class Reviews:
                 review.orphaned = True
                 self._editor.orphan_review(review)
 
+    def explain(self, number: ReviewId, reason: str) -> None:
+        """It is known why something is proposed; an empty reason says that it isn't after all."""
+        review = self.find(number)
+        if review and review.reason != reason:
+            review.reason = reason
+            self._editor.review_disk_changed(review)
+
     async def look(self) -> None:
         """Check whether the files of open reviews have changed on disk.
 

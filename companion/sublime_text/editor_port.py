@@ -236,7 +236,7 @@ class EditorPort:
         return await self._bridge.call(lambda: encodings_of(path))
 
     def review_disk_changed(self, review: Review) -> None:
-        """`review.disk_state` has changed: the file differs from what the diff shows, or no longer does."""
+        """`review.disk_state` has changed, or another thing that the diff's header says, such as the reason."""
         self._bridge.post(lambda: self._parts.diffs.update_header(review))
 
     def reload_review(self, review: Review) -> None:

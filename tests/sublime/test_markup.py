@@ -15,6 +15,7 @@ from .own import kind_of
 
 PLACES = {
     "review.header:Header.show": "test_the_headers_of_a_diff",
+    "review.header:show_reason": "test_the_reason_of_a_proposal",
     "review.unsaved:UnsavedTexts._draw": "test_the_question_about_unsaved_text",
     "review.diff_marks:add_lines": "test_the_marks_of_a_diff",
     "review.diff_marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
@@ -135,6 +136,16 @@ class TestDiffs(Checks):
         yield from self.open_diff("x\n", self.hostile)
         yield lambda: self.screen.header(self.proposal)
         self.is_harmless("✓ Accept")
+
+    def test_the_reason_of_a_proposal(self) -> Steps:
+        diff = yield from self.propose("x\n")
+        yield lambda: diff.is_open and self.screen.header(diff.proposal)
+        reason = f"{HOSTILE}\r\n\x1b]0;\u202e{HOSTILE}"
+        explain = lambda companion: companion.reviews.explain(diff.review.number, reason)  # noqa: E731
+        loaded("sublime_text.package").adapter().thread.post(explain)
+        yield lambda: HOSTILE[:9] in self.screen.header(diff.proposal)
+        loaded("sublime_text.review.header").show_reason(diff.proposal, diff.review)
+        self.is_harmless(f"“{HOSTILE[:9]}", rf"{HOSTILE} \x1b]0;\u202e{HOSTILE}")
 
     def test_the_comments_of_a_file(self) -> Steps:
         panel = loaded("sublime_text.package").adapter().comments

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
 from concurrent.futures import Future
 from typing import Any
 from unittest.mock import patch
@@ -386,6 +390,43 @@ class TestProposals(ReviewCase):
         self.assertFalse(self.diff.attention.is_seen)
         yield lambda: self.diff.attention.is_seen
         yield self.has("▾ app.py   +1 −2  seen")
+
+    def test_it_says_in_a_line_why_it_is_proposed_and_all_of_it_at_a_click(self) -> Steps:
+        yield from self.proposed()
+        reason = "The third line is a word, " + "and so on " * 20
+        explain = lambda companion, said: companion.reviews.explain(self.diff.review.number, said)  # noqa: E731
+        post = loaded("sublime_text.package").adapter().thread.post
+        post(lambda companion: explain(companion, reason))
+        yield lambda: f"“{reason[:79]}…”\n" in text_of(self.tab)
+        self.screen.click(self.tab, f"reason:{self.diff.review.number}")
+        yield lambda: self.screen.popups
+        self.assertIn(reason.strip(), self.screen.popups[-1][0])
+        yield lambda: "“The third line" in self.screen.header(self.proposal)
+        post(lambda companion: explain(companion, ""))
+        yield lambda: "“" not in text_of(self.tab)
+
+    def test_it_has_the_sentence_before_its_call_in_the_transcript_of_its_cli(self) -> Steps:
+        yield from self.proposed(text := OLD.replace("line 3\n", "line three\n"))
+        home = self.folder.parent / f"{self.folder.name}-home"
+        self.addCleanup(shutil.rmtree, home)
+        name = re.sub("[^A-Za-z0-9]", "-", os.path.realpath(self.folder))
+        chats = home / "projects" / name / "chats"
+        chats.mkdir(parents=True)
+        call = {"id": "c", "name": "write_file", "args": {"file_path": str(self.file), "content": text}}
+        parts = [{"text": "It is a word."}, {"functionCall": call}]
+        lines = [
+            {"type": "user", "uuid": "u", "cwd": str(self.folder), "message": {"parts": [{"text": "Why?"}]}},
+            {"type": "assistant", "message": {"parts": parts}},
+        ]
+        (chats / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        environment = patch.dict(os.environ, QWEN_RUNTIME_DIR=str(home))
+        environment.start()
+        self.addCleanup(environment.stop)
+        self.set_setting("read_transcripts", "always")
+        yield {
+            "condition": lambda: "seen · “It is a word.”" in text_of(self.tab).replace(" yet", ""),
+            "timeout": 30_000,
+        }
 
     def test_one_that_waits_without_a_tab_is_listed_and_edited_behind_the_review(self) -> Steps:
         self.file.write_text(OLD)

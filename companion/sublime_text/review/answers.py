@@ -21,6 +21,7 @@ from ..panels import say
 from ..windows import GroupContents, select
 from .change_actions import ChangeActions
 from .diff_marks import ANY_GENERATION
+from .header import show_reason
 
 if TYPE_CHECKING:
     from ...review.reviews import Reviews
@@ -276,10 +277,8 @@ def follow(href: str, diff: DiffView, answers: Answers, actions: ChangeActions) 
             answers.accept(diff, by_key=True)
         case "reject":
             answers.reject(diff, by_key=True)
-        case "next":
-            actions.move(1)
-        case "previous":
-            actions.move(-1)
+        case "next" | "previous":
+            actions.move(1 if what == "next" else -1)
         case "revert" | "restore":
             generation, _, fingerprint = of.partition(":")
             if generation in (str(diff.generation), ANY_GENERATION):
@@ -290,6 +289,8 @@ def follow(href: str, diff: DiffView, answers: Answers, actions: ChangeActions) 
             actions.keep_endings(keeps=of == "revert")
         case "warnings":
             diff.say_warnings()
+        case "reason":
+            show_reason(diff.proposal, diff.review)
         case "reload":
             actions.read_again()
         case _:

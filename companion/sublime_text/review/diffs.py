@@ -256,6 +256,7 @@ class Diffs:
         """Something has changed that the header of a diff says."""
         if diff := self._open.get(review.number):
             diff.show_headers()
+            self._changed(diff.window)
 
     def reload(self, review: Review) -> None:
         """The file on disk was read again."""

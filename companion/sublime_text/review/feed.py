@@ -17,6 +17,7 @@ from ...review.changes import Count, changes, lines_of
 from ...review.document import NOTHING, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
 from ...review.targets import revert_fingerprint
 from ..calls import AskLater, OffThread
+from .header import reason_line
 
 if TYPE_CHECKING:
     from ...comments.comment import Comment
@@ -194,7 +195,8 @@ class ReviewFeed:
         version = f"{edition} {review.seen} {review.unmarked}"
         count = Count(1, counts.inserted, counts.deleted, counts.changes) if counts else Count(1, changes=1)
         path = self._shown(review.file_path)
-        return ListedFile(key, path, version, count, review.owner.cli, "proposal", review.unmarked, state)
+        cli, reason = review.owner.cli, reason_line(review.reason)
+        return ListedFile(key, path, version, count, cli, "proposal", review.unmarked, state, reason=reason)
 
     def _turns(self) -> list[ReviewTurn]:
         found: dict[str, tuple[FileTurn | None, list[ListedFile]]] = {}

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import sublime
 
+from ...exclusion import shortened
+from ...visible import visible_name
 from .. import minihtml
 from ..minihtml import safe
 from ..style import ACCEPTS, COLOURS, REJECTS
@@ -35,6 +37,11 @@ GLYPHS = f'<a class="accept" href="accept">{ACCEPTS}</a><a class="reject" href="
 _TAG = re.compile(r"<[^<>]+>")
 _LINK_PADDING = 2
 """Columns of the paddings of a link, and of the header."""
+LONGEST_REASON = 80
+"""Characters of a reason in a line; a click shows all of it."""
+SHORTEST_REASON = 16
+"""Columns below which a header has none."""
+POPUP = 640, 480
 _DISK = {"changed": "changed on disk", "deleted": "deleted on disk", "unreadable": "can't be read now"}
 
 
@@ -46,11 +53,16 @@ class Header:
         self._phantoms = sublime.PhantomSet(view, HEADER)
         self._clicked = clicked
 
-    def show(self, contents: Sequence[str]) -> None:
-        """Show the first of these contents that fits on one line, so that both sides stay level; else the last."""
+    def show(self, contents: Sequence[str], reason: str = "") -> None:
+        """Show the first of these contents that fits on one line, so that both sides stay level; else the last.
+
+        A reason is the agent's text, and takes what is left of the line.
+        """
         view = self._phantoms.view
         width = view.viewport_extent()[0] / (view.em_width() or 1)
-        content = next((one for one in contents if columns(one) <= width), contents[-1])
+        least = SHORTEST_REASON if reason else 0
+        content = next((one for one in contents if columns(one) + least <= width), contents[-1])
+        content += reason_link(reason, int(width - columns(content)))
         text = f'<body id="qwen-companion-header"><style>{_STYLE}</style><div>{content}</div></body>'
         self._phantoms.update([sublime.Phantom(sublime.Region(0), text, sublime.PhantomLayout.BLOCK, self._clicked)])
 
@@ -74,7 +86,33 @@ def show_headers(
         contents = proposal_headers(review, counts, both, title=title, offers_reload=review.can_reload)
     if original:
         original.show(original_headers("Current file", warnings, offers_reload=review.can_reload))
-    proposal.show(contents)
+    proposal.show(contents, review.reason)
+
+
+def reason_line(reason: str) -> str:
+    """A reason, which is the agent's text, as one line in which nothing acts or hides."""
+    return shortened(visible_name(" ".join(reason.split())), LONGEST_REASON)
+
+
+def reason_link(reason: str, room: int) -> str:
+    """The link to a reason, with as much of it as so many columns take; empty if that is too little."""
+    line = reason_line(reason)
+    while len(line) > 1 and room >= SHORTEST_REASON:
+        link = f' <a href="reason">{safe(f"“{line}”")}</a>'
+        if columns(link) <= room:
+            return link
+        line = shortened(line, len(line) - 1)
+    return ""
+
+
+def show_reason(view: sublime.View, review: Review) -> None:
+    """Show all of the reason for a proposal in a popup."""
+    said = safe(visible_name(" ".join(review.reason.split())))
+    agent = safe(visible_name(review.owner.cli))
+    content = f'<div class="quiet">{agent}, before it proposed this:</div><div>{said}</div>'
+    page = f'<body id="qwen-companion-reason"><style>{_STYLE}</style>{content}</body>'
+    place = view.visible_region().begin()
+    view.show_popup(page, sublime.PopupFlags.NONE, place, *POPUP)
 
 
 def columns(content: str) -> int:

@@ -39,6 +39,7 @@ from .decisions import Decision, Lines, ReviewDecisions
 from .diff_marks import OUTLINED, add_lines, add_words
 from .diff_marks import Kind as DiffKind
 from .feed import ReviewFeed
+from .header import show_reason
 
 if TYPE_CHECKING:
     from .decisions import ReviewDecisions
@@ -123,7 +124,7 @@ class PlacedBlock(NamedTuple):
 
 
 class ReviewMarks:
-    """The marks in the view of a Review. `clicked` gets "accept" or "reject", a colon, and a proposal's number."""
+    """The marks in the view of a Review. `clicked` gets "accept", "reject" or "reason", and a proposal's number."""
 
     def __init__(self, view: sublime.View, decisions: ReviewDecisions, clicked: Callable[[str], None]) -> None:
         self._view = view
@@ -195,7 +196,8 @@ def _answers(file: ListedFile) -> str:
     number = int(file.key.name)
     accept = f'<a class="accept" href="accept:{number}">{ACCEPTS} Accept</a>'
     reject = f'<a class="reject" href="reject:{number}">{REJECTS} Reject</a>'
-    return _BODY(_LINKS + accept + reject)
+    reason = f'<a href="reason:{number}">why</a>' if file.reason else ""
+    return _BODY(_LINKS + accept + reject + reason)
 
 
 def _signs(block: Block, body: Body, lines: range, start: int) -> Iterator[sublime.Phantom]:
@@ -416,7 +418,11 @@ class ReviewTab:
 
     def _clicked(self, href: str) -> None:
         what, _, number = href.partition(":")
-        self.answer(FileKey("proposal", "", number), what)
+        key = FileKey("proposal", "", number)
+        if what != "reason":
+            self.answer(key, what)
+        elif diff := self._feed.proposals.get(key):
+            show_reason(self.view, diff.review)
 
     def _between(self, first: int, last: int) -> range:
         """The numbers of the blocks that have some rows."""

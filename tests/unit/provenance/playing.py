@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from companion.exclusion import Told
-from companion.ids import WindowId
+from companion.ids import ReviewId, WindowId
+from companion.provenance.proposals import CliProposal
 from companion.provenance.transcripts import Kind, Transcripts
 from companion.provenance.why import Provenance, Reason
 from companion.settings import ReadTranscripts
@@ -93,7 +94,11 @@ class Terminal:
         told = lambda _: Told(exclude=self.exclude, folders=(str(self.folder),))  # noqa: E731
         self.screen: Any = Screen()
         stores = str(self.root / "stores")
-        self.reasons = Provenance(self.looks, told, self._background, self.screen, stores)
+        self.proposals: list[CliProposal] = []
+        self.explained: dict[int, str] = {}
+        """Why something is proposed, by its number."""
+        explain = self.explained.__setitem__
+        self.reasons = Provenance(self.looks, told, self._background, self.screen, explain, stores)
         names = ("QWEN_RUNTIME_DIR", "GEMINI_CLI_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
         self.reasons._transcripts = Transcripts(stores, dict.fromkeys(names, str(self.home)))
         if self.answer is not None:
@@ -123,8 +128,13 @@ class Terminal:
     async def look(self, times: int = 1) -> None:
         """The transcripts are looked at, as every two seconds."""
         for _ in range(times):
-            self.reasons.look({(self.kind, WINDOW): self.setting}, self.chats)
+            self.reasons.look({(self.kind, WINDOW): self.setting}, self.chats, self.proposals)
             await self.done()
+
+    def propose(self, new: str, number: int = 1, name: str = "shop.py", old: str = SHOP, since: float = 0.0) -> None:
+        """The CLI opens a diff."""
+        path, versions = str(self.folder / name), (old, old.replace("\r\n", "\n"))
+        self.proposals.append(CliProposal((self.kind, WINDOW), ReviewId(number), path, versions, new, since))
 
     async def done(self) -> None:
         """Wait for what goes on in the background."""

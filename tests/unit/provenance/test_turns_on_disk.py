@@ -39,7 +39,7 @@ def told_turn(path: Path, *edits: tuple[str | None, str]) -> ToldTurn:
 async def test_a_turn_leads_from_its_end_to_the_answer_with_what_the_looks_have_seen(work: Work) -> None:
     async with work:
         told = Told(folders=tuple(work.folders))
-        reasons = Provenance(work.rounds, lambda _: told, work.background, work.editor, str(work.stores))
+        reasons = Provenance(work.rounds, lambda _: told, work.background, work.editor, print, str(work.stores))
         await work.in_turn()
         path = work.path / "a.py"
         mine = "the person writes this line\n"

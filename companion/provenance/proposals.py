@@ -1,0 +1,108 @@
+"""Why a CLI in a terminal proposes something: the call in its transcript that waits for just that text.
+
+Nothing but the texts tells which call a diff belongs to: the connection has no id that the transcript has. So there is
+a reason only if a single call fits in all transcripts, to the byte, and nobody has proposed the same before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from ..exclusion import Told
+from ..ids import ReviewId
+from .calls import TextReplacement, WritingCall, below, real_path
+from .log import MAX_REASON
+from .replay import Effort, TooMuchError
+from .transcripts import CliTranscript, Reader
+
+
+@dataclass(frozen=True, slots=True)
+class CliProposal:
+    """What a CLI in a terminal proposes for a file. It waits for an answer."""
+
+    reader: Reader
+    number: ReviewId
+    path: str
+    old: tuple[str, ...]
+    """What the CLI may have read: the file with its line endings, and with line feeds."""
+    new: str
+    since: float
+    """When the CLI has connected, in Unix time: what was written down before that is another one's."""
+
+
+class ProposalReasons:
+    """Finds the reasons of proposals, and remembers what was proposed."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[str, bytes], set[ReviewId]] = {}
+        """Which proposals had the same path and text."""
+        self._before: set[ReviewId] = set()
+        self._ready: Collection[ReviewId] = ()
+
+    def look(self, proposals: Sequence[CliProposal]) -> None:
+        """Take on what is proposed. A transcript has had time to tell of what was there at the look before."""
+        for each in proposals:
+            self._first.setdefault(_key(each), set()).add(each.number)
+        numbers = {each.number for each in proposals}
+        self._ready, self._before = numbers & self._before, numbers
+
+    def reasons(
+        self, proposals: Sequence[CliProposal], transcripts: Sequence[CliTranscript], told: Told
+    ) -> dict[ReviewId, str]:
+        """Why something is proposed, as far as the transcripts of that CLI in that window tell. It blocks.
+
+        A reason is empty if it isn't sure any more: it takes another one back.
+        """
+        known: dict[ReviewId, str] = {}
+        roots = [os.path.realpath(folder) for folder in told.folders]
+        for each in proposals:
+            path = real_path(each.path)
+            if each.number not in self._ready or below(path, roots) is None or told.is_excluded(path, roots):
+                continue
+            try:
+                found = list(_fitting(each, path, transcripts))
+            except TooMuchError:
+                known[each.number] = ""
+                continue
+            if len(self._first[_key(each)]) > 1 or len(found) > 1:
+                known[each.number] = ""
+            elif found:
+                known[each.number] = found[0].reason[-MAX_REASON:]
+        return known
+
+
+def _key(proposal: CliProposal) -> tuple[str, bytes]:
+    return proposal.path, blake2b(proposal.new.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _fitting(proposal: CliProposal, path: str, transcripts: Sequence[CliTranscript]) -> Iterator[WritingCall]:
+    """The calls that would make the proposal. Raises TooMuchError."""
+    effort = Effort()
+    for transcript in transcripts:
+        for call in transcript.talk.waiting(proposal.since):
+            named = {each.path for each in call.replaced}
+            is_alike = len(named) == 1 and os.path.basename(min(named)) == os.path.basename(proposal.path)
+            if is_alike and real_path(min(named)) == path and _makes(call.replaced, proposal, effort):
+                yield call
+
+
+def _makes(replaced: Sequence[TextReplacement], proposal: CliProposal, effort: Effort) -> bool:
+    return any(_done(old, replaced, effort) == proposal.new for old in proposal.old)
+
+
+def _done(text: str, replaced: Sequence[TextReplacement], effort: Effort) -> str | None:
+    """The text after all of some replacements; None if it isn't sure what they replace."""
+    for each in replaced:
+        effort.spend(len(text))
+        if each.old is None:
+            text = each.new
+            continue
+        many = text.count(each.old)
+        if many != 1 and not (many and each.is_everywhere):
+            return None
+        effort.spend(many * len(each.new))
+        text = text.replace(each.old, each.new)
+    return text
