@@ -14,6 +14,8 @@ from ..conversation.forms import Values
 from ..conversation.snapshot import Diff, Permission, PermissionOption, Snapshot, Tool
 from ..ids import WindowId
 from ..protocol import DiffAccepted, Notification
+from ..provenance.calls import said_before
+from ..provenance.log import MAX_REASON
 from ..review.review import Request
 from .connection import ChatConnection
 from .transcript.plain import flat
@@ -79,7 +81,8 @@ class Approvals:
                 self.chat.place.screen.mention(message, self.chat.window)
         for identifier, permission in asked.items():
             if identifier not in self._waiting:
-                approval = self._waiting[identifier] = _Approval(self, permission)
+                reason = _reason(snapshot, permission)
+                approval = self._waiting[identifier] = _Approval(self, permission, reason)
                 approval.show()
         if self.questions != before:
             self.chat.place.questions_changed()
@@ -117,8 +120,10 @@ class Approvals:
 class _Approval:
     """A permission and its diffs."""
 
-    def __init__(self, approvals: Approvals, permission: Permission) -> None:
+    def __init__(self, approvals: Approvals, permission: Permission, reason: str) -> None:
         self.permission = permission
+        self._reason = reason
+        """What the agent has said before it asks; empty if it isn't known."""
         self._approvals = approvals
         self._open: list[_Owner] = []
         """The owners of the diffs that wait for an answer."""
@@ -143,7 +148,7 @@ class _Approval:
                 is_editable = is_alone and answers.can_be_edited and not is_part
                 request = Request(owner.diff.old, connection.locality.is_local, is_editable, is_part)
                 self._approvals.chat.place.reviews.open(
-                    owner, connection.path_there(owner.diff.path), owner.diff.new, request
+                    owner, connection.path_there(owner.diff.path), owner.diff.new, request, self._reason
                 )
 
     def is_question(self, shown: set[object]) -> bool:
@@ -225,6 +230,11 @@ class _Owner:
 
 def _option(permission: Permission, kind: str) -> PermissionOption | None:
     return next((option for option in permission.options if option.kind == kind), None)
+
+
+def _reason(snapshot: Snapshot, permission: Permission) -> str:
+    turn = next((turn for turn in snapshot.changed if turn.key == permission.turn), None)
+    return said_before(turn, permission.tool)[-MAX_REASON:] if turn else ""
 
 
 def _answered(snapshot: Snapshot, identifier: str) -> Permission | None:

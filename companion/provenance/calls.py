@@ -74,6 +74,23 @@ def calls_of(turn: Turn, full: Callable[[str], str]) -> Iterator[WritingCall]:
 
     A sub-agent's own words stand before its calls, not those of the agent that has sent it.
     """
+    for tool, reason, asked in _tools(turn):
+        if tool.status == "completed" and (replaced := tuple(_replaced(tool, full))):
+            yield WritingCall(tool.id, tool.name or tool.title, replaced, reason, asked)
+
+
+def said_before(turn: Turn, tool: str) -> str:
+    """What the agent has said before a tool call that waits; empty if it has said nothing, or if that isn't sure.
+
+    A call of a sub-agent may come without its parent, and while another call runs nobody knows whether it is one.
+    """
+    found = [(each, reason) for each, reason, _ in _tools(turn) if each.id == tool]
+    runs = any(isinstance(each, Tool) and each.status == "in_progress" and each.id != tool for each in turn.items)
+    return found[0][1] if len(found) == 1 and (found[0][0].parent or not runs) else ""
+
+
+def _tools(turn: Turn) -> Iterator[tuple[Tool, str, str]]:
+    """The tool calls, with what the agent has said before each, and the person in the middle of the turn."""
     said: dict[str | None, str] = {}
     asked = ""
     for at, item in enumerate(turn.items):
@@ -83,10 +100,8 @@ def calls_of(turn: Turn, full: Callable[[str], str]) -> Iterator[WritingCall]:
                 asked = item.text
             case Message(speaker="answer" | "thought"):
                 said[item.parent] = last_paragraph(item.text)
-            case Tool(status="completed"):
-                if replaced := tuple(_replaced(item, full)):
-                    reason = said.get(item.parent, "")
-                    yield WritingCall(item.id, item.name or item.title, replaced, reason, asked)
+            case Tool():
+                yield item, said.get(item.parent, ""), asked
             case _:
                 pass
 

@@ -79,17 +79,22 @@ class Reviews:
     def __iter__(self) -> Iterator[Review]:
         return iter(list(self._open.values()))
 
-    def open(self, owner: Owner, file_path: str, content: str, request: Request | None = None) -> Review:
+    def open(
+        self, owner: Owner, file_path: str, content: str, request: Request | None = None, reason: str = ""
+    ) -> Review:
         """A CLI or a chat proposes a change. It silently supersedes an open one of the same owner and path.
 
-        A chat that asks again after a reload goes on with the review from before.
+        A chat that asks again after a reload goes on with the review from before. `reason` is what the agent has said
+        before it, if that is known already.
         """
         if request and (claimed := self._claim(owner, file_path, content, request)):
             return claimed
         if old := self._open.pop((owner, file_path), None):
             self._background(self._close_views(old, "was replaced by a new proposal"))
         number = ReviewId(next(self._ids))
-        review = self._open[owner, file_path] = Review(owner, file_path, SourceText(content), number, request=request)
+        review = self._open[owner, file_path] = Review(
+            owner, file_path, SourceText(content), number, request=request, reason=reason
+        )
         logger.debug("%s opens a diff of %s", owner.cli, file_path)
         self._changed()
         self._opened(review)

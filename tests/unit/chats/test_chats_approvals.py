@@ -49,6 +49,56 @@ async def test_accepting_the_diff_allows_it_once(room: Room, project: Path) -> N
     assert room.editor.kept == []
 
 
+def says(room: Room, number: int, text: str, kind: str = "agent_message_chunk") -> None:
+    update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+    room.stream.send("session_update", number, "p", update=update)
+
+
+def calls(room: Room, number: int, key: str, status: str, parent: str | None = None) -> None:
+    meta = {"parentToolCallId": parent} if parent else {}
+    update = {"sessionUpdate": "tool_call", "toolCallId": key, "status": status, "title": key, "_meta": meta}
+    room.stream.send("session_update", number, "p", update=update)
+
+
+async def test_a_diff_has_what_the_agent_has_said_before_its_call(room: Room) -> None:
+    says(room, 1, "I look first.")
+    calls(room, 2, "other", "completed")
+    says(room, 3, "So it is.\n\nIt has to be new, <b>as you say")
+    ask(room.stream, 4, ("a.py", "1", "2"))
+    [diff] = await room.diff()
+    assert diff.review.reason == "It has to be new, <b>as you say"
+    says(room, 5, "Something else.")
+    ask(room.stream, 6, ("b.py", "1", "2"), request="r2")
+    await room.diff(2)
+    assert diff.review.reason == "It has to be new, <b>as you say"
+
+
+@pytest.mark.parametrize("parent", [None, "task"])
+async def test_what_an_agent_has_said_is_no_reason_for_a_call_of_its_sub_agent(room: Room, parent: str | None) -> None:
+    says(room, 1, "Somebody else shall write it.")
+    calls(room, 2, "task", "in_progress")
+    calls(room, 3, "t" if parent else "else", "pending", parent)
+    ask(room.stream, 4, ("a.py", "1", "2"))
+    [diff] = await room.diff()
+    assert diff.review.reason == ""
+
+
+async def test_what_was_said_for_an_earlier_prompt_is_no_reason(room: Room) -> None:
+    says(room, 1, "An old reason.")
+    ask(room.stream, 2, ("a.py", "1", "2"))
+    [diff] = await room.diff()
+    resolve(room.stream, 3, "no")
+    await room.diff(0)
+    update = {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "Then do this."}}
+    room.stream.send("session_update", 4, "p", update=update)
+    ask(room.stream, 5, ("a.py", "1", "2"), request="r2", toolCall={
+        "toolCallId": "t2", "title": "Writing", "kind": "edit", "status": "pending",
+        "content": [{"type": "diff", "path": "a.py", "oldText": "1", "newText": "2"}],
+    })  # fmt: skip
+    [diff] = await room.diff()
+    assert diff.review.reason == ""
+
+
 async def test_rejecting_or_closing_the_diff_rejects_it(room: Room, project: Path) -> None:
     ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
     [diff] = await room.diff()
