@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from companion.provenance import replay
+from companion.provenance import replay, transcripts
 
 from .playing import SHOP, Object, Terminal
 from .test_transcripts import RECORDED, ask, call, done, here
@@ -234,3 +234,42 @@ async def test_calls_that_cost_too_much_to_compare_say_nothing(tmp_path: Path, m
     terminal.propose(NEW)
     await terminal.look(3)
     assert terminal.explained == {1: ""}
+
+
+async def test_a_transcript_has_the_time_of_a_look_to_tell_of_another_call(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path)
+    say(terminal, [waits(terminal)])
+    terminal.propose(NEW)
+    await terminal.look()
+    assert terminal.explained == {}
+    say(terminal, [waits(terminal, "Another reason.", "c2")])
+    await terminal.look()
+    assert terminal.explained == {1: ""}
+
+
+@pytest.mark.parametrize("status", ["cancelled", "error"])
+async def test_a_call_of_gemini_cli_that_was_not_done_does_not_wait(tmp_path: Path, status: str) -> None:
+    terminal = await ready(tmp_path, kind="gemini")
+    arguments = {"file_path": str(terminal.folder / "shop.py"), "content": NEW}
+    tool = {"id": "c1", "name": "write_file", "args": arguments, "status": status}
+    terminal.say({"type": "user", "id": "u", "content": [{"text": "Name it"}]})
+    terminal.say({"type": "gemini", "id": "g", "content": "Prices need one.", "toolCalls": [tool]})
+    terminal.propose(NEW)
+    await terminal.look(3)
+    assert terminal.explained == {}
+    terminal.say({"type": "gemini", "id": "h", "content": "Again.", "toolCalls": [{**tool, "id": "c2", "status": ""}]})
+    await terminal.look()
+    assert terminal.explained == {1: "Again."}
+
+
+async def test_what_stands_before_lines_that_were_not_read_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = await ready(tmp_path)
+    say(terminal, [waits(terminal)])
+    await terminal.look()
+    monkeypatch.setattr(transcripts, "STEP", 1_000)
+    say(terminal, [cancelled(), *[{"type": "system", "text": "x" * 400}] * 4])
+    terminal.propose(NEW)
+    await terminal.look(3)
+    assert terminal.explained == {}
