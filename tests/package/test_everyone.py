@@ -19,6 +19,7 @@ COMMANDS = {
     "reload": "qwen_companion_reload_diff",
     "warnings": "qwen_companion_diff_warnings",
     # Why a line is there
+    "reason": "qwen_companion_why",
     "said": "qwen_companion_why",
     # A comment
     "edit": "qwen_companion_comment",

@@ -402,8 +402,14 @@ class TestProposals(ReviewCase):
         yield lambda: self.screen.popups
         self.assertIn(reason.strip(), self.screen.popups[-1][0])
         yield lambda: "“The third line" in self.screen.header(self.proposal)
+        for view in (self.tab, self.proposal):
+            self.screen.popups.clear()
+            view.run_command("qwen_companion_why")
+            self.assertIn(reason.strip(), self.screen.popups[-1][0])
         post(lambda companion: explain(companion, ""))
         yield lambda: "“" not in text_of(self.tab)
+        why = loaded("sublime_text.provenance.commands").QwenCompanionWhyCommand
+        self.assertEqual([why(self.tab).is_visible(), why(self.proposal).is_visible()], [False, False])
 
     def test_it_has_the_sentence_before_its_call_in_the_transcript_of_its_cli(self) -> Steps:
         yield from self.proposed(text := OLD.replace("line 3\n", "line three\n"))

@@ -20,12 +20,14 @@ from ..comments.sending import told
 from ..minihtml import safe
 from ..panels import PanelItem, choose, say, to_clipboard
 from ..places import open_place
+from ..review.header import show_reason
 from ..style import COLOURS
 from ..windows import is_chat, is_code
 
 if TYPE_CHECKING:
     from ...provenance.log import LoggedTurn
     from ...provenance.why import Reason
+    from ...review.review import Review
     from ..adapter import Adapter
     from ..chat.view import ChatView
 
@@ -61,15 +63,27 @@ class QwenCompanionWhyCommand(sublime_plugin.TextCommand):
         """The lines that were asked about last, the version of the text, and the answer."""
 
     def is_visible(self) -> bool:
-        """Whether it is a file of the person's."""
+        """Whether it is a file of the person's, or a proposal that has a reason."""
         return self.is_enabled()
 
     def is_enabled(self) -> bool:
         """The same."""
-        return bool(self.view.file_name()) and is_code(self.view) and not package.is_in_diff(self.view)
+        is_file = bool(self.view.file_name()) and is_code(self.view) and not package.is_in_diff(self.view)
+        return is_file or self._proposal() is not None
+
+    def _proposal(self) -> Review | None:
+        """What is proposed in this diff, or at the caret of the Review, if it has a reason."""
+        if not (adapter := package.adapter()):
+            return None
+        tab = adapter.review.of(self.view)
+        diff = tab.proposal if tab else adapter.diffs.find(self.view)
+        return diff.review if diff and diff.review.reason else None
 
     def run(self, edit: sublime.Edit) -> None:
         """In a popup, if it is known for sure. Once more at the same lines, go to where it was asked for."""
+        if review := self._proposal():
+            show_reason(self.view, review)
+            return
         adapter, window, path = package.adapter(), self.view.window(), self.view.file_name()
         if adapter is None or window is None or path is None:
             return

@@ -43,6 +43,7 @@ from .header import show_reason
 
 if TYPE_CHECKING:
     from .decisions import ReviewDecisions
+    from .diff_view import DiffView
     from .diffs import Diffs
 
 SIGNS = "qwen_companion.review.signs"
@@ -563,6 +564,12 @@ class ReviewTab:
         row = self._row()
         at = min(max(bisect_right(self._rows, row) - 1, 0), len(self._blocks) - 1)
         return self._blocks[at], row - self._rows[at]
+
+    @property
+    def proposal(self) -> DiffView | None:
+        """The proposal at the caret."""
+        file = self.here()[0].file
+        return self._feed.proposals.get(file.key) if file else None
 
     def decide(self, what: Decision, *, is_file: bool = False) -> None:
         """Keep or undo what is at the caret: a change, or the selected lines of it, or all under a heading."""
