@@ -244,11 +244,13 @@ class Provenance:
         async with self._one:
             await asyncio.to_thread(log_save, self.log, self._told(window), path, before, after)
 
-    async def why(self, window: WindowId, path: str, text: str, rows: Sequence[int], *, is_saved: bool) -> list[Reason]:
+    async def why(
+        self, window: WindowId, path: str, text: str | None, rows: Sequence[int], *, is_saved: bool
+    ) -> list[Reason]:
         """Why lines of a file are there, from 0, as far as that is known.
 
-        `text` is what its view has, with plain line feeds; a line that was not saved yet is the person's. What the log
-        doesn't know is looked for in the notes of commits.
+        `text` is what its view has, with plain line feeds, or None for what the disk has; a line that was not saved yet
+        is the person's. What the log doesn't know is looked for in the notes of commits.
         """
         told = self._told(window)
         return await answered(path, lambda: reasons(self.log, told, path, text, rows, is_saved=is_saved))
@@ -347,7 +349,7 @@ def log_save(log: ProvenanceLog, told: Told, path: str, before: str, after: str)
 
 
 def reasons(
-    log: ProvenanceLog, told: Told, path: str, text: str, rows: Sequence[int], *, is_saved: bool
+    log: ProvenanceLog, told: Told, path: str, text: str | None, rows: Sequence[int], *, is_saved: bool
 ) -> list[Reason]:
     """Why lines of a file are there: see `Provenance.why`. It blocks."""
     real = os.path.realpath(path)
@@ -357,12 +359,14 @@ def reasons(
     turns, is_ours = log.turns(os.path.normcase(real)), below(real, roots) is not None
     if not turns and not is_ours:
         return []
-    lines = text.split("\n")
+    disk = _text(real) if text is None or not is_saved else ""
+    if disk is None:
+        return []
+    there = disk.replace("\r\n", "\n").split("\n")
+    lines = there if text is None else text.split("\n")
     unsaved: set[int] = set()
     if not is_saved:
-        if (disk := _text(real)) is None:
-            return []
-        changed = differences(disk.replace("\r\n", "\n").split("\n"), lines)
+        changed = differences(there, lines)
         unsaved = {row for each in changed for row in range(each.new_start, each.new_end)}
     logged = LoggedLines(lines, turns)
     found: dict[tuple[int, int], tuple[Found, list[int]]] = {}

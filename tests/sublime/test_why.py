@@ -13,7 +13,7 @@ import sublime
 
 from . import test_changes_review as written
 from .chat_case import ChatCase
-from .companion_case import CompanionCase, Steps, loaded
+from .companion_case import CompanionCase, Steps, loaded, text_of
 
 AGENT = "    if name is None:\n        raise ValueError('We greet nobody without a name')\n"
 PROMPT = "Refuse to greet nobody"
@@ -34,8 +34,8 @@ class _Asks(CompanionCase):
             self.addCleanup(patcher.stop)
         self.file_view = yield from self.logged_file()
 
-    def logged_file(self) -> Any:
-        path = self.folder / "greet.py"
+    def logged_file(self, name: str = "greet.py") -> Any:
+        path = self.folder / name
         path.write_text(text := "def greet(name):\n" + AGENT + "    print(name)\n")
         calls, why = loaded("provenance.calls"), loaded("provenance.why")
         replaced = calls.TextReplacement(str(path), "def greet(name):\n", "def greet(name):\n" + AGENT)
@@ -71,6 +71,31 @@ class TestWhy(_Asks):
         self.ask_why(2)
         yield lambda: self.popups
         for words in ("Agent", "a-model", PROMPT, REASON):
+            self.assertIn(words, self.popups[0][0])
+
+    def test_in_the_review_it_is_said_of_the_change_at_the_caret(self) -> Steps:
+        adapter = loaded("sublime_text.package").adapter()
+        known = lambda: adapter.thread._running[1].changes.roots.windows.get(self.window.id())  # noqa: E731
+        yield lambda: known() and known().folders and all(each.has_round for each in known().folders.values())
+        yield from self.logged_file("second.py")
+        self.window.run_command("qwen_companion_review")
+        yield lambda: adapter.review.tab(self.window)
+        tab = adapter.review.tab(self.window).view
+        self.addCleanup(tab.close)
+        for heading in ("▸\xa0second.py", "▾\xa0second.py"):
+            yield lambda heading=heading: heading in text_of(tab)
+            tab.sel().clear()
+            tab.sel().add(text_of(tab).index(heading))
+            tab.run_command("qwen_companion_why")
+            if heading.startswith("▸"):
+                tab.run_command("qwen_companion_review_do", {"what": "fold"})
+        self.assertEqual(self.popups, [])  # nothing is asked about a heading
+        yield lambda: AGENT in text_of(tab)
+        tab.sel().clear()
+        tab.sel().add(text_of(tab).index(AGENT))
+        tab.run_command("qwen_companion_why")
+        yield lambda: self.popups
+        for words in ("Agent", PROMPT, REASON):
             self.assertIn(words, self.popups[0][0])
 
     def test_a_line_of_the_persons_own_says_that_nothing_is_known(self) -> Steps:

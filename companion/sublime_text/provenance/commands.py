@@ -59,17 +59,24 @@ class QwenCompanionWhyCommand(sublime_plugin.TextCommand):
 
     def __init__(self, view: sublime.View) -> None:
         super().__init__(view)
-        self._shown: tuple[list[int], int, Sequence[Reason]] = [], 0, ()
-        """The lines that were asked about last, the version of the text, and the answer."""
+        self._shown: tuple[tuple[str, list[int]] | None, int, Sequence[Reason]] = None, 0, ()
+        """The file and the lines that were asked about last, the version of the view, and the answer."""
 
     def is_visible(self) -> bool:
-        """Whether it is a file of the person's, or a proposal that has a reason."""
+        """Whether there are lines of a file, or a proposal that has a reason."""
         return self.is_enabled()
 
     def is_enabled(self) -> bool:
         """The same."""
-        is_file = bool(self.view.file_name()) and is_code(self.view) and not package.is_in_diff(self.view)
-        return is_file or self._proposal() is not None
+        return self._lines() is not None or self._proposal() is not None
+
+    def _lines(self) -> tuple[str, list[int]] | None:
+        """The file and its lines, from 0: those at the carets, or in the Review those of the change at the caret."""
+        view, adapter = self.view, package.adapter()
+        if adapter and (tab := adapter.review.of(view)):
+            return tab.lines_in_file()
+        name = view.file_name()
+        return (name, _rows(view)) if name and is_code(view) and not package.is_in_diff(view) else None
 
     def _proposal(self) -> Review | None:
         """What is proposed in this diff, or at the caret of the Review, if it has a reason."""
@@ -84,23 +91,24 @@ class QwenCompanionWhyCommand(sublime_plugin.TextCommand):
         if review := self._proposal():
             show_reason(self.view, review)
             return
-        adapter, window, path = package.adapter(), self.view.window(), self.view.file_name()
-        if adapter is None or window is None or path is None:
+        adapter, window, lines = package.adapter(), self.view.window(), self._lines()
+        if adapter is None or window is None or lines is None:
             return
-        view, rows, version = self.view, _rows(self.view), self.view.change_count()
-        known, self._shown = self._shown, ([], 0, ())
+        view, version, (path, rows) = self.view, self.view.change_count(), lines
+        known, self._shown = self._shown, (None, 0, ())
         told = [each for each in known[2] if not each.commit]
-        if known[:2] == (rows, version) and told:
+        if known[:2] == (lines, version) and told:
             view.hide_popup()
             _choose(adapter, window, told)
             return
-        number, text, is_saved = WindowId(window.id()), _text(view), not view.is_dirty()
+        is_file = view.file_name() is not None
+        number, text, is_saved = WindowId(window.id()), _text(view) if is_file else None, not view.is_dirty()
 
         def answer(found: Sequence[Reason]) -> None:
             if not view.is_valid() or view.change_count() != version:
                 return
             if found:
-                self._shown = rows, version, found
+                self._shown = lines, version, found
                 self._show(adapter, window, found)
             else:
                 say(window, NOTHING)

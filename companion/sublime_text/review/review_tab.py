@@ -571,6 +571,17 @@ class ReviewTab:
         file = self.here()[0].file
         return self._feed.proposals.get(file.key) if file else None
 
+    def lines_in_file(self) -> tuple[str, list[int]] | None:
+        """The written file at the caret, by its absolute path, and the lines of the change that it has now, from 0."""
+        block, line = self.here()
+        row = self._feed.rows.get(block.file.key) if block.file else None
+        if row is None or (body := block.body) is None or not line:
+            return None
+        change = body.owners[line - 1]
+        lines = body.lines_of(change) if change >= 0 else [line - 1]
+        found = [body.numbers[at] - 1 for at in lines if block.kind(at + 1) in ("added", "context")]
+        return (row.full_path, found) if found else None
+
     def decide(self, what: Decision, *, is_file: bool = False) -> None:
         """Keep or undo what is at the caret: a change, or the selected lines of it, or all under a heading."""
         block, line = self.here()
