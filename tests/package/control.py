@@ -194,12 +194,18 @@ class Editor(LineProcess):
 
     def messages(self) -> list[str]:
         """What was shown in the status bar and in dialogs; what the status bar cut is whole, as the console has it."""
+        shown = [message["text"] for message in self.do("state")["messages"]]
         console = self.console()
-        return [_whole(message["text"], console) for message in self.do("state")["messages"]]
+        return [_whole(text, console) for text in shown]
 
     def wait_message(self, text: str, timeout: float = INSTALL_LIMIT) -> str:
-        """The first message with a text."""
-        return self.wait(text, lambda: next((one for one in self.messages() if text in one), None), timeout) or ""
+        """The first message with a text. One that is cut is waited for until the console has it whole."""
+
+        def found() -> str | None:
+            said = next((one for one in self.messages() if text in one), "")
+            return None if said.endswith(CUT) else said or None
+
+        return self.wait(text, found, timeout) or ""
 
     def question(self) -> dict[str, Any] | None:
         """The panel that is open in the window."""
