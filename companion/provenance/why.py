@@ -180,7 +180,7 @@ class Provenance:
         self, wanted: Mapping[Reader, ReadTranscripts], chats: Collection[str], proposals: Sequence[CliProposal]
     ) -> None:
         try:
-            self._proposed.look(proposals)
+            await asyncio.to_thread(self._proposed.look, proposals)  # their texts may be large
             allowed = await asyncio.to_thread(self._transcripts.allow, wanted)
             for key, reader in list(self._running.items()):
                 if reader not in allowed:  # the CLI has gone

@@ -391,6 +391,14 @@ class TestProposals(ReviewCase):
         yield lambda: self.diff.attention.is_seen
         yield self.has("▾ app.py   +1 −2  seen")
 
+    def test_a_caret_on_the_heading_of_proposals_is_there_again_after_a_restart(self) -> Steps:
+        """A record is JSON then, which has no tuples."""
+        yield from self.proposed()
+        self.go_to("◆")
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window)
+        kept = json.loads(json.dumps([tab._belongs().key, 0, 0]))
+        self.assertIn(loaded("sublime_text.review.review_tab")._left_at(kept).key, [each.key for each in tab._blocks])
+
     def test_it_says_in_a_line_why_it_is_proposed_and_all_of_it_at_a_click(self) -> Steps:
         yield from self.proposed()
         reason = "The third line is a word, " + "and so on " * 20

@@ -97,6 +97,11 @@ class TestWhy(_Asks):
         yield lambda: self.popups
         for words in ("Agent", PROMPT, REASON):
             self.assertIn(words, self.popups[0][0])
+        shown = adapter.review.tab(self.window)
+        at = next(at for at, block in enumerate(shown._blocks) if block.body)
+        block = shown._blocks[at]
+        shown._blocks[at] = block._replace(kinds=block.kinds[:3])  # the rest is beyond what is filled so far
+        self.assertEqual(shown.lines_in_file()[1], [0, 1])
 
     def test_a_line_of_the_persons_own_says_that_nothing_is_known(self) -> Steps:
         said: list[str] = []

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import sublime
 
@@ -579,7 +579,8 @@ class ReviewTab:
             return None
         change = body.owners[line - 1]
         lines = body.lines_of(change) if change >= 0 else [line - 1]
-        found = [body.numbers[at] - 1 for at in lines if block.kind(at + 1) in ("added", "context")]
+        shown = (at for at in lines if at + 1 < block.lines)  # the rest of it may be filled later
+        found = [body.numbers[at] - 1 for at in shown if block.kind(at + 1) in ("added", "context")]
         return (row.full_path, found) if found else None
 
     def decide(self, what: Decision, *, is_file: bool = False) -> None:
@@ -766,12 +767,15 @@ def group_for(window: sublime.Window, focus: Focus) -> int:
 def _left_at(record: object) -> _Place | None:
     """Where an earlier instance has left the caret."""
     match record:
-        case [[*key], int(line), int(column)]:
-            return _Place(FileKey(*key) if len(key) == 3 else tuple(key), line, column)
-        case [str(key), int(line), int(column)]:
-            return _Place(key, line, column)
+        case [[*_] | str() as key, int(line), int(column)]:
+            return _Place(_key_of(key), line, column)
         case _:
             return None
+
+
+def _key_of(kept: object) -> Hashable:
+    """The key of a block, from a record in which tuples may have become lists."""
+    return tuple(map(_key_of, cast("Sequence[object]", kept))) if isinstance(kept, list | tuple) else kept
 
 
 def _edits(before: Sequence[Block], points: Sequence[int], after: Sequence[Block]) -> list[Edit]:
