@@ -67,7 +67,7 @@ class DiskLooks:
             state = "same"
         if state != review.disk_state:
             review.disk_state = state
-            self._editor.review_disk_changed(review)
+            self._editor.review_header_changed(review)
 
 
 def _differs(disk: DiskFile, review: Review) -> bool:

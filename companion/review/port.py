@@ -43,7 +43,7 @@ class ReviewViews(Messages, Protocol):
         """How the editor decodes a file."""
         ...
 
-    def review_disk_changed(self, review: Review) -> None:
+    def review_header_changed(self, review: Review) -> None:
         """`review.disk_state` has changed, or another thing that the diff's header says, such as the reason."""
         ...
 

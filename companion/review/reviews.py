@@ -241,7 +241,7 @@ class Reviews:
             if review.owner is before:
                 review.owner = owner
                 review.orphaned = False
-                self._editor.review_disk_changed(review)
+                self._editor.review_header_changed(review)
         self._open = {(review.owner, review.file_path): review for review in self}
 
     def _claim(self, owner: Owner, file_path: str, content: str, request: Request) -> Review | None:
@@ -278,7 +278,7 @@ class Reviews:
         review = self.find(number)
         if review and review.reason != reason:
             review.reason = reason
-            self._editor.review_disk_changed(review)
+            self._editor.review_header_changed(review)
 
     async def look(self) -> None:
         """Check whether the files of open reviews have changed on disk.

@@ -50,7 +50,7 @@ class ReviewTexts:
             if self._is_comparable(review, text):
                 self._background(self._compare(review, text, version))
             else:
-                self._editor.review_disk_changed(review)  # its header says why there are no marks
+                self._editor.review_header_changed(review)  # its header says why there are no marks
 
     def edit(self, number: ReviewId, target: Target, text: str, version: int) -> None:
         """Revert or restore changes of a proposal whose text is `text` at this version of its view.
@@ -94,7 +94,7 @@ class ReviewTexts:
         """Revert or restore the change of line endings and of the byte order mark."""
         if review := self._editable(number):
             review.keeps_endings = keeps
-            self._editor.review_disk_changed(review)
+            self._editor.review_header_changed(review)
 
     async def marks(self, review: Review, text: str) -> Marks | None:
         """What is marked in a text of a review; None if the texts are too large."""

@@ -235,7 +235,7 @@ class EditorPort:
         """How the editor decodes a file."""
         return await self._bridge.call(lambda: encodings_of(path))
 
-    def review_disk_changed(self, review: Review) -> None:
+    def review_header_changed(self, review: Review) -> None:
         """`review.disk_state` has changed, or another thing that the diff's header says, such as the reason."""
         self._bridge.post(lambda: self._parts.diffs.update_header(review))
 

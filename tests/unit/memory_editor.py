@@ -269,7 +269,7 @@ class MemoryEditor:
     async def encodings(self, path: str) -> Encodings:
         return Encodings()
 
-    def review_disk_changed(self, review: Review) -> None:
+    def review_header_changed(self, review: Review) -> None:
         if diff := self.diffs.get(review.number):
             diff.disk_states.append(review.disk_state)
 
