@@ -12,23 +12,25 @@ import os
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..agents import DAEMON_AGENT, AgentCommand
 from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ConnectionStatus, Locality
 from ..registry.plans import prepare
-from .acp.client import AcpAgent
 from .acp.process import end_left
 from .acp.process import end_leftovers as end_agents_left
 from .agent import Agent, AgentSession
 from .daemon.address import Address, resolve, starts_own
-from .daemon.client import DaemonAgent, load
 from .daemon.errors import DisabledError
 from .daemon.locality import where
 from .daemon.private import CONNECTING, STOP_LIMIT, Daemon, PrivateDaemon, from_plain, stop_now
 from .daemon.private import end_leftovers as end_daemons_left
 from .port import Workplace
+
+if TYPE_CHECKING:
+    from .acp.client import AcpAgent
+    from .daemon.client import DaemonAgent
 
 
 class Daemons:
@@ -169,9 +171,9 @@ class Connector:
 
     async def reach_daemon(self, conversation: Conversation) -> tuple[Agent, str]:
         """The daemon, and the folder as it calls it."""
-        await load()
+        make = await asyncio.to_thread(_daemon_agent)
         address = await self._address(conversation)
-        client = DaemonAgent(address, is_known=address.url in self._known)
+        client = make(address, is_known=address.url in self._known)
         try:
             folder = await client.connect(self.folder)
             self._known.add(address.url)
@@ -184,7 +186,7 @@ class Connector:
 
     async def resume_agent(self, agent: AgentCommand, left: Mapping[str, Any]) -> tuple[Agent, AgentSession] | None:
         """The agent that another instance has left, and its session; None if that can't be taken up, and is ended."""
-        client = AcpAgent(agent, self._place)
+        client = (await asyncio.to_thread(_acp_agent))(agent, self._place)
         try:
             session = await client.resume(left)
         except Exception:
@@ -202,7 +204,7 @@ class Connector:
         with contextlib.suppress(OSError):
             # The person may have cleared the folder of what was installed. If it can't be made, npx says so.
             await asyncio.to_thread(prepare, agent.command)
-        client = AcpAgent(agent, self._place)
+        client = (await asyncio.to_thread(_acp_agent))(agent, self._place)
         telling = asyncio.create_task(_tell_start(client, agent.name, conversation))
         try:
             folder = await client.connect(self.folder)
@@ -244,6 +246,19 @@ class Connector:
             raise DisabledError
         connecting(CONNECTING)
         return resolve(url=settings.url, environment=environment)
+
+
+# Their 220 ms of imports are for those who open a chat, and are not on the loop's time.
+def _acp_agent() -> type[AcpAgent]:
+    from .acp.client import AcpAgent  # noqa: PLC0415
+
+    return AcpAgent
+
+
+def _daemon_agent() -> type[DaemonAgent]:
+    from .daemon.client import DaemonAgent  # noqa: PLC0415
+
+    return DaemonAgent
 
 
 def end_leftovers() -> list[int]:

@@ -56,6 +56,15 @@ def test_what_a_chat_needs_is_loaded_with_the_first_chat(loaded: dict[str, set[s
     assert loaded["with chat"] - loaded["without chat"] == FOR_CHATS
 
 
+def test_the_back_ends_of_chats_are_no_part_of_the_start(root: Path) -> None:
+    program = "import sys, companion.companion; print(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "companion.backends.connector" in run.stdout.split()
+    assert not {"companion.backends.acp.client", "companion.backends.daemon.client"} & set(run.stdout.split())
+
+
 def test_the_libraries_are_the_same_on_every_system(dependencies: dict[str, dict[str, list[str]]]) -> None:
     assert dependencies.keys() == {"*"}
     assert dependencies["*"].keys() == {BUILD}

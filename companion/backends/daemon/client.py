@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
@@ -39,9 +38,7 @@ from . import answers
 from .address import Address
 from .errors import NotADaemonError, RefusedError, TroubleError, WorkspaceMismatchError, missing_feature
 from .locality import described, listens_here, sees
-
-if TYPE_CHECKING:
-    from .transport import SessionEvents
+from .transport import SessionEvents, Transport
 
 NEEDED = ("session_create", "session_events", "session_prompt", "session_cancel", "non_blocking_prompt")
 """The features without which there is no chat. All known versions have them (docs/protocols/qwen-serve.md#versions)."""
@@ -83,11 +80,6 @@ Scope = Literal["single", "thread"]
 """The conversation that all clients of the folder share, or a new one."""
 
 
-async def load() -> None:
-    """Import what carries the requests, off the loop: it takes a while the first time."""
-    await asyncio.to_thread(importlib.import_module, ".transport", __package__)
-
-
 class DaemonAgent(Agent):
     """One daemon. Use it with `async with`, or close it. Features, never the version, decide what it can do."""
 
@@ -100,8 +92,6 @@ class DaemonAgent(Agent):
         """What the daemon can do, once `connect` has asked."""
         self._folder = ""
         """The one that it works in for us, if that isn't the daemon's primary one, as the daemon calls it."""
-        from .transport import Transport  # noqa: PLC0415 - a companion without a chat does without its library
-
         self.transport = Transport(address, is_known=is_known)
 
     def can(self, feature: Feature) -> bool:

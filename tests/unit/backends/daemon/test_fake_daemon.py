@@ -12,7 +12,7 @@ import pytest
 
 from companion.backends.agent import AgentSession
 from companion.backends.daemon.address import Address
-from companion.backends.daemon.client import load
+from companion.backends.daemon.transport import Transport
 
 from ...fake_daemon import FakeDaemon, run
 
@@ -36,9 +36,6 @@ def test_a_connection_that_is_being_made_is_closed_with_the_daemon(turns: int):
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_request_that_is_given_up_at_any_moment_leaves_nothing_open(streams: bool):
     async def test() -> None:
-        await load()
-        from companion.backends.daemon.transport import Transport  # noqa: PLC0415 - it is imported late in the package too
-
         async with FakeDaemon().serving() as daemon:
             daemon.routes["GET /x"] = 200, {}
             for moment in range(MOMENTS):
