@@ -10,12 +10,12 @@ for _name in [name for name in list(sys.modules) if name.startswith(f"{__package
     del sys.modules[_name]
 
 from .companion.sublime_text import package
-from .companion.sublime_text.actions.commands import (
+from .companion.sublime_text.actions import (
     QwenCompanionActionCommand,
     QwenCompanionAskHistoryCommand,
 )
 from .companion.sublime_text.buffers import QwenCompanionEditCommand
-from .companion.sublime_text.chat.commands import (
+from .companion.sublime_text.chat.chat_commands import (
     QwenCompanionChatAnswerCommand,
     QwenCompanionChatCancelCommand,
     QwenCompanionChatChangesCommand,
@@ -52,7 +52,7 @@ from .companion.sublime_text.chat.pickers import (
 )
 from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand
 from .companion.sublime_text.chat.sign_in import QwenCompanionChatSignInCommand, QwenCompanionChatSignOutCommand
-from .companion.sublime_text.comments.commands import (
+from .companion.sublime_text.comments.comment_commands import (
     QwenCompanionCommentCommand,
     QwenCompanionCopyCommentsCommand,
     QwenCompanionDeleteCommentsCommand,
@@ -60,22 +60,17 @@ from .companion.sublime_text.comments.commands import (
     QwenCompanionRejectWithCommentsCommand,
     QwenCompanionSendCommentsCommand,
 )
-from .companion.sublime_text.follow.commands import (
+from .companion.sublime_text.follow import (
     QwenCompanionFollowCommand,
     QwenCompanionRecentFilesCommand,
 )
-from .companion.sublime_text.libraries.commands import QwenCompanionRepairLibrariesCommand
+from .companion.sublime_text.install_agent import QwenCompanionInstallAgentCommand
+from .companion.sublime_text.libraries import QwenCompanionRepairLibrariesCommand
 from .companion.sublime_text.listeners import QwenCompanionListener
-from .companion.sublime_text.problems.commands import (
+from .companion.sublime_text.problems.problem_commands import (
     QwenCompanionCopyMcpConfigurationCommand,
     QwenCompanionSendProblemsCommand,
 )
-from .companion.sublime_text.provenance.commands import (
-    QwenCompanionCopyReviewCommand,
-    QwenCompanionReadTranscriptsCommand,
-    QwenCompanionWhyCommand,
-)
-from .companion.sublime_text.registry.commands import QwenCompanionInstallAgentCommand
 from .companion.sublime_text.review.review_commands import (
     QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
@@ -108,22 +103,27 @@ from .companion.sublime_text.review.review_commands import (
     QwenCompanionUndoFileCommand,
     QwenCompanionUnsavedTextCommand,
 )
-from .companion.sublime_text.status.commands import (
+from .companion.sublime_text.status.status_commands import (
     QwenCompanionCopyReportCommand,
     QwenCompanionDocumentationCommand,
     QwenCompanionShowLogCommand,
     QwenCompanionStatusCommand,
     QwenCompanionStatusRemedyCommand,
 )
-from .companion.sublime_text.terminal.commands import (
+from .companion.sublime_text.terminal.elsewhere import QwenCompanionConnectElsewhereCommand
+from .companion.sublime_text.terminal.sending import QwenCompanionSendCommand
+from .companion.sublime_text.terminal.terminal_commands import (
     QwenCompanionCopyEnvironmentCommand,
     QwenCompanionRunCommand,
     QwenCompanionShowTerminalCommand,
     QwenCompanionTerminalListener,
     QwenCompanionTerminalOpenedCommand,
 )
-from .companion.sublime_text.terminal.elsewhere import QwenCompanionConnectElsewhereCommand
-from .companion.sublime_text.terminal.sending import QwenCompanionSendCommand
+from .companion.sublime_text.why import (
+    QwenCompanionCopyReviewCommand,
+    QwenCompanionReadTranscriptsCommand,
+    QwenCompanionWhyCommand,
+)
 
 
 def plugin_loaded() -> None:

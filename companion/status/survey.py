@@ -16,9 +16,8 @@ from typing import cast
 from ..clis.discovery import DiscoveryFiles, is_pid
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
-from ..clis.settings import approval_mode, setting, settings_folder
 from ..clis.shell import Command, words_of
-from ..clis.starting import package_version
+from ..clis.starting import approval_mode, package_version, setting, settings_folder
 from ..platforms import programs
 from ..platforms.files import is_mine
 from ..server.endpoint import Endpoint

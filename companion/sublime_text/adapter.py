@@ -23,8 +23,8 @@ from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
 from .editor_events import EditorEvents
 from .editor_port import EditorPort
-from .follow.following import Following
-from .libraries.libraries import Libraries
+from .follow import Following
+from .libraries import Libraries
 from .messenger import Messenger
 from .notices import NOTICES, OpenNotices
 from .notify import notify

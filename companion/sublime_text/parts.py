@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from .chat.chats import ChatViews
 from .comments.panel import CommentPanel
-from .follow.following import Following
-from .libraries.libraries import Libraries
+from .follow import Following
+from .libraries import Libraries
 from .messenger import Messenger
 from .notices import OpenNotices
 from .problems.problems import EditorProblems

@@ -21,12 +21,12 @@ KNOWN = {
     "chat.permissions:form.host": "as above",
     "chat.opening:_where(adapter.settings.daemon())": "the person's own settings, from which an address was read",
     "chat.opening:DAEMON_AGENT": "a constant",
-    "registry.commands:entry.version": "no entry with hidden characters is read (test_registry.py)",
-    "registry.commands:entry.description": "as above",
-    "registry.commands:entry.source": "as above",
-    "registry.commands:filter(None, (entry.license or 'not said', entry.license_url))": "as above",
-    "registry.commands:plan.words": "made of that entry",
-    "registry.commands:self._name(entry)": "the name of that entry",
+    "install_agent:entry.version": "no entry with hidden characters is read (test_registry.py)",
+    "install_agent:entry.description": "as above",
+    "install_agent:entry.source": "as above",
+    "install_agent:filter(None, (entry.license or 'not said', entry.license_url))": "as above",
+    "install_agent:plan.words": "made of that entry",
+    "install_agent:self._name(entry)": "the name of that entry",
     "terminal.terminus:self._name": "the name of a CLI, a constant",
 }
 """Other words in dialogs, by module, each with the reason why it is safe."""

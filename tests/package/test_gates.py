@@ -71,7 +71,7 @@ STARTED_HERE = {
 BY_THE_EDITOR = {
     "sublime_text/places.py": "the gate: after a look at the type and the size",
     "sublime_text/review/written.py": "after that look, or what is open already",
-    "sublime_text/follow/beside.py": "after the same look in `following`",
+    "sublime_text/follow.py": "after the same look",
 }
 """Modules that have the editor open a file."""
 

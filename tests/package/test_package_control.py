@@ -270,7 +270,7 @@ def test_a_wheel_that_is_not_the_one_that_was_published_is_refused(
 
 def test_each_command_that_the_package_has_it_run_is_one_of_its_own(control: Path, root: Path) -> None:
     """Package Control 4 has renamed one: `advanced_install_package` is `install_packages` there."""
-    room = (root / "companion/sublime_text/libraries/package_control.py").read_text(encoding="utf-8")
+    room = (root / "companion/sublime_text/package_control.py").read_text(encoding="utf-8")
     run = set(re.findall(r'run_command\("(\w+)"', room))
     with zipfile.ZipFile(control) as archive:
         known = {

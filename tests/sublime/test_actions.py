@@ -86,7 +86,7 @@ class TestActionsInATerminal(TerminalCase):
         self.action()
         yield from self.pick("Explain")
         yield from self.sent()
-        command = loaded("sublime_text.actions.commands").QwenCompanionActionCommand(self.window)
+        command = loaded("sublime_text.actions").QwenCompanionActionCommand(self.window)
         self.assertEqual([command.description(index=at) for at in (0, 5)], ["Ask…", "Document"])
         self.assertEqual([command.is_visible(index=at) for at in (5, 6)], [True, False])
 

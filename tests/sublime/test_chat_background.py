@@ -82,7 +82,7 @@ class TestBackground(ChatCase):
         self.assertEqual(self.chats.of("tasks.stop"), [(self.chat.id, task)])
 
     def test_a_task_is_followed_in_a_tab_until_it_ends(self) -> Steps:
-        self.set_limit("sublime_text.chat.commands", "STEP", 10)
+        self.set_limit("sublime_text.chat.chat_commands", "STEP", 10)
         self.chats.answers["tasks.page"] = "one\n", True
         yield from self.list_tasks(self.task())
         yield from self.choose("make <all>", "Follow")
@@ -103,7 +103,7 @@ class TestBackground(ChatCase):
         yield lambda: self.page() and "doesn't know" in text_of(self.page())
 
     def test_a_tab_that_was_closed_is_not_kept_up_to_date(self) -> Steps:
-        self.set_limit("sublime_text.chat.commands", "STEP", 10)
+        self.set_limit("sublime_text.chat.chat_commands", "STEP", 10)
         self.chats.answers["tasks.page"] = "one\n", True
         yield from self.list_tasks(self.task(status="paused"))
         yield from self.choose("make <all>", "Follow")

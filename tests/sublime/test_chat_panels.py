@@ -169,7 +169,7 @@ class TestFolder(ChatCase):
     def test_a_window_of_one_folder_needs_neither(self) -> None:
         self.show(self.message("Hello"))
         self.assertNotIn(self.folder.name, self.screen.phantoms(self.view, self.BAR)[0])
-        command = loaded("sublime_text.chat.commands").QwenCompanionChatFolderCommand(self.window)
+        command = loaded("sublime_text.chat.chat_commands").QwenCompanionChatFolderCommand(self.window)
         self.assertFalse(command.is_enabled())
 
     def test_the_chat_moves_to_the_folder_that_is_picked(self) -> Steps:

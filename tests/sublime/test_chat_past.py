@@ -88,7 +88,7 @@ class TestRewinding(ChatCase):
         self.assertEqual(self.screen.panels, [])
 
     def test_it_is_for_a_chat_in_which_something_was_said_and_no_turn_runs(self) -> None:
-        command = loaded("sublime_text.chat.commands").QwenCompanionChatRewindCommand(self.window)
+        command = loaded("sublime_text.chat.chat_commands").QwenCompanionChatRewindCommand(self.window)
         self.assertFalse(command.is_enabled())
         self.show(self.message("Yes"), running="turn", last="running")
         self.assertFalse(command.is_enabled())

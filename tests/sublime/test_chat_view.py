@@ -82,7 +82,7 @@ class TestFolds(ChatCase):
         self.show(self.thought("one"))
         folded = self.folded()
         self.view.sel().clear()
-        loaded("sublime_text.chat.commands").QwenCompanionChatFollowCommand(self.view).run(None)
+        loaded("sublime_text.chat.chat_commands").QwenCompanionChatFollowCommand(self.view).run(None)
         self.assertEqual(self.folded(), folded)
 
     def test_a_click_opens_and_folds_it(self) -> None:
@@ -362,7 +362,7 @@ class TestBar(ChatCase):
         connection = self.view_values.ConnectionStatus
         self.show(connection=connection("connecting", "Starting `qwen serve`…"))
         self.assertNotIn("Cancel", self.bar())
-        command = loaded("sublime_text.chat.commands").QwenCompanionChatCancelCommand(self.window)
+        command = loaded("sublime_text.chat.chat_commands").QwenCompanionChatCancelCommand(self.window)
         self.assertFalse(command.is_enabled())
         self.show(connection=connection("connecting", "It installs itself", can_be_cancelled=True))
         self.assertIn("Cancel", self.bar())

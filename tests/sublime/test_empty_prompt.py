@@ -79,7 +79,7 @@ class TestEmptyPrompt(TerminalCase):
         package = loaded("problems.diagnostic")
         at = package.Position(1, 1, 1)
         found = [package.Diagnostic(str(self.file), at, at, "error", "no", "s", "c")]
-        sending: Any = loaded("sublime_text.problems.sending")
+        sending: Any = loaded("sublime_text.problems.problem_commands")
         sending._give(loaded("sublime_text.package").adapter(), self.window, found)
 
     def act(self) -> None:
@@ -123,7 +123,7 @@ class TestEmptyPrompt(TerminalCase):
         target = loaded("sublime_text.terminal.terminals").running(self.window)[0]
         shown = loaded("visible").ShownText("@app.py ")
         told: list[str] = []
-        loaded("sublime_text.prompts.delivery").paste(target, self.window, shown, told.append, adds=True)
+        loaded("sublime_text.prompts").paste(target, self.window, shown, told.append, adds=True)
         yield lambda: self.terminus.sent
         self.assertEqual(told, [])
         self.show(prompt_with("please read @app.py"))
@@ -131,7 +131,7 @@ class TestEmptyPrompt(TerminalCase):
         self.assertEqual(told, [""])
 
     def test_a_mention_that_the_prompt_does_not_take_is_copied(self) -> Steps:
-        self.set_limit("sublime_text.prompts.delivery", "LOOKS", 3)
+        self.set_limit("sublime_text.prompts", "LOOKS", 3)
         self.show(prompt_with("please read"))
         self.send_file()
         yield lambda: self.screen.said("has not taken the text", "in the clipboard")
@@ -188,7 +188,7 @@ class TestEmptyPrompt(TerminalCase):
         target = loaded("sublime_text.terminal.terminals").Terminal(own, None)
         why: list[str] = []
         shown = loaded("visible").ShownText("text")
-        loaded("sublime_text.prompts.delivery").paste(target, self.window, shown, why.append)
+        loaded("sublime_text.prompts").paste(target, self.window, shown, why.append)
         yield lambda: why
         self.assertIn("so nothing was typed", why[0])
         self.assertEqual(self.terminus.sent, [])

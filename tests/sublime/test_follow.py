@@ -103,7 +103,7 @@ class TestFollowing(ChatCase):
         self.assertTrue(self.following.follows(self.window))
 
     def test_what_is_loaded_after_the_end_is_not_marked(self) -> Steps:
-        beside = loaded("sublime_text.follow.beside")
+        beside = loaded("sublime_text.follow")
         late: list[Any] = []
         with patch.object(beside, "_scroll", lambda view, line, shown: late.append(lambda: shown(view))):
             self.follow()
@@ -179,7 +179,7 @@ class TestFollowing(ChatCase):
 
 class TestWithoutAnAgent(ChatCase):
     def test_both_commands_are_hidden_while_nobody_is_there(self) -> Steps:
-        commands = loaded("sublime_text.follow.commands")
+        commands = loaded("sublime_text.follow")
         window = yield from self.another_window()
         for name in ("QwenCompanionFollowCommand", "QwenCompanionRecentFilesCommand"):
             self.assertFalse(getattr(commands, name)(window).is_visible())
@@ -195,7 +195,7 @@ class TestFollowingACli(WrittenCase):
         path = self.folder / "written.txt"
         path.write_text(LINES)
         yield from self.begin_anew()
-        self.assertTrue(loaded("sublime_text.follow.commands").QwenCompanionFollowCommand(self.window).is_visible())
+        self.assertTrue(loaded("sublime_text.follow").QwenCompanionFollowCommand(self.window).is_visible())
         self.window.run_command("qwen_companion_follow")
         path.write_text(LINES.replace("line 150\n", "line one hundred and fifty\n"))
         yield {"condition": lambda: self.window.find_open_file(str(path)), "timeout": 60_000}

@@ -63,7 +63,7 @@ class TestIntoATerminal(HostileCase):
         package = loaded("problems.diagnostic")
         at = package.Position(1, 1, 1)
         found = [package.Diagnostic(str(self.folder / name), at, at, "error", "no\x1b[201~\r!id", "s\x9b", "c\r")]
-        sending: Any = loaded("sublime_text.problems.sending")
+        sending: Any = loaded("sublime_text.problems.problem_commands")
         sending._give(loaded("sublime_text.package").adapter(), self.window, found)
 
     def test_a_question_that_begins_with_a_mark_is_a_message(self) -> Steps:

@@ -13,7 +13,7 @@ class TestLibraries(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        module = loaded("sublime_text.libraries.libraries")
+        module = loaded("sublime_text.libraries")
         self.guard = loaded("libraries.guard")
         self.said: list[str] = []
         self.satisfied: list[bool] = []
@@ -23,7 +23,7 @@ class TestLibraries(CompanionCase):
         adapter = loaded("sublime_text.package").adapter()
         self.over: list[str] = []
         self.libraries = module.Libraries(adapter.settings, self.said.append, self.settled)
-        control = loaded("sublime_text.libraries.package_control")
+        control = loaded("sublime_text.package_control")
         for target, name, value in (
             (control, "is_there", lambda: True),
             (control, "knows", lambda repository: True),
@@ -114,7 +114,7 @@ class TestLibraries(CompanionCase):
         self.assertEqual(self.forgotten, [])
 
     def test_package_control_is_asked_for_only_if_a_library_is_wrong(self) -> Steps:
-        with patch.object(loaded("sublime_text.libraries.package_control"), "is_there", lambda: False):
+        with patch.object(loaded("sublime_text.package_control"), "is_there", lambda: False):
             self.troubles = [[]]
             yield from self.repair()
             yield lambda: not self.libraries._repair.is_alive()
@@ -127,7 +127,7 @@ class TestLibraries(CompanionCase):
 
     def test_one_repair_runs_at_a_time(self) -> Steps:
         self.troubles = [[self.trouble()]]
-        with patch.object(loaded("sublime_text.libraries.libraries"), "QUIET", 600.0):
+        with patch.object(loaded("sublime_text.libraries"), "QUIET", 600.0):
             self.libraries.repair(self.window)
             self.libraries.repair(self.window)
             yield lambda: self.screen.said("The libraries are being installed already.")
@@ -140,7 +140,7 @@ class TestLibraries(CompanionCase):
         adapter = loaded("sublime_text.package").adapter()
         log, notices = loaded("sublime_text.notices").NOTICES, adapter.notices
         notices.seen(self.window)
-        libraries = loaded("sublime_text.libraries.libraries").Libraries(
+        libraries = loaded("sublime_text.libraries").Libraries(
             adapter.settings, adapter.messenger.say, adapter.messenger.solved
         )
         self.addCleanup(libraries.close)

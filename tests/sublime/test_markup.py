@@ -23,14 +23,14 @@ PLACES = {
     "review.unsaved:OverwrittenTexts.offer": "",
     "panels:changed_file": "test_the_list_of_what_a_turn_has_changed",
     "comments.views:CommentViews.draw": "test_the_comments_of_a_file",
-    "chat.commands:_list_changes": "test_the_list_of_what_a_turn_has_changed",
+    "chat.chat_commands:_list_changes": "test_the_list_of_what_a_turn_has_changed",
     "review.answers:RejectedTexts.reopen": "test_the_list_of_rejected_texts",
     "review.review_tab:ReviewMarks._links": "test_the_review",
     "review.review_tab:_signs": "test_the_review",
-    "provenance.commands:QwenCompanionWhyCommand._show": "test_the_popup_of_why_a_line_is_there",
+    "why:QwenCompanionWhyCommand._show": "test_the_popup_of_why_a_line_is_there",
     "panels:choose": "test_the_choices_of_a_panel",
-    "registry.commands:AgentList.show": "",
-    "registry.commands:AgentList._item": "test_the_list_of_agents_of_the_registry",
+    "install_agent:AgentList.show": "",
+    "install_agent:AgentList._item": "test_the_list_of_agents_of_the_registry",
     "chat.marks:ChatPhantoms._phantom": "test_the_bar_the_questions_and_the_code_blocks_of_a_chat",
     "chat.clicks:Clicks.show_link": "test_the_popup_over_a_file_name",
     "chat.listener:_completion": "test_a_completion",
@@ -207,13 +207,13 @@ class TestDiffs(Checks):
         source = entries.PackageSource("npx", "a@1")
         entry = entries.RegistryEntry("a", "A", "1", HOSTILE, f"https://{HOSTILE}", HOSTILE, packages=(source,))
         listing = registry.AgentListing((entry,), {}, 0.0)
-        loaded("sublime_text.registry.commands").AgentList(
+        loaded("sublime_text.install_agent").AgentList(
             loaded("sublime_text.package").adapter(), self.window, listing
         ).show()
         self.is_harmless(HOSTILE, f"1 · {HOSTILE} · {HOSTILE}")
 
     def test_the_remedies_of_the_status_report(self) -> Steps:
-        remedy = loaded("sublime_text.status.remedies").Remedy(HOSTILE, lambda _: None)
+        remedy = loaded("sublime_text.status.live").Remedy(HOSTILE, lambda _: None)
         finding = loaded("status.findings").Finding("rival", "What is wrong.")
         live = loaded("sublime_text.status.live")
         with (
@@ -286,7 +286,7 @@ class TestChat(Checks, ChatCase):
             call = log.LoggedCall("app.py", (), reason=names[3], asked=asked)
             turn = log.LoggedTurn(0.0, names[0], (call,), model=names[1], prompt=names[2])
             reason = why.Reason((0,), turn, call)
-            command = loaded("sublime_text.provenance.commands").QwenCompanionWhyCommand(self.view)
+            command = loaded("sublime_text.why").QwenCompanionWhyCommand(self.view)
             command._show(self.adapter, self.window, [reason, reason])
         self.is_harmless(*names)
         self.view.hide_popup()
@@ -295,7 +295,7 @@ class TestChat(Checks, ChatCase):
     def test_the_list_of_what_a_turn_has_changed(self) -> Steps:
         changes = loaded("chats.changes")
         file = changes.ChangedFile(self.hostile("name"), self.hostile("path"), 1, 1, HOSTILE)
-        listing = loaded("sublime_text.chat.commands")
+        listing = loaded("sublime_text.chat.chat_commands")
         turn = changes.TurnChanges("a", self.hostile("prompt"), (file,), is_untold=True)
         listing._list_changes(self.chat, [turn] * 2, 0)
         self.is_harmless(self.hostile("path"), listing.MORE)

@@ -377,7 +377,7 @@ class TestOwnViews(ChatCase):
             prompts.kept_session(self.window, str(self.folder), "")
 
     def test_a_damaged_memory_of_questions_is_none(self) -> None:
-        questions = loaded("sublime_text.actions.questions")
+        questions = loaded("sublime_text.actions")
         for posed in (5, ["x"], {"sent": 5, "draft": None}):
             views().remember(self.window, questions.ASKED, posed)
             questions.ask(self.window, "Ask:", lambda _: None)

@@ -416,7 +416,7 @@ class TestProposals(ReviewCase):
             self.assertIn(reason.strip(), self.screen.popups[-1][0])
         post(lambda companion: explain(companion, ""))
         yield lambda: "“" not in text_of(self.tab)
-        why = loaded("sublime_text.provenance.commands").QwenCompanionWhyCommand
+        why = loaded("sublime_text.why").QwenCompanionWhyCommand
         self.assertEqual([why(self.tab).is_visible(), why(self.proposal).is_visible()], [False, False])
 
     def test_it_has_the_sentence_before_its_call_in_the_transcript_of_its_cli(self) -> Steps:

@@ -62,14 +62,14 @@ class TestStarting(CompanionCase):
         self.addCleanup(patcher.stop)
 
     def test_a_command_says_so_at_once_and_does_its_work_later(self) -> Steps:
-        self.set_limit("sublime_text.terminal.commands", "PATIENCE", 50)
+        self.set_limit("sublime_text.terminal.terminal_commands", "PATIENCE", 50)
         self.hold_companion()
         sublime.set_clipboard("")
         self.window.run_command("qwen_companion_copy_environment", {"shell": "sh"})
         self.assertTrue(self.screen.said("QwenCompanion is starting"))
         yield 300
         self.assertFalse(self.screen.said("doesn't answer"))
-        self.set_limit("sublime_text.terminal.commands", "PATIENCE", 20_000)
+        self.set_limit("sublime_text.terminal.terminal_commands", "PATIENCE", 20_000)
         self.go_on.set()
         yield lambda: "export QWEN_CODE_IDE_SERVER_PORT=" in sublime.get_clipboard()
         self.assertFalse(self.screen.said("doesn't answer"))

@@ -337,7 +337,7 @@ class TestLiveReport(CompanionCase):
         self.assertIsNone(listener.on_text_command(self.view, "set_motion", enter))
 
     def test_the_commands_of_a_cli_are_copied(self) -> None:
-        module, finding = loaded("sublime_text.status.remedies"), loaded("status.findings").Finding
+        module, finding = loaded("sublime_text.status.live"), loaded("status.findings").Finding
         for kind, text in (("not connected", "/ide enable"), ("approval", "--approval-mode default")):
             module.remedies(finding(kind, "…"))[0].apply(self.window)
             self.assertEqual(sublime.get_clipboard(), text)

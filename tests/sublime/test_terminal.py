@@ -282,14 +282,14 @@ class TestWithoutTerminus(CompanionCase):
         self.installed: list[str] = []
         self.install: Callable[[str], object] = self.installed.append
         self.has_package_control(there=True)
-        control = loaded("sublime_text.libraries.package_control")
+        control = loaded("sublime_text.package_control")
         self.enterContext(patch.object(control, "install", self._install))
 
     def _install(self, name: str) -> None:
         self.install(name)
 
     def has_package_control(self, *, there: bool) -> None:
-        self.enterContext(patch.object(loaded("sublime_text.libraries.package_control"), "is_there", lambda: there))
+        self.enterContext(patch.object(loaded("sublime_text.package_control"), "is_there", lambda: there))
 
     def test_without_package_control_either_the_editor_is_asked_to_install_that(self) -> Steps:
         self.has_package_control(there=False)
@@ -298,7 +298,7 @@ class TestWithoutTerminus(CompanionCase):
             patch.object(sublime, "find_resources", lambda _: []),
             patch.object(sublime.Window, "run_command", lambda _window, command, _args=None: ran.append(command)),
         ):
-            loaded("sublime_text.terminal.commands").QwenCompanionRunCommand(self.window).run("qwen")
+            loaded("sublime_text.terminal.terminal_commands").QwenCompanionRunCommand(self.window).run("qwen")
             self.screen.pick("Install Package Control…")
             yield lambda: "install_package_control" in ran
         self.assertTrue(self.screen.said("Package Control, which installs it, is missing, too"), self.screen.messages)
@@ -409,7 +409,7 @@ class TestWithoutTerminus(CompanionCase):
 
     def test_a_terminal_that_does_not_open_is_told(self) -> Steps:
         """The package is on the disk, and does not run yet."""
-        self.set_limit("sublime_text.terminal.commands", "OPENING", 1)
+        self.set_limit("sublime_text.terminal.terminal_commands", "OPENING", 1)
         terminus = Terminus(self)
         with patch.object(terminus, "_open", lambda *_: None):
             self.window.run_command("qwen_companion_run", {"cli": "qwen"})
@@ -417,7 +417,7 @@ class TestWithoutTerminus(CompanionCase):
             yield lambda: self.screen.said("Terminus has opened no terminal for Qwen Code yet")
 
     def test_a_terminal_that_opens_is_not_told(self) -> Steps:
-        self.set_limit("sublime_text.terminal.commands", "OPENING", 1000)
+        self.set_limit("sublime_text.terminal.terminal_commands", "OPENING", 1000)
         terminus = Terminus(self)
         self.window.run_command("qwen_companion_run", {"cli": "qwen"})
         yield lambda: terminus.views

@@ -260,7 +260,7 @@ class TestCopyEnvironment(CompanionCase):
         self.assertTrue(self.screen.said("The shell “cmd” is unknown"))
 
     def test_a_companion_that_does_not_answer_is_reported(self) -> Steps:
-        self.set_limit("sublime_text.terminal.commands", "PATIENCE", 50)
+        self.set_limit("sublime_text.terminal.terminal_commands", "PATIENCE", 50)
         adapter = loaded("sublime_text.package").adapter()
         with patch.object(adapter, "ask", lambda *_: None):
             self.window.run_command("qwen_companion_copy_environment", {"shell": "sh"})

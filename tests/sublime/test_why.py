@@ -105,7 +105,7 @@ class TestWhy(_Asks):
 
     def test_a_line_of_the_persons_own_says_that_nothing_is_known(self) -> Steps:
         said: list[str] = []
-        with patch.object(loaded("sublime_text.provenance.commands"), "say", lambda _, words: said.append(words)):
+        with patch.object(loaded("sublime_text.why"), "say", lambda _, words: said.append(words)):
             self.ask_why(3)
             yield lambda: said
         self.assertEqual((said, self.popups), (["Nothing is known of why this is here."], []))
@@ -113,7 +113,7 @@ class TestWhy(_Asks):
     def test_a_line_that_the_person_has_typed_and_not_saved_is_theirs(self) -> Steps:
         said: list[str] = []
         self.file_view.run_command("append", {"characters": AGENT})
-        with patch.object(loaded("sublime_text.provenance.commands"), "say", lambda _, words: said.append(words)):
+        with patch.object(loaded("sublime_text.why"), "say", lambda _, words: said.append(words)):
             self.ask_why(5)
             yield lambda: said
         self.assertEqual(self.popups, [])
@@ -126,7 +126,7 @@ class TestWhy(_Asks):
             view.run_command("save")
             yield lambda: not view.is_dirty()
         yield from self.turned()
-        with patch.object(loaded("sublime_text.provenance.commands"), "say", lambda _, words: said.append(words)):
+        with patch.object(loaded("sublime_text.why"), "say", lambda _, words: said.append(words)):
             for _ in range(100):
                 self.ask_why(2)
                 yield 20
@@ -135,7 +135,7 @@ class TestWhy(_Asks):
         self.assertIn("Nothing is known of why this is here.", said)
 
     def test_what_a_note_of_a_commit_says_has_no_prompt_and_leads_nowhere(self) -> Steps:
-        room = loaded("sublime_text.provenance.commands")
+        room = loaded("sublime_text.why")
         log, why = loaded("provenance.log"), loaded("provenance.why")
         turn = log.LoggedTurn(0.0, "claude <b>", (), "sonnet")
         shown = room.page([why.Reason((2,), turn, log.LoggedCall("greet.py", ()), "0123456789" * 4)])
@@ -146,7 +146,7 @@ class TestWhy(_Asks):
 
     def test_the_command_is_not_for_a_diff_and_not_for_a_tab_without_a_file(self) -> Steps:
         yield from self.open_diff("x\n")
-        made = loaded("sublime_text.provenance.commands").QwenCompanionWhyCommand
+        made = loaded("sublime_text.why").QwenCompanionWhyCommand
         self.assertFalse(made(self.proposal).is_enabled())
         view = self.window.new_file()
         view.set_scratch(True)
@@ -156,7 +156,7 @@ class TestWhy(_Asks):
         said: list[str] = []
         self.ask_why(2)
         yield lambda: self.popups
-        with patch.object(loaded("sublime_text.provenance.commands"), "say", lambda _, words: said.append(words)):
+        with patch.object(loaded("sublime_text.why"), "say", lambda _, words: said.append(words)):
             self.ask_why(2)
         self.assertEqual(said, ["The chat in which this was said is not open."])
 
@@ -184,7 +184,7 @@ class TestTranscripts(CompanionCase):
         yield lambda: "1 message: Show Log" in self.view.get_status("zz_qwen_companion")
         self.assertEqual(self.window.active_view(), self.view)
         self.assertIsNone(self.window.active_panel())
-        command = loaded("sublime_text.provenance.commands").QwenCompanionReadTranscriptsCommand(self.window)
+        command = loaded("sublime_text.why").QwenCompanionReadTranscriptsCommand(self.window)
         self.assertTrue(command.is_visible())
         self.set_setting("read_transcripts", "off")
         self.assertFalse(command.is_visible())
@@ -245,7 +245,7 @@ class TestCopy(written.ChangesCase):
 
     def test_the_review_is_copied_as_markdown(self) -> Steps:
         copied: list[str] = []
-        room = loaded("sublime_text.provenance.commands")
+        room = loaded("sublime_text.why")
         command = room.QwenCompanionCopyReviewCommand(self.window)
         self.assertFalse(command.is_enabled())
         (self.folder / "made.py").write_text("x = 1\n")

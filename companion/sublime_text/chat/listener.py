@@ -13,8 +13,8 @@ from .. import buffers, package
 from ..minihtml import safe
 from ..panels import lines_to_clipboard, say
 from ..windows import is_chat, is_code
+from .chat_commands import ask
 from .clicks import waiting
-from .commands import ask
 from .prompt import open_command
 from .vim import is_enter, is_insert, is_needless_escape, is_normal
 

@@ -18,7 +18,7 @@ from ..page import Page
 from ..panels import PanelItem, choose, say
 from ..targets import Menu, if_there
 from ..windows import is_code
-from .commands import _ChatCommand, ask, is_chat_on
+from .chat_commands import _ChatCommand, ask, is_chat_on
 from .context import excerpt, named
 from .opening import have_chat
 from .prompt import find_picture, named_picture

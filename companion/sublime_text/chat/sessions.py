@@ -11,7 +11,7 @@ import sublime
 from ...chats.transcript.plain import flat
 from ..buffers import write_all
 from ..panels import PanelItem, choose, say
-from .commands import _ChatCommand, ask
+from .chat_commands import _ChatCommand, ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence

@@ -20,7 +20,7 @@ from ..panels import PanelItem, choose, say, to_clipboard
 from ..terminal import terminals
 from ..terminal.terminus import TERMINUS
 from . import html
-from .commands import _ChatCommand, ask
+from .chat_commands import _ChatCommand, ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,8 +17,7 @@ from ...ids import WindowId
 from ...visible import ShownText
 from ..chat.context import excerpt_of_lines
 from ..panels import PanelItem, choose, say, to_clipboard
-from ..prompts.delivery import add_to_prompt, paste
-from ..prompts.recipients import Recipient, meant, recipients
+from ..prompts import Recipient, add_to_prompt, meant, paste, recipients
 from ..terminal.terminals import Terminal
 
 if TYPE_CHECKING:

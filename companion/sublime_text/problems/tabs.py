@@ -6,7 +6,7 @@ import sublime
 
 from ...ids import WindowId
 from ...server.port import Selected, Selection, Tab
-from ..follow.beside import show_beside
+from ..follow import show_beside
 from ..windows import Focus, find_window, is_code, is_visible
 
 MOST_SELECTIONS = 100

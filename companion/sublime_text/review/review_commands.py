@@ -11,7 +11,7 @@ import sublime_plugin
 from ...ids import WindowId
 from ...review.document import Block
 from .. import package
-from ..comments.opening import go_to
+from ..comments.comment_commands import go_to
 from ..comments.views import CommentTarget
 from ..panels import say
 from ..places import if_openable

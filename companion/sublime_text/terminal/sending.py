@@ -16,7 +16,7 @@ from ...visible import ShownText
 from .. import package
 from ..other_packages import is_installed
 from ..panels import PanelItem, choose, say, to_clipboard
-from ..prompts.delivery import paste
+from ..prompts import paste
 from ..targets import Menu, if_there
 from ..windows import is_code
 from . import terminals

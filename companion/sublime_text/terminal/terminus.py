@@ -7,7 +7,7 @@ from functools import partial
 
 import sublime
 
-from ..libraries import package_control
+from .. import package_control
 from ..other_packages import enable, is_disabled, is_installed
 from ..panels import PanelItem, choose, say
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from companion import statuses
 from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily
 from companion.clis.processes import RunningCli
-from companion.status import silent
 from companion.status.facts import Cli
 
 
@@ -34,6 +34,6 @@ def test_a_cli_that_never_asks_is_found_by_its_options_settings_and_version(
 ):
     family, arguments, approval, version = cli
     one = running(family, tmp_path, *arguments, approval=approval, version=version)
-    monkeypatch.setattr(silent, "clis", lambda: (one,))
-    assert silent.silent_clis([str(tmp_path)]) == ({family.name: why} if why else {})
-    assert silent.silent_clis([str(tmp_path / "other")]) == {}
+    monkeypatch.setattr(statuses, "clis", lambda: (one,))
+    assert statuses.silent_clis([str(tmp_path)]) == ({family.name: why} if why else {})
+    assert statuses.silent_clis([str(tmp_path / "other")]) == {}

@@ -19,8 +19,8 @@ import pytest
 
 from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily, DiscoveryFolder
 from companion.clis.processes import RunningCli, running_clis, started_as
-from companion.clis.settings import settings_folder
 from companion.clis.shell import Command
+from companion.clis.starting import settings_folder
 from companion.editor import WindowStatus
 from companion.ids import WindowId
 from companion.settings import Settings

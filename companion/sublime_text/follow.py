@@ -1,25 +1,80 @@
-"""Which agents the person follows in each window, and which files they were in last."""
+"""Follow the agent: the place where it reads or writes is shown beside, without taking the focus."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import sublime
+import sublime_plugin
 
-from ...visits import RecentFiles, Visit, is_elsewhere, why_unopened
-from ..calls import OffThread
-from ..own_views import VIEWS
-from ..panels import say
-from ..places import open_place
-from ..windows import is_visible
-from .beside import show_beside
+from ..visits import RecentFiles, Visit, is_elsewhere, why_unopened
+from . import package
+from .calls import OffThread
+from .own_views import VIEWS
+from .panels import PanelItem, choose, say
+from .places import open_place
+from .windows import is_visible, show_in_group
 
 if TYPE_CHECKING:
-    from ...exclusion import Told
-    from ...ids import ChatId
-    from ..windows import Focus
+    from ..exclusion import Told
+    from ..ids import ChatId
+    from .windows import Focus
+
+
+_LOAD = 20
+"""Milliseconds between two checks whether a file is loaded."""
+_LOADS = 250
+
+
+def show_beside(
+    window: sublime.Window, focus: Focus, path: str, line: int | None, shown: Callable[[sublime.View], object]
+) -> None:
+    """Show a line of a file, from 1, in another group if there is one, else side by side with the focused tab.
+
+    `shown` gets the view once it is scrolled there. Nothing happens to a file that has the focus itself.
+    """
+    focused = focus.last(window)
+    view = window.find_open_file(path)
+    if focused is not None and view == focused:
+        return
+    before = focus.before(window, focused)
+    beside = focused.sheet() if focused else None
+    group = _group(window, view, beside)
+    if view is None:
+        view = window.open_file(
+            path, sublime.NewFileFlags.SEMI_TRANSIENT | sublime.NewFileFlags.ADD_TO_SELECTION, group
+        )
+    sheet = view.sheet()
+    if sheet is not None:
+        is_same_group = beside is not None and beside.group() == group
+        show_in_group(window, group, [beside, sheet] if beside is not None and is_same_group else [sheet])
+    before.restore()
+    _scroll(view, line, shown)
+
+
+def _group(window: sublime.Window, view: sublime.View | None, beside: sublime.Sheet | None) -> int:
+    """The group of a view that is open; else the last one without the focus."""
+    if view is not None:
+        return max(window.get_view_index(view)[0], 0)
+    focused = beside.group() if beside is not None else None
+    others = [group for group in range(window.num_groups()) if group != focused]
+    return others[-1] if others else window.active_group()
+
+
+def _scroll(view: sublime.View, line: int | None, shown: Callable[[sublime.View], object], looks: int = _LOADS) -> None:
+    if not view.is_valid() or not looks:
+        return
+    if view.is_loading():
+        sublime.set_timeout(lambda: _scroll(view, line, shown, looks - 1), _LOAD)
+        return
+    if line is not None:
+        view.show_at_center(view.text_point(line - 1, 0), animate=False)
+    shown(view)
+
 
 MARK = "qwen_companion.followed"
 QUIET = 300
@@ -188,3 +243,70 @@ def _is_reviewing(window: sublime.Window) -> bool:
 def _unmark(followed: _Followed) -> None:
     if followed.view and followed.view.is_valid():
         followed.view.erase_regions(MARK)
+
+
+_WORDS = {"edit": "written", "written": "written", "proposal": "proposed", "search": "searched"}
+"""What an agent did, where the word isn't the same."""
+
+
+class QwenCompanionFollowCommand(sublime_plugin.WindowCommand):
+    """Follow the agent: show where it reads and writes, beside what you do; or stop that."""
+
+    def run(self) -> None:
+        """In a chat, its agent; elsewhere, all agents of the window."""
+        adapter, view = package.adapter(), self.window.active_view()
+        if adapter is None:
+            return
+        if adapter.following.follows(self.window):
+            adapter.following.stop(self.window)
+            return
+        chat = adapter.chats.find(view) if view else None
+        adapter.following.begin(self.window, chat.id if chat else None, chat.agent if chat else "the agents")
+
+    def is_enabled(self) -> bool:
+        """Whether an agent is here."""
+        return _has_agent(self.window)
+
+    def is_visible(self) -> bool:
+        """The same."""
+        return _has_agent(self.window)
+
+    def is_checked(self) -> bool:
+        """Whether an agent is followed."""
+        adapter = package.adapter()
+        return adapter is not None and adapter.following.follows(self.window)
+
+
+class QwenCompanionRecentFilesCommand(sublime_plugin.WindowCommand):
+    """List the files that agents were in last, and go to one."""
+
+    def run(self) -> None:
+        """The one visited last comes first."""
+        if adapter := package.adapter():
+            items = [self._item(visit) for visit in adapter.following.recent(self.window)]
+            choose(self.window, items, "The files of the agents")
+
+    def is_enabled(self) -> bool:
+        """Whether there are any."""
+        adapter = package.adapter()
+        return adapter is not None and bool(adapter.following.recent(self.window))
+
+    def is_visible(self) -> bool:
+        """The same, but not in a diff."""
+        return self.is_enabled() and not package.is_in_diff(self.window.active_view())
+
+    def _item(self, visit: Visit) -> PanelItem:
+        name = os.path.basename(visit.path) + (f":{visit.line}" if visit.line else "")
+        about = f"{visit.agent}, {_WORDS.get(visit.what, visit.what)} · {visit.path}"
+        return name, about, partial(self._open, visit)
+
+    def _open(self, visit: Visit) -> None:
+        if adapter := package.adapter():
+            adapter.following.open(self.window, visit)
+
+
+def _has_agent(window: sublime.Window) -> bool:
+    adapter = package.adapter()
+    if adapter is None:
+        return False
+    return bool(adapter.chats.within(window) or adapter.status_bar.clis(window) or adapter.following.follows(window))

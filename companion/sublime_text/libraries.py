@@ -1,4 +1,4 @@
-"""Reports problems with the libraries, asks whether to install them, and repairs them."""
+"""The libraries in Sublime Text: messages about them, and requests to Package Control to install them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 
 import sublime
+import sublime_plugin
 
-from ...libraries import guard, repair
-from ...libraries.bounds import FROM_CHANNEL
-from ...libraries.guard import Trouble
-from ...settings import FILE
-from ..panels import PanelItem, choose, say
-from ..settings import SettingsFile
-from . import package_control
+from ..libraries import guard, repair
+from ..libraries.bounds import FROM_CHANNEL
+from ..libraries.guard import Trouble
+from ..settings import FILE
+from . import package, package_control
+from .panels import PanelItem, choose, say
+from .settings import SettingsFile
 
 QUESTION = (
     "QwenCompanion needs libraries that are not installed. Add its repository to Package Control and install them?"
@@ -183,3 +184,17 @@ def _lacks(trouble: Trouble | None) -> bool:
 
 def _list(names: list[str]) -> str:
     return ", ".join(sorted(set(names)))
+
+
+class QwenCompanionRepairLibrariesCommand(sublime_plugin.WindowCommand):
+    """Reinstall the libraries that are missing or do not fit."""
+
+    def run(self) -> None:
+        """In the background; what came of it is said in the status bar and the console."""
+        if adapter := package.adapter():
+            adapter.libraries.repair(self.window)
+
+    def is_visible(self) -> bool:
+        """Whether something is wrong with them. By its name it runs at any time."""
+        adapter = package.adapter()
+        return adapter is None or adapter.libraries.has_trouble or adapter.thread.stop_reason is not None

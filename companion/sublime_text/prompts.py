@@ -1,28 +1,45 @@
-"""Puts a text into the prompt of a CLI in a terminal, as one paste that doesn't submit, or into a chat.
+"""What the person puts into the prompt of an agent: comments, actions.
 
-Only a CLI's prompt gets it: the screen ends with one, and that CLI is the program in front of the terminal. It is
-empty, or the text is the mention of a file, which may stand in a sentence of the person. The processes are looked at on
-another thread, and the screen again right before the paste.
+`recipients` are those that could be meant. Nothing is submitted in a terminal: the person presses Enter there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import sublime
 
-from ...clis.families import FAMILIES, CliFamily
-from ...visible import ShownText
-from .. import package
-from ..terminal import terminals
-from .screen import prompt_text
+from ..clis import screen
+from ..clis.families import FAMILIES, CliFamily
+from ..visible import ShownText
+from . import package
+from .chat.view import ChatView, used_at
+from .terminal import terminals
+from .terminal.terminals import Terminal
 
 if TYPE_CHECKING:
-    from ...chats.prompt import Excerpt
-    from ..chat.view import ChatView
-    from ..terminal.terminals import Terminal
+    from ..chats.prompt import Excerpt
+    from .chat.chats import ChatViews
+
+
+_END = 10_000
+"""Characters at the end of a terminal that are looked at."""
+
+
+def prompt_text(view: sublime.View, families: Sequence[CliFamily] = FAMILIES) -> str | None:
+    """The text in the prompt that a terminal ends with; None if there is no prompt, as while a question is asked."""
+    size = view.size()
+    lines = view.substr(sublime.Region(max(0, size - _END), size)).split("\n")
+    return screen.prompt_text(lines, [layout for family in families for layout in family.layouts])
+
+
+def has_empty_prompt(view: sublime.View, families: Sequence[CliFamily] = FAMILIES) -> bool:
+    """Whether a terminal shows the empty prompt of a CLI. A text there, or a question, hides it."""
+    return prompt_text(view, families) == ""
+
 
 LOOK = 100
 """Milliseconds between two looks at a terminal."""
@@ -77,7 +94,7 @@ def paste(
 def _in_front(pty: terminals.Pty, families: tuple[CliFamily, ...]) -> CliFamily | None:
     """The CLI in front of a terminal; None if it is another program, or if nobody knows. Asks the system."""
     try:
-        from ...clis import processes  # noqa: PLC0415 - psutil may be missing, and takes its time
+        from ..clis import processes  # noqa: PLC0415 - psutil may be missing, and takes its time
 
         found = processes.cli_in_front(pty.pid, pty.descriptor, families)
     except (ImportError, OSError, RuntimeError):
@@ -137,3 +154,57 @@ def add_to_prompt(chat: ChatView, text: str, excerpts: list[Excerpt]) -> None:
     known = {(each.uri, each.text) for each in chat.excerpts}
     chat.excerpts += [each for each in excerpts if (each.uri, each.text) not in known]
     chat.attached_changed()
+
+
+@dataclass(frozen=True)
+class Recipient:
+    """A CLI in a terminal, or a chat."""
+
+    target: Terminal | ChatView
+    agent: str
+    """Its name; empty if nobody knows what runs in a terminal."""
+    used_at: int
+    """When it had the focus last, in Unix milliseconds; 0 for never."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in a sentence."""
+        return self.agent or (self.target.title if isinstance(self.target, Terminal) else "")
+
+    @property
+    def title(self) -> str:
+        """What to call it in a list."""
+        return self.target.title if isinstance(self.target, Terminal) else f"the chat with {self.agent}"
+
+    @property
+    def folder(self) -> str:
+        """The folder that it works in."""
+        return self.target.folder
+
+
+def recipients(chats: ChatViews, window: sublime.Window, *, waits: bool = False) -> list[Recipient]:
+    """All of a window, the one used last first.
+
+    Terminals that the person opened by hand count if they show a CLI's empty prompt, or if it `waits` for that.
+    """
+    found = [
+        Recipient(one, one.family.name if one.family else "", one.focused_at // 1_000_000)
+        for one in terminals.running(window)
+    ]
+    found += [Recipient(one, "", 0) for one in terminals.others(window) if waits or has_empty_prompt(one.view)]
+    chats.last(window)  # takes over one from before a restart
+    found += [Recipient(chat, chat.agent, used_at(chat.view)) for chat in chats.within(window)]
+    return sorted(found, key=lambda one: -one.used_at)
+
+
+def meant(found: Sequence[Recipient], agent: str = "") -> list[Recipient]:
+    """Which of all is meant: those of an agent, else the one used last; several if that isn't clear."""
+    own = [one for one in found if agent and one.agent == agent]
+    if own:
+        return own
+    unknown = [one for one in found if not one.agent]
+    if agent and unknown:
+        return unknown
+    if agent or not found or not found[0].used_at:
+        return list(found)
+    return [found[0]]

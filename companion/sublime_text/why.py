@@ -10,26 +10,27 @@ from typing import TYPE_CHECKING
 import sublime
 import sublime_plugin
 
-from ...chats.transcript.render import TurnStart
-from ...comments.message import markdown, message
-from ...exclusion import shortened
-from ...ids import WindowId
-from ...visible import ShownText, visible
-from .. import package
-from ..comments.sending import told
-from ..minihtml import safe
-from ..panels import PanelItem, choose, say, to_clipboard
-from ..places import open_place
-from ..review.header import show_reason
-from ..style import COLOURS
-from ..windows import is_chat, is_code
+from ..chats.transcript.render import TurnStart
+from ..comments.message import markdown, message
+from ..exclusion import shortened
+from ..ids import WindowId
+from ..visible import ShownText, visible
+from . import package
+from .comments.sending import told
+from .minihtml import safe
+from .panels import PanelItem, choose, say, to_clipboard
+from .places import open_place
+from .review.header import show_reason
+from .style import COLOURS
+from .windows import is_chat, is_code
 
 if TYPE_CHECKING:
-    from ...provenance.log import LoggedTurn
-    from ...provenance.why import Reason
-    from ...review.review import Review
-    from ..adapter import Adapter
-    from ..chat.view import ChatView
+    from ..provenance.log import LoggedTurn
+    from ..provenance.why import Reason
+    from ..review.review import Review
+    from .adapter import Adapter
+    from .chat.view import ChatView
+
 
 NOTHING = "Nothing is known of why this is here."
 NOTED = "By git-ai's note on commit {commit}, which has no prompt"

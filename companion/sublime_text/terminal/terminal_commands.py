@@ -28,6 +28,7 @@ from .terminus import TERMINUS, Terminus
 if TYPE_CHECKING:
     from ...clis.starting import Start
 
+
 PATIENCE = 5000
 """Milliseconds to wait for the companion's answer."""
 SHELL_NAMES: dict[Shell, str] = {"sh": "sh, bash, zsh", "fish": "fish", "powershell": "PowerShell"}

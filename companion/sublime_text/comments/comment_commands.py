@@ -8,15 +8,28 @@ from typing import TYPE_CHECKING
 import sublime
 import sublime_plugin
 
+from ...comments.comment import Comment
 from .. import package
+from ..calls import OffThread
 from ..panels import say
+from ..places import open_place
 from ..windows import put_caret
-from .opening import go_to
 from .sending import copy, send, send_after_answer, told
 
 if TYPE_CHECKING:
-    from ...comments.comment import Comment
     from .panel import CommentPanel
+    from .views import CommentViews
+
+
+def go_to(window: sublime.Window, off_thread: OffThread, views: CommentViews, comment: Comment) -> None:
+    """Show a comment and put the caret at its lines, in the view that shows it, else in its file."""
+    for view in window.views():
+        if (region := views.region(view, comment)) is not None:
+            window.focus_view(view)
+            put_caret(view, region.begin())
+            return
+    open_place(window, off_thread, comment.path, comment.first)
+
 
 NOTHING = "There are no comments to send."
 

@@ -1,4 +1,4 @@
-"""The command that installs, updates and removes agents of the Agent Client Protocol's registry."""
+"""Installing an agent from the registry: the list in a panel, and the question before anything is done."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 import sublime
 import sublime_plugin
 
-from ...agents import AgentCommand, InstalledAgent
-from ...ids import WindowId
-from ...registry.entries import ArchiveSource
-from ...registry.plans import WHERE, is_newer, system
-from .. import package
-from ..chat.commands import is_chat_on
-from ..minihtml import safe
-from ..panels import PanelItem, choose, say
+from ..agents import AgentCommand, InstalledAgent
+from ..ids import WindowId
+from ..registry.entries import ArchiveSource
+from ..registry.plans import WHERE, is_newer, system
+from . import package
+from .chat.chat_commands import is_chat_on
+from .minihtml import safe
+from .panels import PanelItem, choose, say
 
 if TYPE_CHECKING:
-    from ...registry.entries import RegistryEntry
-    from ...registry.plans import InstallPlan
-    from ...registry.registry import AgentListing
-    from ..adapter import Adapter
+    from ..registry.entries import RegistryEntry
+    from ..registry.plans import InstallPlan
+    from ..registry.registry import AgentListing
+    from .adapter import Adapter
+
 
 COPY = "Packages/QwenCompanion/companion/registry/registry.json"
 """The list that comes with the package."""

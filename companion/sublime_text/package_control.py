@@ -6,7 +6,7 @@ import threading
 
 import sublime
 
-from ..other_packages import is_disabled, is_installed
+from .other_packages import is_disabled, is_installed
 
 NAME = "Package Control"
 SETTINGS = "Package Control.sublime-settings"

@@ -1,0 +1,380 @@
+"""The person's own actions: a prompt about what they look at goes to a CLI or a chat.
+
+The commands call `run`, which asks for what is missing and brings the prompt to its target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import sublime
+import sublime_plugin
+
+from ..actions import Action, read_actions
+from ..chats import prompt
+from ..clis.shell import below, named
+from ..comments.comment import Comment
+from ..comments.message import MAX_QUOTED, message
+from ..ids import WindowId
+from ..problems.message import problems_text
+from ..visible import ShownText, visible_name
+from . import package
+from .buffers import write_all
+from .chat.context import excerpt
+from .chat.opening import have_chat
+from .chat.prompt import Recall
+from .own_views import VIEWS
+from .panels import PanelItem, choose, say, to_clipboard
+from .prompts import Recipient, meant, paste, recipients
+from .terminal import terminals
+from .terminal.terminals import Terminal
+from .windows import is_code
+
+if TYPE_CHECKING:
+    from ..chats.prompt import Excerpt
+    from ..problems.diagnostic import Diagnostic
+    from ..problems.shown import ShownProblems
+    from .adapter import Adapter
+    from .chat.view import ChatView
+
+
+MAX_UNSAVED = 2_000
+"""Lines of a selection that are quoted if the file on the disk hasn't got them."""
+
+
+class PromptValues:
+    """The variables at one moment."""
+
+    def __init__(self, view: sublime.View, problems: Sequence[Diagnostic] = (), question: str = "") -> None:
+        self._view = view
+        self._problems = problems
+        self._question = question
+        selected = [region for region in view.sel() if not region.empty()]
+        self._selected = selected[0] if selected else None
+
+    def in_terminal(self, target: Terminal) -> dict[str, str]:
+        """The texts for a CLI's prompt: a file after an @, and the selected lines quoted."""
+        launch, path = (target.family.launch if target.family else None), self._view.file_name()
+
+        def shown(path: str, lines: Sequence[tuple[int, int]]) -> str:
+            return named(path, target.folder, launch, lines)
+
+        file = shown(path, []).strip() if path else self._name
+        problems = problems_text(self._problems, shown)
+        if self._selected is None:
+            return self._all(file, file, problems)
+        quoted = _lines(self._view, self._selected)
+        place = quoted if path else Comment(self._name, quoted.first, quoted.lines, "")
+        # The CLI reads the file from the disk, if there is one.
+        most = MAX_QUOTED if path and not self._view.is_dirty() else MAX_UNSAVED
+        return self._all(file, message([place], shown if path else _plain, most).rstrip(), problems)
+
+    def in_chat(self, chat: ChatView) -> tuple[dict[str, str], list[Excerpt]]:
+        """The texts for a chat's prompt, and the selection, which is embedded."""
+        path = self._view.file_name()
+        file = prompt.mention(below(path, chat.folder)) if path else self._name
+        problems = problems_text(self._problems, lambda path, _: below(path, chat.folder))
+        if self._selected is None:
+            return self._all(file, file, problems), []
+        embedded = excerpt(self._view, self._selected)
+        return self._all(file, f"`{embedded.name}`", problems), [embedded]
+
+    @property
+    def _name(self) -> str:
+        return visible_name(self._view.name() or "untitled")
+
+    def _all(self, file: str, selection: str, problems: str) -> dict[str, str]:
+        return {
+            "file": file,
+            "selection": selection,
+            "symbol": symbol(self._view) or "this",
+            "problems": problems,
+            "question": self._question,
+        }
+
+
+def symbol(view: sublime.View) -> str:
+    """The symbol that the caret is in: the nearest one above it, else the word at it; empty if there is none."""
+    point = view.sel()[0].begin() if len(view.sel()) else 0
+    line = view.line(point).end()
+    above = [each for each in view.symbol_regions() if each.region.begin() <= line]
+    name = above[-1].name if above else view.substr(view.word(point))
+    return " ".join(name.split()) if any(character.isalnum() for character in name) else ""
+
+
+def selected_rows(view: sublime.View) -> range | None:
+    """The lines of the selection, from 1; None if nothing is selected."""
+    selected = next((region for region in view.sel() if not region.empty()), None)
+    if selected is None:
+        return None
+    comment = _lines(view, selected)
+    return range(comment.first, comment.last + 1)
+
+
+def _lines(view: sublime.View, region: sublime.Region) -> Comment:
+    """The selected lines as a comment without words has them."""
+    end = region.end() - 1 if view.rowcol(region.end())[1] == 0 else region.end()
+    whole = view.line(sublime.Region(region.begin(), max(region.begin(), end)))
+    return Comment(view.file_name() or "", view.rowcol(whole.begin())[0] + 1, tuple(view.substr(whole).split("\n")), "")
+
+
+def _plain(path: str, lines: Sequence[tuple[int, int]]) -> str:  # noqa: ARG001 - a tab without a file has no lines to find
+    return path
+
+
+ASKED = "asked"
+"""Remembered of a window: the questions that were asked, and the one that was begun, as a dictionary."""
+RECALL = "recall"
+"""In the record of the input panel while a question is written: the state of `Recall`."""
+
+
+def ask(window: sublime.Window, caption: str, done: Callable[[str], object]) -> None:
+    """Ask for a question. What the person leaves is there the next time."""
+    found = VIEWS.remembered(window, ASKED)
+    state: dict[str, Any] = found if isinstance(found, dict) else {}
+    draft = str(state.get("draft", ""))
+    written = draft
+
+    def changed(words: str) -> None:
+        nonlocal written
+        written = words
+
+    panel: sublime.View | None = None
+
+    def asked(words: str) -> None:
+        drop()
+        recall = Recall(state)
+        recall.add(words.strip())
+        VIEWS.remember(window, ASKED, {"sent": recall.sent})
+        if words.strip():
+            done(words.strip())
+
+    def left() -> None:
+        drop()
+        VIEWS.remember(window, ASKED, {**state, "draft": written})
+
+    def drop() -> None:
+        if panel:
+            VIEWS.drop(panel)
+
+    panel = window.show_input_panel(caption, draft, asked, changed, left)
+    VIEWS.take(panel, "question input", lasts=False, **{RECALL: Recall({"sent": state.get("sent", [])}).state})
+
+
+def step(panel: sublime.View, by: int) -> None:
+    """Put an earlier or a later question into the panel."""
+    own = VIEWS.of(panel)
+    if own is None or own.kind != "question input":
+        return
+    recall = Recall(own.get(RECALL))
+    text = recall.step(by, panel.substr(sublime.Region(0, panel.size())))
+    if text is not None:
+        own.keep(**{RECALL: recall.state})
+        write_all(panel, text)
+        panel.sel().clear()
+        panel.sel().add(panel.size())
+
+
+NO_VIEW = "Open a file first: an action is about the file that you look at."
+NO_PROBLEMS = "{name} has no problems that the editor knows of."
+IN_CLIPBOARD = "The prompt is in the clipboard."
+
+
+def shown_view(adapter: Adapter, window: sublime.Window) -> sublime.View | None:
+    """The tab that an action is about: the active one, else the last one of the person's own."""
+    view = window.active_view()
+    return view if view and is_code(view) else adapter.focus.last_code(window)
+
+
+def run(adapter: Adapter, window: sublime.Window, action: Action) -> None:
+    """Run an action about what the person looks at."""
+    view = shown_view(adapter, window)
+    path = view.file_name() if view else None
+    if view is None:
+        say(window, NO_VIEW)
+    elif path and (why := adapter.refusal(window, [path])):
+        say(window, why)
+    elif not action.uses("problems"):
+        _ask(adapter, window, action, view, ())
+    else:
+
+        def read(problems: Sequence[Diagnostic]) -> None:
+            if problems:
+                _ask(adapter, window, action, view, problems)
+            else:
+                name = PurePath(path).name if path else view.name() or "This tab"
+                say(window, NO_PROBLEMS.format(name=name))
+
+        _problems(adapter, window, view, read)
+
+
+def _problems(
+    adapter: Adapter, window: sublime.Window, view: sublime.View, done: Callable[[Sequence[Diagnostic]], object]
+) -> None:
+    """The problems of a file, of the selected lines if there are any."""
+    rows, path = selected_rows(view), view.file_name()
+    if path is None:
+        done(())
+        return
+
+    def shown(found: ShownProblems | None) -> None:
+        if found is None:
+            done(())
+        else:
+            adapter.on_another_thread(found.diagnostics, sorted_out)
+
+    def sorted_out(problems: Sequence[Diagnostic]) -> None:
+        done([each for each in problems if rows is None or each.touches(rows.start, rows.stop - 1)])
+
+    adapter.problems.read(WindowId(window.id()), [path], shown)
+
+
+def _ask(
+    adapter: Adapter, window: sublime.Window, action: Action, view: sublime.View, problems: Sequence[Diagnostic]
+) -> None:
+    """Ask for the question, if there is one, and send."""
+
+    def send(question: str = "") -> None:
+        _Sending(adapter, window, action, PromptValues(view, problems, question)).begin()
+
+    if action.uses("question"):
+        ask(window, action.name.removesuffix("…"), send)
+    else:
+        send()
+
+
+class _Sending:
+    """A prompt on its way to the target of its action."""
+
+    def __init__(self, adapter: Adapter, window: sublime.Window, action: Action, values: PromptValues) -> None:
+        self._adapter = adapter
+        self._window = window
+        self._action = action
+        self._values = values
+
+    def begin(self) -> None:
+        """Find the target, ask which one, or offer to start one."""
+        found = recipients(self._adapter.chats, self._window)
+        match self._action.target:
+            case "cli":
+                self._choose([one for one in found if isinstance(one.target, Terminal)], self._offer_clis)
+            case "chat":
+                self._choose([one for one in found if not isinstance(one.target, Terminal)], self._open_chat)
+            case "new_chat":
+                self._new_chat()
+            case _:
+                has_chat = self._adapter.settings.value("chat_enabled") or bool(self._adapter.consent.last)
+                self._choose(found, self._open_chat if has_chat else self._offer_clis)
+
+    def _choose(self, found: list[Recipient], otherwise: Callable[[], object]) -> None:
+        choices = meant(found)
+        if not choices:
+            otherwise()
+        elif len(choices) == 1:
+            self._give(choices[0])
+        else:
+            items: list[PanelItem] = [(f"Send to {one.title}", one.folder, partial(self._give, one)) for one in choices]
+            choose(self._window, items, f"Send “{self._action.name}” to")
+
+    def _give(self, recipient: Recipient) -> None:
+        if isinstance(recipient.target, Terminal):
+            self._paste(recipient.target)
+        else:
+            self._send(recipient.target)
+
+    def _paste(self, target: Terminal) -> None:
+        text = ShownText(self._action.filled(self._values.in_terminal(target)))
+
+        def done(why: str) -> None:
+            if why:
+                to_clipboard(text)
+                say(self._window, f"{why} {IN_CLIPBOARD}")
+
+        paste(target, self._window, text, done)
+
+    def _send(self, chat: ChatView) -> None:
+        values, excerpts = self._values.in_chat(chat)
+        self._adapter.chats.go_to(chat)
+        self._adapter.chats.sender.send(chat, self._action.filled(values), excerpts=excerpts)
+
+    def _open_chat(self) -> None:
+        have_chat(self._window, lambda _, chat: self._send(chat))
+
+    def _new_chat(self) -> None:
+        if chat := self._adapter.chats.of(self._window):
+            self._send(self._adapter.chats.open(self._window, chat.folder, chat.agent_key, is_new=True))
+        else:
+            self._open_chat()
+
+    def _offer_clis(self) -> None:
+        choose(self._window, terminals.offers_to_run(self._window), "No CLI was started in this window")
+
+
+UNKNOWN = "There is no action “{name}”."
+
+
+def _actions(adapter: Adapter) -> tuple[Action, ...]:
+    return read_actions(adapter.settings.value("actions"))[0]
+
+
+class QwenCompanionActionCommand(sublime_plugin.WindowCommand):
+    """Run one of your actions about what you look at; without a name, choose one."""
+
+    def run(self, name: str | None = None, index: int | None = None) -> None:
+        """`name` is that in the setting `actions`; `index` counts them, for a menu."""
+        adapter = package.adapter()
+        if adapter is None:
+            return
+        actions = _actions(adapter)
+        if index is not None:
+            found = actions[index : index + 1]
+        elif name is not None:
+            found = tuple(action for action in actions if action.name.removesuffix("…") == name.removesuffix("…"))
+        else:
+            items: list[PanelItem] = [
+                (each.name, _detail(each), partial(run, adapter, self.window, each)) for each in actions
+            ]
+            choose(self.window, items, "About what you look at")
+            return
+        if found:
+            run(adapter, self.window, found[0])
+        else:
+            say(self.window, UNKNOWN.format(name=name))
+
+    def is_enabled(self, name: str | None = None, index: int | None = None) -> bool:
+        """Whether the person looks at a file. Where nobody is there yet who could get a prompt, they are offered."""
+        adapter = package.adapter()
+        return adapter is not None and shown_view(adapter, self.window) is not None
+
+    def is_visible(self, name: str | None = None, index: int | None = None) -> bool:
+        """In a menu: whether there is an action at that place."""
+        adapter = package.adapter()
+        if index is None or adapter is None:
+            return True
+        return index < len(_actions(adapter))
+
+    def description(self, name: str | None = None, index: int | None = None) -> str:
+        """The caption in a menu."""
+        adapter = package.adapter()
+        actions = _actions(adapter) if adapter else ()
+        return actions[index].name if index is not None and index < len(actions) else "Action…"
+
+
+class QwenCompanionAskHistoryCommand(sublime_plugin.TextCommand):
+    """Put an earlier question into the panel of *Ask*, or a later one."""
+
+    def run(self, edit: sublime.Edit, by: int) -> None:
+        """`by` is -1 for the one before."""
+        step(self.view, by)
+
+    def is_visible(self, by: int = 0) -> bool:
+        """It is never in a menu."""
+        return False
+
+
+def _detail(action: Action) -> str:
+    where = {"": "", "cli": "to the CLI", "chat": "to the chat", "new_chat": "to a new chat"}[action.target]
+    return " · ".join(filter(None, (where, " ".join(action.prompt.split()))))
