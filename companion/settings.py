@@ -48,6 +48,7 @@ AGENT_TOOLS = (
     "findSymbol",
     "findReferences",
     "openFile",
+    "pointOut",
 )
 """The tools of the window's own MCP server, in the order in which it lists them."""
 

@@ -1,4 +1,4 @@
-"""One comment: what a person says about some lines, and where these lines are now."""
+"""One comment: what a person or an agent says about some lines, and where these lines are now."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ Side = Literal["file", "proposal", "original"]
 """The file itself, what an agent proposes for it, or what its proposal takes away."""
 MAX_LINES = 2_000
 """Lines whose text a comment keeps, to find them again."""
+MAX_NOTES = 50
+"""Notes of agents that a window has at once: an agent has to choose."""
 MAX_TEXT = 100_000
 """Characters of them, with their endings. The last line that is kept may be cut by that."""
 EFFORT = 200_000
@@ -31,7 +33,7 @@ def _new_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """What a person says about some lines."""
+    """What a person says about some lines; or an agent, which has `by` and is called a note."""
 
     path: str
     """The file's absolute path."""
@@ -54,6 +56,10 @@ class Comment:
     """Whether its lines have other text now, or are gone."""
     left_out: int = 0
     """How many lines come after those whose text is kept."""
+    by: str = ""
+    """The agent whose words they are; empty for the person. A note is never sent."""
+    rank: int = 0
+    """Where an agent wants it among its notes: the lowest comes first."""
     written: float = field(default_factory=time.time)
     """When it was written, likewise."""
     id: str = field(default_factory=_new_id)
@@ -75,8 +81,8 @@ class Comment:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is still to be sent: nobody has got it, and it stands in no prompt."""
-        return not self.is_sent and not self.is_in_prompt
+        """Whether it is still to be sent: it is the person's, nobody has got it, and it stands in no prompt."""
+        return not self.by and not self.is_sent and not self.is_in_prompt
 
     @property
     def state(self) -> str:
@@ -124,6 +130,8 @@ class Comment:
             is_in_prompt=fields.get("is_in_prompt") is True,
             has_changed=fields.get("has_changed") is True,
             left_out=left_out if isinstance(left_out := fields.get("left_out"), int) and 0 < left_out < _MOST else 0,
+            by=by if isinstance(by := fields.get("by"), str) else "",
+            rank=rank if isinstance(rank := fields.get("rank"), int) and 0 < rank < _MOST else 0,
             written=times["written"],
             id=texts["id"],
         )

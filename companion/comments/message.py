@@ -53,7 +53,8 @@ def _range(comment: Comment) -> tuple[int, int]:
 
 
 def _about(comment: Comment) -> str:
-    notes = [note for note in (_WHERE[comment.side], _CHANGED if comment.has_changed else "") if note]
+    author = f"a note of {visible_name(comment.by)}" if comment.by else ""
+    notes = [note for note in (author, _WHERE[comment.side], _CHANGED if comment.has_changed else "") if note]
     return f" ({', '.join(notes)})" if notes else ""
 
 

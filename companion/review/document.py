@@ -289,7 +289,7 @@ class Block(NamedTuple):
 
 
 class DoneLine(NamedTuple):
-    """A line at the end: a file that is answered, or a comment."""
+    """A line of its own: a file that is answered, a comment, or an agent's note."""
 
     key: Hashable
     words: str
@@ -319,6 +319,7 @@ def arranged(
     folded: Collection[FileKey] = (),
     wanted: str = "",
     limit: int = 1_000_000_000,
+    notes: Sequence[DoneLine] = (),
     ended: Sequence[DoneLine] = (),
     empty: str = "Nothing waits for a review.",
     keys: str = "",
@@ -328,11 +329,16 @@ def arranged(
 
     `folded` are the files that have the other state than usual: one that is a line by itself is unfolded by that.
     `wanted` has words that a file must have in its line. `keys` names the most important keys, `hint` all of them.
+    `notes` come before everything else, `ended` after it.
     """
     words = wanted.casefold().split()
+
+    def lines(found: Sequence[DoneLine]) -> list[Block]:
+        return [each.block for each in found if all(word in each.words.casefold() for word in words)]
+
     found = [(turn, [file for file in turn.files if file.matches(words)]) for turn in turns]
     title = " · ".join(filter(None, (_title(turns, found, wanted) or empty, keys)))
-    blocks = [Block("title", f"{HINT}{title}\n", "N")]
+    blocks = [Block("title", f"{HINT}{title}\n", "N"), *lines(notes)]
     filled = _Filled(blocks, bodies, folded, limit)
     for turn, files in found:
         if files and filled.goes_on:
@@ -340,7 +346,7 @@ def arranged(
             for file in files:
                 filled.add_file(file)
     if filled.goes_on:
-        blocks += [each.block for each in ended if all(word in each.words.casefold() for word in words)]
+        blocks += lines(ended)
     else:
         blocks.append(Block("more", f"{GAP}more below\n", "M"))
     hints = [f"{HINT}{_line(line)}" for line in hint.split("\n")]

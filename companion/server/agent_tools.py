@@ -33,6 +33,8 @@ from .tool_schemas import (
     OpenDiffAnswer,
     OpenFileAnswer,
     OpenFileArguments,
+    PointOutAnswer,
+    PointOutArguments,
     SymbolsAnswer,
 )
 
@@ -160,6 +162,9 @@ class AgentTools:
         async def selection(_session: Session, _arguments: NoArguments) -> GetSelectionAnswer:
             return await knowledge.selection()
 
+        async def point_out(session: Session, arguments: PointOutArguments) -> PointOutAnswer:
+            return await knowledge.point_out(session.cli, arguments)
+
         return [
             AgentTool("openDiff", _OPEN_DIFF, OpenDiffArguments, OpenDiffAnswer, self._open_diff),
             AgentTool("getContext", _GET_CONTEXT, NoArguments, GetContextAnswer, self._get_context),
@@ -179,6 +184,7 @@ class AgentTools:
                 "findReferences", _FIND_REFERENCES, FindReferencesArguments, SymbolsAnswer, of(knowledge.references)
             ),
             AgentTool("openFile", _OPEN_FILE, OpenFileArguments, OpenFileAnswer, of(knowledge.show)),
+            AgentTool("pointOut", _POINT_OUT, PointOutArguments, PointOutAnswer, point_out),
         ]
 
 
@@ -197,6 +203,11 @@ _GET_SELECTION = "What the user has selected in the editor, or where the cursor 
 _FIND_SYMBOL = "Where a function, a class or the like of this name is defined in the project."
 _FIND_REFERENCES = "Where a symbol is used in the project. With a path, line and character it is the symbol there."
 _OPEN_FILE = "Show the user a place in a file in the editor. The keyboard focus stays where the user types."
+
+_POINT_OUT = (
+    "Leave a short note at lines of a file for the user's review. Call it for the few places that deserve a look, such "
+    "as a decision of yours or a risk, after you have changed them. The user may dismiss a note or answer it."
+)
 
 
 def text(words: str, *, is_error: bool = False) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tools that tell an agent what the editor knows. None of them changes anything.
+"""The tools that tell an agent what the editor knows, or show the person a place. None of them changes a file.
 
 Each tells what `context` and `context_exclude` allow and nothing of other files.
 """
@@ -10,17 +10,23 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TypeVar
 
+from ..comments.comment import MAX_NOTES, Comment, kept_lines
 from ..exclusion import Told, is_encodable, shortened
 from ..ids import WindowId
+from ..platforms.files import FileRefusedError
+from ..platforms.spelling import path_key
 from ..problems.diagnostic import SEVERITIES, Diagnostic
 from ..problems.quiet import LONGEST, settled
 from ..problems.shown import ShownProblems
+from ..review.disk import read_file
 from ..settings import Settings
+from ..visible import visible_name
 from ..visits import is_elsewhere, why_unopened
 from .context import MAX_SELECTED, cut
-from .new_problems import Looked
+from .new_problems import Looked, plain_agent
 from .port import Selection, SymbolQuestion, ToolSource
 from .tab_looks import TabLooks
 from .tool_schemas import (
@@ -35,6 +41,8 @@ from .tool_schemas import (
     OpenFileAnswer,
     OpenFileArguments,
     PlaceAnswer,
+    PointOutAnswer,
+    PointOutArguments,
     SelectionAnswer,
     SymbolAnswer,
     SymbolsAnswer,
@@ -46,6 +54,11 @@ T = TypeVar("T")
 OFF = "The user's setting “context” is “off”: this editor tells nothing of its files."
 GONE = "The editor's window is closed."
 EXCLUDED = "The user's setting “context_exclude” keeps {path} back."
+
+
+FULL = "pointOut: the user has {most} notes to look at, which is the most. There is room when they dismiss some."
+MAX_NAME = 64
+"""Characters of an agent's name beside its words."""
 
 
 class UntoldError(Exception):
@@ -202,6 +215,37 @@ class EditorKnowledge:
         is_shown = await self._source.show_place(self._window, path, arguments.line)
         return OpenFileAnswer(is_shown=is_shown)
 
+    async def point_out(self, by: str, arguments: PointOutArguments) -> PointOutAnswer:
+        """The tool pointOut, for an agent of this name, whose words stay its own: one line of plain text."""
+        first, last, words = arguments.start_line, arguments.end_line, " ".join(arguments.note.split())
+        if not words or last < first:
+            raise ValueError("endLine: it comes before startLine" if words else "note: it has no words")
+        path, folders = _normal(arguments.path), self._folders()
+        if is_elsewhere(path, folders):
+            raise UntoldError(f"pointOut: {shortened(path, 300)} is on another computer.")
+        await self._check(self._settings().told, path)
+        found = await self._looks.one(path, lambda path: _lines_in(folders, path, first, last))
+        if isinstance(found, str):
+            raise UntoldError(f"pointOut: {shortened(path, 300)} {found}")
+        here, lines = found
+        kept = kept_lines("\n".join(lines))
+        [spelled] = await self._as_open([here])
+        note = Comment(
+            spelled,
+            first,
+            kept,
+            visible_name(words),
+            left_out=len(lines) - len(kept),
+            by=visible_name(plain_agent(by))[:MAX_NAME],
+            rank=arguments.order,
+        )
+        notes = await self._source.point_out(self._window, note)
+        if notes is None:
+            raise UntoldError(GONE)
+        if not notes:
+            raise UntoldError(FULL.format(most=MAX_NOTES))
+        return PointOutAnswer(notes=notes)
+
     async def save(self, path: str) -> bool:
         """Save a file that a tab shows, as the person would. Returns whether it has no unsaved changes then."""
         await self._check(self._settings().told, path)
@@ -300,6 +344,31 @@ def _identity(path: str) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return found.st_dev, found.st_ino
+
+
+def _lines_in(folders: Sequence[str], path: str, first: int, last: int) -> tuple[str, list[str]] | str:
+    """Some lines of a file, with its path as one of the folders has it; or why there are none. It blocks.
+
+    What counts is where the links of a path lead to.
+    """
+    real = os.path.realpath(path)
+    roots = {folder: os.path.realpath(folder) for folder in folders}
+    above = [folder for folder, root in roots.items() if PurePath(path_key(real)).is_relative_to(path_key(root))]
+    if not above:
+        return "is in no folder of the user's window."
+    try:
+        found = read_file(real)
+    except FileRefusedError as error:
+        return f"{error.why}."
+    if not found.exists or not found.is_text:
+        return "is no text." if found.exists else "does not exist."
+    lines = found.source.shown.split("\n")
+    if len(lines) > 1 and not lines[-1]:
+        del lines[-1]
+    if last > len(lines):
+        return f"has no line {last}."
+    inner = PurePath(real).parts[len(PurePath(roots[above[0]]).parts) :]
+    return os.path.join(above[0], *inner), lines[first - 1 : last]
 
 
 def _text(text: str, told: Told) -> str:

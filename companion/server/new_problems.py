@@ -59,7 +59,7 @@ class NewProblems:
 
     def proposed(self, agent: str, path: str) -> None:
         """An agent is about to change a file."""
-        key = _plain(agent), os.path.normpath(path)
+        key = plain_agent(agent), os.path.normpath(path)
         if key not in self._due and (key not in self._before or self._before[key].done()):
             for old in [each for each in self._before if each not in self._due][: -MOST_FILES + 1]:
                 del self._before[old]
@@ -67,7 +67,7 @@ class NewProblems:
 
     def changed(self, agent: str, path: str) -> None:
         """The change was accepted, or is written."""
-        agent = _plain(agent)
+        agent = plain_agent(agent)
         key = agent, os.path.normpath(path)
         self._due.pop(key, None)
         self._due[key] = 0
@@ -81,7 +81,7 @@ class NewProblems:
         Of a file that nobody knew about before the change nothing is told: its problems may be older. One that is not
         looked at in time is for the next answer.
         """
-        agent = _plain(agent)
+        agent = plain_agent(agent)
         changes = [self._take(key) for key in list(self._due) if key[0] == agent]
         try:
             found = await asyncio.gather(*map(self._made_in_time, changes))
@@ -136,6 +136,6 @@ class NewProblems:
         self._before.pop(key, None)
 
 
-def _plain(agent: str) -> str:
+def plain_agent(agent: str) -> str:
     """An agent's name, whichever way it has come in: as a CLI, by its model, or in a chat."""
     return agent.removesuffix(" (MCP)").removesuffix(" (chat)")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ..comments.comment import Comment
 from ..ids import ViewId, WindowId
 from ..messages import Messages
 from ..problems.shown import ShownProblems
@@ -192,6 +193,13 @@ class ToolSource(Protocol):
 
     async def show_place(self, window: WindowId, path: str, line: int) -> bool:
         """Show a line of a file, from 1, without taking the focus. Returns whether the file is shown."""
+        ...
+
+    async def point_out(self, window: WindowId, note: Comment) -> int | None:
+        """Show a note of an agent, in the Review and at its lines.
+
+        Returns how many there are then; 0 if there is no room for another one.
+        """
         ...
 
     async def save_file(self, window: WindowId, path: str) -> bool:

@@ -94,6 +94,20 @@ class OpenFileArguments(_Arguments):
     line: Annotated[StrictInt, Field(ge=1, le=MOST_LINES)] = Field(default=1, description="The line to show, from 1.")
 
 
+class PointOutArguments(_Arguments):
+    """Arguments of `pointOut`."""
+
+    path: FilePath = Field(description="Absolute path of a file in the user's folders.")
+    start_line: Annotated[StrictInt, Field(ge=1, le=MOST_LINES)] = Field(description="The first line, from 1.")
+    end_line: Annotated[StrictInt, Field(ge=1, le=MOST_LINES)] = Field(description="The last line.")
+    note: Annotated[StrictStr, Field(min_length=1, max_length=200)] = Field(
+        description="Why the user should look there, as plain text in one line."
+    )
+    order: Annotated[StrictInt, Field(ge=1, le=MOST_LINES)] = Field(
+        default=MOST_LINES, description="Where it comes among your notes: 1 comes first."
+    )
+
+
 class PlaceAnswer(_Answer):
     """A place in a file."""
 
@@ -203,3 +217,9 @@ class OpenFileAnswer(_Changing):
     """Whether the place is on the screen."""
 
     is_shown: bool
+
+
+class PointOutAnswer(_Changing):
+    """How many notes the window has, with those of other agents."""
+
+    notes: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ..changes.rows import ChangeRow
     from ..chats.prompt import Draft
     from ..chats.transcript.render import Render
+    from ..comments.comment import Comment
     from ..conversation.forms import Form, Values
     from ..editor import WindowStatus
     from ..ids import ChatId, ReviewId
@@ -131,6 +133,13 @@ class EditorPort:
     async def show_place(self, window: WindowId, path: str, line: int) -> bool:
         """Show a line of a file, from 1, without taking the focus. Returns whether the file is shown."""
         return await self._bridge.call(lambda: tabs.show_place(window, self._parts.focus, path, line), LIMIT)
+
+    async def point_out(self, window: WindowId, note: Comment) -> int | None:
+        """Show a note of an agent, in the Review and at its lines.
+
+        Returns how many there are then; 0 if there is no room for another one.
+        """
+        return await self._bridge.call(lambda: self._point_out(window, note), LIMIT)
 
     async def save_file(self, window: WindowId, path: str) -> bool:
         """Save a file that a tab shows. Returns whether it has no unsaved changes then."""
@@ -331,10 +340,20 @@ class EditorPort:
 
         self._ask_later(window, lambda companion: companion.changes.bodies(number, root, paths), answer)
 
+    def _point_out(self, window: WindowId, note: Comment) -> int | None:
+        target = find_window(window)
+        notes = self._parts.comments.point_out(target, note) if target else None
+        if notes:
+            self.mention(f"{note.by} points out a place in {os.path.basename(note.path)}: see the Review.", window)
+        return notes
+
     def _show_changes(self, window: WindowId, listing: Listing) -> None:
         if target := find_window(window):
+            waited = self._parts.written.listings.of(target).rows
             self._follow_written(target, listing)
             self._parts.written.show(target, listing)
+            if waited and listing.done and not listing.rows:
+                self._parts.comments.forget_notes(target)
 
     def _overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
         if target := find_window(window) or sublime.active_window():

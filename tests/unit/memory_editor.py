@@ -11,6 +11,7 @@ from typing import Any
 from companion.changes.port import Listing, UnsavedTextError
 from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
+from companion.comments.comment import MAX_NOTES, Comment
 from companion.conversation.forms import Form, Values
 from companion.editor import WindowStatus
 from companion.ids import ReviewId, WindowId
@@ -131,6 +132,8 @@ class MemoryEditor:
     symbols_asked: list[SymbolQuestion] = field(default_factory=list)
     places: list[tuple[str, int]] = field(default_factory=list)
     """The places that were shown."""
+    notes: list[Comment] = field(default_factory=list)
+    """What agents have pointed out."""
     is_hung: bool = False
     """Whether a package that is asked never answers."""
     allows_outside: bool = False
@@ -187,6 +190,12 @@ class MemoryEditor:
     async def save_file(self, window: int, path: str) -> bool:
         self.saved.append(path)
         return True
+
+    async def point_out(self, window: int, note: Comment) -> int | None:
+        if len(self.notes) >= MAX_NOTES:
+            return 0
+        self.notes.append(note)
+        return len(self.notes)
 
     async def show_place(self, window: int, path: str, line: int) -> bool:
         self.places.append((path, line))

@@ -9,6 +9,7 @@ import sublime
 import sublime_plugin
 
 from ...comments.comment import Comment
+from ...review.changes import counted
 from .. import package
 from ..calls import OffThread
 from ..panels import say
@@ -100,16 +101,19 @@ class QwenCompanionCopyCommentsCommand(_CommentsCommand):
 
 
 class QwenCompanionDeleteCommentsCommand(sublime_plugin.WindowCommand):
-    """Delete the comments on the line of the caret, or all that were not sent."""
+    """Dismiss an agent's notes on the line of the caret, or delete your comments there, or all that were not sent."""
 
     def run(self, *, asks: bool = True) -> None:
-        """Deleting all of them is asked before."""
+        """Deleting all of them is asked before. Whoever dismisses a note keeps the comment that answers it."""
         panel, view = _panel(), self.window.active_view()
         if panel is None:
             return
         here = panel.views.at(view, view.sel()[0].b) if view and len(view.sel()) else []
-        comments = here or list(panel.unsent(self.window))
-        question = f"Delete {len(comments)} comment{'s' * (len(comments) != 1)} of this window?"
+        here = [comment for comment in here if comment.by] or here
+        notes = panel.notes(self.window)
+        comments = here or [*panel.unsent(self.window), *notes]
+        of_agents = f", {len(notes)} of them from agents," if notes else ""
+        question = f"Delete {counted(len(comments), 'comment')}{of_agents} in this window?"
         if here or (comments and (not asks or sublime.ok_cancel_dialog(question, "Delete", "QwenCompanion"))):
             panel.delete(comments)
 

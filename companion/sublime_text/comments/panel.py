@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...comments.comment import Comment, kept_lines
+from ...comments.comment import MAX_NOTES, Comment, kept_lines
 from ...comments.comments import Line
 from ...comments.message import words
 from ...platforms.spelling import path_key
@@ -140,6 +140,24 @@ class CommentPanel:
     def forget_sent(self, window: sublime.Window) -> None:
         """A round begins: what was sent before belongs to another one."""
         self.delete(comment for comment in self.of_window(window) if comment.is_sent)
+        self.forget_notes(window)
+
+    def forget_notes(self, window: sublime.Window) -> None:
+        """What agents have pointed out is answered: their notes have had their time."""
+        self.delete(self.notes(window))
+
+    def notes(self, window: sublime.Window) -> list[Comment]:
+        """The notes of agents in a window, in the order that the agents want."""
+        return sorted((each for each in self.of_window(window) if each.by), key=lambda each: (each.rank, each.written))
+
+    def point_out(self, window: sublime.Window, note: Comment) -> int:
+        """Show a note of an agent. Returns how many there are then; 0 if there is no room for another one."""
+        notes = len(self.notes(window))
+        if notes >= MAX_NOTES:
+            return 0
+        self.kept.add(window, note)
+        self._redraw([note.path])
+        return notes + 1
 
     def activated(self, view: sublime.View) -> None:
         """A view got the focus: its comments are shown."""
@@ -225,16 +243,18 @@ class CommentPanel:
             return
         places = selected_lines(view)
         first, last, _ = places[0]
+        caret = view.sel()[0].b if len(view.sel()) else 0
+        at_caret = self.views.at(view, caret)
+        agent = next((comment.by for comment in at_caret if comment.by), place.agent)  # it answers that one's note
 
         def add(words: str) -> None:
             for begin, end, lines in places:
                 left_out = end - begin + 1 - len(lines)
-                made = Comment(place.path, begin, lines, words, place.side, place.agent, left_out=left_out)
+                made = Comment(place.path, begin, lines, words, place.side, agent, left_out=left_out)
                 self.kept.add(window, made)
             self._redraw([place.path])
 
-        caret = view.sel()[0].b if len(view.sel()) else 0
-        here = [comment for comment in self.views.at(view, caret) if not comment.is_sent]
+        here = [comment for comment in at_caret if not comment.is_sent and not comment.by]
         if text is not None:
             if text.strip():
                 add(text)

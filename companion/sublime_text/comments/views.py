@@ -161,7 +161,11 @@ class CommentViews:
         words = "<br>".join(safe(line) for line in comment.words.splitlines() or [""])
         about = [word for word in (comment.state, GONE if is_gone else "") if word]
         note = f' <span class="quiet">({safe(", ".join(about))})</span>' if about else ""
-        links = f'<a href="edit:{comment.id}">edit</a><a href="delete:{comment.id}">delete</a>'
+        if comment.by:
+            words = f"<b>{safe(comment.by)} points out:</b> {words}"
+            links = f'<a href="delete:{comment.id}">dismiss</a>'
+        else:
+            links = f'<a href="edit:{comment.id}">edit</a><a href="delete:{comment.id}">delete</a>'
         return f'<body id="qwen-companion-comment">{_STYLE}<div>¶ {words}{note} {links}</div></body>'
 
 

@@ -14,7 +14,7 @@ from ...changes.port import FileTurn
 from ...changes.rows import ChangeRow
 from ...ids import WindowId
 from ...review.changes import Count, changes, lines_of
-from ...review.document import NOTHING, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
+from ...review.document import NOTHING, Block, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
 from ...review.targets import revert_fingerprint
 from ..calls import AskLater, OffThread
 from .header import reason_line
@@ -108,6 +108,14 @@ class ReviewFeed:
         """A file that is listed."""
         return self._listed.get(key)
 
+    def comment_of(self, block: Block) -> Comment | None:
+        """The comment or the note of a line."""
+        match block.key:
+            case ("comment", str(identifier)):
+                return self.comments.get(identifier)
+            case _:
+                return None
+
     def is_current(self, file: ListedFile) -> bool:
         """Whether a file's body is that of its version."""
         return file.key in self.bodies and self._versions.get(file.key) == file.version
@@ -120,8 +128,12 @@ class ReviewFeed:
             for row, state in self._written.listings.of(self.window).done
         ]
         answered = [DoneLine(("answered", at), words) for at, words in enumerate(self.answered)]
-        said = [DoneLine(("comment", each.id), _remark(each), is_comment=True) for each in self.comments.values()]
-        return [*done, *answered, *said]
+        return [*done, *answered, *(_line_of(each) for each in self.comments.values() if not each.by)]
+
+    @property
+    def notes(self) -> list[DoneLine]:
+        """The lines at the beginning: what agents point out, in their order."""
+        return [_line_of(each) for each in self._commented.notes(self.window)]
 
     @property
     def unsure(self) -> str:
@@ -238,9 +250,13 @@ class ReviewFeed:
         )
 
 
-def _remark(comment: Comment) -> str:
-    to = f"{comment.state or 'to send'} · {comment.agent or 'you'}"
-    return f"{PurePath(comment.path).name}:{comment.first} · {comment.words} · {to}"
+def _line_of(comment: Comment) -> DoneLine:
+    place = f"{PurePath(comment.path).name}:{comment.first}"
+    if comment.by:
+        words = f"{comment.by} points out · {place} · {comment.words}"
+    else:
+        words = f"{place} · {comment.words} · {comment.state or 'to send'} · {comment.agent or 'you'}"
+    return DoneLine(("comment", comment.id), words, is_comment=True)
 
 
 def _proposed(old: str, new: str) -> Body:

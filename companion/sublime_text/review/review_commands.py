@@ -524,7 +524,8 @@ class QwenCompanionReviewCommand(sublime_plugin.WindowCommand):
         """Whether anything waits."""
         if not (adapter := package.adapter()):
             return False
-        return bool(adapter.diffs.in_window(self.window) or adapter.written.listings.of(self.window).rows)
+        waits = adapter.diffs.in_window(self.window) or adapter.written.listings.of(self.window).rows
+        return bool(waits or adapter.comments.notes(self.window))
 
     def run(self) -> None:
         """Go to it if it is open."""
@@ -585,9 +586,13 @@ class QwenCompanionDecideTurnCommand(_ReviewCommand):
 
 
 class QwenCompanionReviewDoCommand(_ReviewCommand):
-    """Open what is at the caret, comment on it, fold it, or filter."""
+    """Open what is at the caret, comment on it, dismiss an agent's note, fold a file, or filter."""
 
-    def run(self, edit: sublime.Edit, what: Literal["open", "beside", "comment", "fold", "fold_all", "filter"]) -> None:
+    def run(
+        self,
+        edit: sublime.Edit,
+        what: Literal["open", "beside", "comment", "dismiss", "fold", "fold_all", "filter"],
+    ) -> None:
         """Each has a key."""
         adapter, tab, window = package.adapter(), self.tab(), self.view.window()
         if adapter is None or tab is None or window is None:
@@ -597,6 +602,8 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
                 self._open(adapter, window, *tab.here(), beside=what == "beside")
             case "comment":
                 self._comment(adapter, window, *tab.here())
+            case "dismiss":
+                self._dismiss(adapter, window, tab.here()[0])
             case "fold" | "fold_all":
                 tab.fold(is_all=what == "fold_all")
             case "filter":
@@ -630,12 +637,16 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
                 adapter.written.open_line(window, row, number or 1, beside=beside)
 
             if_openable(window, adapter.on_another_thread, row.full_path, open_it)
-        elif isinstance(block.key, tuple) and block.key[0] == "comment" and (said := feed.comments.get(block.key[1])):
+        elif said := feed.comment_of(block):
             go_to(window, adapter.on_another_thread, adapter.comments.views, said)
 
     def _comment(self, adapter: Adapter, window: sublime.Window, block: Block, line: int) -> None:
         feed = adapter.review.feed(window)
         number, body = _number(block, line), block.body
+        if (said := feed.comment_of(block)) and said.by:
+            target = CommentTarget(said.path, said.side, said.by)
+            adapter.comments.write_at(window, target, said.first, said.lines)
+            return
         if block.file is None or body is None or not number:
             say(window, "Put the caret on a line of a change to comment on it.")
             return
@@ -648,6 +659,13 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
         else:
             return
         adapter.comments.write_at(window, target, number, (body.line(line - 1),))
+
+    def _dismiss(self, adapter: Adapter, window: sublime.Window, block: Block) -> None:
+        said = adapter.review.feed(window).comment_of(block)
+        if said and said.by:
+            adapter.comments.delete([said])
+        else:
+            say(window, "Put the caret on what an agent points out to dismiss it.")
 
 
 def _number(block: Block, line: int) -> int:

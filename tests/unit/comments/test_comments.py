@@ -303,3 +303,18 @@ def test_what_is_no_comment_is_left_out(tmp_path: Path):
     body = json.dumps({"root": "/p", "comments": [*bad, good.as_data()]})
     Path(store.path("/p")).write_text(body)
     assert store.load("/p") == [good]
+
+
+def test_a_note_of_an_agent_is_kept_and_never_sent(tmp_path: Path):
+    store = CommentStore(str(tmp_path / "comments"))
+    comments = Comments(lambda _: None)
+    note, mine = comment(by="Qwen Code", rank=2), comment()
+    store.save("/p", [note, mine])
+    comments.loaded("/p", store.load("/p"))
+    assert comments.of_root("/p") == (note, mine)
+    assert comments.unsent(["/p"]) == (mine,)
+    assert "a note of Qwen Code" in message([note], markdown)
+    for odd in ({"by": 3}, {"rank": "1"}, {"rank": -(2**70)}, {"by": None}):
+        read = Comment.of({**mine.as_data(), **odd})
+        assert read is not None
+        assert (read.by, read.rank) == ("", 0)
