@@ -62,6 +62,14 @@ def install(script: bytes) -> str:
     return path
 
 
+def install_for(key: str, script: bytes) -> str:
+    """Write the script and a file that has a CLI start it. Returns the file's path. Raises OSError. May block."""
+    client = next(each for each in CLIENTS if each.key == key)
+    path = os.path.join(folders.data(), f"mcp_{key}.json")
+    write_private(path, configuration(client, install(script)).encode())
+    return path
+
+
 def renew(script: bytes) -> None:
     """Write the script of this version where one of another version is. May block."""
     with contextlib.suppress(OSError):

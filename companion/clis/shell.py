@@ -64,14 +64,17 @@ def usual_shell(environment: Mapping[str, str]) -> str:
     return next((path for path in ("/bin/bash", "/bin/zsh") if os.path.exists(path)), "/bin/sh")
 
 
-def options(launch: Launch, words: Sequence[str], *, resume: bool, is_decided: bool = False) -> list[str]:
+def options(
+    launch: Launch, words: Sequence[str], *, resume: bool, is_decided: bool = False, mcp: str = ""
+) -> list[str]:
     """The options to add to the person's own command.
 
-    `is_decided`: the person's settings of the CLI already set the approval mode.
+    `is_decided`: the person's settings of the CLI already set the approval mode. `mcp`: a file with MCP servers for it.
     """
     given = {word.partition("=")[0] for word in words}
     ask = [] if is_decided or given & launch.unless else list(launch.ask)
-    return [*ask, *(launch.resume if resume else ())]
+    servers = [launch.mcp, mcp] if mcp and launch.mcp not in given else []
+    return [*ask, *servers, *(launch.resume if resume else ())]
 
 
 def words_of(command: Command) -> list[str]:
@@ -87,7 +90,7 @@ def words_of(command: Command) -> list[str]:
 
 
 def login_command(
-    shell: str, launch: Launch, command: Command, *, resume: bool = False, is_decided: bool = False
+    shell: str, launch: Launch, command: Command, *, resume: bool = False, is_decided: bool = False, mcp: str = ""
 ) -> list[str]:
     """The arguments that run a CLI in a login shell, so that the PATH from the shell's start-up files is used.
 
@@ -97,7 +100,7 @@ def login_command(
     """
     kind: Shell = "fish" if os.path.basename(shell) == "fish" else "sh"
     words = words_of(command) or [launch.key]
-    extra = _joined(options(launch, words, resume=resume, is_decided=is_decided), kind)
+    extra = _joined(options(launch, words, resume=resume, is_decided=is_decided, mcp=mcp), kind)
     line = command if isinstance(command, str) else _joined(words, kind)
     steps = [f"export {name}={value}" for name, value in TERMINAL_VARIABLES.items()]  # Terminus sets its own
     program = words[0]
@@ -130,13 +133,15 @@ def plain_windows_command(words: Sequence[str]) -> list[str]:
     return _called(found) if programs.is_batch_file(found[0]) else found
 
 
-def windows_command(launch: Launch, command: Command, *, resume: bool = False, is_decided: bool = False) -> list[str]:
+def windows_command(
+    launch: Launch, command: Command, *, resume: bool = False, is_decided: bool = False, mcp: str = ""
+) -> list[str]:
     """`login_command` for Windows, where start-up files don't matter. Raises LookupError with a sentence."""
     words = words_of(command) or [launch.key]
     found = programs.resolve(words, os.environ)
     if found is None:
         raise LookupError(not_found(launch, words[0]))
-    found += options(launch, words, resume=resume, is_decided=is_decided)
+    found += options(launch, words, resume=resume, is_decided=is_decided, mcp=mcp)
     steps = [word for name, value in TERMINAL_VARIABLES.items() for word in ("set", f"{name}={value}&&")]
     if programs.is_batch_file(found[0]):
         interpreter, switch, *call = _called(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import sys
@@ -14,7 +15,10 @@ from typing import Any, cast
 from ..platforms import programs
 from ..small_files import read_settings
 from .families import CliFamily
+from .mcp_configuration import install_for
 from .shell import Command, words_of
+
+logger = logging.getLogger(__name__)
 
 
 def settings_folder(family: CliFamily, variables: Mapping[str, str], cwd: str = "") -> Path:
@@ -48,15 +52,32 @@ class Start:
     """The approval mode in the person's own settings; None if they set none."""
     can_resume: bool = False
     """Whether it has a conversation of the folder to go on with."""
+    mcp: str = ""
+    """A file that gives it the editor's tools; empty if it isn't offered them."""
 
 
-def look(family: CliFamily, command: Command, folder: str, environment: Mapping[str, str]) -> Start:
-    """Look at the CLI that a command of the settings runs in a folder."""
+def look(
+    family: CliFamily, command: Command, folder: str, environment: Mapping[str, str], script: bytes = b""
+) -> Start:
+    """Look at the CLI that a command of the settings runs in a folder.
+
+    With the `script` of the editor's MCP server, a version that is known to take it is offered that.
+    """
     approval = approval_mode(family, read_settings(settings_folder(family, environment) / "settings.json"))
     program = programs.find(_program(family, command), environment)
     version = package_version(program, family.launch.npm_package) if program else None
     is_able = version is None or version >= family.launch.resume_since
-    return Start(approval, is_able and any(map(_has_files, _chats(family, folder, environment))))
+    takes_servers = version is not None and family.launch.mcp and version >= family.launch.mcp_since
+    mcp = _offered(family, script) if script and takes_servers else ""
+    return Start(approval, is_able and any(map(_has_files, _chats(family, folder, environment))), mcp)
+
+
+def _offered(family: CliFamily, script: bytes) -> str:
+    try:
+        return install_for(family.launch.key, script)
+    except OSError as error:
+        logger.warning("%s runs without the editor's tools: %s", family.name, error)
+        return ""
 
 
 def package_version(program: str | Path, npm_package: str) -> tuple[int, ...] | None:

@@ -16,11 +16,12 @@ import pytest
 from companion.visible import visible
 
 from . import gemini, qwen
+from .cli import STEP
 from .clis import NOT_IN_A_CONTAINER, pinned
 from .editor import Editor
 from .gemini import StartedGemini
-from .model import Model
-from .qwen import Home, StartedQwen, pinned_command
+from .model import Call, Model, Script
+from .qwen import Home, StartedQwen, node_modules, pinned_command
 from .session import GREET, GREET_BETTER
 from .terminal import Terminal
 
@@ -38,7 +39,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a login shell w
 class TerminusEditor:
     """An editor with a stand-in for Terminus, and a home whose login shell finds `qwen` and `gemini`."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, **chosen: Any) -> None:
+        """`chosen` are settings of this package."""
         self.home = home
         home.write("greet.py", GREET)
         home.write("my notes.txt", NOTES)
@@ -46,8 +48,8 @@ class TerminusEditor:
         self._write(".qwen/settings.json", json.dumps({**qwen.settings(), "tools": {}}))
         self._write(".gemini/settings.json", json.dumps(gemini.settings()))
         # With a named model, the CLI sends no request to choose one.
-        command = json.dumps({"gemini_command": ["gemini", "-m", "gemini-2.5-flash"]})
-        self._write(".config/sublime-text/Packages/User/QwenCompanion.sublime-settings", command)
+        settings = json.dumps({"gemini_command": ["gemini", "-m", "gemini-2.5-flash"], **chosen})
+        self._write(".config/sublime-text/Packages/User/QwenCompanion.sublime-settings", settings)
         commands = {"qwen": pinned_command(), "gemini": pinned("gemini", gemini.NEWEST)}
         for name, line in commands.items():
             program = self._write(f"programs/{name}", f'#!/bin/sh\nexec {shlex.join(line)} "$@"\n')
@@ -219,3 +221,56 @@ def test_gemini_cli_connects_without_its_discovery_file(terminus: TerminusEditor
 
     with terminus.run("gemini", hide):
         pass
+
+
+@pytest.mark.parametrize("is_offered", [True, False])
+def test_qwen_code_gets_the_editors_tools_only_if_the_person_has_said_so(programs: None, *, is_offered: bool) -> None:
+    """Its model points out two lines of a file: the person sees it there, and in the Review."""
+    with Home.make() as home:
+        # As npm installs it, the program is in its package.
+        own = node_modules() / "@qwen-code" / "qwen-code" / "package.json"
+        home.home.joinpath("programs").mkdir()
+        home.home.joinpath("programs", "package.json").write_bytes(own.read_bytes())
+        command = [str(home.home / "programs" / "qwen")]
+        chosen = {"qwen_command": command, "agents_use_editor": is_offered}
+        with contextlib.closing(TerminusEditor(home, **chosen)) as terminus:
+            terminus.editor.lock()
+            path = home.workspace / "greet.py"
+            view = terminus.editor.open_file(path)
+            commands: list[str] = []
+            with terminus.run("qwen", lambda args: commands.append(shlex.join(args["cmd"]))) as cli:
+                cli.wait_idle()
+                found = _point_out(cli, path)
+            told = json.dumps([each.body for each in terminus.model.requests_of(found)])
+            assert ("--mcp-config" in commands[0], "sublime-text__pointOut" in told) == (is_offered, True)
+            drawn = "".join(each["html"] for each in terminus.editor.view(view)["phantoms"])
+            terminus.editor.do("command", name="qwen_companion_review")
+            line = "Qwen Code points out · greet.py:1 · <b>this</b> is a decision"
+
+            def reviewed() -> str:
+                texts = [each["text"] for each in terminus.editor.views(text=True) if each["name"] == "Review"]
+                return "".join(texts).replace("\xa0", " ")
+
+            terminus.editor.wait("the Review", lambda: "Nothing waits" in reviewed())
+            assert (line in reviewed()) is is_offered
+            assert ("&lt;b&gt;this&lt;/b&gt; is a decision" in drawn) is is_offered
+
+
+def _point_out(cli: Started, path: Path) -> Script:
+    name = "mcp__sublime-text__pointOut"
+    place = {"path": str(path), "startLine": 1, "endLine": 2, "note": "<b>this</b> is a decision"}
+    script = cli.ask(
+        "Point out what to look at",
+        [Call("tool_search", {"query": f"select:{name}"})],
+        [Call("tool_call", {"name": name, "arguments": place})],
+    )
+
+    def goes_on() -> bool:
+        """The person allows the tool."""
+        screen = cli.terminal.text()
+        if "Yes, allow once" in screen and "pointout" in screen.lower() and cli.terminal.quiet_for() > 0.3:
+            cli.terminal.press("\r")
+        return script.done in screen
+
+    cli.terminal.wait("end of the turn", goes_on, 2 * STEP)
+    return script

@@ -97,6 +97,16 @@ class TestRun(TerminalCase):
         yield from self.run_cli("gemini", resume=True)
         self.assertIn("gemini --resume latest", self.line)
 
+    def test_qwen_code_is_given_the_editors_tools_only_if_the_person_has_said_so(self) -> Steps:
+        start = loaded("clis.starting").Start
+        looked = lambda *args: start(None, mcp="/d/mcp.json" if args[4] else "")  # noqa: E731
+        with patch.object(loaded("clis.starting"), "look", looked):
+            yield from self.run_cli(resume=False)
+            self.assertNotIn("mcp", self.line)
+            self.set_setting("agents_use_editor", True)
+            yield from self.run_cli(paths=[str(self.folder)], resume=False)
+            self.assertIn("qwen --approval-mode default --mcp-config /d/mcp.json", self.line)
+
     def test_a_conversation_of_the_folder_may_be_resumed(self) -> Steps:
         start = loaded("clis.starting").Start(None, can_resume=True)
         with patch.object(loaded("clis.starting"), "look", lambda *_: start):

@@ -84,6 +84,10 @@ class Launch:
     """The options that make it ask before it changes a file."""
     unless: frozenset[str] = frozenset()
     """The options with which the person has already chosen that."""
+    mcp: str = ""
+    """The option that gives it MCP servers by a file; empty if it has none."""
+    mcp_since: tuple[int, ...] = ()
+    """The first version that is known to have it."""
     quotes_paths: bool = False
     """Whether a path after an @ may be in double quotes on Windows."""
 

@@ -37,6 +37,8 @@ QWEN_CODE = CliFamily(
         resume_since=(0, 5),
         ask=("--approval-mode", "default"),
         unless=frozenset({"--approval-mode", "--yolo", "-y"}),
+        mcp="--mcp-config",
+        mcp_since=(0, 21, 2),
     ),
     habits=Habits(
         folder=".qwen",

@@ -17,6 +17,7 @@ from ...clis.shell import Command, Shell, environment_commands
 from ...ids import WindowId
 from ...visible import ShownText, visible_name
 from .. import package
+from ..adapter import SCRIPT
 from ..answers import expect
 from ..other_packages import is_installed
 from ..panels import NO_ANSWER, STARTING, PanelItem, choose, say, to_clipboard
@@ -120,7 +121,8 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
             else:
                 start(resume=bool(resume))
 
-        adapter.on_another_thread(lambda: starting.look(family, setting, folder, os.environ), looked)
+        script = sublime.load_binary_resource(SCRIPT) if adapter.settings.value("agents_use_editor") else b""
+        adapter.on_another_thread(lambda: starting.look(family, setting, folder, os.environ, script), looked)
 
     def _start(
         self,
@@ -140,7 +142,7 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
 
         def look() -> tuple[list[str], str]:
             try:
-                return terminals.command_of(family, setting, resume=resume, is_decided=is_decided), ""
+                return terminals.command_of(family, setting, resume=resume, is_decided=is_decided, mcp=found.mcp), ""
             except LookupError as missing:
                 return [], str(missing)
 

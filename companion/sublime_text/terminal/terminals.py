@@ -265,16 +265,18 @@ def _hosted(view: sublime.View) -> Any:
     return kind.from_id(view.id()) if kind else None
 
 
-def command_of(family: CliFamily, setting: shell.Command, *, resume: bool, is_decided: bool) -> list[str]:
+def command_of(
+    family: CliFamily, setting: shell.Command, *, resume: bool, is_decided: bool, mcp: str = ""
+) -> list[str]:
     """The command that Terminus runs for a family.
 
-    Without `is_decided` it is told to propose changes before it writes them. Raises LookupError with a sentence if the
-    program is missing.
+    Without `is_decided` it is told to propose changes before it writes them; `mcp` is a file with MCP servers for it.
+    Raises LookupError with a sentence if the program is missing.
     """
     if sys.platform != "win32":
         login = shell.usual_shell(os.environ)
-        return shell.login_command(login, family.launch, setting, resume=resume, is_decided=is_decided)
-    return shell.windows_command(family.launch, setting, resume=resume, is_decided=is_decided)
+        return shell.login_command(login, family.launch, setting, resume=resume, is_decided=is_decided, mcp=mcp)
+    return shell.windows_command(family.launch, setting, resume=resume, is_decided=is_decided, mcp=mcp)
 
 
 def _free_number(window: sublime.Window, family: CliFamily) -> int:

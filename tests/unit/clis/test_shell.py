@@ -224,6 +224,12 @@ def test_a_mode_of_the_persons_settings_stays():
     assert "--approval-mode" not in login_command("/bin/sh", QWEN, ["qwen"], is_decided=True)[-1]
 
 
+def test_the_persons_own_servers_stay():
+    assert "--mcp-config '/my data/a.json'" in login_command("/bin/sh", QWEN, ["qwen"], mcp="/my data/a.json")[-1]
+    for command in (["qwen", "--mcp-config", "own"], "qwen --mcp-config=own"):
+        assert "a.json" not in login_command("/bin/sh", QWEN, command, mcp="a.json")[-1]
+
+
 def test_gemini_cli_asks_by_itself():
     assert "--approval-mode" not in login_command("/bin/sh", GEMINI, ["gemini"], resume=True)[-1]
     assert "gemini --resume latest" in login_command("/bin/sh", GEMINI, ["gemini"], resume=True)[-1]

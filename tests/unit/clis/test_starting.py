@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from companion.clis import mcp_configuration
 from companion.clis.families import GEMINI_CLI, QWEN_CODE
 from companion.clis.starting import Start, look
 
@@ -91,3 +92,32 @@ def test_gemini_cli_keeps_its_conversations_by_a_hash_or_by_a_name(
     assert not look(GEMINI_CLI, ["gemini"], folder, environment).can_resume
     written(home / "tmp" / name / "chats" / "session-1.json", {})
     assert look(GEMINI_CLI, ["gemini"], folder, environment).can_resume
+
+
+@pytest.mark.parametrize(
+    ("version", "takes"), [("0.1.3", False), ("0.21.1", False), ("0.21.2", True), ("0.24.4", True)]
+)
+def test_the_editors_tools_are_offered_to_a_version_that_is_known_to_take_them(
+    tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, version: str, takes: bool
+) -> None:
+    """Another one would print its help and end."""
+    monkeypatch.setattr(mcp_configuration.folders, "data", lambda: str(tmp_path / "data"))
+    assert not look(QWEN_CODE, ["qwen"], str(tmp_path), environment, b"script").mcp
+    install(tmp_path, version)
+    assert not look(QWEN_CODE, ["qwen"], str(tmp_path), environment).mcp
+    assert not (tmp_path / "data").exists()
+    offered = look(QWEN_CODE, ["qwen"], str(tmp_path), environment, b"script").mcp
+    assert bool(offered) is takes
+    if takes:
+        server = json.loads(Path(offered).read_text())["mcpServers"]["sublime-text"]
+        assert server["command"] == "node"
+        assert Path(server["args"][0]).read_bytes() == b"script"
+
+
+def test_a_folder_that_can_not_be_written_offers_no_tools(
+    tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").touch()
+    monkeypatch.setattr(mcp_configuration.folders, "data", lambda: str(tmp_path / "data"))
+    install(tmp_path, "0.24.4")
+    assert not look(QWEN_CODE, ["qwen"], str(tmp_path), environment, b"script").mcp
