@@ -135,6 +135,7 @@ def every_call(path: Path) -> list[tuple[str, dict[str, Any]]]:
         ("findSymbol", {"name": "greet"}),
         ("findReferences", {"name": "greet"}),
         ("openFile", {"path": str(path), "line": 5}),
+        ("pointOut", {"path": str(path), "startLine": 1, "endLine": 2, "note": "look"}),
     ]
 
 
@@ -155,6 +156,7 @@ def test_the_node_client_lists_and_calls_every_tool(plain: Editor, home: Home) -
     }
     assert [place["line"] for place in answers["findReferences"]["places"]] == [5]
     assert answers["openFile"] == {"isShown": True}
+    assert answers["pointOut"] == {"notes": 1}
 
 
 async def test_the_python_client_lists_and_calls_every_tool(plain: Editor, home: Home) -> None:
