@@ -343,6 +343,7 @@ class Folder:
 
     def _copy_some(self) -> None:
         if self.has_round:
+            self.round.complete()
             self.round.store.copies.more(COPYING)
 
     @property

@@ -93,18 +93,22 @@ class Round:
         """What the looks have found that was not taken yet."""
         self._held: weakref.WeakSet[Seen] = weakref.WeakSet()
         """What they have found that somebody still asks about, such as a question about git without an answer."""
+        self._is_begun = False
+        """Whether the round has begun, and its trees are not noted yet."""
         self.looked_at = 0
         """When the last look began, in nanoseconds of Unix time."""
 
     def open(self) -> bool:
         """Go on with the round in the store. Returns False if there is none. Raises DamagedError."""
-        self.store.open()
         try:
             found = read_state(self.store.path, self.root)
         except ValueError as error:
             raise DamagedError(f"the round can't be read: {error}") from error
+        last = self.store.open(found.now if found else None)
         if found is None:
             return False
+        if not found.now.is_made:
+            found.base = found.now = last
         if not self.objects.has_tree(found.now.tree):
             raise DamagedError("a part of the last look is missing")
         self.store.resume(found.base, found.modes)
@@ -132,9 +136,16 @@ class Round:
         self._found.clear()  # it belongs to the round before
         self.state = RoundState(self.root, time.time(), now, now, began.rules, began.nested, began.empty, head)
         self.state.working = list(self.at_work or ())
+        self._is_begun = True
         self.save()
-        self.prune()
         return began.fresh
+
+    def complete(self) -> None:
+        """Note the trees of a round that has just begun, before anything else of it changes."""
+        if self._is_begun and self.state.now.tree:
+            self._is_begun = False
+            self.save()
+            self.prune()
 
     def _in_repository(self) -> tuple[Repository | None, str]:
         """The repository that the folder is in, or is, and the folder's path in its work tree, empty if it is that."""
@@ -159,6 +170,7 @@ class Round:
         `named` has the agents that have named the files they write, None for those told last. What was written to the
         `own` paths is nobody's change. The agent of a `turn` that has just begun was at work since its prompt was sent.
         """
+        self.complete()
         self.named = self.named if named is None else named
         before, base, saves = self.state.now, self.state.base, len(self.state.saves)
         known_before = dict(self.state.lines)
@@ -368,6 +380,7 @@ class Round:
         old, new = (data.get(entry.blob, b"") if entry else b"" for entry in (before, after))
         made = rules.replaced(self.state.rules, path, old, new)
         if made != self.state.rules:
+            self.complete()
             changed = self.store.change_rules(self.state.rules, made)
             self.state.rules = made
             self.state.base = self.objects.with_entries(self.state.base, changed)

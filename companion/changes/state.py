@@ -299,7 +299,8 @@ def entry_from(value: Any) -> Entry | None:
 
 
 def _snapshot_to(snapshot: TreeSnapshot) -> list[Any]:
-    return [snapshot.tree, {path: entry_to(entry) for path, entry in snapshot.beside.items()}]
+    tree = snapshot.tree if snapshot.is_made else ""
+    return [tree, {path: entry_to(entry) for path, entry in snapshot.beside.items()}]
 
 
 def _snapshot_from(value: Any) -> TreeSnapshot:

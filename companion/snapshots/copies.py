@@ -13,7 +13,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from ..platforms import files
@@ -47,8 +47,12 @@ class Copies:
         self._git = git
         self._objects = objects
         self.modes = modes
-        self._claims: dict[str, str] = {}
+        self._known: dict[str, str] = {}
         """The ids of the files that are not copied yet, by path."""
+        self._find: Callable[[], object] | None = None
+        """Finds those of a round that has just begun."""
+        self._expected = 0
+        """How many that are."""
         self._doubted: set[str] = set()
         """Those of them whose content is another one, or can't be read: the next look tells which."""
         self.stopped = ""
@@ -59,22 +63,32 @@ class Copies:
     @property
     def left(self) -> int:
         """How many files are still to be copied."""
-        return len(self._claims) - len(self._doubted)
+        return self._expected if self._find else len(self._known) - len(self._doubted)
+
+    @property
+    def _claims(self) -> dict[str, str]:
+        if self._find:
+            self._find()
+        return self._known
 
     def expect(self) -> None:
         """Ids are going to be in the index whose contents the store may lack."""
         files.write_private(os.path.join(self._path, _MARK), b"")
 
+    def claim_later(self, find: Callable[[], object], count: int) -> None:
+        """As soon as something needs them, `find` claims so many files."""
+        self._find, self._expected, self._doubted = find, count, set()
+
     def claim(self, claims: Mapping[str, str]) -> None:
         """Copy these files later, whose ids are by path."""
-        self._claims, self._doubted = dict(claims), set()
+        self._find, self._known, self._doubted = None, dict(claims), set()
 
     def open(self, index: Mapping[str, str]) -> None:
         """Find out what is still to be copied of the last look; `index` has its ids, by path."""
-        self._claims, self._doubted = {}, set()
+        self.claim({})
         if os.path.exists(os.path.join(self._path, _MARK)):
             lacking = self._objects.lacking(index.values())
-            self._claims = {path: blob for path, blob in index.items() if blob in lacking}
+            self._known = {path: blob for path, blob in index.items() if blob in lacking}
 
     @property
     def claimed(self) -> AbstractSet[str]:
@@ -132,7 +146,7 @@ class Copies:
                     break
         if read:
             self._objects.write_all(list(read.values()))
-        self._claims = {path: blob for path, blob in self._claims.items() if blob not in read or path in self._doubted}
+        self._known = {path: blob for path, blob in self._known.items() if blob not in read or path in self._doubted}
 
     def _read(self, folder: files.HeldFolder, path: str) -> bytes | None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,9 +52,34 @@ class Difference:
         return (self.renamed_from, self.path) if self.renamed_from else (self.path,)
 
 
-@dataclass(frozen=True, slots=True)
 class TreeSnapshot:
-    """The state of a folder: a tree of the store, and the files whose content isn't in it."""
+    """The state of a folder: a tree of the store, and the files whose content isn't in it.
 
-    tree: str
-    beside: dict[str, Entry]
+    The tree is an id, or what makes it as soon as something needs it: see `Store.begin`.
+    """
+
+    __slots__ = ("_tree", "beside")
+
+    def __init__(self, tree: str | Callable[[], str], beside: dict[str, Entry]) -> None:
+        self._tree = tree
+        self.beside = beside
+
+    @property
+    def is_made(self) -> bool:
+        """Whether there is a tree already. In a round that was read it may be none."""
+        return isinstance(self._tree, str) and self._tree != ""
+
+    @property
+    def tree(self) -> str:
+        """The id of the tree. Blocks, and raises GitError, if it has to be made."""
+        if not isinstance(self._tree, str):
+            self._tree = self._tree()
+        return self._tree
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TreeSnapshot):
+            return NotImplemented
+        return self is other or (self.tree == other.tree and self.beside == other.beside)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.beside))

@@ -14,7 +14,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -110,14 +109,13 @@ def is_below(path: str, folder: str) -> bool:
 
 
 class Git:
-    """Runs git on a store with a folder as its work tree, one process at a time."""
+    """Runs git on a store with a folder as its work tree."""
 
     def __init__(self, path: str, store: str, tree: str) -> None:
         self._path = path
         self._store = store
         self._tree = tree
-        self._one = threading.Lock()
-        self._running: subprocess.Popen[bytes] | None = None
+        self._running: list[subprocess.Popen[bytes]] = []
         self._is_closed = False
         self._endless: dict[str, str] = {}
         """The pipe for which a command has waited."""
@@ -151,35 +149,36 @@ class Git:
             limit = LENT_LIMIT if lent else LIST_LIMIT if arguments[0] in _LISTS else LIMIT
         every = [*_SETTINGS, *(_ON_WINDOWS if sys.platform == "win32" else _ON_UNIX), *settings]
         command = [self._path, *(part for setting in every for part in ("-c", setting)), *arguments]
-        with self._one:
-            if self._is_closed:
-                raise GitStoppedError("it was ended")
-            self._refuse(arguments[0])
-            try:
-                process: subprocess.Popen[bytes] = programs.start(
-                    command,
-                    self._environment(index, lent),
-                    folder=self._tree,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                )
-                self._running = process
-            except (OSError, ValueError) as error:
-                raise GitStoppedError(str(error)) from error
-            _limit_memory(process)
-            try:
-                printed, said = self._output(process, arguments[0], given, limit)
-            except subprocess.TimeoutExpired:
-                raise GitStoppedError(
-                    f"git {arguments[0]} took longer than {limit:.0f} seconds: its disk doesn't answer"
-                ) from None
-            finally:
-                if process.poll() is None:
-                    process.kill()
-                    process.communicate()
-                self._running = None
-                jobs.end(process.pid)
+        if self._is_closed:
+            raise GitStoppedError("it was ended")
+        self._refuse(arguments[0])
+        try:
+            process: subprocess.Popen[bytes] = programs.start(
+                command,
+                self._environment(index, lent),
+                folder=self._tree,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        except (OSError, ValueError) as error:
+            raise GitStoppedError(str(error)) from error
+        self._running.append(process)
+        if self._is_closed:  # since it was started
+            process.kill()
+        _limit_memory(process)
+        try:
+            printed, said = self._output(process, arguments[0], given, limit)
+        except subprocess.TimeoutExpired:
+            raise GitStoppedError(
+                f"git {arguments[0]} took longer than {limit:.0f} seconds: its disk doesn't answer"
+            ) from None
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+            self._running.remove(process)
+            jobs.end(process.pid)
         if process.returncode not in answers:
             why = said.decode("utf-8", "replace").strip()[:500] or f"it ended with {process.returncode}"
             is_stopped = self._is_closed or process.returncode < 0 or _is_passing(why)
@@ -208,9 +207,9 @@ class Git:
         return self._is_closed
 
     def close(self) -> None:
-        """End the process that runs; from any thread."""
+        """End the processes that run; from any thread."""
         self._is_closed = True
-        if process := self._running:
+        for process in list(self._running):
             with contextlib.suppress(OSError):
                 process.kill()
 

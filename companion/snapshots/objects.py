@@ -11,10 +11,11 @@ import os
 import re
 import struct
 import zlib
+from binascii import unhexlify
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from .entries import FILE, LARGE, LARGEST, Difference, Entry, TreeSnapshot
+from .entries import LARGE, LARGEST, Difference, Entry, TreeSnapshot
 from .files import WriteRefusedError, blob_id
 from .git import Git, GitError, GitStoppedError, batches
 from .project import Repository, copy_index, lent_objects, repository
@@ -77,34 +78,38 @@ class StoreObjects:
         """The tree of an index of the store."""
         return self._git.run("write-tree", "--missing-ok", index=index).decode().strip()
 
-    def write_folders(self, blobs: Mapping[str, str], modes: Mapping[str, str]) -> tuple[str, Iterable[str]]:
-        """Have the trees of some files, whose ids and modes are by path, in one pack.
+    def write_folders(self, listed: Iterable[bytes]) -> tuple[str, list[str]]:
+        """Have the trees of some files in one pack: a file for each folder takes longer than all the rest.
 
-        `write_tree` then writes only those that are others: a file for each folder takes longer than all the rest.
-        Returns the tree of all files, and the folders.
+        The files are listed as `git ls-files -s` does. Returns the tree of all of them, and the folders.
         """
-        # Git has the lines of a tree in the order of their names, a folder's as if it ended with a slash.
-        folders: dict[str, list[tuple[bytes, bytes]]] = {"": []}
-        for path, blob in blobs.items():
-            folder, _, name = path.rpartition("/")
-            if folder not in folders:
-                folders[folder] = []
-            place = name.encode("utf-8", "surrogateescape")
-            about = b"%b %b\0%b" % (modes.get(path, FILE).encode(), place, bytes.fromhex(blob))
-            folders[folder].append((place, about))
-        for folder in [*folders]:
-            while folder := folder.rpartition("/")[0]:
-                folders.setdefault(folder, [])
         packed: dict[bytes, bytes] = {}
-        tree = b""
-        for folder in sorted(folders, key=lambda path: path.count("/") if path else -1, reverse=True):
-            data = b"".join(line for _, line in sorted(folders[folder]))
+        folders: list[str] = []
+        inside: list[tuple[bytes, list[bytes]]] = [(b"", [])]
+        """The folder of a file and those above it, each with what is in it so far."""
+
+        def close() -> bytes:
+            path, lines = inside.pop()
+            data = b"".join(lines)
             tree = hashlib.sha1(b"tree %d\0" % len(data) + data, usedforsecurity=False).digest()
             packed[tree] = _packed_tree(data)
-            above, _, name = folder.rpartition("/")
-            if folder:
-                place = name.encode("utf-8", "surrogateescape")
-                folders[above].append((place + b"/", b"40000 " + place + b"\0" + tree))
+            if inside:
+                folders.append(os.fsdecode(path))
+                inside[-1][1].append(b"40000 %b\0%b" % (path[:-1].rpartition(b"/")[2], tree))
+            return tree
+
+        # In the order of the paths, the lines of a tree are as git has them: a folder's name ends with a slash there.
+        for line in sorted(listed, key=lambda line: line[50:]):
+            folder, slash, name = line[50:].rpartition(b"/")
+            if inside[-1][0] != (folder := folder + slash):
+                while not folder.startswith(inside[-1][0]):
+                    close()
+                while (at := inside[-1][0]) != folder:
+                    inside.append((folder[: folder.index(b"/", len(at)) + 1], []))
+            inside[-1][1].append(b"%b %b\0%b" % (line[:6], name, unhexlify(line[7:47])))
+        while len(inside) > 1:
+            close()
+        tree = close()
         pack = b"PACK" + struct.pack(">II", 2, len(packed)) + b"".join(packed.values())
         self._git.run("index-pack", "--stdin", given=pack + hashlib.sha1(pack, usedforsecurity=False).digest())
         return tree.hex(), folders
@@ -112,6 +117,8 @@ class StoreObjects:
     def differences(self, before: TreeSnapshot, after: TreeSnapshot, *, renames: bool = True) -> list[Difference]:
         """How two snapshots differ, by path."""
         found: list[Difference] = []
+        if before is after:
+            return found
         if before.tree != after.tree:
             raw = self._compared(before.tree, after.tree, f"-l{_RENAMES}" if renames else "")
             found = list(_split(self._parsed(raw), {*before.beside, *after.beside}))

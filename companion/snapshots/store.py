@@ -3,7 +3,8 @@
 The store has an index, which is the last look at the folder, and whose times make the next look cheap. Files are listed
 by `git ls-files`, filtered here and added by `git update-index`: what the settings exclude is never read, and a file
 over 10 MB never copied. A first round begins with a copy of the index of the person's repository, whose ids need no
-file to be read; the files are copied afterwards (`copies`). Nothing of the repository itself is linked or kept.
+file to be read; its trees are made and the files are copied afterwards (`copies`). Nothing of the repository itself is
+linked or kept.
 
 All of this blocks; it runs on the worker thread of the folder.
 """
@@ -27,14 +28,14 @@ from .git import Git, GitError, GitStoppedError, names_in
 from .modes import Modes
 from .objects import EMPTY_TREE, OWN, SCRATCH, StoreObjects
 from .project import EXCLUDES, Repository
-from .store_index import IndexListing, StoreIndex, Survey
+from .store_index import IndexListing, StoreIndex, Survey, ids_in
 
 MANY_FILES = 200_000
 MANY_BYTES = 5 * 1024**3
 _ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -diff -merge\n"
 _RULES = "rules"
 _GIT_ATTRIBUTES = ".gitattributes"
-_SAMPLE = 1_000
+_SAMPLE = 200
 """Files whose permissions say which are the usual ones."""
 _IGNORED_DEPTH = 2
 _IGNORED_SEARCHED = 2_000
@@ -96,6 +97,10 @@ class Store:
         self._stats: dict[str, tuple[int, ...]] = {}
         """The stat of each file beside, for which its entry was made."""
         self._tree = ""
+        self._begun: TreeSnapshot | None = None
+        """What a round has begun with, until its trees are made."""
+        self._copied: AbstractSet[str] | None = None
+        """The files of it that were read; None if only the store tells."""
         self._known = 0, 0
         """How many files, and bytes of them, were taken from the person's index."""
         self._absent: set[str] = set()
@@ -108,24 +113,34 @@ class Store:
         """When the files of the last look were written, in nanoseconds."""
         self._failed: dict[str, tuple[int, ...]] = {}
 
-    def open(self) -> None:
-        """Make the store if there is none. Raises DamagedError if there is one that can't be read."""
+    def open(self, last: TreeSnapshot | None) -> TreeSnapshot:
+        """Make the store if there is none. Returns the last look of the round in it; None is for no round.
+
+        Raises DamagedError if the store can't be read.
+        """
         make_private_folders(self.path)
         if not os.path.isdir(os.path.join(self.path, "objects")):
             self._git.run("init", "-q", "--template=")
         make_private_folders(os.path.join(self.path, "info"))
         self._write_file(os.path.join("info", "attributes"), _ATTRIBUTES.encode())
         for lock in ("index.lock", f"{SCRATCH}.lock", "HEAD.lock"):  # left by a run that was killed
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(self.path, lock))
+            self._remove_file(lock)
+        remove_unfinished(self.path)
+        if last is None:
+            self._tree = EMPTY_TREE
+            return TreeSnapshot(EMPTY_TREE, {})
         try:
-            self._tree = self.objects.write_tree("index")
+            if last.is_made:
+                self._tree = self.objects.write_tree("index")
+                self.copies.open(self._index.ids())
+            else:
+                self._begun = last = TreeSnapshot(self._make_trees, last.beside)
+                self._complete()
         except GitStoppedError:
             raise
         except GitError as error:
             raise DamagedError(str(error)) from error
-        remove_unfinished(self.path)
-        self.copies.open(self._index.ids())
+        return last
 
     def resume(self, base: TreeSnapshot, modes: Modes) -> None:
         """Go on with the baseline of a round and its permissions. Raises DamagedError if the baseline isn't there."""
@@ -147,38 +162,68 @@ class Store:
         `excludes` are the files with ignore rules of the person's own, `since` is a time in nanoseconds. Raises
         TooLargeError, GitError.
         """
-        began = time.time_ns()
+        self._complete()
+        is_first = self._tree == EMPTY_TREE
+        if is_first:
+            self._remove_file("index")  # left by a beginning that has failed
         found = project.repository(self.root)
         own = self._survey_own(found)
-        is_first = self._tree == EMPTY_TREE
         survey = own if own and is_first else self._index.survey()
         ignored, made = self._rules_now(excludes, survey)
         self._write_file(_RULES, made)
-        tracked = own.names if own else set[str]()
-        outside = {*self._index.outside(survey.others)} - tracked
+        outside = {*self._index.outside(survey.others)}
+        outside -= {*own.names} if own and outside else set[str]()
         nested = sorted(name.rstrip("/") for name in outside if name.endswith("/"))
         nested += self._ignored_repositories(ignored)
         made += rules.without(nested)
         self._write_file(_RULES, made)
-        taken = self._begin_with(found, own) if found and own and is_first else {}
-        if not is_first:
-            self._index.drop({*self._index.ignored()} - tracked)
-        indexed, changed = (taken.keys(), set[str]()) if is_first else (survey.names, {*survey.rest})
-        new = {name for name in outside if not name.endswith("/")} | (tracked - indexed)
-        look = self._seen(IndexListing(changed, set(), new), may_be_large=may_be_large, since=since)
-        if taken:
-            self.copies.claim({path: blob for path, blob in taken.items() if path not in look.differing})
-            now = {*taken} | look.written.keys()
+        taken = self._taken(found, own) if found and own and is_first else []
+        new = {name for name in outside if not name.endswith("/")}
+        if taken and own:
+            gone = {*own.names}.difference(taken) if len(taken) < len(own.names) else set[str]()
+            self.copies.expect()
+            self._index.begin(OWN, {*own.repositories, *gone})
+            self._known = len(taken), 0
+            listing = IndexListing(untracked=new | gone)
+            try:
+                look = self._seen(listing, may_be_large=may_be_large, since=since, is_made=False)
+            finally:
+                self._tree = "" if self._begun else EMPTY_TREE
+            self._copied = look.written.keys()
+            self.copies.claim_later(self._complete, len(taken))
+            self.modes.begin(self.root, [*look.written, *_sampled(taken)], taken)
+            self._absent = gone - look.written.keys()
         else:
-            blobs = self.objects.blobs(look.snapshot.tree)
-            self.copies.open(blobs)
-            now = {*blobs}
-        self._absent = {*tracked} - now
-        self.modes.begin(self.root, self._sample(now), self.copies.claimed)
+            tracked = {*own.names} if own else set[str]()
+            indexed, changed = ((), set[str]()) if is_first else (survey.names, {*survey.rest})
+            if not is_first:
+                self._index.drop({*self._index.ignored()} - tracked)
+            listing = IndexListing(changed, untracked=new | tracked.difference(indexed))
+            look = self._seen(listing, may_be_large=may_be_large, since=since)
+            now = self.objects.blobs(look.snapshot.tree)
+            self.copies.open(now)
+            claimed = self.copies.claimed
+            self.modes.begin(self.root, [*(now.keys() - claimed), *self._beside, *_sampled([*now])], claimed)
+            self._absent = tracked - now.keys()
         untracked = [name for name in survey.others if name.endswith("/") and name not in ignored]
-        empty = self._index.empty(untracked)
-        self._index.remember(look.snapshot.beside.keys() & new, made, began, [*now, *empty])
-        return Began(look.snapshot, made, nested, empty, list(look.fresh))
+        return Began(look.snapshot, made, nested, self._index.empty(untracked), list(look.fresh))
+
+    def _complete(self) -> None:
+        """Make the trees of a round that has just begun, before its index changes."""
+        if self._begun:
+            self._tree = self._begun.tree
+
+    def _make_trees(self) -> str:
+        listed = self._index.listed()
+        tree, folders = self.objects.write_folders(listed)
+        self._index.forget_trees(folders)
+        ids = ids_in(listed)
+        if self._copied is None:
+            self.copies.open(ids)
+        else:
+            self.copies.claim({path: blob for path, blob in ids.items() if path not in self._copied})
+        self._begun = None
+        return tree
 
     def change_rules(self, old: bytes, new: bytes) -> dict[str, Entry | None]:
         """Have other ignore rules, which the person has written.
@@ -186,13 +231,14 @@ class Store:
         Returns the files that are left out by now, and as they are those that no longer are: neither is a change of
         anybody. Raises GitError.
         """
+        self._complete()
         outside = ("ls-files", "-z", "-o", "-X", os.path.join(self.path, _RULES))
         self._write_file(_RULES, old)
         before = {*names_in(self._git.run(*outside))}
         self._write_file(_RULES, new)
         shown = {name for name in names_in(self._git.run(*outside)) if not name.endswith("/")} - before
         own = self._survey_own(project.repository(self.root))
-        gone = {*self._index.ignored()} - (own.names if own else set[str]())
+        gone = {*self._index.ignored()}.difference(own.names if own else ())
         self._index.drop(gone)
         self._tree = ""
         now = self.look(new).snapshot
@@ -218,44 +264,34 @@ class Store:
         ignored, rest = self._index.standard(survey.others)
         folders = {name for name in ignored if name.endswith("/")}
         inside = (f"{name}{rules.IGNORE}" for name in folders)
-        names = [
-            name for name in (*survey.names, *survey.others, *ignored, *rest, *inside) if name.endswith(rules.IGNORE)
-        ]
+        names = (*survey.for_git, *survey.others, *ignored, *rest, *inside)
         found = {name for name in names if f"/{name}".endswith(f"/{rules.IGNORE}")}
         return folders, rules.ignore_list(self.root, found, top, listed)
 
-    def _begin_with(self, found: Repository, own: Survey) -> dict[str, str]:
-        """Begin with the ids of the index of the person's repository. Returns those that are taken, by path.
+    def _taken(self, found: Repository, own: Survey) -> list[str]:
+        """The files with whose ids in the index of the person's repository a round can begin.
 
         An id is taken if the file on the disk has its very bytes, as far as git knows.
         """
-        attributes = [path for path in own.names if path.endswith(_GIT_ATTRIBUTES)]
+        attributes = [path for path in own.for_git if path.endswith(_GIT_ATTRIBUTES)]
         # One that is gone may have held when the others were written.
         is_whole = all(os.path.isfile(os.path.join(self.root, path)) for path in attributes)
         by_filter, by_ending = project.changed_by_git(found, self.root, attributes)
         if by_filter or not is_whole:
-            return {}
-        plain = {path: blob for path, blob in own.blobs.items() if not self.excludes(path)}
+            return []
+        plain = [path for path in own.names if path not in own.rest] if own.rest else own.names
+        plain = [path for path in plain if not self.excludes(path)]
         if by_ending:
-            lent = project.lent_objects(found, plain.values())
-            sizes = self.objects.sizes(plain.values(), lent) if lent else {}
-            plain = {path: blob for path, blob in plain.items() if self._size(path) == sizes.get(blob, -1)}
-        if plain:
-            self.copies.expect()
-            self._tree, folders = self.objects.write_folders(plain, own.modes)
-            self._index.begin(OWN, own, plain, folders)
-            self._known = len(plain), 0
+            blobs = self._index.ids(OWN)
+            lent = project.lent_objects(found, blobs.values())
+            sizes = self.objects.sizes(blobs.values(), lent) if lent else {}
+            plain = [path for path in plain if self._size(path) == sizes.get(blobs[path], -1)]
         return plain
 
     def _size(self, path: str) -> int | None:
         with contextlib.suppress(OSError):
             return os.lstat(os.path.join(self.root, path)).st_size
         return None
-
-    def _sample(self, files: AbstractSet[str]) -> list[str]:
-        """Of the files of a look those that stand for all others, and those that are not copied later."""
-        step = max(1, len(files) // _SAMPLE)
-        return [*(files - self.copies.claimed), *self._beside, *[*files][::step]]
 
     def _ignored_repositories(self, ignored: Iterable[str]) -> list[str]:
         """The repositories in what the ignore rules leave out, which have rules of their own."""
@@ -276,6 +312,7 @@ class Store:
 
         `rules` are the ignore rules. Raises GitError.
         """
+        self._complete()
         began = time.time_ns()
         self._write_file(_RULES, rules)
         listing = self._index.listing(rules)
@@ -285,8 +322,11 @@ class Store:
             self._index.note(listing, rules, began)
         return look
 
-    def _seen(self, listing: IndexListing, *, may_be_large: bool = True, since: int = 0) -> Look:
-        """Bring the index up to date with what differs from it. Raises TooLargeError, GitError."""
+    def _seen(self, listing: IndexListing, *, may_be_large: bool = True, since: int = 0, is_made: bool = True) -> Look:
+        """Bring the index up to date with what differs from it. Raises TooLargeError, GitError.
+
+        Unless `is_made` the tree of that is made as soon as something needs it.
+        """
         gone = {path for path in listing.gone if not self._is_hidden(path)}
         indexed = listing.changed - gone
         seen = indexed | listing.untracked
@@ -305,7 +345,8 @@ class Store:
         else:
             unreadable = {}
         self._written |= {path: self.written_at(path) for path in add}  # it may have been written while it was read
-        self._tree = self._tree or self.objects.write_tree("index")
+        if is_made:
+            self._tree = self._tree or self.objects.write_tree("index")
         if add and self.objects.unsaved:
             self.objects.unsaved = self.objects.lacking(self.objects.unsaved)
         beside |= unreadable
@@ -319,7 +360,8 @@ class Store:
         self._beside, self._stats = beside, stats
         self._absent = (self._absent | hidden) - {*add}
         fresh = tuple(sorted(path for path, at in self._written.items() if at >= since)) if since else ()
-        now = TreeSnapshot(self._tree, dict(beside))
+        now = TreeSnapshot(self._tree if is_made else self._make_trees, dict(beside))
+        self._begun = None if is_made else now
         corrected = self.objects.entries(now, sorted(wrong)) if wrong else {}
         return Look(now, fresh, dict(self._written), indexed | gone, corrected, not (remove or add))
 
@@ -411,8 +453,17 @@ class Store:
         except OSError:
             return 0
 
+    def _remove_file(self, name: str) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self.path, name))
+
     def _write_file(self, name: str, data: bytes) -> None:
         path = os.path.join(self.path, name)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
+
+
+def _sampled(files: Sequence[str]) -> Sequence[str]:
+    """Of some files those whose permissions stand for all others."""
+    return files[:: max(1, len(files) // _SAMPLE)]

@@ -12,11 +12,12 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from .entries import FILE, REPOSITORY
+from .entries import REPOSITORY
 from .git import Git, GitError, GitStoppedError, batches, joined, names_in
 
 SETTLED = 2_000_000_000
@@ -27,7 +28,6 @@ PAUSE = 20.0
 """Seconds between two listings of the folders, which cost as much as a look: some trees change all the time."""
 MANY_FOLDERS = 20_000
 
-_FILE = f"H {FILE} "
 _NOBODY = "x.qwen-companion"
 """The name of no file."""
 _NO_INDEX = "none.index"
@@ -51,18 +51,16 @@ class IndexListing:
 class Survey:
     """A folder beside an index, as one run of git sees it."""
 
-    blobs: Mapping[str, str]
-    """The ids of the files of the index that are as they are on the disk, by path."""
-    modes: Mapping[str, str]
-    """Those of links and programs."""
+    names: Sequence[str]
+    """The files of the index."""
     rest: AbstractSet[str]
-    """The other files of the index: changed, gone, in conflict, or such that git was told not to look at."""
-    names: AbstractSet[str]
-    """All of them."""
+    """Those that may not be as on the disk: changed, gone, in conflict, or such that git was told not to look at."""
     repositories: Sequence[str]
     """The repositories below that the index has."""
     others: Sequence[str]
     """What the index lacks, whatever the ignore rules say. A folder of which it has nothing ends with a slash."""
+    for_git: Sequence[str]
+    """Those of the files that may be for git itself, such as `.gitignore`."""
 
 
 class StoreIndex:
@@ -80,31 +78,32 @@ class StoreIndex:
 
         Raises GitError, also if a name in it could lead elsewhere: whoever has made the index may have chosen it.
         """
-        changed, gone = self._differing(index)
-        printed = self._git.run("ls-files", "-z", "-v", "-s", "-o", "--directory", index=index)
-        blobs: dict[str, str] = {}
-        modes: dict[str, str] = {}
+        every = ("ls-files", "-z", "-v", "-s", "-o", "--directory")
+        with ThreadPoolExecutor(1) as beside:  # to look at all files takes as long as to look for others
+            running = beside.submit(self._git.run, *every, index=index)
+            changed, gone = self._differing(index)
+            text = os.fsdecode(running.result())
+        lines = text.split("\0")[:-1]
+        names = [line[52:] for line in lines if line[:3] == "H 1" and line[3] != "6" and line[50] == "0"]
         rest = changed | gone
         repositories: list[str] = []
         others: list[str] = []
-        for line in os.fsdecode(printed).split("\0")[:-1]:
-            if line[:9] == _FILE and line[50] == "0":
-                blobs[line[52:]] = line[9:49]
-            elif line[0] == "?":
-                others.append(line[2:])
-            elif line[2:8] == REPOSITORY:
-                repositories.append(line[52:])
-            elif line[0] == "H" and line[50] == "0":
-                blobs[line[52:]], modes[line[52:]] = line[9:49], line[2:8]
-            else:
-                rest.add(line[52:])
-        for path in rest:
-            blobs.pop(path, None)
-        names = blobs.keys() | rest
-        if b"\t/" in printed or b"//" in printed or any(map(_leads_elsewhere, (*names, *repositories))):
+        if len(names) < len(lines):
+            for line in lines:
+                if line[0] == "?":
+                    others.append(line[2:])
+                elif line[2:8] == REPOSITORY:
+                    repositories.append(line[52:])
+                elif line[0] != "H" or line[50] != "0":
+                    rest.add(line[52:])
+                    names.append(line[52:])
+        is_odd = "\t/" in text or "//" in text or text.count("/\0") != sum(name[-1] == "/" for name in others)
+        is_dotted = "/." in text or "\t." in text
+        if is_odd or (is_dotted and any(map(_leads_elsewhere, (*names, *repositories)))):
             raise GitError("a name in the index leads elsewhere")
         others += [f"{path}/" for path in repositories if os.path.isdir(os.path.join(self._root, path))]
-        return Survey(blobs, modes, rest, names, repositories, others)
+        for_git = [name for name in names if ".git" in name] if is_dotted else []
+        return Survey(names, rest, repositories, others, for_git)
 
     def outside(self, others: Sequence[str]) -> list[str]:
         """The files in what a survey has found that the rules don't leave out.
@@ -169,15 +168,13 @@ class StoreIndex:
         names = listing.untracked
         self._untracked.note(names, rules, began, lambda: names_in(self._git.run("ls-files", "-z", *every)))
 
-    def remember(self, untracked: Collection[str], rules: bytes, began: int, files: Collection[str]) -> None:
-        """The same of a survey, after which these are the files in the index, and the folders without one."""
-        self._untracked.forget()
-        self._untracked.note(untracked, rules, began, lambda: files)
+    def listed(self, index: str = "index") -> list[bytes]:
+        """Each file of the index as `git ls-files -s` has it: its mode, its id and, from the 50th byte on, its path."""
+        return self._git.run("ls-files", "-z", "-s", index=index).split(b"\0")[:-1]
 
-    def ids(self) -> dict[str, str]:
+    def ids(self, index: str = "index") -> dict[str, str]:
         """The ids of what is in the index, by path."""
-        lines = self._git.run("ls-files", "-z", "-s").split(b"\0")[:-1]
-        return {os.fsdecode(line[50:]): line[7:47].decode() for line in lines}
+        return ids_in(self.listed(index))
 
     def ignored(self) -> list[str]:
         """What is in the index although the rules leave it out."""
@@ -188,15 +185,15 @@ class StoreIndex:
         self._untracked.forget()
         self._remove(paths)
 
-    def begin(self, source: str, survey: Survey, taken: Collection[str], folders: Iterable[str]) -> None:
-        """Begin with the copy `source` of another index, of whose files only those in `taken` stay.
-
-        Its trees don't stay either, for none of the `folders`: an index can say anything of them.
-        """
+    def begin(self, source: str, without: Collection[str]) -> None:
+        """Begin with the copy `source` of another index, without some of its files."""
         shutil.copy2(os.path.join(self._path, source), os.path.join(self._path, "index"))
+        self._remove(without)
+
+    def forget_trees(self, folders: Iterable[str]) -> None:
+        """Forget what it says of the trees of some folders, which end with a slash: another's can say anything."""
         # As git takes a name away it forgets the trees of the folders that it is in, also if it isn't there.
-        nobody = (f"{folder}/{_NOBODY}" for folder in folders if folder)
-        self._remove([*nobody, _NOBODY, *survey.repositories, *(survey.names - {*taken})])
+        self._remove([*(f"{folder}{_NOBODY}" for folder in folders), _NOBODY])
 
     def update(self, listing: IndexListing, remove: Collection[str], add: Sequence[str]) -> list[str]:
         """Bring it up to date. Returns the files that can't be read. Raises GitError."""
@@ -251,6 +248,11 @@ class StoreIndex:
                 raise
             return list(paths)
         return []
+
+
+def ids_in(listed: Iterable[bytes]) -> dict[str, str]:
+    """The ids of the files in a list of `git ls-files -s`, by path."""
+    return {os.fsdecode(line[50:]): line[7:47].decode() for line in listed}
 
 
 def _leads_elsewhere(path: str) -> bool:

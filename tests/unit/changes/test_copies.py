@@ -96,8 +96,8 @@ def test_a_name_in_the_index_is_never_read_as_another_line(folder: Folder):
     git(folder.path, "update-index", "--add", "--cacheinfo", f"160000,{'c' * 40},{forged}")
     shutil.copy2(folder.path / ".git/index", folder.store_path / "own.index")
     found = folder.store._index.survey("own.index")
-    assert found.blobs.keys() == found.names == {"a.txt", "b.txt", "sub/c.txt"}
-    assert found.modes == {}
+    assert found.names == ["a.txt", "b.txt", "sub/c.txt"]
+    assert not found.rest
 
 
 def test_what_nobody_has_is_listed_and_has_no_undo(folder: Folder):

@@ -12,7 +12,7 @@ import pytest
 from companion.snapshots import store as store_module
 from companion.snapshots.store import TooLargeError
 
-from .folders import Folder, committed, git
+from .folders import Folder, committed, git, tree
 
 TEXT = "one\ntwo\nthree\n"
 OLD = 1_600_000_000
@@ -187,3 +187,72 @@ def test_an_index_with_a_name_that_leads_elsewhere_is_not_used(folder: Folder):
     os.utime(index, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert taken(folder) == []
     assert baseline(folder, "a.txt").decode() == TEXT + "a.txt"
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_file_is_known_from_the_moment_at_which_its_round_begins(folder: Folder, *, is_restarted: bool):
+    """The trees of the baseline are not made yet, and the editor may be killed before they are."""
+    committed(folder.path)
+    folder.write("new.txt", "mine\n")
+    folder.round.begin()
+    before = tree(folder.path)
+    assert not folder.round.state.base.is_made
+    folder.write("a.txt", "agent\n")
+    folder.write("new.txt", "agent\n")
+    folder.write("sub/more.txt", "agent\n")
+    (folder.path / "sub/c.txt").unlink()
+    if is_restarted:
+        folder.reopen()
+    folder.look()
+    kinds = {"a.txt": "modified", "new.txt": "modified", "sub/more.txt": "created", "sub/c.txt": "deleted"}
+    assert folder.listed() == kinds
+    folder.reopen()
+    assert folder.listed() == kinds
+    folder.undo_all_to(before)
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_an_index_that_lies_about_its_trees_hides_nothing(folder: Folder, *, is_restarted: bool):
+    committed(folder.path)
+    index = folder.path / ".git" / "index"
+    times, data = index.stat(), index.read_bytes()[:-20]
+    real = bytes.fromhex(git(folder.path, "rev-parse", "HEAD^{tree}").strip())
+    assert real in data
+    data = data.replace(real, b"\x01" * 20)
+    index.write_bytes(data + hashlib.sha1(data, usedforsecurity=False).digest())
+    os.utime(index, ns=(times.st_atime_ns, times.st_mtime_ns))
+    folder.round.begin()
+    if is_restarted:
+        folder.reopen()
+    assert folder.round.state.base.tree == real.hex()
+    folder.write("a.txt", "agent\n")
+    folder.look()
+    assert folder.listed() == {"a.txt": "modified"}
+
+
+def test_rules_that_are_saved_just_after_a_beginning_hide_no_agents_file(folder: Folder):
+    committed(folder.path)
+    folder.round.begin()
+    folder.write("a.txt", "agent\n")
+    folder.write(".gitignore", "*.log\n")
+    folder.saved(".gitignore", 0, loaded="")
+    assert folder.listed() == {"a.txt": "modified"}
+
+
+def test_a_store_of_an_editor_that_was_killed_while_a_round_began_begins_anew(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    committed(folder.path)
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(folder.store, "_seen", killed)
+        with pytest.raises(KeyboardInterrupt):
+            folder.round.begin()
+    put(folder, "b.txt", "other\n")
+    folder.reopen()
+    folder.begin_copied()
+    assert baseline(folder, "a.txt").decode() == TEXT + "a.txt"
+    assert baseline(folder, "b.txt") == b"other\n"
