@@ -12,6 +12,7 @@ All of this blocks; it runs on the worker thread of the folder.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import stat
 import time
@@ -280,7 +281,7 @@ class Store:
         if by_filter or not is_whole:
             return []
         plain = [path for path in own.names if path not in own.rest] if own.rest else own.names
-        plain = [path for path in plain if not self.excludes(path)]
+        plain = list(itertools.filterfalse(self.excludes, plain))
         if by_ending:
             blobs = self._index.ids(OWN)
             lent = project.lent_objects(found, blobs.values())

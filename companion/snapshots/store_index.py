@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .entries import REPOSITORY
 from .git import Git, GitError, GitStoppedError, batches, joined, names_in
@@ -80,12 +80,14 @@ class StoreIndex:
         """
         every = ("ls-files", "-z", "-v", "-s", "-o", "--directory")
         with ThreadPoolExecutor(1) as beside:  # to look at all files takes as long as to look for others
-            running = beside.submit(self._git.run, *every, index=index)
-            changed, gone = self._differing(index)
-            text = os.fsdecode(running.result())
+            differing = beside.submit(self._differing, index)
+            found = self._surveyed(os.fsdecode(self._git.run(*every, index=index)))
+            return replace(found, rest={*found.rest}.union(*differing.result()))
+
+    def _surveyed(self, text: str) -> Survey:
         lines = text.split("\0")[:-1]
         names = [line[52:] for line in lines if line[:3] == "H 1" and line[3] != "6" and line[50] == "0"]
-        rest = changed | gone
+        rest: set[str] = set()
         repositories: list[str] = []
         others: list[str] = []
         if len(names) < len(lines):
