@@ -103,7 +103,8 @@ class RoundUndo:
         writes: list[Write] = []
         refused: list[str] = []
         found = self._round.waiting()
-        with self.reading((each.renamed_from or each.path, each.before) for each in found):
+        base = {each.renamed_from or each.path: each.before for each in found}
+        with self.reading(base.items(), base):
             for each in found:
                 try:
                     writes += self._plan(each, is_all=is_all)
@@ -139,12 +140,18 @@ class RoundUndo:
         return told
 
     @contextlib.contextmanager
-    def reading(self, targets: Iterable[tuple[str, Entry | None]]) -> Generator[None]:
-        """Read what is known of files and of what they are to be with few processes, for as long as this lasts."""
+    def reading(
+        self, targets: Iterable[tuple[str, Entry | None]], base: Mapping[str, Entry | None] | None = None
+    ) -> Generator[None]:
+        """Read what is known of files and of what they are to be with few processes, for as long as this lasts.
+
+        `base` has their entries in the baseline, if they are known.
+        """
         listed = [(path, entry) for path, entry in targets if entry]
         self._known = self._objects.read(entry.blob for _, entry in listed)
         paths = [path for path, _ in listed]
-        self._base = dict.fromkeys(paths) | self._objects.entries(self._state.base, paths)
+        found = self._objects.entries(self._state.base, paths) if base is None else base
+        self._base = dict.fromkeys(paths) | dict(found)
         try:
             yield
         finally:
@@ -265,21 +272,23 @@ class RoundUndo:
         at_work: Sequence[str] = (),
         notes: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> list[str]:
-        """Read what was written, and remember it so that it can be taken back. Returns what is not as it should be.
+        """Look at what was written, and remember it so that it can be taken back. Returns what is not as it should be.
 
         `notes` has the lines for the agents, by path.
         """
-        failed = self._failed(writes)
+        failed: list[str] | None = None
         after = {write.path: Entry(write.mode, files.blob_id(write.data)) for write in writes if write.data is not None}
         disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
         operation = self._round.operation(disk, disk)
         lines = operation.lines
-        operation.notes = limited([line for path in disk if path not in failed for line in notes.get(path, ())])
+        operation.notes = limited([line for path in disk for line in notes.get(path, ())])
         self._round.remember(operation)
         try:
             self._round.save()  # whatever the look meets, it can be taken back
             self._look_at_own(disk, at_work)
             after = self._objects.entries(self._state.now, list(disk))
+            if failed := self._failed(writes, after):
+                operation.notes = limited([line for path in disk if path not in failed for line in notes.get(path, ())])
             operation.disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
             self._set_base(operation, [write for write in writes if write.path not in failed])
             now = self._objects.entries(self._state.base, list(disk))
@@ -292,7 +301,7 @@ class RoundUndo:
             self._round.stay({path: () for path in disk if now.get(path) == after.get(path)})
             self._round.save()
         except OSError as error:
-            raise UnseenError(str(error), failed) from error
+            raise UnseenError(str(error), self._failed(writes) if failed is None else failed) from error
         return failed
 
     def _set_base(self, operation: Operation, writes: Iterable[Write]) -> None:
@@ -307,14 +316,16 @@ class RoundUndo:
             self._state.base = self._objects.with_entries(self._state.base, entries)
             self._state.created.difference_update(entries)
 
-    def _failed(self, writes: Iterable[Write]) -> list[str]:
-        """The paths of the files that are not as they should be."""
-        return [write.path for write in writes if not self._is_as_it_should_be(write)]
+    def _failed(self, writes: Iterable[Write], seen: Mapping[str, Entry] | None = None) -> list[str]:
+        """The paths of the files that are not as they should be; only those are read that a look hasn't `seen` so."""
+        return [write.path for write in writes if not self._is_as_it_should_be(write, seen)]
 
-    def _is_as_it_should_be(self, write: Write) -> bool:
+    def _is_as_it_should_be(self, write: Write, seen: Mapping[str, Entry] | None) -> bool:
         mode = on_disk(self._round.root, write.path) if write.full_mode is not None else None
+        wanted = None if write.data is None else Entry(write.mode, files.blob_id(write.data))
+        is_seen = seen is not None and seen.get(write.path) == wanted
         try:
-            return self.is_written(write) and mode == write.full_mode
+            return (is_seen or self.is_written(write)) and mode == write.full_mode
         except WriteRefusedError:  # it can't be read
             return False
 

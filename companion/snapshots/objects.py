@@ -26,6 +26,8 @@ SCRATCH = "scratch.index"
 OWN = "own.index"
 """A copy of the index of the person's repository."""
 _ID = re.compile("[0-9a-f]{40}")
+_PARTS = 4
+"""Command lines of paths with which a list costs less than one of everything."""
 _RENAMES = 500
 """Files that are compared to find renamed ones."""
 _PART = 16 * 1024 * 1024
@@ -174,12 +176,12 @@ class StoreObjects:
         found = {path: snapshot.beside[path] for path in paths if path in snapshot.beside}
         if rest := [path for path in paths if path not in found]:
             # The paths are literal, by the environment.
-            for part in batches(rest):
-                for line in self._git.run("ls-tree", "-z", snapshot.tree, "--", *part).split(b"\0")[:-1]:
-                    about, _, name = line.partition(b"\t")
-                    mode, kind, blob = about.decode().split()
-                    if kind == "blob" and os.fsdecode(name) in part:
-                        found[os.fsdecode(name)] = self._made(mode, blob)
+            parts = [("--", *part) for part in batches(rest)]
+            names = {os.fsencode(path): path for path in rest}
+            for options in parts if len(parts) <= _PARTS else [("-r",)]:
+                for line in self._git.run("ls-tree", "-z", snapshot.tree, *options).split(b"\0")[:-1]:
+                    if (path := names.get(line[line.index(b"\t") + 1 :])) and line[7:11] == b"blob":
+                        found[path] = self._made(line[:6].decode(), line[12:52].decode())
         return found
 
     def with_entries(self, snapshot: TreeSnapshot, entries: Mapping[str, Entry | None]) -> TreeSnapshot:

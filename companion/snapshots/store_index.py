@@ -139,11 +139,13 @@ class StoreIndex:
 
     def listing(self, rules: bytes) -> IndexListing:
         """What differs now. `rules` are the ignore rules in the file. Raises GitError."""
-        changed, gone = self._differing("index")
         untracked = self._untracked.remembered(rules)
-        if untracked is None:
+        if untracked is not None:
+            return IndexListing(*self._differing("index"), untracked)
+        with ThreadPoolExecutor(1) as beside:
+            differing = beside.submit(self._differing, "index")
             untracked = frozenset(names_in(self._git.run("ls-files", "-z", "-o", "-X", self._rules)))
-        return IndexListing(changed, gone, untracked)
+            return IndexListing(*differing.result(), untracked)
 
     def _differing(self, index: str) -> tuple[set[str], set[str]]:
         """The files of an index that have changed, and those that are gone. One may be both."""
