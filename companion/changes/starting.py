@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 
 from ..ids import WindowId
+from ..platforms.reasons import reason_of
 from ..snapshots.project import repository
 from ..snapshots.store import TooLargeError
 from . import places
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 LARGE = (
     "What agents write in {name} isn't listed: it has {size}. “Qwen: Begin Review Round” takes snapshots all the same."
 )
+STAYS = "What waits in {source} isn't listed while {target} is a folder of the window: {why}."
 
 RESUMED = 10.0
 """Seconds after a start in which the turns are known that a reload has left running."""
@@ -161,6 +163,9 @@ class RoundStarts:
                 await source.call(source.forget)
         except (OSError, TooLargeError) as error:
             logger.warning("What waits in %s stays there: %s", source.root, error)
+            why = f"that has {error}" if isinstance(error, TooLargeError) else reason_of(error)
+            said = STAYS.format(source=source.root, target=target.root, why=why)
+            self._roots.say_once(said, min(target.windows))
 
     async def _begin_root(self, window: WindowId, root: str, before: Sequence[str], *, anew: bool) -> None:
         if window not in self._roots.windows:  # it was closed meanwhile

@@ -133,6 +133,31 @@ async def test_an_outer_folder_that_comes_takes_what_waits_along(windows: Window
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
+async def test_what_waits_in_a_folder_of_one_that_is_too_large_is_said_to_stay_there(
+    windows: Windows, is_restarted: bool, monkeypatch: pytest.MonkeyPatch
+):
+    inner, [outer] = windows.path / "inner" / "b.py", windows.folders
+    windows.folders = windows.of_second
+    said = f"What waits in {windows.of_second[0]} isn't listed while {outer} is a folder of the window: that has "
+    async with windows:
+        await windows.begun()
+        inner.write_text("agent\n")
+        await windows.until(lambda: windows.listed(WINDOW) == {str(inner)})
+        monkeypatch.setattr("companion.snapshots.store.MANY_FILES", 0)
+        if not is_restarted:
+            windows.folders = [*windows.of_second, outer]
+            windows.rounds.opened(WINDOW)
+            await windows.until(lambda: any(said in each for each, _ in windows.editor.said))
+    if is_restarted:
+        async with Work(windows.stores, [outer]) as later:
+            later.rounds.opened(WINDOW)
+            await later.until(lambda: any(said in each for each, _ in later.editor.said))
+    async with Work(windows.stores, windows.of_second) as last:
+        last.rounds.opened(WINDOW)
+        await last.until(lambda: "b.py" in last.rows)
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
 async def test_an_outer_folder_that_goes_leaves_what_waits_to_the_inner_one(windows: Windows, is_restarted: bool):
     inner, outer = windows.path / "inner" / "b.py", windows.path / "a.py"
     all_folders = windows.folders
