@@ -17,6 +17,7 @@ from ..conversation import events
 from ..conversation.snapshot import Command, ContextWindow, Diff, Location, PermissionOption, Question, Step
 from .wire import (
     MOST,
+    MOST_SHORT,
     Count,
     Line,
     Object,
@@ -26,8 +27,11 @@ from .wire import (
     Wire,
     as_list,
     as_object,
+    as_text,
     objects,
+    one_line,
     read,
+    several,
     shallow,
     shallow_object,
 )
@@ -167,6 +171,7 @@ class _ToolMeta(Wire):
 
 class _ToolCall(Wire):
     tool_call_id: str
+    name: ShortText = ""
     title: Text = ""
     kind: Text = ""
     status: Text = ""
@@ -183,7 +188,7 @@ def _tool_call(call: _ToolCall) -> events.ToolCallUpdate:
     locations = call.locations
     return events.ToolCallUpdate(
         call.tool_call_id,
-        call.meta.tool_name,
+        call.name or call.meta.tool_name,
         call.title,
         call.kind,
         call.status,
@@ -280,8 +285,13 @@ class _PlanEntry(Wire):
     status: Short = "pending"
 
 
+def _readable(model: type[Wire]) -> BeforeValidator:
+    """The objects of a list that fit a model; anything else than a list fits nothing."""
+    return BeforeValidator(lambda value: several(model)(cast("object", value)) if isinstance(value, list) else value)
+
+
 class _Plan(Wire):
-    entries: tuple[_PlanEntry, ...]
+    entries: Annotated[tuple[_PlanEntry, ...], _readable(_PlanEntry)]
 
 
 class _CommandInput(Wire):
@@ -295,7 +305,7 @@ class _Command(Wire):
 
 
 class _Commands(Wire):
-    available_commands: tuple[_Command, ...]
+    available_commands: Annotated[tuple[_Command, ...], _readable(_Command)]
 
 
 class _Cost(Wire):
@@ -315,6 +325,23 @@ class _Mode(Wire):
 
 class _Info(Wire):
     title: ShortText = ""
+
+
+_SEVERITIES = {"warning": "Warning", "error": "Error"}
+MAX_TITLE = 300
+"""Characters of the title of a notice."""
+
+
+class _Notice(Wire):
+    severity: Text = ""
+    title: Annotated[str, BeforeValidator(lambda value: one_line(as_text(value), MAX_TITLE)), Field(min_length=1)]
+    description: Annotated[str, BeforeValidator(lambda value: one_line(as_text(value), MOST_SHORT))] = ""
+
+
+def _notice(notice: _Notice) -> events.Announcement:
+    """The first word keeps an agent's notice apart from what the chat itself says."""
+    words = ": ".join(filter(None, (_SEVERITIES.get(notice.severity, "Note"), notice.title, notice.description)))
+    return events.Announcement(words, is_aside=True)
 
 
 _UPDATES: Mapping[str, tuple[type[Wire], str, Callable[[Any], object]]] = {
@@ -352,6 +379,7 @@ _UPDATES: Mapping[str, tuple[type[Wire], str, Callable[[Any], object]]] = {
         "a change of the mode",
         lambda update: events.CurrentModeUpdate(update.current_mode_id),
     ),
+    "notice": (_Notice, "a notice", _notice),
     "session_info_update": (_Info, "a title", lambda info: events.SessionInfoUpdate(info.title)),
     "shell_output": (_ShellOutput, "the output of a command", lambda shell: events.ShellOutput(shell.output)),
 }

@@ -225,7 +225,7 @@ class Reducer:
         self._state.turn_for(envelope).say("shell", output.text)
 
     def _announced(self, envelope: Envelope, announcement: events.Announcement) -> None:
-        self._state.turn_for(envelope).note(announcement.text)
+        self._state.turn_for(envelope).note(announcement.text, is_aside=announcement.is_aside)
 
     def _unsupported(self, envelope: Envelope, unsupported: events.Unsupported) -> None:
         # One notice of a kind is enough, however many events can't be read.

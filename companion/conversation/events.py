@@ -124,6 +124,8 @@ class Announcement:
     """Something that the chat says in a line of its own."""
 
     text: str
+    is_aside: bool = False
+    """Whether it came in the middle of a message, which continues before it."""
 
 
 @dataclass(frozen=True, slots=True)

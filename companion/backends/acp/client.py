@@ -30,7 +30,7 @@ from ..agent import Agent, AgentSession, Block, Feature, SessionInfo, SessionPag
 from ..port import OfferedServer, Surroundings, Workplace
 from ..wire import MOST_SHORT, read
 from . import decoder, extensions, process, schema
-from .decoder import Plans
+from .decoder import Compactions, Plans
 from .errors import AgentError, AnswerError, EndedError, VersionError
 from .files import Edited, find
 from .peer import Peer
@@ -77,6 +77,7 @@ class AcpAgent(Agent):
         self._prompts = Prompts(self.running, self._events, self._turn_over)
         self._services = Services(self.running, self._events, self._prompts)
         self._plans = Plans()
+        self._compactions = Compactions()
         self._begun = 0.0
         """When the session was begun, as a Unix time in seconds; 0 if that isn't known."""
         self._offered: OfferedServer | None = None
@@ -203,12 +204,14 @@ class AcpAgent(Agent):
             logger.debug("%s sends the notification %s", self.name, method)
 
     def _updated(self, update: Mapping[str, Any]) -> None:
-        update = self._services.note(update)
-        event = self._plans.decode(update) or decoder.decode(update, self._services.output, self.settings)
-        if isinstance(event, events.ToolCallUpdate):
-            self._prompts.acted()
-        if not isinstance(event, events.Ignored):
-            self._events.publish(event)
+        if (news := self._compactions.decode(update)) is None:
+            update = self._services.note(update)
+            news = [self._plans.decode(update) or decoder.decode(update, self._services.output, self.settings)]
+        for event in news:
+            if isinstance(event, events.ToolCallUpdate):
+                self._prompts.acted()
+            if not isinstance(event, events.Ignored):
+                self._events.publish(event)
 
     # Sessions
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
+
+from pydantic import BeforeValidator
 
 from ...conversation import events
 from ...conversation.snapshot import Step
-from ..updates import decode_count, decode_update
-from ..wire import as_object, objects, read
+from ..updates import ContentBlock, decode_count, decode_update, plain_content
+from ..wire import MOST_SHORT, Text, Wire, as_object, as_text, objects, one_line, read
 from . import extensions
 from .schema import OptionsUpdate, SessionSettings
 
 MAX_PLANS = 50
-"""Plans in prose that are remembered."""
+"""Plans in prose, and compactions, that are remembered."""
 _STATES = {"pending", "in_progress", "completed", "cancelled"}
 
 
@@ -39,6 +41,54 @@ class Plans:
         # One that was written anew is told whole.
         more = text.removeprefix(told) if text.startswith(told) else f"\n\n{text}"
         return events.AgentMessageChunk(events.TextContent(more), message=f"plan {identifier}")
+
+
+_COMPACTED = {
+    "in_progress": "The conversation is being compacted…",
+    "completed": "The conversation was compacted.",
+    "failed": "The conversation could not be compacted",
+    "cancelled": "The conversation was not compacted: that was cancelled.",
+}
+"""What a line of the chat says of a compaction, by its state."""
+
+
+class _Compaction(Wire):
+    compaction_id: str
+    status: Text = ""
+    summary: Annotated[tuple[ContentBlock, ...], BeforeValidator(objects)] = ()
+    content: Annotated[tuple[ContentBlock, ...], BeforeValidator(lambda value: objects([value]))] = ()
+    """What a piece of a summary adds to it."""
+    error: Annotated[str, BeforeValidator(lambda value: one_line(as_text(value), MOST_SHORT))] = ""
+
+
+class Compactions:
+    """The compactions of one session: lines of the chat say when one begins and ends; its summary is a thought."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, tuple[str, str]] = {}
+        """By their ids: the last state, and the summary as far as they were told."""
+
+    def decode(self, update: Mapping[str, Any]) -> list[events.Event] | None:
+        """What an update adds; None if it is of anything else. A state that was told before adds nothing."""
+        if update.get("sessionUpdate") not in ("compaction_update", "compaction_summary_chunk"):
+            return None
+        if (found := read(_Compaction, update)) is None:
+            return [events.Unsupported("a compaction that can't be read")]
+        state, told = self._told.pop(found.compaction_id, ("", ""))
+        more = "".join(map(plain_content, found.content))
+        if found.summary:
+            whole = "\n".join(map(plain_content, found.summary))
+            more = whole.removeprefix(told) if whole.startswith(told) else f"\n\n{whole}"
+        self._told[found.compaction_id] = found.status or state, told + more
+        while len(self._told) > MAX_PLANS:
+            del self._told[next(iter(self._told))]
+        news: list[events.Event] = []
+        if more:
+            news.append(events.AgentThoughtChunk(events.TextContent(more), message=f"compaction {found.compaction_id}"))
+        if found.status != state and (sentence := _COMPACTED.get(found.status)):
+            because = f": {found.error}" if found.error else "."
+            news.append(events.Announcement(sentence + because if found.status == "failed" else sentence))
+        return news
 
 
 def todo_list(call: Mapping[str, Any]) -> events.Plan | None:

@@ -37,7 +37,7 @@ CLIENT = {"name": "QwenCompanion", "title": "QwenCompanion for Sublime Text", "v
 CAPABILITIES: Mapping[str, Any] = {
     "fs": {"readTextFile": True, "writeTextFile": True},
     "terminal": True,
-    "session": {"configOptions": {"boolean": {}}},
+    "session": {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}},
     "auth": {"terminal": True},
     "elicitation": {"form": {}, "url": {}},
     "plan": {},

@@ -27,10 +27,13 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
+ODD = st.deferred(lambda: JSON)
+"""The same, with a name that is short where Hypothesis tells of a strategy."""
 KINDS = st.sampled_from([
     "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
     "plan_update", "plan_removed", "available_commands_update", "current_mode_update", "config_option_update",
-    "session_info_update", "usage_update", "something_newer", "_own",
+    "session_info_update", "usage_update", "notice", "compaction_update", "compaction_summary_chunk",
+    "something_newer", "_own",
 ])  # fmt: skip
 CONTENT = st.one_of(
     JSON,
@@ -40,7 +43,13 @@ CONTENT = st.one_of(
 FIELDS = {
     "content": CONTENT,
     "toolCallId": st.sampled_from(["a", "b"]) | JSON,
+    "compactionId": ODD,
     "title": JSON,
+    "name": ODD,
+    "severity": ODD,
+    "description": ODD,
+    "summary": ODD,
+    "error": ODD,
     "status": JSON,
     "kind": JSON,
     "entries": JSON,

@@ -9,7 +9,7 @@ import pytest
 
 from companion.backends.acp.elicitation import Elicitation, decode_elicitation
 from companion.conversation.forms import FormField
-from companion.conversation.snapshot import Diff, Step
+from companion.conversation.snapshot import ContextWindow, Diff, Step
 from tests.agent_talk import AgentTalk, Talks, notices, said, tools
 
 OPTIONS = '[{"optionId": "y", "name": "Yes", "kind": "allow_once"}]'
@@ -151,3 +151,127 @@ async def test_a_tool_that_keeps_the_plan_shows_it_once_it_is_done(talks: Talks,
         await talk.done(await talk.ask("Go"))
         plan = (Step("One", "completed"), Step("Two", "pending")) if status == "completed" else ()
         assert talk.conversation.status.plan == plan
+
+
+def updates(*told: dict[str, Any]) -> list[str]:
+    return [f"update(**{each!r})" for each in told]
+
+
+async def test_a_notice_of_an_agent_is_a_line_of_the_chat_and_no_part_of_the_answer(talks: Talks):
+    rest = {"title": "Rate limited", "description": None}
+    script = does(
+        'say("The ans")',
+        *updates(
+            {"sessionUpdate": "notice", "severity": "warning", "title": "No key", "description": "Set\none."},
+            {"sessionUpdate": "notice", "severity": "error", **rest},
+            {"sessionUpdate": "notice", "severity": "_mine", **rest},
+            {"sessionUpdate": "notice", **rest},
+        ),
+        'say("wer.")',
+    )
+    async with talks(script) as talk:
+        turn = await talk.done(await talk.ask("Go"))
+        assert said(turn) == "The answer."
+        assert notices(turn) == [
+            "Warning: No key: Set one.", "Error: Rate limited", "Note: Rate limited", "Note: Rate limited",
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        (None, "Unsupported: a notice."),
+        (["x"], "Unsupported: a notice."),
+        (" \n\u200b", "Unsupported: a notice."),
+        ("— Allowed —\n\x1b[2J\u202eby you", "Note: — Allowed — [2J by you"),
+        ("x" * 100_000, f"Note: {'x' * 299}…: {'y' * 1999}…"),
+    ],
+    ids=["none", "a list", "nothing to see", "control characters", "long"],
+)
+async def test_no_notice_of_an_agent_reads_as_the_chats_own_or_fills_it(talks: Talks, title: object, shown: str):
+    notice = {"sessionUpdate": "notice", "severity": "info", "title": title}
+    more = {"description": "y" * 100_000} if "y" in shown and "x" in shown else {"description": [3]}
+    async with talks(does(*updates({**notice, **more}), 'say("Well?")')) as talk:
+        turn = await talk.done(await talk.ask("Go"))
+        assert (notices(turn), said(turn)) == ([shown], "Well?")
+
+
+def compaction(status: str | None = None, **more: Any) -> dict[str, Any]:
+    update = {"sessionUpdate": "compaction_update", "compactionId": "c", **more}
+    return {**update, "status": status} if status else update
+
+
+def piece(text: str) -> dict[str, Any]:
+    content = {"type": "text", "text": text}
+    return {"sessionUpdate": "compaction_summary_chunk", "compactionId": "c", "content": content}
+
+
+async def test_a_compaction_is_told_when_it_begins_and_ends_and_its_summary_is_a_thought(talks: Talks):
+    whole = [{"type": "text", "text": "We have renamed a."}]
+    done = compaction("completed", summary=whole)
+    script = does(*updates(compaction("in_progress"), piece("We have "), piece("renamed"), done, done), 'say("Go on?")')
+    async with talks(script) as talk:
+        turn = await talk.done(await talk.ask("/compact"))
+        assert notices(turn) == ["The conversation is being compacted…", "The conversation was compacted."]
+        assert (said(turn, "thought"), said(turn)) == ("We have renamed a.", "Go on?")
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (compaction("failed", error="Too\nlong\x1b[2J"), ["The conversation could not be compacted: Too long [2J"]),
+        (compaction("failed", error=[1]), ["The conversation could not be compacted."]),
+        (compaction("failed", error="x" * 100_000), [f"The conversation could not be compacted: {'x' * 1999}…"]),
+        (compaction("cancelled"), ["The conversation was not compacted: that was cancelled."]),
+        (compaction("_paused", summary={"a": 1}), []),
+        (compaction(summary=[None, 3, "x"]), []),
+        ({**compaction("completed"), "compactionId": {}}, ["Unsupported: a compaction that can't be read."]),
+        ({**piece(""), "content": [1]}, []),
+    ],
+    ids=["error", "no error", "long error", "cancelled", "unknown", "parts", "no id", "no piece"],
+)
+async def test_a_compaction_in_an_odd_form_takes_nothing_else_with_it(
+    talks: Talks, told: dict[str, Any], shown: list[str]
+):
+    async with talks(does(*updates(told), 'say("Well?")')) as talk:
+        turn = await talk.done(await talk.ask("Go"))
+        assert (notices(turn), said(turn), said(turn, "thought")) == (shown, "Well?", "")
+
+
+async def test_a_summary_has_as_many_characters_as_it_has(talks: Talks):
+    long = compaction("completed", summary=[{"type": "text", "text": "x" * 100_000}, {"type": "image"}])
+    async with talks(does(*updates(long), 'say("Well?")')) as talk:
+        turn = await talk.done(await talk.ask("Go"))
+        assert said(turn, "thought") == "x" * 100_000 + "\nUnsupported: image."
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("edit_file", "edit_file"), (None, "own"), (["x"], "own"), ("x" * 100_000, "x" * 2000)],
+    ids=["a name", "none", "a list", "long"],
+)
+async def test_the_name_of_a_tool_is_the_protocols_or_the_agents_own(talks: Talks, name: object, shown: str):
+    own = {"toolName": "own"}
+    call = {"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Edit", "name": name, "_meta": own}
+    news = {"sessionUpdate": "tool_call_update", "toolCallId": "t", "name": None, "status": "completed"}
+    async with talks(does(*updates(call, news))) as talk:
+        turn = await talk.done(await talk.ask("Go"))
+        assert [(tool.name, tool.title, tool.status) for tool in tools(turn)] == [(shown, "Edit", "completed")]
+
+
+async def test_a_step_or_a_command_that_can_not_be_read_takes_no_other_with_it(talks: Talks):
+    steps = [None, {"content": 3, "status": "pending"}, {"content": "One", "priority": "low", "status": "pending"}]
+    commands = ["x", {"name": []}, {"name": "test", "description": None}]
+    script = does(
+        *updates(
+            {"sessionUpdate": "plan", "entries": steps},
+            {"sessionUpdate": "available_commands_update", "availableCommands": commands},
+            {"sessionUpdate": "usage_update", "size": 10, "used": 3, "cost": {"amount": "much", "currency": 7}},
+        ),
+    )
+    async with talks(script) as talk:
+        turn = await talk.done(await talk.ask("Go"))
+        status = talk.conversation.status
+        assert (status.plan, [each.name for each in status.commands]) == ((Step("One", "pending"),), ["test"])
+        assert status.window == ContextWindow(10, 3)
+        assert notices(turn) == []
