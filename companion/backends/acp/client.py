@@ -51,6 +51,8 @@ SESSION_LIMIT = 90.0
 """Seconds to open a session: the agent may have to start servers of its own."""
 DETACH_LIMIT = 0.3
 """Seconds to close a session."""
+MAX_EARLY = 100
+"""Updates that are kept until it is known which session is open."""
 LEAVE_LIMIT = 0.2
 """Seconds that requests of the agent have to be answered before it is left to the next instance."""
 _FEATURES: Mapping[Feature, Sequence[str]] = {"sessions": ["list"], "fork": ["fork", "load"], "sign_out": ["logout"]}
@@ -78,6 +80,8 @@ class AcpAgent(Agent):
         self._services = Services(self.running, self._events, self._prompts)
         self._plans = Plans()
         self._compactions = Compactions()
+        self._early: list[Mapping[str, Any]] | None = None
+        """What came of sessions that aren't open, while one is being opened."""
         self._begun = 0.0
         """When the session was begun, as a Unix time in seconds; 0 if that isn't known."""
         self._offered: OfferedServer | None = None
@@ -196,6 +200,8 @@ class AcpAgent(Agent):
             update = params.get("update")
             if params.get("sessionId") == self.running.session and isinstance(update, dict):
                 self._updated(cast("Mapping[str, Any]", update))
+            elif self._early is not None and len(self._early) < MAX_EARLY:
+                self._early.append(params)
             else:
                 logger.debug("%s tells of another session", self.name)
         elif method == "elicitation/complete":
@@ -222,10 +228,17 @@ class AcpAgent(Agent):
             SignInError: the agent wants the person to sign in first.
             AgentError: it opens none.
         """
-        opened = await self._opened("session/new", {"cwd": folder, **await self._around(folder)})
+        params, early = {"cwd": folder, **await self._around(folder)}, list[Mapping[str, Any]]()
+        self._early = early
+        try:
+            opened = await self._opened("session/new", params)
+        finally:
+            self._early = None
         if not opened.session_id:
             raise AnswerError(self.name, 0, "it has opened no session")
         self.running.session, self._begun = opened.session_id, time.time()
+        for told in early:
+            self._notified("session/update", told)
         return AgentSession.known(opened.session_id, folder, OURS, self._begun)
 
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:

@@ -10,7 +10,7 @@ import pytest
 from companion.backends.acp.elicitation import Elicitation, decode_elicitation
 from companion.conversation.forms import FormField
 from companion.conversation.snapshot import ContextWindow, Diff, Step
-from tests.agent_talk import AgentTalk, Talks, notices, said, tools
+from tests.agent_talk import AgentTalk, Talks, notices, said, tools, until
 
 OPTIONS = '[{"optionId": "y", "name": "Yes", "kind": "allow_once"}]'
 LOOSE = '[None, {"name": "?"}, {"optionId": "y", "name": "Yes", "kind": "allow_once"}]'
@@ -175,6 +175,25 @@ async def test_a_notice_of_an_agent_is_a_line_of_the_chat_and_no_part_of_the_ans
         assert notices(turn) == [
             "Warning: No key: Set one.", "Error: Rate limited", "Note: Rate limited", "Note: Rate limited",
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("first", ["told", "answer"])
+async def test_what_comes_around_the_answer_that_opens_a_session_is_shown(talks: Talks, first: str):
+    script = f"""
+def session_new(params):
+    told = [
+        {{"method": "session/update", "params": {{"sessionId": session, "update": {{
+            "sessionUpdate": "notice", "severity": "info", "title": title}}}}}}
+        for session, title in (("s", "Model rerouted"), ("other", "Not ours"), ([], "Of none"))
+    ]
+    answer = {{"id": seen[-1]["id"], "result": {{"sessionId": "s"}}}}
+    lines = [*told, answer] if {first == "told"} else [answer, *told]
+    raw("".join(json.dumps({{"jsonrpc": "2.0", **each}}) + chr(10) for each in lines).encode())
+    return "silence"
+"""
+    async with talks(script) as talk:
+        turn = await until(lambda: next(iter(talk.conversation.turns), None), 20)
+        assert notices(turn) == ["Note: Model rerouted"]
 
 
 @pytest.mark.parametrize(
