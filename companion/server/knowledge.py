@@ -1,4 +1,4 @@
-"""The tools that tell an agent what the editor knows, or show the person a place. None of them changes a file.
+"""The tools that tell an agent what the editor knows, show the person a place, or save a file that is open.
 
 Each tells what `context` and `context_exclude` allow and nothing of other files.
 """
@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TypeVar
 
 from ..comments.comment import MAX_NOTES, Comment, kept_lines
@@ -54,6 +54,7 @@ T = TypeVar("T")
 OFF = "The user's setting “context” is “off”: this editor tells nothing of its files."
 GONE = "The editor's window is closed."
 EXCLUDED = "The user's setting “context_exclude” keeps {path} back."
+OUTSIDE = "{path} is not in a folder of the editor's window: only the user saves it."
 
 
 FULL = "pointOut: the user has {most} notes to look at, which is the most. There is room when they dismiss some."
@@ -247,8 +248,14 @@ class EditorKnowledge:
         return PointOutAnswer(notes=notes)
 
     async def save(self, path: str) -> bool:
-        """Save a file that a tab shows, as the person would. Returns whether it has no unsaved changes then."""
-        await self._check(self._settings().told, path)
+        """Save a file of the window's folders that a tab shows. Returns whether it has no unsaved changes then.
+
+        Nobody is asked: Claude Code has the file saved that it is about to read or to change.
+        """
+        await self._check(self._told(), path)
+        folders = self._folders()
+        if not await self._looks.one(path, lambda path: _is_below(path, folders)):
+            raise UntoldError(OUTSIDE.format(path=path))
         return await self._source.save_file(self._window, path)
 
     def _told(self) -> Told:
@@ -331,6 +338,12 @@ def _is_unseen(path: str, seen: float) -> bool:
     except OSError:
         return False
     return seen < written and time.time() - written < LONGEST
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    """Whether a file is in one of the folders, whatever links lead to it."""
+    real, *roots = (Path(os.path.normcase(os.path.realpath(each))) for each in (path, *folders))
+    return any(real.is_relative_to(root) for root in roots)
 
 
 def _normal(path: str) -> str:

@@ -272,6 +272,43 @@ def test_the_tools_about_tabs_and_folders(running: Running, connect: Connect, pa
     assert running.editor.places == [(path, 2)]
 
 
+def test_a_cli_saves_nothing_but_open_files_of_the_windows_folders(
+    start: Callable[..., Running], connect: Connect, path: str, project: Path, tmp_path: Path
+):
+    outside, secret, beside = tmp_path / "notes.py", project / "secret.pem", Path(f"{project}-2") / "a.py"
+    beside.parent.mkdir()
+    files = [outside, secret, beside]
+    for each in files:
+        each.write_text("x\n")
+    if os.name != "nt":  # links want rights there
+        links = [project / "out.py", project / "secret.py"]
+        links[0].symlink_to(outside)
+        links[1].symlink_to(secret)
+        files += links
+    running = start(Settings(context_exclude=("*.pem",)))
+    shown = [path, *map(str, files)]
+    running.editor.tabs_shown = [Tab(each, "", is_active=False, has_unsaved_changes=True) for each in shown]
+    client = connect(running)
+    closed = project / "closed.py"
+    closed.write_text("x\n")
+    round_about = (f"{project}/../{outside.name}", f"{project}//../{beside.parent.name}/a.py")
+    odd = (None, 3, ["x"], "", "a\0b", "\x1b[2J", "x" * 100_000, str(project), "relative.py")
+    for given in (*map(str, files), *round_about, str(closed), *odd):
+        answer = client.answer(client.start("saveDocument", filePath=given))
+        assert '"saved": true' not in str(texts(answer) if "result" in answer else answer)
+    assert running.editor.saved == []
+    assert json.loads(client.call("saveDocument", filePath=path)[0])["saved"] is True
+    assert running.editor.saved == [path]
+
+
+def test_a_cli_that_is_told_nothing_saves_nothing(start: Callable[..., Running], connect: Connect, path: str):
+    running = start(Settings(context="off"))
+    running.editor.tabs_shown = [Tab(path, "", is_active=True, has_unsaved_changes=True)]
+    client = connect(running)
+    assert "saved" not in str(client.call("saveDocument", filePath=path))
+    assert running.editor.saved == []
+
+
 def test_a_mention_counts_lines_from_zero(running: Running, connect: Connect, path: str):
     client = connect(running)
     window = WindowId(1)
