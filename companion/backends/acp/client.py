@@ -40,6 +40,7 @@ from .running import RunningAgent
 from .schema import AuthMethod
 from .services import Services
 from .stream import OURS, Events
+from .subagents import Subagents
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +81,7 @@ class AcpAgent(Agent):
         self._services = Services(self.running, self._events, self._prompts)
         self._plans = Plans()
         self._compactions = Compactions()
+        self._subagents = Subagents()
         self._early: list[Mapping[str, Any]] | None = None
         """What came of sessions that aren't open, while one is being opened."""
         self._begun = 0.0
@@ -189,7 +191,7 @@ class AcpAgent(Agent):
             self.running.process.write(line)
 
     async def _requested(self, method: str, params: Mapping[str, Any]) -> Any:
-        return await self._services.answer(method, params)
+        return await self._services.answer(method, self._subagents.request(params, self.running.session))
 
     def _unreadable(self, what: str) -> None:
         self._events.publish(events.Unsupported(f"{what}, from {self.name}"))
@@ -197,6 +199,7 @@ class AcpAgent(Agent):
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
         """Take a notification. One of an unknown method is ignored, and what is told of another session."""
         if method == "session/update":
+            params = self._subagents.update(params, self.running.session)
             update = params.get("update")
             if params.get("sessionId") == self.running.session and isinstance(update, dict):
                 self._updated(cast("Mapping[str, Any]", update))
@@ -537,6 +540,7 @@ class AcpAgent(Agent):
             "settings": self.settings.leave(),
             "offered": (self._offered.url, self._offered.token) if self._offered else None,
             "folders": self.folders,
+            "subagents": self._subagents.parents,
             "peer": peer,
             "prompts": prompts,
             "process": left,
@@ -556,6 +560,7 @@ class AcpAgent(Agent):
         await running.settle_in(left["folder"])
         running.session, self._begun = left["session"], left.get("begun", 0.0)
         self.folders = tuple(left.get("folders", ()))
+        self._subagents.parents = dict(left.get("subagents", {}))
         self.settings = schema.SessionSettings.left(left["settings"])
         self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
         session = AgentSession.known(running.session, self.folder, OURS, self._begun)

@@ -95,8 +95,10 @@ def todo_list(call: Mapping[str, Any]) -> events.Plan | None:
     """The plan that a tool call has made; None if it is no such call.
 
     OpenCode 1.18 and Mistral Vibe 3.0 keep their plans with a tool, whose arguments have the steps as `todos`, and tell
-    nothing else of them.
+    nothing else of them. A sub-agent's plan is its own.
     """
+    if as_object(call.get("_meta")).get("parentToolCallId"):
+        return None
     given = as_object(call.get("rawInput")).get("todos")
     if call.get("status") != "completed" or not isinstance(given, list):
         return None

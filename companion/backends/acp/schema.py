@@ -41,6 +41,7 @@ CAPABILITIES: Mapping[str, Any] = {
     "auth": {"terminal": True},
     "elicitation": {"form": {}, "url": {}},
     "plan": {},
+    "subagents": {},
     "_meta": {"terminal_output": True, "terminal-auth": True},
 }
 
