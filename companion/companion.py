@@ -61,7 +61,6 @@ class Companion:
 
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
         self._background = LoopTasks()
-        self.changes = Rounds(editor, self, self._background)
         self.reviews = Reviews(
             editor,
             self._background,
@@ -70,6 +69,7 @@ class Companion:
             self._written,
             self._opened,
         )
+        self.changes = Rounds(editor, self, self.reviews, self._background)
         self.decisions = Decisions(self.changes.roots, self.reviews)
         self.provenance = Provenance(self.changes, self.told_of, self._background, editor, self.reviews.explain)
         self.chats = Chats(editor, self.reviews, self, self.changes, self.provenance)
@@ -111,6 +111,7 @@ class Companion:
         for number, left in reviews.items():
             if server := self._windows.get(number):
                 self.reviews.inherit(left, server.owner_of)
+                self.changes.roots.publish(number)
 
     def take_up_reviews(self) -> None:
         """Show the inherited reviews in the views that they have had before."""

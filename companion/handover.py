@@ -83,7 +83,7 @@ class Inheritance:
     live: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
     """The connections of other doors than HTTP, each as its door has left it; `socket` is the connection's."""
     reviews: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
-    """The open reviews, and those that were accepted and not written yet (`review.left_reviews`), in their order."""
+    """The reviews that are open, accepted and not written yet, or answered (`review.left_reviews`), in their order."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,8 @@ def give_up(left: dict[WindowId, Inheritance], chores: Chores) -> None:
 def _reject(review: dict[str, Any], outboxes: dict[str, list[dict[str, Any]]]) -> None:
     """Tell the owner of an open review that it is rejected, as soon as it asks."""
     owner = review["owner"]
-    if "unwritten" in review or review["orphaned"]:
+    was_told = "unwritten" in review or ("answered" in review and "accepted" not in review)
+    if was_told or review["orphaned"]:
         return
     if "session" in owner:
         outboxes.setdefault(owner["session"], []).append(review["rejected"])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..ids import WindowId
 from ..review.changes import counted
-from ..review.review import Review
+from ..review.review import Answered, Review
 from ..review.reviews import Reviews
 from ..snapshots.entries import Difference
 from ..snapshots.files import WriteRefusedError
@@ -19,7 +18,6 @@ from .places import relative
 from .roots import Roots
 from .rows import ChangeRow
 from .state import GOES, Chosen
-from .window import Answered
 
 KEPT = 200
 """Reviewed files that a list keeps."""
@@ -232,13 +230,12 @@ class Decisions:
         if count := len(outcome.written):
             self._roots.editor.offer_take_back(window, f"Undone: {count} file{'s' * (count != 1)}")
 
-    def answered(self, review: Review, text: str) -> None:
-        """The person has accepted a proposal, or rejected it, with this text."""
+    def answered(self, review: Review) -> None:
+        """The person has accepted a proposal, or rejected it."""
         window = review.owner.window
-        known = self._roots.window(window)
-        known.answered = [*known.answered, Answered(time.time(), review, text)][-KEPT:]
         if review.outcome == "accepted":
             self._roots.editor.offer_take_back(window, f"Accepted {review.name}")
+        self._roots.publish(window)
 
     def take_back(self, window: WindowId) -> None:
         """Take the last decision of a window back that can be, of whatever kind it is."""
@@ -251,20 +248,20 @@ class Decisions:
 
     async def _take_back(self, window: WindowId) -> bool:
         await self._roots.heard()
-        known, sees = self._roots.window(window), self._roots.sees(window)
+        sees = self._roots.sees(window)
         async with self._roots.arranging:
             found = [
-                (decided[-1].at, folder.root)
+                (decided.at, folder.root)
                 for folder in self._roots.opened(window)
-                if (decided := folder.decided(window, folder.below(sees)))
+                if (decided := folder.last_decided(window, folder.below(sees)))
             ]
         reverted = self._reviews.last_reverted(window)
-        answered = known.answered[-1].at if known.answered else 0
-        last = max([answered, *(at for at, _ in found)])
+        answered = self._reviews.last_answered(window)
+        last = max([answered.at if answered else 0, *(at for at, _ in found)])
         if reverted and reverted.reverts[-1].at >= last:
             return await self._reviews.texts.take_back(reverted)
-        if answered and answered == last:
-            self._take_answer_back(window, known.answered.pop())
+        if answered and answered.at == last:
+            self._take_answer_back(window, answered)
         elif found:
             await self._take_back_in(window, [root for _, root in sorted(found, reverse=True)])
         else:
@@ -274,6 +271,8 @@ class Decisions:
     def _take_answer_back(self, window: WindowId, answered: Answered) -> None:
         """A CLI has had its answer: the text of a rejected proposal comes back; an accepted one is not there yet."""
         review = answered.review
+        self._reviews.take_answer(review)
+        self._roots.publish(window)
         if review.outcome == "accepted":
             why = f"{review.owner.cli} was not seen to write {review.name}, so that can't be taken back."
             self._roots.editor.mention(why, window)

@@ -467,10 +467,10 @@ class Folder:
         paths = [path for each in found if all(map(sees, each.paths)) for path in each.paths]
         self.round.keep_all(paths if len(paths) < sum(len(each.paths) for each in found) else None)
 
-    def decided(self, window: WindowId, sees: Callable[[str], bool]) -> list[Operation]:
-        """What was decided in a window, or before a restart, in what it sees: the latest last."""
-        found = self.round.state.decided if self.has_round else []
-        return [each for each in found if each.window in (0, window) and all(map(sees, each.paths))]
+    def last_decided(self, window: WindowId, sees: Callable[[str], bool]) -> Operation | None:
+        """What was decided last in a window, or before a restart, in what it sees."""
+        decided = self.round.state.decided if self.has_round else []
+        return next((each for each in reversed(decided) if _is_of(each, window, sees)), None)
 
     async def take_back(self, window: WindowId, at_work: Sequence[str], sees: Callable[[str], bool]) -> WriteOutcome:
         """Take the last decision of a window back, or the last one before it of which something can be."""
@@ -481,7 +481,7 @@ class Folder:
                 operation, writes = await self.call(self.undo.plan_back, left, tried)
             except WriteRefusedError as error:
                 return WriteOutcome([], left or [str(error)], is_nothing=True)
-            if operation not in self.decided(window, sees):
+            if not _is_of(operation, window, sees):
                 tried.append(operation.at)
                 continue
             if operation.is_edited:
@@ -678,6 +678,10 @@ class Folder:
         if self._place:
             self._place.release()
             self._place = None
+
+
+def _is_of(operation: Operation, window: WindowId, sees: Callable[[str], bool]) -> bool:
+    return operation.window in (0, window) and all(map(sees, operation.paths))
 
 
 def trouble_of(error: OSError, root: str) -> str:

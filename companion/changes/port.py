@@ -29,6 +29,8 @@ class Listing:
     """How many of the files were changed as git was used, which may have been the person."""
     has_checkpoints: bool = False
     """Whether the files can be brought back to what they were before a prompt."""
+    can_take_back: bool = False
+    """Whether something was decided, or answered, that may be taken back."""
     by_path: Mapping[str, ChangeRow] = field(init=False, repr=False, compare=False)
     """The rows by their absolute paths. Each tab asks for its own: to look for it would take longer with each row."""
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from ..ids import WindowId
+from ..review.reviews import Reviews
 from .folder import Folder, Working
 from .places import is_in, relative
 from .port import ChangeViews, Listing, Work
@@ -29,11 +30,13 @@ class Roots:
         self,
         editor: ChangeViews,
         work: Work,
+        reviews: Reviews,
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
         stores: str | None,
     ) -> None:
         self.editor = editor
         self.work = work
+        self.reviews = reviews
         self.stores = stores
         self.windows: dict[WindowId, WindowChanges] = {}
         self.folders: dict[str, Folder] = {}
@@ -245,7 +248,11 @@ class Roots:
             (root, path) for root, folder in known.folders.items() for seen, _ in folder.by_git for path in seen.by_git
         }
         has_checkpoints = any(folder.round.state.checkpoints for folder in self.opened(window))
-        listing = Listing(rows, done, self._unsure(window), len(by_git & waiting), has_checkpoints)
+        sees = self.sees(window)
+        can_take_back = bool(self.reviews.last_answered(window)) or any(
+            folder.last_decided(window, folder.below(sees)) for folder in self.opened(window)
+        )
+        listing = Listing(rows, done, self._unsure(window), len(by_git & waiting), has_checkpoints, can_take_back)
         if listing != known.listing:
             known.listing = listing
             self.editor.show_changes(window, listing)

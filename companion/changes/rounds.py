@@ -15,6 +15,7 @@ from ..review.changes import changes
 from ..review.disk import Encodings
 from ..review.document import Body
 from ..review.review import Review
+from ..review.reviews import Reviews
 from . import places
 from .folder import Folder
 from .lines import Weave
@@ -34,10 +35,11 @@ class Rounds:
         self,
         editor: ChangeViews,
         work: Work,
+        reviews: Reviews,
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
         stores: str | None = None,
     ) -> None:
-        self.roots = Roots(editor, work, background, stores)
+        self.roots = Roots(editor, work, reviews, background, stores)
         self._starts = RoundStarts(self.roots)
         self._looks = Looks(self.roots)
         self._editor = editor
@@ -280,7 +282,7 @@ class Rounds:
         encodings = await self._editor.encodings(folder.full_path(name))
         async with folder.deciding(window):
             before = review.disk.source.source if review.disk.exists else None
-            at_work, at = self.roots.at_work(folder), self.roots.window(window).take_accepted(review)
+            at_work, at = self.roots.at_work(folder), self.roots.reviews.take_answer(review)
             operation = await folder.call(folder.saves.reviewed, name, before, text, encodings, at_work)
             if operation and at:
                 operation.at, operation.accepted = at, review.owner.cli

@@ -5,25 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import replace
-from typing import NamedTuple
 
 from ..exclusion import Told
-from ..review.review import Review
 from .folder import Folder
 from .places import is_in
 from .port import Listing
 from .rows import ChangeRow
-
-
-class Answered(NamedTuple):
-    """The person's answer to a proposal."""
-
-    at: float
-    """Unix time."""
-    review: Review
-    """With its outcome."""
-    text: str
-    """As a view shows it."""
 
 
 class WindowChanges:
@@ -42,8 +29,6 @@ class WindowChanges:
         self.folders: dict[str, Folder] = {}
         """The roots that have a part of those, or are below them, by their paths."""
         self.done: list[tuple[ChangeRow, str]] = []
-        self.answered: list[Answered] = []
-        """The answers that can be taken back, but for what was accepted and is on the disk: a folder has that."""
         self.listing = Listing()
         self.watching: asyncio.Task[object] | None = None
         self.beginning = asyncio.Lock()
@@ -64,13 +49,6 @@ class WindowChanges:
         if row.kind == "excluded" or not any(told.leaves_out(path, self.own) for path in (row.full_path, old)):
             return row
         return replace(row, kind="excluded", note="changed, excluded", inserted=0, deleted=0, changes=1)
-
-    def take_accepted(self, review: Review) -> float:
-        """The Unix time at which the person has accepted a proposal that is on the disk by now; 0 if they haven't."""
-        found = next((each for each in self.answered if each.review is review), None)
-        if found:
-            self.answered.remove(found)
-        return found.at if found else 0
 
     @property
     def at_work(self) -> tuple[str, ...]:

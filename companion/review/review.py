@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from ..exclusion import shortened
 from ..ids import ReviewId, WindowId
@@ -144,3 +144,14 @@ class Review:
     def shown(self) -> str:
         """The proposal as a view shows it."""
         return self.proposed.shown
+
+
+class Answered(NamedTuple):
+    """The person's answer to a proposal."""
+
+    at: float
+    """Unix time."""
+    review: Review
+    """With its outcome."""
+    text: str
+    """As a view shows it."""

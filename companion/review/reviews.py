@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from .disk import DiskFile, has_bytes, read_file, stamp
 from .disk_looks import DiskLooks
 from .left_reviews import Unclaimed, from_plain, to_plain
 from .port import ReviewViews
-from .review import Outcome, Owner, Request, Review
+from .review import Answered, Outcome, Owner, Request, Review
 from .source_text import SourceText
 from .texts import ReviewTexts
 from .writes import Writes
@@ -33,6 +34,8 @@ CLAIM_LIMIT = 30.0
 """Seconds that a chat has after a reload to ask again."""
 BUSY_LIMIT = 5.0
 """Seconds that a CLI which closes a diff waits for the text of a busy editor."""
+ANSWERS = 200
+"""The last answers that can be taken back."""
 
 EMPTY_REFUSED = (
     "An empty file can't be accepted: {cli} would write its own proposal instead. "
@@ -60,8 +63,10 @@ class Reviews:
         self.settings_of = settings_of
         self._changed = changed
         self._opened = opened
-        self.answered: Callable[[Review, str], object] = lambda _, _text: None
-        """Called with each proposal that the person has answered, and its text then."""
+        self.answered: Callable[[Review], object] = lambda _: None
+        """Called with each proposal that the person has answered."""
+        self._answers: list[Answered] = []
+        """Those that can be taken back, but for what was accepted and is on the disk: a folder has that."""
         self._written = written
         self._editor = editor
         self._background = background
@@ -110,6 +115,17 @@ class Reviews:
         found = [review for review in self if review.owner.window == window and review.reverts]
         return max(found, key=lambda review: review.reverts[-1].at, default=None)
 
+    def last_answered(self, window: WindowId) -> Answered | None:
+        """The last answer of a window that can be taken back."""
+        return next((each for each in reversed(self._answers) if each.review.owner.window == window), None)
+
+    def take_answer(self, review: Review) -> float:
+        """The Unix time of the person's answer to a proposal, which is no longer known here; 0 if there is none."""
+        found = next((each for each in self._answers if each.review is review), None)
+        if found:
+            self._answers.remove(found)
+        return found.at if found else 0
+
     def accept(self, number: ReviewId, text: str) -> None:
         """The person accepts, with the text of the proposal's view."""
         review = self.find(number)
@@ -121,7 +137,7 @@ class Reviews:
             return
         self._settle(review, "accepted")
         self._editor.dismiss_review(review)
-        self.answered(review, text)
+        self._answer(review, text)
         if not review.is_editable:
             self._accept(review, review.proposed.source)
         elif review.is_costly:
@@ -135,8 +151,12 @@ class Reviews:
         review = self.find(number)
         if review is not None:
             self._reject(review)
-            self.answered(review, review.shown if text is None else text)
+            self._answer(review, review.shown if text is None else text)
             self._editor.mention(f"Rejected the change of {review.name}.", review.owner.window)
+
+    def _answer(self, review: Review, text: str) -> None:
+        self._answers = [*self._answers, Answered(time.time(), review, text)][-ANSWERS:]
+        self.answered(review)
 
     def reject_window(self, window: WindowId) -> None:
         """A window or its project closes, and its diffs with it."""
@@ -185,24 +205,36 @@ class Reviews:
         self._is_leaving = True
 
     def leave(self) -> dict[WindowId, list[dict[str, Any]]]:
-        """The open reviews as plain data, by window, in their order. They are no longer this instance's."""
-        left: dict[WindowId, list[dict[str, Any]]] = {}
-        for review in self:
-            left.setdefault(review.owner.window, []).append(to_plain(review))
+        """The reviews as plain data, by window: those that are open, in their order, and those that were answered.
+
+        They are no longer this instance's.
+        """
+        more: dict[Review, dict[str, Any]] = {review: {} for review in self}
         for review, content in self._writes.missing.items():
-            left.setdefault(review.owner.window, []).append(to_plain(review) | {"unwritten": content})
+            more.setdefault(review, {})["unwritten"] = content
         for review, text in self._restoring.items():
-            left.setdefault(review.owner.window, []).append(to_plain(review) | {"accepted": text})
+            more.setdefault(review, {})["accepted"] = text
+        for at, review, text in self._answers:
+            more.setdefault(review, {})["answered"] = at, text
+        left: dict[WindowId, list[dict[str, Any]]] = {}
+        for review, each in more.items():
+            left.setdefault(review.owner.window, []).append(to_plain(review) | each)
         self._open.clear()
         return left
 
     def inherit(self, left: Sequence[Mapping[str, Any]], owner_of: Callable[[Mapping[str, Any]], Owner]) -> None:
         """Go on with reviews that the previous instance has left. `owner_of` finds the owner of one."""
         for one in left:
+            is_over = "answered" in one and not {"unwritten", "accepted"} & one.keys()
             try:
-                review = from_plain(one, owner_of(one))
+                review = from_plain(one, owner_of({**one, "owner": {}} if is_over else one))
             except (LookupError, TypeError):
                 logger.exception("The reviews of another version of the package can't be taken over")
+                continue
+            if "answered" in one:
+                at, text = one["answered"]
+                self._answers.append(Answered(at, review, text))
+            if is_over:
                 continue
             if "unwritten" in one:
                 self._writes.expect(review, one["unwritten"])
@@ -215,7 +247,8 @@ class Reviews:
             if isinstance(review.owner, Unclaimed):
                 self._unclaimed.append(review)
                 self._background(self._give_up(review))
-        self._ids = itertools.count(max([next(self._ids), *(review.number + 1 for review in self)]))
+        known = [*self, *(each.review for each in self._answers)]
+        self._ids = itertools.count(max([next(self._ids), *(review.number + 1 for review in known)]))
         self._changed()
 
     async def take_up(self) -> None:

@@ -158,8 +158,8 @@ class QwenCompanionCopyReviewCommand(sublime_plugin.WindowCommand):
     """Copy the review as Markdown: prompts, reasons, what was kept and undone, and the comments."""
 
     def is_visible(self) -> bool:
-        """Whether there is a review."""
-        return self.is_enabled()
+        """Whether there is a review, and nothing else to be answered."""
+        return self.is_enabled() and not package.is_in_diff(self.window.active_view())
 
     def is_enabled(self) -> bool:
         """The same."""

@@ -90,14 +90,20 @@ class TestTakeBack(ReloadCase, ChangesCase):
         self.take_back()
         yield from self.becomes(PROPOSAL)
 
-    def test_an_answer_is_taken_back_instead(self) -> Steps:
+    def test_an_answer_is_taken_back_instead_after_a_reload_as_well(self) -> Steps:
         self.put_caret(ROWS[0])
         self.command("undo_change")
         yield from self.becomes(without(0))
         self.command("reject_diff")
         yield lambda: not self.proposal.is_valid()
+        command: Any = loaded("sublime_text.review.review_commands").QwenCompanionTakeBackCommand(self.window)
+        yield command.is_visible
+        yield from self.reload()
+        command = loaded("sublime_text.review.review_commands").QwenCompanionTakeBackCommand(self.window)
+        yield command.is_visible
         self.take_back()
         yield lambda: any(text_of(view) == without(0) for view in self.window.views())
+        yield lambda: not command.is_visible()
         yield from self.nothing_is_left()
 
     def test_it_is_taken_back_after_a_reload(self) -> Steps:

@@ -24,7 +24,7 @@ from companion.review.review import Request, Review
 from companion.review.reviews import Reviews
 from companion.server import window as window_module
 
-from .conftest import Running, until
+from .conftest import FIRST, Running, until
 from .memory_editor import MemoryEditor
 from .review.reviewing import reviews_in
 from .wire import LIMIT, Cli, Stream
@@ -163,6 +163,41 @@ def test_the_diff_of_a_cli_that_does_not_come_back_is_an_orphan_until_it_does(
     until(lambda: not running.diff(path).review.orphaned)
     running.accept(path)
     assert stream.skip_to("ide/diffAccepted")["content"] == "new\n"
+
+
+def test_an_answer_can_be_taken_back_after_two_reloads_and_no_cli_is_told_anything(start: Start, project: Path) -> None:
+    running, path = start(), str(project / "a.py")
+    cli, stream = running.listening()
+    cli.open_diff(path, "new\n")
+    running.diff(path)
+    running.do(lambda it: it.reviews.reject(running.diff(path).review.number, "mine\n"))
+    assert stream.skip_to("ide/diffRejected") == {"filePath": path}
+    for _ in range(2):
+        running = reload(running, start)
+    until(lambda: running.do(lambda it: it.changes.listing(FIRST).can_take_back))
+    running.do(lambda it: it.decisions.take_back(FIRST))
+    until(lambda: [text for _, _, text, _ in running.editor.kept] == ["mine\n"])
+    until(lambda: not running.do(lambda it: it.changes.listing(FIRST).can_take_back))
+    stream = cli.listen()
+    cli.open_diff(other := str(project / "b.py"), "new\n")
+    running.reject(other)
+    assert stream.skip_to("ide/diffRejected") == {"filePath": other}
+
+
+def test_an_answer_is_not_told_twice_if_no_instance_follows(
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "GRACE", 0.1)
+    running = start()
+    cli, stream = running.listening()
+    for name in ("a.py", "b.py"):
+        cli.open_diff(str(project / name), "new\n")
+        running.diff(str(project / name))
+    running.reject(str(project / "a.py"))
+    assert stream.skip_to("ide/diffRejected") == {"filePath": str(project / "a.py")}
+    unload(running)
+    until(lambda: running.editor.abandoned)
+    assert [one["params"]["filePath"] for one in cli.listen()] == [str(project / "b.py")]
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["written", "not written"])

@@ -415,13 +415,11 @@ class QwenCompanionTakeBackCommand(sublime_plugin.WindowCommand):
     """Take back what was decided last: a keep, an undo, a restore, an accepted or a rejected proposal."""
 
     def is_visible(self) -> bool:
-        """Whether something may have been decided, of written changes or in the diff that the person looks at."""
-        adapter, view = package.adapter(), self.window.active_view()
-        if adapter is None:
+        """Whether something was decided in the window."""
+        if (adapter := package.adapter()) is None:
             return False
-        if view and (diff := adapter.diffs.find(view)):
-            return bool(diff.review.reverts)
-        return not adapter.written.listings.is_empty and (view is None or is_code(view))
+        is_reverted = any(diff.review.reverts for diff in adapter.diffs.in_window(self.window))
+        return is_reverted or adapter.written.listings.of(self.window).can_take_back
 
     def run(self) -> None:
         """Ask only if text of the person's own goes with that."""

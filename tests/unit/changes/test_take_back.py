@@ -8,12 +8,9 @@ from typing import Any
 import pytest
 
 from companion.changes.port import SavedText
-from companion.ids import ReviewId
 from companion.review import texts
-from companion.review.disk import DiskFile
 from companion.review.left_reviews import Unclaimed
 from companion.review.review import Review
-from companion.review.source_text import SourceText
 from companion.review.targets import Target
 
 from .folders import AGENT, Folder
@@ -79,16 +76,11 @@ def test_the_permissions_of_the_baseline_come_back_with_a_keep(folder: Folder):
     assert (folder.path / "a.py").stat().st_mode & 0o777 != 0o600
 
 
-def proposal(path: Path, before: str | None, proposed: str) -> Review:
-    disk = DiskFile() if before is None else DiskFile(SourceText(before), exists=True)
-    return Review(Unclaimed(WINDOW, "Agent"), str(path), SourceText(proposed), ReviewId(1), disk=disk)
-
-
-async def accepted(work: Work, name: str, before: str | None, text: str, proposed: str = "") -> Review:
+async def accepted(work: Work, name: str, text: str, proposed: str = "") -> Review:
     """The person accepts, and the agent writes."""
-    review = proposal(work.path / name, before, proposed or text)
-    review.outcome = "accepted"
-    work.decisions.answered(review, text)
+    review = await opened(work, name, proposed or text)
+    work.reviews.accept(review.number, text)
+    assert work.rounds.listing(WINDOW).can_take_back
     (work.path / name).write_text(text)
     work.rounds.written(review, text)
     await work.rounds.roots.heard()
@@ -100,7 +92,7 @@ async def accepted(work: Work, name: str, before: str | None, text: str, propose
 async def test_an_accepted_proposal_is_undone_and_its_agent_is_told(work: Work, name: str):
     await work.begun()
     before = LINES if name == "a.py" else None
-    await accepted(work, name, before, AGENTS)
+    await accepted(work, name, AGENTS)
     assert work.editor.offered == [f"Accepted {name}"]
     work.decisions.take_back(WINDOW)
     path = work.path / name
@@ -121,7 +113,7 @@ async def test_an_accepted_proposal_is_undone_and_its_agent_is_told(work: Work, 
 async def test_it_is_asked_before_what_the_person_wrote_into_a_proposal_goes(work: Work, says_yes: bool):
     work.editor.says_yes = says_yes
     await work.begun()
-    await accepted(work, "a.py", LINES, AGENTS, LINES.replace("line 3\n", "agent\n"))
+    await accepted(work, "a.py", AGENTS, LINES.replace("line 3\n", "agent\n"))
     work.decisions.take_back(WINDOW)
     await work.until(lambda: work.editor.confirmed)
     await work.until(lambda: not work.known.folders[work.folders[0]].lock.locked())
@@ -130,7 +122,7 @@ async def test_it_is_asked_before_what_the_person_wrote_into_a_proposal_goes(wor
 
 async def test_what_has_changed_since_it_was_accepted_is_left_alone(work: Work):
     await work.begun()
-    await accepted(work, "a.py", LINES, AGENTS)
+    await accepted(work, "a.py", AGENTS)
     (work.path / "a.py").write_text(AGENTS + "later\n")
     work.decisions.take_back(WINDOW)
     await work.until(lambda: any("a.py has changed since" in text for text, _ in work.editor.mentioned))
@@ -143,9 +135,8 @@ async def test_what_was_accepted_and_is_not_written_takes_nothing_else_back(work
     await work.until(lambda: "b.py" in work.rows)
     work.decisions.keep_all(WINDOW)
     await work.until(lambda: not work.rows)
-    review = proposal(work.path / "a.py", LINES, AGENTS)
-    review.outcome = "accepted"
-    work.decisions.answered(review, AGENTS)
+    review = await opened(work, "a.py", AGENTS)
+    work.reviews.accept(review.number, AGENTS)
     work.decisions.take_back(WINDOW)
     said = ("Agent was not seen to write a.py, so that can't be taken back.", WINDOW)
     await work.until(lambda: said in work.editor.mentioned)
@@ -155,19 +146,22 @@ async def test_what_was_accepted_and_is_not_written_takes_nothing_else_back(work
 
 
 async def test_a_rejected_text_comes_back_in_a_tab(work: Work):
-    review = proposal(work.path / "a.py", LINES, AGENTS)
-    review.outcome = "rejected"
-    work.decisions.answered(review, "edited\n")
+    await work.begun()
+    assert not work.rounds.listing(WINDOW).can_take_back
+    review = await opened(work, "a.py", AGENTS)
+    work.reviews.reject(review.number, "edited\n")
+    assert work.rounds.listing(WINDOW).can_take_back
     work.decisions.take_back(WINDOW)
     await work.until(lambda: work.editor.kept)
     [(window, name, text, why)] = work.editor.kept
     assert (window, name, text) == (WINDOW, "a.py", "edited\n")
     assert why == "Agent was told that you reject its change of a.py. This is its text."
+    assert not work.rounds.listing(WINDOW).can_take_back
 
 
 async def test_the_last_decision_of_any_kind_comes_first(work: Work):
     await work.begun()
-    await accepted(work, "a.py", LINES, AGENTS)
+    await accepted(work, "a.py", AGENTS)
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: "b.py" in work.rows)
     work.decisions.keep_file(WINDOW, work.rows["b.py"])

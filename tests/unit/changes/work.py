@@ -38,8 +38,8 @@ class Work:
     turns: list[tuple[int, str, int]] = field(default_factory=list[tuple[int, str, int]])
 
     def __post_init__(self) -> None:
-        self.rounds = Rounds(self.editor, self, self.background, str(self.stores))
         self.reviews = reviews_in(self.editor, self.background)
+        self.rounds = Rounds(self.editor, self, self.reviews, self.background, str(self.stores))
         self.decisions = Decisions(self.rounds.roots, self.reviews)
 
     def folders_of(self, window: WindowId) -> list[str]:
