@@ -40,6 +40,7 @@ from .review.written import WrittenChanges
 from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.reports import StatusReports
+from .terminal.terminals import RunnableClis
 from .window_state import windows_to_serve
 from .windows import Focus, encodings_of, refusal
 
@@ -80,6 +81,7 @@ class Adapter:
         self.messenger = Messenger(self._bridge.post, self.notices, self.focus)
         self.libraries = Libraries(self.settings, self.messenger.say, self.messenger.solved)
         self._log = Log(print, debug=self.settings.value("debug"))
+        self.runnable = RunnableClis(self.settings, self.on_another_thread)
         self.loaded = LoadedTexts(self.on_another_thread)
         self.unsaved = UnsavedTexts(self.on_another_thread, encodings_of, self.loaded, self._loaded)
         self.written = WrittenChanges(

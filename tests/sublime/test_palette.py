@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import sublime
 import sublime_plugin
@@ -83,6 +87,29 @@ class TestIdle(CompanionCase):
         self.assertLessEqual(len(found), MOST, sorted(found))
         self.assertIn("Qwen: Run Qwen Code", found)
         yield 0
+
+    def test_a_cli_that_is_not_on_the_path_and_has_never_run_is_not_in_it(self) -> Steps:
+        """But for Qwen Code: *Run Qwen Code* says how to install it."""
+        home = Path(tempfile.mkdtemp(prefix="companion-"))
+        self.addCleanup(shutil.rmtree, home)
+        runnable = loaded("sublime_text.package").adapter().runnable
+        (home / ".config" / "opencode").mkdir(parents=True)
+        folder = {"PATH": str(home), "HOME": str(home), "USERPROFILE": str(home)}
+        patched = patch.object(loaded("sublime_text.terminal.terminals"), "_login", lambda: folder)
+        patched.start()
+        self.addCleanup(setattr, runnable, "_until", 0)
+        self.addCleanup(patched.stop)
+
+        def run() -> set[str]:
+            if runnable._until < math.inf:  # it is not being looked
+                runnable._until = 0
+            return {caption for caption in shown(self.window, self.view) if caption.startswith("Qwen: Run ")}
+
+        found = {"Qwen: Run Qwen Code", "Qwen: Run OpenCode"}
+        yield lambda: run() == found
+        program = home / ("claude.exe" if os.name == "nt" else "claude")
+        program.touch(0o755)
+        yield lambda: run() == {*found, "Qwen: Run Claude Code"}
 
     def test_of_the_chat_it_has_what_turns_it_on(self) -> Steps:
         found = {caption for caption in shown(self.window, self.view) if "Chat" in caption}

@@ -72,7 +72,13 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
             self._run(family, resume=resume)
 
     def is_visible(self, cli: str = "", resume: bool | None = None, **menu: Any) -> bool:
-        """In the side bar: whether it was opened on one thing, and a terminal could run there. Else not in a diff."""
+        """Whether it can be run; *Run Qwen Code* also says how to install it. In the side bar, on one thing.
+
+        In the palette not in a diff or a chat.
+        """
+        adapter = package.adapter()
+        if adapter and cli not in ("", FAMILIES[0].launch.key) and not adapter.runnable.has(cli):
+            return False
         if (paths := Menu.of(menu).paths) is None:
             return package.is_set_up_here(self.window.active_view())
         return len(paths) == 1 and is_installed(TERMINUS)

@@ -6,26 +6,33 @@ Facts: docs/protocols/sublime.md#terminus.
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sublime
 
 from ...clis import shell
+from ...clis.environment import read_login_environment
 from ...clis.families import FAMILIES, CliFamily
+from ...clis.settings import settings_folder
 from ...platforms import programs
+from ...status.survey import has_cli
 from ...visible import ShownText
 from ..windows import SINGLE, SPLIT, is_terminal
 
 if TYPE_CHECKING:
+    from ...clis.shell import Command
+    from ..calls import OffThread
     from ..panels import PanelItem
+    from ..settings import SettingsFile
 
 TERMINAL_SETTING = "qwen_companion.terminal"
 """Set on the view of a terminal that we opened: see `Terminal`."""
@@ -35,8 +42,43 @@ OPENED_COMMAND = "qwen_companion_terminal_opened"
 _TERMINUS = "Terminus.terminus"
 RUN_HOLDER = "_qwen_companion_run"
 
+LOOKED_FOR = 5.0
+"""Seconds for which it is known which CLIs are there."""
+
 _begun: set[str] = set()
 """The commands of `run_once` whose terminals were opened."""
+
+
+class RunnableClis:
+    """Which CLIs are on this computer, as far as that can be seen. Used on the UI thread only."""
+
+    def __init__(self, settings: SettingsFile, off_thread: OffThread) -> None:
+        self._settings = settings
+        self._off_thread = off_thread
+        self._missing: frozenset[str] = frozenset()
+        self._until = 0.0
+        """The monotonic time at which it is looked again; endless while that is being done."""
+
+    def has(self, key: str) -> bool:
+        """Whether a family is there, or was not looked for yet. Looks for all of them now and then."""
+        if time.monotonic() >= self._until:
+            self._until = math.inf
+            commands = [(each, self._settings.value(f"{each.launch.key}_command")) for each in FAMILIES]
+            self._off_thread(partial(_missing, commands), self._looked)
+        return key not in self._missing
+
+    def _looked(self, missing: frozenset[str]) -> None:
+        self._missing = missing
+        self._until = time.monotonic() + LOOKED_FOR
+
+
+_login = cache(read_login_environment)
+
+
+def _missing(commands: Sequence[tuple[CliFamily, Command]]) -> frozenset[str]:
+    """The keys of those that are not on the PATH and have never run: one may be an alias or a function of a shell."""
+    gone = [family for family, command in commands if not has_cli([command], _login())]
+    return frozenset(family.launch.key for family in gone if not os.path.isdir(settings_folder(family, _login())))
 
 
 @dataclass(frozen=True)
