@@ -74,8 +74,7 @@ class AgentList:
                 # Only after the panel has closed: the choice opens a dialog or a panel.
                 sublime.set_timeout(lambda: self._picked(entries[index]))
 
-        placeholder = f"The agent to install, of {len(entries)}"
-        self._window.show_quick_panel([*items, again], chosen, placeholder=placeholder)
+        self._window.show_quick_panel([*items, again], chosen, placeholder=f"{len(entries)} agents to install")
         if self._listing.why:
             say(self._window, f"{self._listing.why} The list is {self._from()}.")
 
@@ -110,7 +109,7 @@ class AgentList:
         return time.strftime("of %Y-%m-%d %H:%M", time.localtime(self._listing.at))
 
     def _age(self) -> str:
-        return f"This one is {self._from()}"
+        return f"This list is {self._from()}"
 
     def _picked(self, entry: RegistryEntry) -> None:
         plan = self._listing.plans.get(entry.id)
@@ -146,7 +145,7 @@ class AgentList:
             f"Install {name} {entry.version}?\n\n{entry.description}\n\n"
             f"Licence: {' · '.join(filter(None, (entry.license or 'not said', entry.license_url)))}\n"
             f"From: {entry.source}\n\n{plan.words}\n\n{replaces}"
-            "It runs on this computer with your rights. Nothing of it runs before you begin a chat with it."
+            "It will run on this computer with your rights, but not before you begin a chat with it."
         )
         if sublime.ok_cancel_dialog(question, "Install", "QwenCompanion"):
             self._install(plan, name)

@@ -556,7 +556,7 @@ def registry() -> None:
     with editing(LIST_SIZE, prepare=prepare, is_bare=True) as (editor, window):
         editor.do("command", name="qwen_companion_install_agent", window=window)
         here = Chatting(editor, window)
-        items = here.wait_question("The agent to install")["items"]
+        items = here.wait_question("agents to install")["items"]
         shoot(editor, window, "agent-install", REGISTRY_SIZE, ("dark",), sidebar=False)
         editor.do("answer", panel=[item["trigger"] for item in items].index("Gemini CLI"), window=window)
         editor.wait("question", lambda: "Install Gemini CLI" in str(editor.state()["messages"]))

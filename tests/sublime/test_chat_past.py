@@ -32,7 +32,7 @@ class TestRewinding(ChatCase):
         yield from self.list_prompts()
         items = [(item.trigger, item.details) for item in self.screen.panels[-1][0]]
         undone = "Changed since then: f1.py, f2.py, f3.py, 1 more (+5 −1)"
-        self.assertEqual(items, [("Make it better", undone), ("Hello", "No file was changed since then")])
+        self.assertEqual(items, [("Make it better", undone), ("Hello", "No file has changed since then")])
         self.screen.pick("Make it better")
         yield lambda: len(self.screen.panels) == 2
         items = [(item.trigger, item.details) for item in self.screen.panels[-1][0]]

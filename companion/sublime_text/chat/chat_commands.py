@@ -385,8 +385,7 @@ def _list_tasks(adapter: Adapter, chat: ChatView, found: Sequence[Task]) -> None
         (task.title, f"{task.status}, {task.duration}", lambda task=task: _ask_about_task(adapter, chat, task))
         for task in found
     ]
-    marks = ["running" if task.is_running else "" for task in found]
-    choose(chat.window, choices, "What runs in the background, and has run", annotations=marks)
+    choose(chat.window, choices, "Background tasks")
 
 
 def _ask_about_task(adapter: Adapter, chat: ChatView, task: Task) -> None:
@@ -516,7 +515,7 @@ def _list_prompts(adapter: Adapter, chat: ChatView, found: Sequence[RewindTarget
     choices: list[PanelItem] = [
         (
             shortened(one.text, _LENGTH),
-            undone(one) or "No file was changed since then",
+            undone(one) or "No file has changed since then",
             partial(_ask_to_rewind, adapter, chat, one),
         )
         for one in found

@@ -129,6 +129,7 @@ def test_the_syntax_reads_each_side_by_itself_and_no_line_of_ours_as_code(old: s
     read = GRAMMAR.read(whole)
     assert len(read) == len(kinds)
     for line, kind in zip(read, kinds, strict=True):
+        assert "punctuation.definition.heading" not in line.scopes  # red, which is for what is removed
         is_code = any(span.embedded == "scope:source.python" for span in line.spans)
         if kind in " -+" and line.text.strip("\n\xa0"):
             assert is_code, line
