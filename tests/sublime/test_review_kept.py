@@ -65,6 +65,17 @@ class TestKept(CompanionCase):
         kept = [(view.name(), text_of(view)) for view in self.window.views() if view != self.view]
         self.assertEqual(kept, [("new.py (your edits)", text)])
 
+    def test_an_edited_proposal_that_is_kept_has_the_gutter_and_the_wrapping_of_any_tab(self) -> Steps:
+        yield from self.open_edited()
+        proposal, adapter = self.proposal, loaded("sublime_text.package").adapter()
+        views = adapter.diffs.find(proposal).leave()
+        adapter.port.abandon_reviews([{"views": views, "proposed": PROPOSAL, "file_path": str(self.file)}])
+        yield lambda: self.screen.said("app.py has ended")
+        for name in ("mini_diff", "word_wrap"):
+            self.assertEqual(proposal.settings().get(name), self.view.settings().get(name), name)
+        proposal.set_scratch(True)
+        proposal.close()
+
     def test_an_unedited_proposal_leaves_nothing(self) -> Steps:
         yield from self.open_diff(PROPOSAL)
         self.proposal.close()

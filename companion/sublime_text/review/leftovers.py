@@ -54,6 +54,8 @@ def let_go(view: sublime.View) -> None:
     for key in (HEADER, FILLERS):
         view.erase_phantoms(key)
     view.erase_status(KEYS_STATUS)
+    for name in ("mini_diff", "word_wrap"):  # set by `diff_view.set_up`
+        view.settings().erase(name)
 
 
 def _note(view: sublime.View, fingerprint: str) -> None:
@@ -124,7 +126,6 @@ def _abandon(views: LeftViews, shown: str, path: str) -> None:
         removed = RemovedLines(proposal, lambda: None)
         removed.take_up()
         removed.hide()
-        proposal.settings().set("mini_diff", False)
         SideMarks(proposal, "inserted").clear()
         for view in (proposal, *proposal.clones()):
             let_go(view)
