@@ -189,11 +189,10 @@ class Diffs:
 
     def close(self, review: Review) -> None:
         """A review has its outcome: close its views and restore the focus, or go on to the next diff."""
-        order = [self._open[number] for number in sorted(self._open)]
-        diff = self._open.pop(review.number, None)
-        self._actions.pop(review.number, None)
-        if diff is None:
+        if (diff := self._open.get(review.number)) is None:
             return
+        order = self.in_window(diff.window)
+        del self._open[review.number], self._actions[review.number]
         diff.is_kept = True
         self._changed(diff.window)
         for same in self._by_file.values():
@@ -216,7 +215,7 @@ class Diffs:
             NOTICES.add(accepted(diff, rest), window)
         at = order.index(diff)
         following = (*order[at + 1 :], *order[:at])
-        waiting = [other for other in following if other.window == window and not other.attention.is_answered]
+        waiting = [other for other in following if not other.attention.is_answered]
         here = [other for other in waiting if other.is_open and diff.is_open and other.group == diff.group]
         if goes_on and waiting:
             self._open_for_person(waiting[0], after)
