@@ -112,6 +112,20 @@ def test_yes_in_the_terminal_closes_the_diff(session: Session) -> None:
     assert path.read_text(encoding="utf-8") == GREET_BETTER
 
 
+def test_yes_allow_always_in_the_terminal_opens_no_more_diffs(own_session: Session) -> None:
+    """As the README says: Qwen Code doesn't ask any more."""
+    first, second = own_session.file("first.py"), own_session.file("second.py")
+    script = own_session.cli.ask_to_write(first, GREET_BETTER)
+    own_session.editor.wait_diff(first)
+    own_session.cli.wait_question()
+    own_session.cli.terminal.press("2")
+    own_session.cli.wait_done(script)
+    own_session.editor.wait_no_diff()
+    own_session.cli.wait_done(own_session.cli.ask_to_write(second, GREET_BETTER))
+    assert own_session.editor.sides("proposal") == []
+    assert second.read_text(encoding="utf-8") == GREET_BETTER
+
+
 def test_edits_that_the_cli_drops_are_kept(session: Session) -> None:
     """A "yes" in the terminal makes Qwen Code write its own proposal (docs/protocols/qwen-ide.md#diffs)."""
     path = session.file("dropped.py")
