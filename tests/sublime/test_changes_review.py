@@ -470,6 +470,17 @@ class TestWritten(ChangesCase):
         self.assertEqual(sublime.active_window(), front)
         self.assertIsNone(self.window.find_open_file(str(self.path)))
 
+    def test_who_reviews_already_is_not_told_to(self) -> Steps:
+        """In the Review as in the file."""
+        self.window.focus_view(self.view)
+        self.window.run_command("qwen_companion_review")
+        yield lambda: kind_of(self.window.active_view()) == "review"
+        self.on_screen.turn_changed(self.window, "Somebody", 1)
+        self.assertFalse(self.screen.said("Somebody: 1 file changed"))
+        self.window.focus_view(self.view)
+        self.on_screen.turn_changed(self.window, "Somebody", 1)
+        self.assertTrue(self.screen.said("Somebody: 1 file changed"))
+
     def test_the_status_report_has_the_list(self) -> Steps:
         """A row for each file."""
         facts = self.on_screen.listings.facts(self.window)

@@ -21,6 +21,7 @@ from ..buffers import text_of
 from ..calls import AskLater, OffThread
 from ..keys import KEYS
 from ..notices import NOTICES
+from ..own_views import VIEWS
 from ..panels import say
 from ..places import if_openable
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
@@ -553,8 +554,9 @@ class WrittenChanges:
 
     def turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
         """A turn has changed some files: say so once."""
-        rows = self.listings.of(window).rows
-        if not rows or all(self.listings.was_viewed(row) for row in rows):
+        rows, front = self.listings.of(window).rows, window.active_view()
+        is_in_review = front is not None and VIEWS.is_ours(front, "review")
+        if is_in_review or not rows or all(self.listings.was_viewed(row) for row in rows):
             return  # the person is reviewing them already
         NOTICES.add(f"{agent}: {counted(files, 'file')} changed. {KEYS.after('Review', 'go_to_diff')}", window)
         view = self._focus.last(window)
