@@ -38,7 +38,7 @@ from .qwen import Home, settings
 T = TypeVar("T")
 #: The oldest daemon that is supported, and the newest that is pinned.
 VERSIONS = ("0.21.2", NEWEST_QWEN)
-#: The same for tests of what stands between a chat and the daemon's client: the client is tried with both in any run.
+#: The same: the tests of the oldest one run with `--all` only, but for that it connects and asks before it edits.
 NEWEST_FIRST = (NEWEST_QWEN, pytest.param(VERSIONS[0], marks=pytest.mark.long))
 MODELS = ("scripted", "scripted-b")
 

@@ -29,7 +29,7 @@ from companion.conversation.failures import AlreadyAnsweredError, MissingFeature
 from companion.conversation.snapshot import Cost, Tool
 
 from .cli import STEP
-from .daemon import VERSIONS, Daemons, Proxy, Talk, processes, run, said, talk, until, written_turn
+from .daemon import NEWEST_FIRST, VERSIONS, Daemons, Proxy, Talk, processes, run, said, talk, until, written_turn
 from .model import Call
 
 #: Without blanks at either end of the text, because 0.21.2 trims what it writes to disk.
@@ -49,7 +49,7 @@ class Served:
         return talk(address or self.daemon.address, self.folder, scope, session_id)
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=NEWEST_FIRST)
 def served(programs: None, request: pytest.FixtureRequest) -> Iterator[Served]:
     daemons = Daemons.make(request.param)
     try:
@@ -91,6 +91,7 @@ async def test_files_and_excerpts_reach_the_model(served: Served):
         assert attached == ["é file.txt", "new.py"]
 
 
+@pytest.mark.parametrize("served", VERSIONS, indirect=True)
 @pytest.mark.parametrize("kind", ["allow_once", "reject_once"])
 async def test_an_edit_needs_permission_before_it_is_written(served: Served, kind: str):
     path = served.daemons.home.workspace / f"{kind}.txt"
@@ -195,7 +196,7 @@ async def test_nothing_is_lost_or_repeated_when_the_connection_drops(served: Ser
         assert recorded.items == turn.items
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", NEWEST_FIRST)
 async def test_a_killed_daemon_is_reported_and_its_conversation_is_resumed(programs: None, version: str):
     with contextlib.closing(Daemons.make(version)) as daemons:
         daemon = await daemons.start()
@@ -364,7 +365,7 @@ async def test_a_slow_view_neither_delays_the_reader_nor_fills_the_memory(served
         assert peak < 20_000_000
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", NEWEST_FIRST)
 async def test_a_daemon_ends_with_every_process_that_it_has_started(programs: None, version: str):
     with contextlib.closing(Daemons.make(version)) as daemons:
         daemon = await daemons.start()

@@ -112,6 +112,8 @@ NOTES = (
     "An outside terminal is one that the editor did not open. If a CLI does not find the editor from there, it needs",
     "the variables of *Qwen: Copy Terminal Environment*. If it does not find the editor with them either, it",
     "has to run in a terminal inside the editor. Versions between two rows behave like one of the two.",
+    "Each run of the tests tries the first five columns of the oldest and the newest version of each CLI. The others,",
+    "and the terminals outside, are tried before a release: `scripts/test --all tests/e2e`.",
     "",
     "Gemini CLI 0.8.2 and 0.25.0 trim the text that they write into an existing file, so the last newline is lost.",
     "The package cannot prevent that. Versions 0.31.0 and 0.61.0 write the accepted text byte for byte.",
