@@ -94,6 +94,7 @@ from .companion.sublime_text.review.review_commands import (
     QwenCompanionReviewDecideCommand,
     QwenCompanionReviewDoCommand,
     QwenCompanionReviewGoCommand,
+    QwenCompanionShowTurnCommand,
     QwenCompanionTakeBackCommand,
     QwenCompanionTheyAreMineCommand,
     QwenCompanionToggleDiffLayoutCommand,

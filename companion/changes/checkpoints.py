@@ -77,23 +77,35 @@ class Checkpoints:
         self._round.save()
 
     def of_turn(self, turn: str) -> list[tuple[str, bytes, bytes]] | None:
-        """What was changed in a turn of a chat, until now if it still runs: path, old and new content of each file.
+        """What was changed in a turn, until now if it still runs: path, old and new content of each file.
 
         None if there is no checkpoint of it. What isn't compared, such as a link, has no content.
         """
         point = self.begin_of(turn)
         if point is None:
             return None
-        state = self._round.state
-        disk, saves = (point.end, point.end_saves) if point.end else (state.now, len(state.saves))
+        disk, saves = self._end_of(point)
         found = self._objects.differences(self._round.with_saves(point.disk, point.saves, saves), disk)
         contents = self._round.contents_of(found)
         known = [contents.get(each.path, (b"", b"")) for each in found]
         return [(each.path, both[0], both[1]) for each, both in zip(found, known, strict=True)]
 
+    def key_of(self, point: Checkpoint) -> str:
+        """The key of the turn that began at a checkpoint: its own, or one for what a quiet minute came before."""
+        return point.turn or f"{self._round.root}:{point.number}"
+
     def begin_of(self, turn: str) -> Checkpoint | None:
-        """The checkpoint at which a turn of a chat began."""
-        return next((each for each in reversed(self._round.state.checkpoints) if each.turn == turn), None)
+        """The checkpoint at which a turn began."""
+        return next((each for each in reversed(self._round.state.checkpoints) if self.key_of(each) == turn), None)
+
+    def _end_of(self, point: Checkpoint) -> tuple[TreeSnapshot, int]:
+        """The folder and the count of saves when a turn ended: without a word of that, when the next one began."""
+        state = self._round.state
+        if point.end:
+            return point.end, point.end_saves
+        later = (each for each in state.checkpoints if each.number > point.number and not point.turn)
+        following = next(later, None)
+        return (following.disk, following.saves) if following else (state.now, len(state.saves))
 
     def last_of(self, paths: Iterable[str]) -> dict[str, Checkpoint]:
         """The checkpoint of the last prompt after which each file was changed, without what the person has saved."""

@@ -652,7 +652,7 @@ class Folder:
         """The last prompt after which each file that waits was changed, by path. On the worker thread."""
         found = self.checkpoints.last_of(row.path for row in self.rows)
         return {
-            path: FileTurn(point.turn or f"{self.root}:{point.number}", point.agent, point.at, point.words)
+            path: FileTurn(self.checkpoints.key_of(point), point.agent, point.at, point.words)
             for path, point in found.items()
         }
 

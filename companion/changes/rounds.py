@@ -162,7 +162,10 @@ class Rounds:
         return written, left
 
     async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
-        """What was changed in a turn: path, old and new text of each file; None if no snapshots were taken of it."""
+        """What was changed in a turn: path, old and new text of each file; None if no snapshots were taken of it.
+
+        Files that the window excludes are left out.
+        """
         if ending := self._ending.get(turn):
             await asyncio.wait({ending})
         for folder in self.roots.opened(window):
@@ -173,7 +176,8 @@ class Rounds:
         for folder in self.roots.opened(window):
             if (files := await folder.call(folder.texts_of_turn, turn)) is not None:
                 found = [*(found or []), *files]
-        return found
+        sees = self.roots.sees(window)
+        return None if found is None else [each for each in found if sees(each[0])]
 
     def named(self, agent: str, path: str) -> None:
         """An agent says that it writes a file, in the turn that runs."""

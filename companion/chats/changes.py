@@ -11,7 +11,7 @@ from types import MappingProxyType
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Turn
 from ..conversation.turns import FileChange, changed_files
-from ..ids import ChatId
+from ..ids import ChatId, WindowId
 from ..review.changes import changes, lines_of, tally
 from ..review.compare import Change
 from .chat import Registry
@@ -87,6 +87,16 @@ class ChatChanges:
         if not found:
             raise ChatError(NOTHING)
         return found
+
+    async def of_turn(self, window: WindowId, turn: str, folder: str) -> tuple[ChangedFile, ...] | None:
+        """What a turn of anybody, by its key, had changed when it ended; None if nobody has looked at the files.
+
+        The names are relative to the folder.
+        """
+        texts = await self._registry.turns.turn_texts(window, turn)
+        if texts is None:
+            return None
+        return await asyncio.to_thread(lambda: tuple(_file(FileChange(*each), folder) for each in texts))
 
 
 def _changes(

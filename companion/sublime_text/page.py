@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sublime
 
 from .buffers import write_all
@@ -45,3 +47,17 @@ class Page:
         view.sel().clear()
         view.sel().add(view.text_point(rows[0], 0))
         view.set_viewport_position(position, animate=False)
+
+
+def show_turn(window: sublime.Window, turn: str, diffs: Sequence[str], about: str = "", first: int = -1) -> None:
+    """Show the diffs of a turn in a tab, with what is said about them, at the one with a number."""
+    page = Page(window, "changes of a turn", "Qwen: Changes of a Turn")
+    page.record.keep(turn=turn)
+    if syntax := next(iter(sublime.find_syntax_by_scope("source.diff")), None):
+        page.view.assign_syntax(syntax)
+    head = f"{about}\n\n" if about else ""
+    page.show(head + "\n".join(diffs))
+    at = len(head) + sum(len(each) + 1 for each in diffs[: max(first, 0)])
+    page.view.sel().clear()
+    page.view.sel().add(at)
+    page.view.show_at_center(at) if first >= 0 else page.view.show(0)

@@ -206,6 +206,26 @@ class TestReview(ReviewCase):
         yield from self.waits(0)
         self.assertIn("line of one", (self.folder / "one.py").read_text())
 
+    def test_a_turn_is_shown_as_it_was_at_its_end(self) -> Steps:
+        """Not with what was written after it."""
+        yield from self.two_turns()
+        (self.folder / "two.py").write_text(OLD.replace("line 7\n", "line of later\n"))
+        yield from self.review()
+        yield self.has("◆ Agent", "▾ ", "◆ Agent", "▾ two.py", "line of later")
+        self.go_to("line of later")
+        made = loaded("sublime_text.review.review_commands").QwenCompanionShowTurnCommand
+        self.assertEqual([made(self.tab).is_visible(), made(self.view).is_visible()], [True, False])
+        self.press("shift+t", "enter")
+        yield lambda: self.window.active_view().name() == "Qwen: Changes of a Turn"
+        text = text_of(self.window.active_view())
+        self.assertIn("--- two.py", text)
+        self.assertIn("+line of two\n", text)
+        for other in ("later", "one.py"):
+            self.assertNotIn(other, text)
+        self.window.active_view().close()
+        self.tab.run_command("qwen_companion_show_turn")
+        yield lambda: self.window.active_view().name() == "Qwen: Changes of a Turn"
+
     def test_the_commands_of_a_turn_are_only_for_the_review(self) -> Steps:
         yield from self.two_files()
         yield from self.review()

@@ -10,7 +10,7 @@ import sublime_plugin
 
 from ...chats.prompt import open_mention
 from .. import buffers, package
-from ..page import Page
+from ..page import Page, show_turn
 from ..panels import PanelItem, changed_file, choose, say
 from .clicks import waiting
 from .html import CONTINUED, shortened
@@ -476,17 +476,8 @@ def _list_turns(chat: ChatView, found: Sequence[TurnChanges]) -> None:
 
 def _show_changes(chat: ChatView, turn: TurnChanges, file: ChangedFile | None) -> None:
     """Show the diffs of a turn in a tab, at one of the files."""
-    page = Page(chat.window, "changes of a turn", "Qwen: Changes of a Turn")
-    page.record.keep(turn=turn.turn)
-    if syntax := next(iter(sublime.find_syntax_by_scope("source.diff")), None):
-        page.view.assign_syntax(syntax)
-    about = f"{BY_TOOLS}\n\n" if turn.by_tools else ""
-    page.show(about + "\n".join(each.diff for each in turn.files))
-    before = turn.files[: turn.files.index(file)] if file else ()
-    at = len(about) + sum(len(each.diff) + 1 for each in before)
-    page.view.sel().clear()
-    page.view.sel().add(at)
-    page.view.show_at_center(at) if file else page.view.show(0)
+    first = turn.files.index(file) if file else -1
+    show_turn(chat.window, turn.turn, [each.diff for each in turn.files], BY_TOOLS if turn.by_tools else "", first)
 
 
 NAMED = 5

@@ -9,16 +9,18 @@ import sublime
 import sublime_plugin
 
 from ...ids import WindowId
-from ...review.document import Block
+from ...review.document import Block, ReviewTurn
 from .. import package
 from ..comments.comment_commands import go_to
 from ..comments.views import CommentTarget
+from ..page import show_turn
 from ..panels import say
 from ..places import if_openable
 from ..windows import is_code, is_visible, put_caret
 
 if TYPE_CHECKING:
     from ...changes.rows import ChangeRow
+    from ...chats.changes import ChangedFile
     from ..adapter import Adapter
     from .diff_view import DiffView
     from .diffs import Diffs
@@ -583,6 +585,36 @@ class QwenCompanionDecideTurnCommand(_ReviewCommand):
             tab.decide_turn(what)
 
 
+class QwenCompanionShowTurnCommand(_ReviewCommand):
+    """Show what a turn had changed when it ended: the one under whose heading the caret is in the Review."""
+
+    def is_visible(self) -> bool:
+        """Whether the caret is in what somebody has written."""
+        tab = self.tab()
+        return tab is not None and tab.turn is not None and isinstance(tab.turn.key, str)
+
+    def run(self, edit: sublime.Edit) -> None:
+        """In a tab, as one diff."""
+        adapter, window, tab = package.adapter(), self.view.window(), self.tab()
+        if adapter and window and tab and (turn := tab.turn):
+            _show_turn(adapter, window, turn)
+
+
+def _show_turn(adapter: Adapter, window: sublime.Window, turn: ReviewTurn) -> None:
+    number, key, folder = WindowId(window.id()), turn.key, next(iter(window.folders()), "")
+    if not isinstance(key, str):
+        say(window, "A proposal is shown as it is: open it.")
+        return
+
+    def show(found: tuple[ChangedFile, ...] | None) -> None:
+        if found:
+            show_turn(window, key, [file.diff for file in found])
+        else:
+            say(window, "Nobody has seen that turn begin, so nothing is known of what it had changed.")
+
+    adapter.ask_later(window, lambda companion: companion.chats.changes.of_turn(number, key, folder), show)
+
+
 class QwenCompanionReviewDoCommand(_ReviewCommand):
     """Open what is at the caret, comment on it, dismiss an agent's note, fold a file, or filter."""
 
@@ -597,9 +629,9 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
             return
         match what:
             case "open" | "beside":
-                self._open(adapter, window, *tab.here(), beside=what == "beside")
+                self._open(adapter, window, tab, beside=what == "beside")
             case "comment":
-                self._comment(adapter, window, *tab.here())
+                self._comment(adapter, window, tab)
             case "dismiss":
                 self._dismiss(adapter, window, tab.here()[0])
             case "fold" | "fold_all":
@@ -616,8 +648,8 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
 
         window.show_input_panel(FILTER, before, done, tab.filter, lambda: tab.filter(before))
 
-    def _open(self, adapter: Adapter, window: sublime.Window, block: Block, line: int, *, beside: bool) -> None:
-        feed = adapter.review.feed(window)
+    def _open(self, adapter: Adapter, window: sublime.Window, tab: ReviewTab, *, beside: bool) -> None:
+        feed, (block, line) = tab.feed, tab.here()
         row, diff = (feed.rows.get(block.file.key), feed.proposals.get(block.file.key)) if block.file else (None, None)
         number = _number(block, line)
         if diff:
@@ -637,9 +669,11 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
             if_openable(window, adapter.on_another_thread, row.full_path, open_it)
         elif said := feed.comment_of(block):
             go_to(window, adapter.on_another_thread, adapter.comments.views, said)
+        elif tab.turn:
+            _show_turn(adapter, window, tab.turn)
 
-    def _comment(self, adapter: Adapter, window: sublime.Window, block: Block, line: int) -> None:
-        feed = adapter.review.feed(window)
+    def _comment(self, adapter: Adapter, window: sublime.Window, tab: ReviewTab) -> None:
+        feed, (block, line) = tab.feed, tab.here()
         number, body = _number(block, line), block.body
         if (said := feed.comment_of(block)) and said.by:
             target = CommentTarget(said.path, said.side, said.by)

@@ -245,7 +245,7 @@ class ReviewTab:
         focus: Focus,
     ) -> None:
         self.view = view
-        self._feed = feed
+        self.feed = feed
         self._decisions = decisions
         self._diffs = diffs
         self._focus = focus
@@ -302,31 +302,31 @@ class ReviewTab:
         if not self.is_open:
             return
         self._decisions.look()
-        self._record.keep(**{ANSWERED: self._feed.answered})
+        self._record.keep(**{ANSWERED: self.feed.answered})
         self._draw()
         keys = [*self._arrangement.missing]
         if keys:  # and what comes after it
-            keys = to_come(self._feed.turns or (), self._folded, keys[0])
+            keys = to_come(self.feed.turns or (), self._folded, keys[0])
         shown = [block.file.key for block in self._blocks if block.file and block.body]
-        self._feed.want(
-            [*keys, *(key for key in shown if (file := self._feed.file(key)) and not self._feed.is_current(file))]
+        self.feed.want(
+            [*keys, *(key for key in shown if (file := self.feed.file(key)) and not self.feed.is_current(file))]
         )
         if self._goes and self._goes():
             self._goes = None
         self.wake()
 
     def _draw(self) -> None:
-        turns = self._feed.turns
+        turns = self.feed.turns
         keys, hint = key_hints()
-        empty = "Looking…" if turns is None else self._feed.unsure or "Nothing waits for a review."
+        empty = "Looking…" if turns is None else self.feed.unsure or "Nothing waits for a review."
         self._arrangement = arranged(
             turns or (),
-            self._feed.bodies,
+            self.feed.bodies,
             folded=self._folded,
             wanted=self._wanted,
             limit=self._limit,
-            notes=self._feed.notes,
-            ended=self._feed.ended if turns is not None else (),
+            notes=self.feed.notes,
+            ended=self.feed.ended if turns is not None else (),
             empty=empty,
             keys=keys,
             hint=hint,
@@ -424,7 +424,7 @@ class ReviewTab:
         key = FileKey("proposal", "", number)
         if what != "reason":
             self.answer(key, what)
-        elif diff := self._feed.proposals.get(key):
+        elif diff := self.feed.proposals.get(key):
             show_reason(self.view, diff.review)
 
     def _between(self, first: int, last: int) -> range:
@@ -468,17 +468,17 @@ class ReviewTab:
             return
         found = [self._blocks[at].file for at in self._between(first, last) if self._sees(at, first, last)]
         for file in filter(None, found):
-            self._feed.proposals[file.key].attention.saw()
+            self.feed.proposals[file.key].attention.saw()
             self._seen.pop(file.key)
         if found:
-            self._feed.look()
+            self.feed.look()
             self.draw()
 
     def _sees(self, at: int, first: int, last: int) -> bool:
         """Note the lines of a block that are in sight. Returns whether all changes of its proposal were, just now."""
         file, body, row = self._blocks[at].file, self._blocks[at].body, self._rows[at]
-        diff = self._feed.proposals.get(file.key) if file else None
-        if diff is None or file is None or body is None or diff.attention.is_seen or not self._feed.is_current(file):
+        diff = self.feed.proposals.get(file.key) if file else None
+        if diff is None or file is None or body is None or diff.attention.is_seen or not self.feed.is_current(file):
             return False
         version, seen = self._seen.get(file.key, ("", set[int]()))
         lines = range(max(first - row - 1, 0), min(last - row, self._blocks[at].lines - 1))
@@ -571,12 +571,21 @@ class ReviewTab:
     def proposal(self) -> DiffView | None:
         """The proposal at the caret."""
         file = self.here()[0].file
-        return self._feed.proposals.get(file.key) if file else None
+        return self.feed.proposals.get(file.key) if file else None
+
+    @property
+    def turn(self) -> ReviewTurn | None:
+        """The turn under whose heading the caret is."""
+        block, _ = self.here()
+        turns = self.feed.turns or ()
+        if block.file:
+            return next((turn for turn in turns if block.file.key in [file.key for file in turn.files]), None)
+        return next((turn for turn in turns if ("turn", turn.key) == block.key), None)
 
     def lines_in_file(self) -> tuple[str, list[int]] | None:
         """The written file at the caret, by its absolute path, and the lines of the change that it has now, from 0."""
         block, line = self.here()
-        row = self._feed.rows.get(block.file.key) if block.file else None
+        row = self.feed.rows.get(block.file.key) if block.file else None
         if row is None or (body := block.body) is None or not line:
             return None
         change = body.owners[line - 1]
@@ -622,16 +631,7 @@ class ReviewTab:
 
     def decide_turn(self, what: Decision) -> None:
         """Keep or undo all written changes under the heading of the turn in which the caret is."""
-        block, _ = self.here()
-        turn = next(
-            (
-                turn
-                for turn in self._feed.turns or ()
-                if ("turn", turn.key) == block.key
-                or (block.file and block.file.key in [file.key for file in turn.files])
-            ),
-            None,
-        )
+        turn = self.turn
         if turn is None:
             self._say("There is no change at the caret.")
             return
@@ -646,7 +646,7 @@ class ReviewTab:
         return [file for file in turn.files if file.matches(words)]
 
     def _decide_proposal(self, block: Block, line: int, what: Decision, *, is_file: bool) -> None:
-        diff = self._feed.proposals.get(block.file.key) if block.file else None
+        diff = self.feed.proposals.get(block.file.key) if block.file else None
         if diff is None or block.file is None:
             return
         if what == "keep":
@@ -694,7 +694,7 @@ class ReviewTab:
 
     def answer(self, key: FileKey, what: str) -> None:
         """Accept or reject a proposal."""
-        diff = self._feed.proposals.get(key)
+        diff = self.feed.proposals.get(key)
         if diff is None:
             return
         # The second of waiting is for what has come by itself: the person has gone to it here.
@@ -721,7 +721,7 @@ class ReviewTab:
         """Fold or unfold the file at the caret, or all of them."""
         block, _ = self.here()
         if is_all:
-            files = [file for turn in self._feed.turns or () for file in turn.files]
+            files = [file for turn in self.feed.turns or () for file in turn.files]
             is_any_open = any(is_open(file, self._folded) for file in files)
             self._folded = {file.key for file in files if is_open(file, set()) == is_any_open}
         elif block.file:

@@ -375,6 +375,20 @@ def test_the_changes_of_a_turn_are_those_until_its_end(folder: Folder):
     assert (path, after) == ("b.txt", b"later\n")
 
 
+def test_the_changes_after_a_quiet_minute_are_those_until_the_next_prompt(folder: Folder):
+    folder.checkpoints.add(AGENT, "")
+    folder.write("a.py", LINES.replace("line 3\n", "first\n"))
+    folder.look()
+    folder.checkpoints.add(AGENT, "")
+    folder.write("a.py", LINES.replace("line 3\n", "second\n"))
+    folder.look()
+    keys = [folder.checkpoints.key_of(point) for point in folder.round.state.checkpoints]
+    [[(_, before, first)], [(_, again, second)]] = [folder.checkpoints.of_turn(key) or [] for key in keys]
+    assert (before.decode(), again) == (LINES, first)
+    assert b"first" in first
+    assert b"second" in second
+
+
 def test_a_read_only_file_is_left_alone_and_named(folder: Folder):
     folder.write("a.py", "agent\n")
     (folder.path / "a.py").chmod(0o444)

@@ -77,6 +77,9 @@ async def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_cha
     found = {os.path.basename(path): (old, new) for path, old, new in texts}
     assert found == {"a.py": (LINES, LINES.replace("line 3\n", "second\n")), "new.txt": ("", "new\n")}
     assert await work.rounds.turn_texts(WINDOW, "another") is None
+    usual, work.settings = work.settings, replace(work.settings, context_exclude=("new.*",))
+    assert [path for path, _, _ in await work.rounds.turn_texts(WINDOW, "turn-1") or ()] == [str(work.path / "a.py")]
+    work.settings = usual
     (point,) = await work.decisions.points(WINDOW)
     assert (point.words, point.agent) == ("make it better", "Agent")
     planned = await work.decisions.planned(point)
