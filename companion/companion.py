@@ -17,6 +17,7 @@ from .backends.port import OfferedServer
 from .background import LoopTasks
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
+from .changes.since import SinceReviews
 from .chats.chats import Chats
 from .clis.discovery import EnvironmentVariables
 from .clis.families import CliFamily
@@ -72,6 +73,7 @@ class Companion:
         self.changes = Rounds(editor, self, self.reviews, self._background)
         self.decisions = Decisions(self.changes.roots, self.reviews)
         self.provenance = Provenance(self.changes, self.told_of, self._background, editor, self.reviews.explain)
+        self.since = SinceReviews(self.changes.roots, self.changes.begun, self._written_by_agents)
         self.chats = Chats(editor, self.reviews, self, self.changes, self.provenance)
         self.registry = AgentRegistry(editor.mention, self.chats.environment)
         self._editor = editor
@@ -152,6 +154,11 @@ class Companion:
         since = min((folder.round.state.began for folder in self.changes.roots.opened(window)), default=now)
         turns = await self.provenance.turns(window, since)
         return report.markdown(turns, self.changes.listing(window), comments, now)
+
+    async def _written_by_agents(self, window: WindowId, path: str, rows: Sequence[int]) -> set[int]:
+        """Which lines of a file, from 0, an agent is known to have written."""
+        found = await self.provenance.why(window, path, None, rows, is_saved=True)
+        return {row for reason in found for row in reason.rows}
 
     def forget(self, window: WindowId) -> None:
         """Remove all snapshots, and why lines were written."""
@@ -240,6 +247,7 @@ class Companion:
     def _end_window(self, window: WindowId) -> None:
         self.chats.window_closed(WindowId(window))
         self.reviews.reject_window(window)
+        self.since.end(window)
         self.changes.window_closed(window)
         self.statuses.forget(window)
         if server := self._windows.pop(window, None):

@@ -24,6 +24,7 @@ from ..snapshots.objects import SCRATCH
 from ..snapshots.store import DamagedError, Store
 from . import moving, places
 from .checkpoints import Checkpoints
+from .hunks import Hunks
 from .journal import Intent, Journal
 from .moving import Moved
 from .port import ChangeViews, FileChanges, FileTurn, UnsavedTextError
@@ -38,7 +39,7 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_WHAT = {"undo": "The undo of", "back": "Taking back", "restore": "The restore of"}
+_WHAT = {"undo": "The undo of", "person": "The undo of", "back": "Taking back", "restore": "The restore of"}
 NAMED = 5
 """Lines that a question names."""
 QUIET = 60.0
@@ -64,6 +65,8 @@ class WriteOutcome:
     """Whether nothing was done."""
 
 
+Contents = tuple[bytes, bytes, Hunks]
+"""Both contents of a file, and its changes."""
 _Plan = tuple[Intent, Sequence[str]]
 """What is to be written, and a sentence for each file that is left alone."""
 
@@ -461,6 +464,10 @@ class Folder:
         outcome = await self._carry_out(intent, at_work)
         return replace(outcome, left=[*left, *outcome.left])
 
+    async def write_as_person(self, write: Write, at_work: Sequence[str]) -> WriteOutcome:
+        """Write a file as the person would: it is nobody else's change then, and can be taken back."""
+        return await self._carry_out(Intent("person", [write]), at_work)
+
     def keep_all(self, sees: Callable[[str], bool]) -> None:
         """Keep what a window sees, on the worker thread."""
         found = self.round.waiting()
@@ -550,6 +557,8 @@ class Folder:
                     notes = self.undo.notes(intent.path, intent.key, intent.lines, done)
                 self.round.stay({intent.path: [(intent.key, intent.lines)] if intent.key else ()})
                 failed = self.undo.finish(done, at_work, notes)
+            case "person":
+                failed = self.undo.finish_as_person(done, at_work)
             case "back":
                 operation = next(each for each in self.round.state.decided if each.at == intent.operation)
                 failed = self.undo.finish_back(operation, done, at_work)
@@ -624,7 +633,13 @@ class Folder:
         return FileChanges(full, baseline, text, found.plain, row.agents, row.after, new, going)
 
     async def bodies(self, paths: Sequence[str]) -> dict[str, tuple[str, Body]]:
-        """The changes of files that wait as lines, each with the version of its row, by path.
+        """The changes of files that wait as lines, each with the version of its row, by path."""
+        return await self.bodies_of(paths, lambda: self._contents(paths))
+
+    async def bodies_of(
+        self, paths: Sequence[str], contents: Callable[[], Mapping[str, tuple[str, Contents | None]]]
+    ) -> dict[str, tuple[str, Body]]:
+        """The changes of files as lines. `contents` blocks, and gives a version and what is compared, by path.
 
         A file whose contents can't be shown as text has the empty body.
         """
@@ -634,19 +649,12 @@ class Folder:
         closed = [path for path in paths if os.path.normcase(full[path]) not in opened]
         encodings = {path: await self._editor.encodings(full[path]) for path in {*paths} - {*closed[1:]}}
         encodings |= dict.fromkeys(closed, encodings[closed[0]]) if closed else {}
-        return await self.call(self._bodies, encodings)
+        return await self.call(lambda: _bodies(contents(), encodings))
 
-    def _bodies(self, encodings: Mapping[str, Encodings]) -> dict[str, tuple[str, Body]]:
-        rows = {row.path: row for row in self.rows if row.path in encodings}
+    def _contents(self, paths: Sequence[str]) -> dict[str, tuple[str, Contents | None]]:
+        rows = {row.path: row for row in self.rows if row.path in paths}
         contents = self.round.contents_of([each for each in self.round.waiting() if each.path in rows])
-        found: dict[str, tuple[str, Body]] = {}
-        for path, row in rows.items():
-            found[path] = row.version, NOTHING
-            if path in contents and contents[path][2].is_text:
-                old, new = (_shown(data, encodings[path]) for data in contents[path][:2])
-                if old is not None and new is not None:
-                    found[path] = row.version, body_of(old, new, contents[path][2].plain)
-        return found
+        return {path: (row.version, contents.get(path)) for path, row in rows.items()}
 
     def turns(self) -> dict[str, FileTurn]:
         """The last prompt after which each file that waits was changed, by path. On the worker thread."""
@@ -700,6 +708,19 @@ def trouble_of(error: OSError, root: str) -> str:
     if isinstance(error, GitStoppedError):
         return f"What agents write in {name} isn't listed: git was ended ({text}). It is tried again."
     return f"What agents write in {name} isn't listed: {reason_of(error)}. Begin Review Round starts anew."
+
+
+def _bodies(
+    contents: Mapping[str, tuple[str, Contents | None]], encodings: Mapping[str, Encodings]
+) -> dict[str, tuple[str, Body]]:
+    found: dict[str, tuple[str, Body]] = {}
+    for path, (version, compared) in contents.items():
+        found[path] = version, NOTHING
+        if compared and compared[2].is_text:
+            old, new = (_shown(data, encodings[path]) for data in compared[:2])
+            if old is not None and new is not None:
+                found[path] = version, body_of(old, new, compared[2].plain)
+    return found
 
 
 def _shown(data: bytes, encodings: Encodings) -> str | None:

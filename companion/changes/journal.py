@@ -37,7 +37,7 @@ _VERSION = 1
 class Intent:
     """What is going to be written, and what is noted in the round after that."""
 
-    kind: Literal["undo", "back", "restore"]
+    kind: Literal["undo", "person", "back", "restore"]
     writes: Sequence[Write]
     path: str = ""
     """Of an undo: the file, its change and the lines of that, if not everything is undone."""

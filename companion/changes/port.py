@@ -31,6 +31,8 @@ class Listing:
     """Whether the files can be brought back to what they were before a prompt."""
     can_take_back: bool = False
     """Whether something was decided, or answered, that may be taken back."""
+    disk: tuple[str, ...] = ()
+    """Identifies the folders as the last looks have found them, while something else compares them as well."""
     by_path: Mapping[str, ChangeRow] = field(init=False, repr=False, compare=False)
     """The rows by their absolute paths. Each tab asks for its own: to look for it would take longer with each row."""
 

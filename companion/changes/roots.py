@@ -252,7 +252,10 @@ class Roots:
         can_take_back = bool(self.reviews.last_answered(window)) or any(
             folder.last_decided(window, folder.below(sees)) for folder in self.opened(window)
         )
-        listing = Listing(rows, done, self._unsure(window), len(by_git & waiting), has_checkpoints, can_take_back)
+        looks = [each.round.state.now for each in self.opened(window)] if known.has_since else []
+        disk = tuple(look.tree if look.is_made else "" for look in looks)  # to make one would block
+        unsure, mine = self._unsure(window), len(by_git & waiting)
+        listing = Listing(rows, done, unsure, mine, has_checkpoints, can_take_back, disk)
         if listing != known.listing:
             known.listing = listing
             self.editor.show_changes(window, listing)

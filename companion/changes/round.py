@@ -89,6 +89,8 @@ class Round:
         """The window in which something is being decided."""
         self.renaming = ""
         """The file or the folder for which the person types another name in the side bar."""
+        self.pinned: dict[int, str] = {}
+        """The trees that are needed besides, by whoever needs one."""
         self._found: list[Seen] = []
         """What the looks have found that was not taken yet."""
         self._held: weakref.WeakSet[Seen] = weakref.WeakSet()
@@ -132,7 +134,7 @@ class Round:
         Raises TooLargeError, GitError.
         """
         began = self.store.begin(list(self._excludes()), may_be_large=may_be_large, since=time.time_ns())
-        now, head = began.snapshot, project.head(self._in_repository()[0])
+        now, head = began.snapshot, project.head(self.in_repository()[0])
         self._found.clear()  # it belongs to the round before
         self.state = RoundState(self.root, time.time(), now, now, began.rules, began.nested, began.empty, head)
         self.state.working = list(self.at_work or ())
@@ -147,7 +149,7 @@ class Round:
             self.save()
             self.prune()
 
-    def _in_repository(self) -> tuple[Repository | None, str]:
+    def in_repository(self) -> tuple[Repository | None, str]:
         """The repository that the folder is in, or is, and the folder's path in its work tree, empty if it is that."""
         top = project.top(self.root)
         inside = os.path.relpath(self.root, top or self.root).replace(os.sep, "/")
@@ -184,7 +186,7 @@ class Round:
         if looked.corrected:
             before = self.objects.with_entries(before, looked.corrected)
             base = self.state.base = self.objects.with_entries(self.state.base, looked.corrected)
-        head, self.state.head = self.state.head, project.head(self._in_repository()[0])
+        head, self.state.head = self.state.head, project.head(self.in_repository()[0])
         if before == self.state.now:
             return Seen((), "", (), before, before, base, saves, self.state.began)
         changed: list[str] = []
@@ -271,7 +273,7 @@ class Round:
             return "stash", paths
         if before.commit != after.commit and after.moved_by != "commit":
             return after.moved_by or "git", paths
-        found, below = self._in_repository()
+        found, below = self.in_repository()
         if not found or not paths or not since or before.index in ("", after.index) or before.commit != after.commit:
             return "", ()
         # What git has written is what the index says by now, and was in the repository before: `git add` makes it new.
@@ -364,7 +366,7 @@ class Round:
 
     def committed(self, path: str, *, in_index: bool) -> bytes | None:
         """A file as the person's own repository has it, in its index or in HEAD; None if it has none."""
-        found, below = self._in_repository()
+        found, below = self.in_repository()
         if found is None:
             return None
         name = f"{below}/{path}" if below else path
@@ -408,7 +410,7 @@ class Round:
         """The trees that something needs."""
         points = [found for each in self.state.checkpoints for found in (each.disk, each.base, each.end) if found]
         points += [found for each in self._held for found in (each.before, each.after, each.base)]
-        return {found.tree for found in (self.state.base, self.state.now, *points)}
+        return {found.tree for found in (self.state.base, self.state.now, *points)} | {*self.pinned.values()}
 
     def weave_of(self, found: Difference) -> Weave | None:
         """The lines of a file that waits; None if its contents aren't there to compare."""

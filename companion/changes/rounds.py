@@ -77,6 +77,12 @@ class Rounds:
         await self._looks.look(window, before)
         await self._looks.look(window)
 
+    async def begun(self, window: WindowId) -> bool:
+        """Have rounds in the folders of a window, whoever is at work. Returns whether there are any."""
+        if not self.roots.opened(window):
+            await self._begin(window, self.roots.window(window).at_work)
+        return bool(self.roots.opened(window))
+
     def connected(self, window: WindowId) -> None:
         """The agent of a chat is connected: it may write at once after a prompt, and the round begins before that."""
         self.roots.background(self._begin(window, self.roots.window(window).at_work))

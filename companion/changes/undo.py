@@ -304,6 +304,25 @@ class RoundUndo:
             raise UnseenError(str(error), self._failed(writes) if failed is None else failed) from error
         return failed
 
+    def finish_as_person(self, writes: Sequence[Write], at_work: Sequence[str] = ()) -> list[str]:
+        """The same for what was written as the person would: the baseline follows it, whoever waits for a review."""
+        paths = [write.path for write in writes]
+        lines = {path: self._state.lines[path] for path in paths if path in self._state.lines}
+        before = self._objects.entries(self._state.base, paths)
+        failed = self.finish(writes, at_work)
+        try:
+            operation, now = self._state.decided[-1], self._objects.entries(self._state.now, paths)
+            self._state.lines |= {path: known for path, known in lines.items() if path not in failed}
+            for write in writes:
+                if write.path not in failed:
+                    self._round.follow(write.path, write.expected, now.get(write.path), is_save=False)
+            after = self._objects.entries(self._state.base, paths)
+            operation.base = {path: (before.get(path), after.get(path)) for path in paths}
+            self._round.settle()
+        except OSError as error:
+            raise UnseenError(str(error), failed) from error
+        return failed
+
     def _set_base(self, operation: Operation, writes: Iterable[Write]) -> None:
         """What was undone but for the person's lines is reviewed: the baseline has those, too."""
         entries: dict[str, Entry | None] = {write.path: None for write in writes if write.drops_base}

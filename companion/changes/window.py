@@ -28,6 +28,8 @@ class WindowChanges:
         """Why some of its folders are not reviewed, a sentence for each."""
         self.folders: dict[str, Folder] = {}
         """The roots that have a part of those, or are below them, by their paths."""
+        self.has_since = False
+        """Whether its folders are compared with a commit, too."""
         self.done: list[tuple[ChangeRow, str]] = []
         self.listing = Listing()
         self.watching: asyncio.Task[object] | None = None

@@ -62,7 +62,7 @@ class StoreObjects:
 
     def sizes(self, blobs: Iterable[str], lent: Sequence[str] = ()) -> dict[str, int]:
         """The sizes in bytes of some contents, as git has them; those that the store lacks are left out."""
-        asked = "".join(f"{blob}\n" for blob in dict.fromkeys(filter(_is_id, blobs))).encode()
+        asked = "".join(f"{blob}\n" for blob in dict.fromkeys(filter(is_id, blobs))).encode()
         if not asked:
             return {}
         printed = self._git.run(
@@ -232,17 +232,21 @@ class StoreObjects:
         wanted = {*self._git.run(*command, given=given, lent=lent).decode("ascii").split(), *blobs}
         wanted -= self.sizes(wanted).keys()
         if found := self.sizes(wanted, lent):
-            packs = os.path.join(self._path, "objects", "pack")
-            os.makedirs(packs, exist_ok=True)
-            listed = "".join(f"{name}\n" for name in sorted(found)).encode()
-            self._git.run("pack-objects", "-q", "--window=0", os.path.join(packs, "pack"), given=listed, lent=lent)
+            self.pack(found, lent)
+
+    def pack(self, objects: Iterable[str], lent: Sequence[str]) -> None:
+        """Copy objects that are lent into the store, in one pack."""
+        packs = os.path.join(self._path, "objects", "pack")
+        os.makedirs(packs, exist_ok=True)
+        listed = "".join(f"{name}\n" for name in sorted(objects)).encode()
+        self._git.run("pack-objects", "-q", "--window=0", os.path.join(packs, "pack"), given=listed, lent=lent)
 
     def read(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """The contents of some blobs; those that the store lacks, and those that are damaged, are left out."""
         return self._read(blobs, ())
 
     def _read(self, blobs: Iterable[str], lent: Sequence[str]) -> dict[str, bytes]:
-        wanted = list(dict.fromkeys(blob for blob in blobs if _is_id(blob)))
+        wanted = list(dict.fromkeys(blob for blob in blobs if is_id(blob)))
         if not wanted:
             return {}
         printed = self._git.run(
@@ -280,7 +284,7 @@ class StoreObjects:
 
         `limit` is the most bytes that each may have.
         """
-        wanted = list(dict.fromkeys(filter(_is_id, blobs)))
+        wanted = list(dict.fromkeys(filter(is_id, blobs)))
         found = repository(self._root)
         if not wanted or not found or not (lent := lent_objects(found, wanted)):
             return {}
@@ -301,7 +305,7 @@ class StoreObjects:
         try:
             if in_index:
                 blob = self.indexed(found, "", [path]).get(path, "")
-            elif _is_id(commit) and (lent := lent_objects(found, [commit])):
+            elif is_id(commit) and (lent := lent_objects(found, [commit])):
                 blob = self._git.run("rev-parse", "--verify", "-q", f"{commit}:{path}", lent=lent).decode().strip()
             else:
                 return None
@@ -343,7 +347,8 @@ class StoreObjects:
         return self._git.run("hash-object", "-w", "--no-filters", "--", full).decode().strip()
 
 
-def _is_id(blob: str) -> bool:
+def is_id(blob: str) -> bool:
+    """Whether a text is an id of git's, as SHA-1 has them."""
     return _ID.fullmatch(blob) is not None
 
 

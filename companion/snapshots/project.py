@@ -26,6 +26,8 @@ _INDEX = 256 * 1024 * 1024
 _MAX_FOLDERS = 6
 """Folders of objects that borrow from each other: git follows no more than five."""
 _MAX_PACKED = 20_000
+_LISTED_REFS = (b"refs/heads/", b"refs/remotes/", b"refs/tags/")
+_MAX_REFS = 5_000
 _OF_WINDOWS = re.compile(r"^\\\\\?\\(?=[a-z]:)", re.IGNORECASE)
 """What Windows puts before a path of a drive that a link leads to."""
 _CHANGES_BYTES = re.compile(rb"filter|ident|working-tree-encoding|\[attr\]", re.IGNORECASE)
@@ -242,6 +244,24 @@ def ref(found: Repository, name: str) -> str:
         if len(words) == 2 and words[1] == os.fsencode(name):
             return words[0].decode("ascii", "replace")
     return ""
+
+
+def refs(found: Repository) -> dict[str, str]:
+    """The ids of the branches and tags, also of other computers', by their full names such as `refs/tags/v1`."""
+    known: dict[str, str] = {}
+    for line in (_bytes(found.common, "packed-refs", _LISTED) or b"").splitlines():
+        words = line.split(b" ", 1)
+        if len(words) == 2 and words[1].startswith(_LISTED_REFS):
+            known[os.fsdecode(words[1])] = words[0].decode("ascii", "replace")
+    for kind in _LISTED_REFS:
+        top = os.path.join(found.common, *os.fsdecode(kind).split("/")[:-1])
+        for folder, _, names in os.walk(top) if _is_plain(top) else ():
+            for name in names:
+                path = os.path.relpath(os.path.join(folder, name), found.common).replace(os.sep, "/")
+                known[path] = _text(found.common, path).strip()
+                if len(known) >= _MAX_REFS:
+                    return known
+    return known
 
 
 def _moved_by(found: Repository) -> str:

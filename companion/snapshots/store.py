@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 from ..platforms.files import make_private_folders
 from . import project, rules
+from .commits import Commits
 from .copies import Copies, remove_unfinished
 from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Entry, TreeSnapshot
 from .files import blob_id, large_id
@@ -109,6 +110,7 @@ class Store:
         self.modes = Modes()
         self.objects = StoreObjects(path, root, git)
         self.copies = Copies(path, root, git, self.objects, self.modes)
+        self.commits = Commits(self.objects, git)
         self._index = StoreIndex(path, root, os.path.join(path, _RULES), git)
         self._written: dict[str, int] = {}
         """When the files of the last look were written, in nanoseconds."""

@@ -1,0 +1,422 @@
+"""Review Since: what differs from a commit, with real repositories."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from companion.changes.rows import ChangeRow
+from companion.changes.since import SinceListing, SincePoint, SinceReviews
+from companion.changes.state import Chosen
+from companion.ids import WindowId
+from companion.review.document import Body
+
+from .folders import GIT, committed, git
+from .work import LINES, WINDOW, Work
+
+ROUND = LINES.replace("line 3\n", "changed 3\n")
+
+
+@dataclass
+class SinceWork:
+    """A window whose folder is a repository, and its review since a commit. `known` has the lines of agents."""
+
+    work: Work
+    known: set[int] = field(default_factory=set[int])
+    rows: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        self.since = SinceReviews(self.work.rounds.roots, self.work.rounds.begun, self._by_agents)
+        self._point: SincePoint | None = None
+
+    async def _by_agents(self, window: WindowId, path: str, rows: Sequence[int]) -> set[int]:
+        self.rows = rows
+        return self.known
+
+    async def point(self, name: str) -> SincePoint:
+        points = await self.since.points(WINDOW)
+        assert isinstance(points, list), points
+        return next(each for each in points if name in (each.name, each.subject))
+
+    async def begin(self, name: str) -> dict[str, str]:
+        """Compare with something. What differs: the kind of each file."""
+        return self.kinds(await self.compare(name))
+
+    async def compare(self, name: str) -> SinceListing:
+        self._point = await self.point(name)
+        return await self.listing()
+
+    async def listing(self) -> SinceListing:
+        assert self._point
+        listing = await self.since.listing(WINDOW, self._point)
+        self._point = listing.point
+        return listing
+
+    async def bodies(self, path: str) -> dict[str, tuple[str, Body]]:
+        assert self._point
+        return await self.since.bodies(WINDOW, self._point, [path])
+
+    async def listed(self) -> dict[str, str]:
+        return self.kinds(await self.listing())
+
+    @staticmethod
+    def kinds(listing: SinceListing) -> dict[str, str]:
+        assert listing.trouble == ""
+        return {row.path: row.kind for row in listing.rows}
+
+    async def keys(self, path: str) -> list[Chosen]:
+        """The changes of a file."""
+        bodies = await self.bodies(path)
+        return [(each[4], None) for each in bodies[path][1].changes]
+
+    async def undo(self, path: str, chosen: Sequence[Chosen] = ()) -> dict[str, str]:
+        row = next(row for row in (await self.listing()).rows if row.path == path)
+        return self.kinds(await self.undo_row(row, chosen))
+
+    async def undo_row(self, row: ChangeRow, chosen: Sequence[Chosen] = ()) -> SinceListing:
+        assert self._point
+        return await self.since.undo(WINDOW, self._point, row, chosen)
+
+
+@pytest.fixture
+def at(work: Work) -> SinceWork:
+    committed(work.path)
+    return SinceWork(work)
+
+
+def commit(work: Work, message: str) -> None:
+    git(work.path, "add", "-A")
+    git(work.path, "commit", "-q", "-m", message)
+
+
+async def test_a_branch_point_is_where_this_branch_has_left_the_other_one(at: SinceWork):
+    """What the other branch has got since is nobody's change here."""
+    async with at.work as work:
+        git(work.path, "checkout", "-q", "-b", "topic")
+        (work.path / "a.py").write_text(ROUND)
+        (work.path / "new.py").write_text("new\n")
+        commit(work, "mine")
+        git(work.path, "checkout", "-q", "main")
+        (work.path / "theirs.py").write_text("theirs\n")
+        commit(work, "theirs")
+        git(work.path, "checkout", "-q", "topic")
+        assert await at.begin("main") == {"a.py": "modified", "new.py": "created"}
+
+
+async def test_it_compares_with_a_tag_and_with_a_commit_and_what_is_not_committed_is_in_it(at: SinceWork):
+    async with at.work as work:
+        git(work.path, "tag", "light")
+        git(work.path, "tag", "-a", "-m", "with a message", "v1")
+        (work.path / "b.py").write_text("b\n")
+        commit(work, "second")
+        (work.path / "dirty.py").write_text("not added\n")
+        (work.path / "a.py").unlink()
+        for name in ("light", "v1", "begin"):
+            assert await at.begin(name) == {"a.py": "deleted", "b.py": "created", "dirty.py": "created"}
+        assert await at.begin("second") == {"a.py": "deleted", "dirty.py": "created"}
+
+
+async def test_a_commit_in_the_middle_takes_nothing_out_of_it(at: SinceWork):
+    """Nor out of the other Review, and whatever moves: the branch, the tag."""
+    async with at.work as work:
+        git(work.path, "tag", "v1")
+        await work.begun()
+        (work.path / "a.py").write_text(ROUND)
+        await work.until(lambda: "a.py" in work.rows)
+        expected = {"a.py": "modified"}
+        assert await at.begin("v1") == expected
+        commit(work, "by the agent")
+        git(work.path, "tag", "-f", "v1")
+        work.rounds.look(WINDOW)
+        assert await at.listed() == expected
+        await work.rounds._looks.look(WINDOW)
+        assert {path: row.kind for path, row in work.rows.items()} == expected
+        assert work.rows["a.py"].agents
+        assert await at.begin("main") == {}
+
+
+async def test_a_name_that_begins_with_a_dash_is_no_option(at: SinceWork, tmp_path: Path):
+    """Git takes it for none, since it gets only ids."""
+    async with at.work as work:
+        commit_id = git(work.path, "rev-parse", "HEAD").strip()
+        target = tmp_path / "written"
+        for name in ("--output=written", "-x", f"--upload-pack=touch {target}"):
+            ref = work.path / ".git" / "refs" / "heads" / name
+            ref.parent.mkdir(parents=True, exist_ok=True)
+            ref.write_text(f"{commit_id}\n")
+        (work.path / "a.py").write_text(ROUND)
+        assert await at.begin("--output=written") == {"a.py": "modified"}
+        assert await at.begin("-x") == {"a.py": "modified"}
+        assert not target.exists()
+        assert not (work.path / "written").exists()
+
+
+async def test_a_ref_that_names_no_commit_is_not_listed_or_says_so(at: SinceWork):
+    async with at.work as work:
+        refs = work.path / ".git" / "refs" / "heads"
+        (refs / "option").write_text("--help\n")
+        (refs / "symbolic").write_text("ref: refs/heads/main\n")
+        (refs / "gone").write_text(f"{'1' * 40}\n")
+        points = await at.since.points(WINDOW)
+        assert not isinstance(points, str)
+        assert [each.name for each in points if each.kind == "branch"] == ["gone", "main"]
+        listing = await at.compare("gone")
+        assert listing.trouble
+        assert listing.rows == ()
+
+
+async def test_a_branch_with_no_commit_in_common_says_so(at: SinceWork):
+    async with at.work as work:
+        git(work.path, "checkout", "-q", "--orphan", "other")
+        git(work.path, "commit", "-q", "-m", "another beginning")
+        listing = await at.compare("main")
+        assert listing.trouble.startswith("Main has no commit in common")
+
+
+async def test_what_is_excluded_is_never_in_it(at: SinceWork):
+    """Neither its name nor its text, though the commit has it; also if it is excluded only now."""
+    async with at.work as work:
+        for name in ("secret.pem", "later.txt", "sub/secret.pem"):
+            (work.path / name).parent.mkdir(exist_ok=True)
+            (work.path / name).write_text("a secret\n")
+        commit(work, "secrets")
+        for name in ("secret.pem", "later.txt", "sub/secret.pem"):
+            (work.path / name).write_text("another\n")
+        work.settings = replace(work.settings, context_exclude=("*.pem",))
+        assert await at.begin("secrets") == {"later.txt": "modified"}
+        assert await at.bodies("secret.pem") == {}
+        work.settings = replace(work.settings, context_exclude=("*.pem", "later.txt"))
+        assert await at.listed() == {}
+        assert await at.bodies("later.txt") == {}
+
+
+async def test_a_folder_in_the_repository_has_only_its_own_files(work: Work, tmp_path: Path):
+    (tmp_path / "outside.py").write_text("outside\n")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "outside.py", "project")
+    git(tmp_path, "commit", "-q", "-m", "begin")
+    (tmp_path / "outside.py").write_text("changed\n")
+    (work.path / "a.py").write_text(ROUND)
+    async with work:
+        assert await SinceWork(work).begin("begin") == {"a.py": "modified"}
+
+
+async def test_undo_asks_about_lines_that_no_agent_is_known_to_have_written(at: SinceWork):
+    async with at.work as work:
+        (work.path / "a.py").write_text(ROUND.replace("line 20\n", "mine\n"))
+        await at.begin("begin")
+        [first, second] = await at.keys("a.py")
+        at.known = {2}
+        assert await at.undo("a.py", [first]) == {"a.py": "modified"}
+        assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
+        assert work.editor.confirmed == []
+        work.editor.says_yes = False
+        [second] = await at.keys("a.py")
+        assert await at.undo("a.py", [second]) == {"a.py": "modified"}
+        assert len(work.editor.confirmed) == 1
+        assert "a.py, line 20: “mine”" in work.editor.confirmed[0]
+        assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
+        work.editor.says_yes = True
+        assert await at.undo("a.py", [second]) == {}
+        assert (work.path / "a.py").read_text() == LINES
+
+
+@pytest.mark.parametrize("what", ["deleted", "created", "removed lines", "binary"])
+async def test_undo_asks_about_what_nobody_can_know(at: SinceWork, what: str):
+    async with at.work as work:
+        at.known = set(range(100))
+        before = (work.path / "a.py").read_bytes()
+        match what:
+            case "deleted":
+                (work.path / "a.py").unlink()
+            case "removed lines":
+                (work.path / "a.py").write_text(LINES.replace("line 3\n", ""))
+            case "binary":
+                (work.path / "a.py").write_bytes(b"\0\1\2")
+            case _:
+                at.known = set()
+                (work.path / "b.py").write_text("b\n")
+        await at.begin("begin")
+        work.editor.says_yes = False
+        path = "b.py" if what == "created" else "a.py"
+        assert path in await at.undo(path)
+        assert len(work.editor.confirmed) == 1
+        work.editor.says_yes = True
+        assert await at.undo(path) == {}
+        assert (work.path / "a.py").read_bytes() == before
+        assert not (work.path / "b.py").exists()
+
+
+async def test_undo_writes_the_work_tree_alone_and_leaves_nothing_to_review(at: SinceWork):
+    """Neither the index nor a ref, and what was undone is no change that somebody else has made."""
+    async with at.work as work:
+        (work.path / "a.py").write_text(ROUND)
+        commit(work, "mine")
+        await work.begun()
+        await at.begin("begin")
+        before = git(work.path, "rev-parse", "HEAD"), git(work.path, "ls-files", "-s")
+        at.known = {2}
+        assert await at.undo("a.py") == {}
+        assert (work.path / "a.py").read_text() == LINES
+        assert (git(work.path, "rev-parse", "HEAD"), git(work.path, "ls-files", "-s")) == before
+        await work.rounds._looks.look(WINDOW)
+        assert work.rows == {}
+        work.decisions.take_back(WINDOW)
+        await work.until(lambda: (work.path / "a.py").read_text() == ROUND)
+        await work.rounds._looks.look(WINDOW)
+        assert work.rows == {}
+        assert await at.listed() == {"a.py": "modified"}
+
+
+async def test_an_undo_leaves_what_waits_for_a_review_in_the_same_file(at: SinceWork):
+    async with at.work as work:
+        (work.path / "a.py").write_text(ROUND)
+        commit(work, "mine")
+        await work.begun()
+        (work.path / "a.py").write_text(ROUND.replace("line 20\n", "agent\n"))
+        await work.until(lambda: "a.py" in work.rows)
+        await at.begin("begin")
+        at.known = {2, 19}
+        [first, _] = await at.keys("a.py")
+        assert await at.undo("a.py", [first]) == {"a.py": "modified"}
+        assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "agent\n")
+        assert work.rows["a.py"].count.lines == "+1 −1"
+        work.decisions.undo_file(WINDOW, work.rows["a.py"])
+        await work.until(lambda: (work.path / "a.py").read_text() == LINES)
+        await work.until(lambda: work.rows == {})
+
+
+async def test_a_file_that_has_changed_since_is_not_undone(at: SinceWork):
+    async with at.work as work:
+        (work.path / "a.py").write_text(ROUND)
+        listing = await at.compare("begin")
+        newer = ROUND.replace("line 9\n", "newer\n")
+        (work.path / "a.py").write_text(newer)
+        await at.undo_row(listing.rows[0])
+        assert (work.path / "a.py").read_text() == newer
+        assert "changed since" in work.editor.mentioned[-1][0]
+
+
+async def test_line_endings_that_git_changes_are_no_change(at: SinceWork):
+    async with at.work as work:
+        (work.path / ".gitattributes").write_text("*.py text eol=crlf\n")
+        commit(work, "endings")
+        (work.path / "a.py").write_bytes(LINES.replace("\n", "\r\n").encode())
+        assert await at.begin("endings") == {}
+        (work.path / "a.py").write_bytes(ROUND.replace("\n", "\r\n").encode())
+        assert await at.listed() == {"a.py": "modified"}
+        at.known = {2}
+        [change] = await at.keys("a.py")
+        assert await at.undo("a.py", [change]) == {}
+        assert (work.path / "a.py").read_bytes() == LINES.replace("\n", "\r\n").encode()
+
+
+async def test_where_git_filters_files_nothing_is_written(at: SinceWork):
+    async with at.work as work:
+        (work.path / ".gitattributes").write_text("*.bin filter=lfs\n")
+        commit(work, "filter")
+        (work.path / "a.py").write_text(ROUND)
+        await at.begin("filter")
+        await at.undo("a.py")
+        assert (work.path / "a.py").read_text() == ROUND
+        assert "filter" in work.editor.mentioned[-1][0]
+
+
+async def test_another_repository_in_the_folder_is_left_out(at: SinceWork):
+    async with at.work as work:
+        inner = work.path / "inner"
+        inner.mkdir()
+        (inner / "x.py").write_text("x\n")
+        committed(inner)
+        git(work.path, "-c", "advice.addEmbeddedRepo=false", "add", "inner")
+        git(work.path, "commit", "-q", "-m", "a submodule")
+        (inner / "x.py").write_text("changed\n")
+        assert await at.begin("a submodule") == {}
+
+
+async def test_a_forged_tree_leads_nowhere(at: SinceWork, tmp_path: Path):
+    """Whoever has made the repository decides what its trees name."""
+    async with at.work as work:
+        blob = git(work.path, "rev-parse", "HEAD:a.py").strip()
+        raw = b"".join(
+            b"100644 " + name + b"\0" + bytes.fromhex(blob) for name in sorted((b".git", b"..", b"fine.py", b"."))
+        )
+        made = _tree_of(work.path, raw)
+        forged = git(work.path, "commit-tree", "-m", "forged", made).strip()
+        git(work.path, "update-ref", "refs/tags/forged", forged)
+        assert await at.begin("forged") == {"a.py": "created", "fine.py": "deleted"}
+
+
+def _tree_of(folder: Path, raw: bytes) -> str:
+    command = [GIT, "hash-object", "-t", "tree", "-w", "--literally", "--stdin"]
+    return subprocess.run(command, cwd=folder, input=raw, capture_output=True, check=True).stdout.decode().strip()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
+async def test_a_pipe_in_the_repository_holds_nothing_up(at: SinceWork):
+    async with at.work as work:
+        os.mkfifo(work.path / ".git" / "refs" / "tags" / "pipe")
+        (work.path / "a.py").write_text(ROUND)
+        assert await at.begin("main") == {"a.py": "modified"}
+
+
+async def test_contents_that_are_not_there_are_counted_and_left_out(at: SinceWork):
+    async with at.work as work:
+        blob = git(work.path, "rev-parse", "HEAD:a.py").strip()
+        (work.path / "a.py").write_text(ROUND)
+        commit(work, "second")
+        loose = work.path / ".git" / "objects" / blob[:2] / blob[2:]
+        loose.chmod(0o600)
+        loose.unlink()
+        listing = await at.compare("begin")
+        assert (at.kinds(listing), listing.left_out) == ({}, 1)
+
+
+async def test_a_shallow_clone_lists_its_one_commit(at: SinceWork, tmp_path: Path):
+    async with at.work as work:
+        (work.path / "a.py").write_text(ROUND)
+        commit(work, "second")
+        git(tmp_path, "clone", "-q", "--depth=1", work.path.as_uri(), "shallow")
+        work.folders[:] = [str(tmp_path / "shallow")]
+        (work.path / "a.py").write_text(LINES)
+        assert await at.begin("second") == {"a.py": "modified"}
+
+
+async def test_it_goes_on_after_the_snapshots_are_forgotten(at: SinceWork):
+    async with at.work as work:
+        (work.path / "a.py").write_text(ROUND)
+        assert await at.begin("begin") == {"a.py": "modified"}
+        work.rounds.forget(WINDOW)
+        await work.until(lambda: not work.rounds.roots.opened(WINDOW))
+        assert await at.listed() == {"a.py": "modified"}
+
+
+async def test_what_is_compared_outlives_a_cleaning_of_the_store(at: SinceWork):
+    async with at.work as work:
+        (work.path / "a.py").write_text(ROUND)
+        await at.begin("begin")
+        folder = work.known.folders[str(work.path)]
+        alive = folder.round._alive()
+        await folder.call(folder.round.store.copies.prune, alive, (), grown=0)
+        [change] = await at.keys("a.py")
+        at.known = {2}
+        assert await at.undo("a.py", [change]) == {}
+        at.since.end(WINDOW)
+        assert folder.round.pinned == {}
+
+
+async def test_without_a_repository_or_a_review_there_is_nothing_to_compare_with(work: Work):
+    async with work:
+        at = SinceWork(work)
+        assert await at.since.points(WINDOW) == "There is no commit to compare with."
+        work.settings = replace(work.settings, review="off")
+        work.rounds.window_closed(WINDOW)
+        points = await at.since.points(WINDOW)
+        assert isinstance(points, str)
+        assert "off" in points
