@@ -94,6 +94,7 @@ from .companion.sublime_text.review.review_commands import (
     QwenCompanionReviewDecideCommand,
     QwenCompanionReviewDoCommand,
     QwenCompanionReviewGoCommand,
+    QwenCompanionReviewSinceCommand,
     QwenCompanionShowTurnCommand,
     QwenCompanionTakeBackCommand,
     QwenCompanionTheyAreMineCommand,

@@ -8,6 +8,7 @@ companion thread.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -94,8 +95,9 @@ class RoundSince:
         """The same with the commit that it was then: a branch or a tag may go on."""
         listed = commits.files(found, commit, below)
         files = {path: entry for path, entry in listed.items() if not round_.store.excludes(path)}
-        blobs, modes = ({path: getattr(each, what) for path, each in files.items()} for what in ("blob", "mode"))
-        tree, _ = self._objects.write_folders(blobs, modes)
+        tree, _ = self._objects.write_folders(
+            b"%b %b 0\t%b" % (each.mode.encode(), each.blob.encode(), os.fsencode(path)) for path, each in files.items()
+        )
         self._base = TreeSnapshot(tree, {})
         now = self._objects.blobs(round_.state.now.tree)
         attributes = [path for path in {*files, *now} if path.rpartition("/")[2] == _ATTRIBUTES]

@@ -41,12 +41,13 @@ _TERMINUS_BUILD = "output.Terminus Build Results"
 
 _ENTERS: dict[Kind, tuple[str, Args]] = {
     "review": ("qwen_companion_review_do", {"what": "open"}),
+    "review since": ("qwen_companion_review_do", {"what": "open"}),
     "status": ("qwen_companion_status_remedy", {"at_caret": True}),
 }
 """What our keymap has `Enter` do, by the kind of the view."""
 _KINDS: dict[str, tuple[Kind, ...]] = {
     "qwen_companion.diff": SIDES,
-    "qwen_companion.review_tab": ("review",),
+    "qwen_companion.review_tab": ("review", "review since"),
     "qwen_companion.status": ("status",),
     "qwen_companion.comment_input": ("comment input",),
     "qwen_companion.question_input": ("question input",),

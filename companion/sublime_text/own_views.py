@@ -47,6 +47,7 @@ Kind = Literal[
     "daemon",
     "baseline",
     "review",
+    "review since",
     "comment input",
     "question",
     "question input",

@@ -55,7 +55,8 @@ def is_chat(view: sublime.View) -> bool:
 
 def is_code(view: sublime.View) -> bool:
     """Whether a view is a tab of the person's own: not a panel, an input, a terminal, a diff, a chat or the Review."""
-    return view.element() is None and not is_terminal(view) and not VIEWS.is_ours(view, "chat", "review", *SIDES)
+    is_own = VIEWS.is_ours(view, "chat", "review", "review since", *SIDES)
+    return view.element() is None and not is_terminal(view) and not is_own
 
 
 def is_visible(view: sublime.View) -> bool:

@@ -17,7 +17,7 @@ ASKS = {
     "action", "chat_effort", "chat_folder", "chat_links", "chat_mode", "chat_model", "chat_options", "chat_picture",
     "chat_rewind", "chat_sessions", "chat_sign_in", "chat_sign_out", "chat_with", "comment", "connect_elsewhere",
     "copy_environment", "copy_mcp_configuration", "documentation", "forget_snapshots", "install_agent",
-    "read_transcripts", "recent_files", "restore_checkpoint", "unsaved_text",
+    "read_transcripts", "recent_files", "restore_checkpoint", "review_since", "unsaved_text",
 }  # fmt: skip
 """The commands that do nothing before a list, an input or a question is answered, whatever the state is."""
 

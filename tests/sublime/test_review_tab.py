@@ -292,15 +292,15 @@ class TestReview(ReviewCase):
         yield self.has("▾ b.py")
         self.go_to("line 7")
         tab = loaded("sublime_text.package").adapter().review.tab(self.window)
-        ask, held = tab._feed._ask_bodies, []
-        tab._feed._ask_bodies = lambda *asked: held.append(asked)
+        ask, held = tab.feed._ask_bodies, []
+        tab.feed._ask_bodies = lambda *asked: held.append(asked)
         (self.folder / "a.py").write_text("new\n")
         yield lambda: held
         yield self.has("▾ a.py", "⋯ more below")
         self.go_to("◆")
         for asked in held:
             ask(*asked)
-        tab._feed._ask_bodies = ask
+        tab.feed._ask_bodies = ask
         yield self.has("▾ a.py", "new", "▾ b.py", "line 7")
         self.assertTrue(self.row().startswith("◆"))
 

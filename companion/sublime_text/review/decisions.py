@@ -73,9 +73,8 @@ class _UnderWay:
 class ReviewDecisions:
     """The decisions on the written changes of the window of a feed."""
 
-    def __init__(self, feed: ReviewFeed, ask: AskLater) -> None:
+    def __init__(self, feed: ReviewFeed) -> None:
         self._feed = feed
-        self._ask = ask
         self._of: dict[FileKey, _UnderWay] = {}
 
     def under_way(self, key: FileKey) -> set[int]:
@@ -113,7 +112,7 @@ class ReviewDecisions:
             return
         entry = self._of[file.key] = _UnderWay(self._feed.bodies.get(file.key, NOTHING), file.version, is_whole=True)
         entry.is_sent = True
-        decide(self._ask, self._feed.window, row, what, None, lambda: self._done(file.key, entry))
+        self._feed.decide(row, what, None, lambda: self._done(file.key, entry))
 
     def look(self) -> None:
         """What waits, or a body, is another one now."""
@@ -135,7 +134,7 @@ class ReviewDecisions:
         entry.is_sent = True
         chosen = sorted({each.change: each.lines for each in entry.sent}.items())
         found = [(entry.body.changes[change][4], lines) for change, lines in chosen]
-        decide(self._ask, self._feed.window, row, what, found, lambda: self._done(key, entry))
+        self._feed.decide(row, what, found, lambda: self._done(key, entry))
 
     def _done(self, key: FileKey, entry: _UnderWay) -> None:
         """The companion has done it, or has said why not. What waits now is known here."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
@@ -17,11 +17,16 @@ from ...review.changes import Count, changes, lines_of
 from ...review.document import NOTHING, Block, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
 from ...review.targets import revert_fingerprint
 from ..calls import AskLater, OffThread
+from .decisions import decide
 from .header import reason_line
 
 if TYPE_CHECKING:
+    from ...changes.state import Chosen
     from ...comments.comment import Comment
+    from ...companion import Companion
     from ..comments.panel import CommentPanel
+    from ..own_views import Kind, OwnView
+    from .decisions import Decision
     from .diff_view import DiffView
     from .diffs import Diffs
     from .written import WrittenChanges
@@ -30,10 +35,15 @@ AT_ONCE = 40
 """Files whose bodies are asked for together."""
 KEPT = 200
 """Answered proposals that are listed."""
+ANSWERED = "answered"
+"""What the view's record has of those."""
 
 
 class ReviewFeed:
     """What is to be reviewed in one window. `changed` is called when there is something new to show."""
+
+    kind: Kind = "review"
+    """That of its view."""
 
     def __init__(
         self,
@@ -98,11 +108,28 @@ class ReviewFeed:
         self._is_over = self._is_over or bool(gone)
         self.proposals = waiting
 
-    def take_up(self, left: object) -> None:
-        """Go on with the `answered` of an earlier instance, whose proposals are about to come."""
+    @property
+    def title(self) -> str:
+        """The name of the tab."""
+        return "Review"
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What the view's record has for the next instance of the package."""
+        return {ANSWERED: self.answered}
+
+    def take_up(self, record: OwnView) -> None:
+        """Go on with what an earlier instance has `kept`; the proposals are about to come."""
+        left = record.get(ANSWERED)
         if isinstance(left, list) and not self.answered and not self.proposals:
             self.answered = [line for line in cast("list[object]", left) if isinstance(line, str)]
             self._is_over = False
+
+    def refresh(self) -> None:
+        """The person looks at it: what waits is always told."""
+
+    def end(self) -> None:
+        """Its tab is closed."""
 
     def file(self, key: FileKey) -> ListedFile | None:
         """A file that is listed."""
@@ -128,7 +155,10 @@ class ReviewFeed:
             for row, state in self._written.listings.of(self.window).done
         ]
         answered = [DoneLine(("answered", at), words) for at, words in enumerate(self.answered)]
-        return [*done, *answered, *(_line_of(each) for each in self.comments.values() if not each.by)]
+        return [*done, *answered, *self._comment_lines()]
+
+    def _comment_lines(self) -> list[DoneLine]:
+        return [_line_of(each) for each in self.comments.values() if not each.by]
 
     @property
     def notes(self) -> list[DoneLine]:
@@ -155,14 +185,25 @@ class ReviewFeed:
             self._ask_bodies(root, files)
 
     def _ask_bodies(self, root: str, files: Sequence[ListedFile]) -> None:
-        number, paths = WindowId(self.window.id()), [file.key.name for file in files]
+        paths = [file.key.name for file in files]
 
         def answer(found: dict[str, tuple[str, Body]]) -> None:
             for file in files:
                 self._came(file.key, *found.get(file.key.name, (file.version, NOTHING)))
             self.changed()
 
-        self._ask(self.window, lambda companion: companion.changes.bodies(number, root, paths), answer)
+        self._ask(self.window, lambda companion: self._bodies(companion, root, paths), answer)
+
+    def _bodies(
+        self, companion: Companion, root: str, paths: Sequence[str]
+    ) -> Coroutine[Any, Any, dict[str, tuple[str, Body]]]:
+        return companion.changes.bodies(WindowId(self.window.id()), root, paths)
+
+    def decide(
+        self, row: ChangeRow, what: Decision, found: Sequence[Chosen] | None, done: Callable[[], object]
+    ) -> None:
+        """Keep or undo some changes of a file, or with None all of it: see `decisions.decide`."""
+        decide(self._ask, self.window, row, what, found, done)
 
     def _read_proposal(self, file: ListedFile, diff: DiffView) -> None:
         old, new = diff.review.original, diff.text() or ""

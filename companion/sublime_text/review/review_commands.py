@@ -533,6 +533,22 @@ class QwenCompanionReviewCommand(sublime_plugin.WindowCommand):
             adapter.review.show(self.window)
 
 
+class QwenCompanionReviewSinceCommand(sublime_plugin.WindowCommand):
+    """Review all that has changed since a branch point, a tag or a commit, whoever has changed it."""
+
+    def is_visible(self) -> bool:
+        """Whether the window has a folder that is reviewed, and the person looks at a file."""
+        adapter, view = package.adapter(), self.window.active_view()
+        if adapter is None or not self.window.folders() or (view and not is_code(view)):
+            return False
+        return adapter.settings.of(self.window, "review") != "off"
+
+    def run(self) -> None:
+        """Choose from a list."""
+        if adapter := package.adapter():
+            adapter.review.choose_since(self.window)
+
+
 class _ReviewCommand(sublime_plugin.TextCommand):
     """A command in the Review."""
 
@@ -576,8 +592,9 @@ class QwenCompanionDecideTurnCommand(_ReviewCommand):
     """Keep or undo all changes under the heading of the turn at the caret in the Review."""
 
     def is_visible(self) -> bool:
-        """Whether it is the Review."""
-        return self.tab() is not None
+        """Whether it is the Review of what waits."""
+        tab = self.tab()
+        return tab is not None and tab.feed.kind == "review"
 
     def run(self, edit: sublime.Edit, what: Decision) -> None:
         """Proposals under it wait for their own answers."""
@@ -603,7 +620,7 @@ class QwenCompanionShowTurnCommand(_ReviewCommand):
 def _show_turn(adapter: Adapter, window: sublime.Window, turn: ReviewTurn) -> None:
     number, key, folder = WindowId(window.id()), turn.key, next(iter(window.folders()), "")
     if not isinstance(key, str):
-        say(window, "A proposal is shown as it is: open it.")
+        say(window, "There is no turn here to show.")
         return
 
     def show(found: tuple[ChangedFile, ...] | None) -> None:
@@ -661,10 +678,11 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
         elif row and row.kind in ("deleted", "link"):
             say(window, f"{row.path} is {row.kind}: there is nothing to open.")
         elif row:
+            has_baseline = beside and feed.kind == "review"
 
             def open_it() -> None:
                 window.focus_group(adapter.focus.code_group(window))
-                adapter.written.open_line(window, row, number or 1, beside=beside)
+                adapter.written.open_line(window, row, number or 1, beside=has_baseline)
 
             if_openable(window, adapter.on_another_thread, row.full_path, open_it)
         elif said := feed.comment_of(block):

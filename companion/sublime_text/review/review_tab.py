@@ -60,7 +60,6 @@ _SIGNS: dict[Kind, str] = {
     "removed": f'<span style="color: {SIGN_COLOURS["removed"]}">-</span>',
     "added": f'<span style="color: {SIGN_COLOURS["added"]}">+</span>',
 }
-TITLE = "Review"
 SYNTAX = "Packages/QwenCompanion/QwenCompanion Review.sublime-syntax"
 _SETTINGS = {
     "word_wrap": False,
@@ -78,8 +77,8 @@ _SETTINGS = {
     "tab_completion": False,
     "auto_complete": False,
 }
-ANSWERED, CARET = "answered", "caret"
-"""What the view's record has for the next instance of the package: `ReviewFeed.answered`, and the caret's place."""
+CARET = "caret"
+"""What the view's record has for the next instance of the package, besides `ReviewFeed.kept`."""
 FIRST = 300
 """Lines that are filled at first."""
 MORE = 1_000
@@ -269,13 +268,13 @@ class ReviewTab:
         self._is_first = True
         """Whether the person was not led to the first change yet."""
         self._is_released = False
-        self._record = VIEWS.take(view, "review")
-        feed.take_up(self._record.get(ANSWERED))
+        self._record = VIEWS.take(view, feed.kind)
+        feed.take_up(self._record)
         self._left = _left_at(self._record.get(CARET))
         """Where the caret was before its lines went away, until they are there again or the person goes elsewhere."""
         self._caret = [*view.sel()]
         """Where the Review itself has put the caret, or left it."""
-        view.set_name(TITLE)
+        view.set_name(feed.title)
         view.set_scratch(True)
         view.set_read_only(True)
         view.assign_syntax(SYNTAX)
@@ -285,7 +284,7 @@ class ReviewTab:
     @property
     def is_open(self) -> bool:
         """Whether its tab is there."""
-        return not self._is_released and self.view.is_valid() and VIEWS.is_ours(self.view, "review")
+        return not self._is_released and self.view.is_valid() and VIEWS.is_ours(self.view, self.feed.kind)
 
     def close(self) -> None:
         """The package is unloaded, and the next instance goes on with the view."""
@@ -302,7 +301,7 @@ class ReviewTab:
         if not self.is_open:
             return
         self._decisions.look()
-        self._record.keep(**{ANSWERED: self.feed.answered})
+        self._record.keep(**self.feed.kept)
         self._draw()
         keys = [*self._arrangement.missing]
         if keys:  # and what comes after it
@@ -600,6 +599,9 @@ class ReviewTab:
         if block.file is None:
             self._decide_group(block, what)
             return
+        if what == "keep" and self.feed.kind != "review":  # nobody waits for that
+            self._after("file" if is_file or not line else "change")
+            return
         if block.file.key.back_end == "proposal":
             self._decide_proposal(block, line, what, is_file=is_file)
             return
@@ -622,7 +624,7 @@ class ReviewTab:
         self._decorate(anew=True)
 
     def _decide_group(self, block: Block, what: Decision) -> None:
-        if block.key == "title":
+        if block.key == "title" and self.feed.kind == "review":
             command = "keep_all_changes" if what == "keep" else "undo_all_changes"
             if window := self.view.window():
                 window.run_command(f"qwen_companion_{command}")
@@ -632,6 +634,9 @@ class ReviewTab:
     def decide_turn(self, what: Decision) -> None:
         """Keep or undo all written changes under the heading of the turn in which the caret is."""
         turn = self.turn
+        if self.feed.kind != "review":
+            self._say("Here each file is undone by itself.")
+            return
         if turn is None:
             self._say("There is no change at the caret.")
             return

@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ..calls import AskLater, OffThread
-from ..own_views import VIEWS
+from ..own_views import VIEWS, Kind
 from ..windows import Focus
 from .decisions import ReviewDecisions
 from .feed import ReviewFeed
 from .review_tab import ReviewTab, group_for
+from .since import SINCE, SinceFeed, choose_point, kept_point
 
 if TYPE_CHECKING:
     from ...changes.rows import ChangeRow
+    from ...changes.since import SincePoint
     from ..comments.panel import CommentPanel
     from .diffs import Diffs
     from .written import WrittenChanges
+
+KINDS: tuple[Kind, ...] = ("review", "review since")
+_Given = tuple[sublime.Window, "Diffs", "WrittenChanges", "CommentPanel", AskLater, OffThread]
 
 
 class ReviewTabs:
@@ -39,9 +44,10 @@ class ReviewTabs:
         self._ask = ask
         self._off_thread = off_thread
         self._feeds: dict[int, ReviewFeed] = {}
-        self._tabs: dict[int, ReviewTab] = {}
-        self._due: set[int] = set()
-        """The windows whose Review is drawn again soon."""
+        self._tabs: dict[tuple[int, Kind], ReviewTab] = {}
+        """By window and kind: the Review, and what differs from a commit."""
+        self._due: set[tuple[int, Kind]] = set()
+        """Those that are drawn again soon."""
 
     def start(self) -> None:
         """The package is loaded: go on with the tabs that an earlier instance, or an earlier run, has left."""
@@ -51,71 +57,96 @@ class ReviewTabs:
     def restored(self, window: sublime.Window) -> None:
         """A window has its views back."""
         for view in VIEWS.within(window, "review"):
-            if window.id() not in self._tabs or self._tabs[window.id()].view != view:
-                self._adopt(window, view)
+            if self._tab_in(window, view) is None:
+                self._adopt(view, self.feed(window))
+        for view in VIEWS.within(window, "review since"):
+            point = kept_point(record.get(SINCE)) if (record := VIEWS.of(view)) else None
+            if self._tab_in(window, view) is None and point:
+                self._begin(window, view, point)
 
     def show(self, window: sublime.Window) -> sublime.View:
         """Open the Review of a window, and go to it."""
-        tab = self.tab(window)
-        if tab is None:
-            group = group_for(window, self._focus)
-            view = window.new_file()
-            if window.get_view_index(view)[0] != group:
-                window.set_view_index(view, group, len(window.views_in_group(group)))
-            tab = self._adopt(window, view)
+        tab = self.tab(window) or self._adopt(self._new_view(window), self.feed(window))
         self._focus.give(window, tab.view)
         return tab.view
 
-    def tab(self, window: sublime.Window | None) -> ReviewTab | None:
+    def choose_since(self, window: sublime.Window) -> None:
+        """Ask since when, and show what has changed in a Review of its own, in place of the last one of that kind."""
+        choose_point(window, self._ask, lambda point: self._show_since(window, point))
+
+    def _show_since(self, window: sublime.Window, point: SincePoint) -> None:
+        open_one = self.tab(window, "review since")
+        if open_one:
+            open_one.close()
+        tab = self._begin(window, open_one.view if open_one else self._new_view(window), point)
+        self._focus.give(window, tab.view)
+
+    def _new_view(self, window: sublime.Window) -> sublime.View:
+        group = group_for(window, self._focus)
+        view = window.new_file()
+        if window.get_view_index(view)[0] != group:
+            window.set_view_index(view, group, len(window.views_in_group(group)))
+        return view
+
+    def tab(self, window: sublime.Window | None, kind: Kind = "review") -> ReviewTab | None:
         """The Review of a window, if it is open."""
-        tab = self._tabs.get(window.id()) if window else None
+        tab = self._tabs.get((window.id(), kind)) if window else None
         return tab if tab and tab.is_open else None
 
     def of(self, view: sublime.View) -> ReviewTab | None:
-        """The Review that a view shows."""
-        tab = self.tab(view.window())
-        return tab if tab and tab.view.buffer_id() == view.buffer_id() else None
+        """The Review that a view shows, of either kind."""
+        tabs = (self.tab(view.window(), kind) for kind in KINDS)
+        return next((tab for tab in tabs if tab and tab.view.buffer_id() == view.buffer_id()), None)
+
+    def _tab_in(self, window: sublime.Window, view: sublime.View) -> ReviewTab | None:
+        return next((tab for kind in KINDS if (tab := self._tabs.get((window.id(), kind))) and tab.view == view), None)
 
     def row_at_caret(self, view: sublime.View) -> ChangeRow | None:
-        """The written file at the caret of a Review."""
-        tab, window = self.of(view), view.window()
-        file = tab.here()[0].file if tab else None
-        return self.feed(window).rows.get(file.key) if file and window else None
+        """The file at the caret of a Review that waits for a decision."""
+        tab = self.of(view)
+        file = tab.here()[0].file if tab and tab.feed.kind == "review" else None
+        return tab.feed.rows.get(file.key) if tab and file else None
 
     def feed(self, window: sublime.Window) -> ReviewFeed:
         """What is to be reviewed in a window."""
         if window.id() not in self._feeds:
-            self._feeds[window.id()] = ReviewFeed(
-                window,
-                self._diffs,
-                self._written,
-                self._comments,
-                self._ask,
-                self._off_thread,
-                lambda: self.changed(window),
-            )
+            self._feeds[window.id()] = ReviewFeed(*self._given(window), lambda: self._draw_soon(window, "review"))
         return self._feeds[window.id()]
+
+    def _given(self, window: sublime.Window) -> _Given:
+        return window, self._diffs, self._written, self._comments, self._ask, self._off_thread
 
     def changed(self, window: sublime.Window) -> None:
         """What waits in a window, or what is known of it, may be another one. It is shown soon and once."""
-        feed = self.feed(window)
-        feed.note_answers()
-        if window.id() in self._tabs and window.id() not in self._due:
-            self._due.add(window.id())
-            sublime.set_timeout(lambda: self._draw(window))
+        self.feed(window).note_answers()
+        if tab := self.tab(window, "review since"):
+            tab.feed.refresh()
+        for kind in KINDS:
+            self._draw_soon(window, kind)
+
+    def _draw_soon(self, window: sublime.Window, kind: Kind) -> None:
+        place = window.id(), kind
+        if place in self._tabs and place not in self._due:
+            self._due.add(place)
+            sublime.set_timeout(lambda: self._draw(window, kind))
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
-        if (tab := self._tabs.get(window.id())) and tab.view == view:
+        if tab := self._tab_in(window, view):
+            tab.feed.refresh()
             tab.wake()
+            self._draw_soon(window, tab.feed.kind)
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
-        self._tabs = {number: tab for number, tab in self._tabs.items() if tab.view != view}
+        for place, tab in list(self._tabs.items()):
+            if tab.view == view:
+                del self._tabs[place]
+                tab.feed.end()
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
-        self._tabs.pop(window.id(), None)
+        self._tabs = {place: tab for place, tab in self._tabs.items() if place[0] != window.id()}
         self._feeds.pop(window.id(), None)
 
     def close(self) -> None:
@@ -124,15 +155,19 @@ class ReviewTabs:
             tab.close()
         self._tabs.clear()
 
-    def _adopt(self, window: sublime.Window, view: sublime.View) -> ReviewTab:
-        feed = self.feed(window)
-        tab = ReviewTab(view, feed, ReviewDecisions(feed, self._ask), self._diffs, self._focus)
-        self._tabs[window.id()] = tab
-        self._draw(window)
+    def _begin(self, window: sublime.Window, view: sublime.View, point: SincePoint) -> ReviewTab:
+        feed = SinceFeed(*self._given(window), lambda: self._draw_soon(window, "review since"))
+        feed.begin(point)
+        return self._adopt(view, feed)
+
+    def _adopt(self, view: sublime.View, feed: ReviewFeed) -> ReviewTab:
+        tab = ReviewTab(view, feed, ReviewDecisions(feed), self._diffs, self._focus)
+        self._tabs[feed.window.id(), feed.kind] = tab
+        self._draw(feed.window, feed.kind)
         return tab
 
-    def _draw(self, window: sublime.Window) -> None:
-        self._due.discard(window.id())
-        if window.is_valid() and (tab := self.tab(window)):
-            self.feed(window).look()
+    def _draw(self, window: sublime.Window, kind: Kind) -> None:
+        self._due.discard((window.id(), kind))
+        if window.is_valid() and (tab := self.tab(window, kind)):
+            tab.feed.look()
             tab.draw()

@@ -22,7 +22,7 @@ import sublime
 from ...clis import shell
 from ...clis.environment import read_login_environment
 from ...clis.families import FAMILIES, CliFamily
-from ...clis.settings import settings_folder
+from ...clis.starting import settings_folder
 from ...platforms import programs
 from ...status.survey import has_cli
 from ...visible import ShownText
