@@ -231,7 +231,7 @@ class Checkpoints:
                     left.append(str(error))
         changed = self._objects.differences(self._round.state.base, base, renames=False)
         entries = {each.path: each.after for each in changed}
-        return sorted(writes, key=lambda write: write.data is not None), entries, left
+        return sorted(writes, key=lambda write: write.content is not None), entries, left
 
     def finish_restore(
         self, writes: Sequence[Write], base: Mapping[str, Entry | None], at_work: Sequence[str] = (), number: int = 0

@@ -579,7 +579,7 @@ class Folder:
         shown = [
             write
             for write in possible
-            if write.data is not None and write.mode != LINK and not write.whole and self._full(write) in opened
+            if write.content is not None and write.mode != LINK and not write.whole and self._full(write) in opened
         ]
         paths = {write.path for write in shown}
         closed = [write for write in possible if write.path not in paths]
@@ -602,8 +602,8 @@ class Folder:
         return os.path.normcase(self.full_path(write.path))
 
     async def _apply_in_editor(self, full: str, write: Write) -> None:
-        await self.call(self.undo.check, write)
-        text = _shown(write.data or b"", await self._editor.encodings(full))
+        data = await self.call(self.undo.check, write)
+        text = _shown(data or b"", await self._editor.encodings(full))
         if text is None and (await self._editor.open_files()).get(full):
             raise UnsavedTextError(f"{write.path} has unsaved text")
         saved = None if text is None else await self._editor.replace_buffer(full, text, keeps_unsaved=True)

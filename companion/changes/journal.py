@@ -23,9 +23,10 @@ from ..snapshots import files
 from ..snapshots.entries import Entry
 from ..snapshots.files import WriteRefusedError
 from ..snapshots.modes import on_disk
+from ..snapshots.objects import Contents
 from .round import Round
 from .state import entry_from, entry_to
-from .undo import RoundUndo, Write
+from .undo import RoundUndo, Stored, Write
 
 logger = logging.getLogger(__name__)
 
@@ -67,14 +68,13 @@ class Journal:
 
     def begin(self, intent: Intent) -> None:
         """Note what is going to be done; it is on the disk when this returns. Raises WriteRefusedError."""
-        blobs = {write.path: files.blob_id(write.data) for write in intent.writes if write.data is not None}
         try:
-            lacking = self._round.objects.lacking(blobs.values())
+            lacking = self._round.objects.lacking(write.blob for write in intent.writes if write.blob)
             plain = {
                 "version": _VERSION,
                 "kind": intent.kind,
                 "at": intent.at,
-                "writes": [_write_to(each, blobs.get(each.path), lacking) for each in intent.writes],
+                "writes": [_write_to(each, lacking) for each in intent.writes],
                 "about": [intent.path, intent.key, intent.lines],
                 "operation": intent.operation,
                 "point": intent.point,
@@ -176,7 +176,7 @@ class Journal:
 
     def _intent_from(self, plain: Mapping[str, Any]) -> Intent:
         listed: list[list[Any]] = plain["writes"]
-        contents = self._round.objects.read(value[2] for value in listed if value[2])
+        contents = Contents(self._round.objects, (value[2] for value in listed if value[2]))
         writes = [_write_from(value, contents) for value in listed]
         base = {path: entry_from(value) for path, value in plain["base"].items()}
         path, key, lines = plain["about"]
@@ -190,22 +190,24 @@ def _units(writes: Sequence[Write]) -> list[list[Write]]:
     units: dict[str, list[Write]] = {}
     for write in writes:
         units.setdefault(f"{write.whole}\0" if write.whole else write.path, []).append(write)
-    return sorted(units.values(), key=lambda unit: 1 if len(unit) > 1 else 2 * (unit[0].data is not None))
+    return sorted(units.values(), key=lambda unit: 1 if len(unit) > 1 else 2 * (unit[0].content is not None))
 
 
-def _write_to(write: Write, blob: str | None, lacking: Collection[str]) -> list[Any]:
+def _write_to(write: Write, lacking: Collection[str]) -> list[Any]:
     """A write as JSON. Its content is there if the store lacks it."""
-    data = write.data
-    content = base64.b64encode(data).decode() if data is not None and blob in lacking else None
+    blob = write.blob or None
+    content = base64.b64encode(write.data or b"").decode() if blob in lacking else None
     given = [write.path, write.mode, blob, content, entry_to(write.expected), write.full_mode]
     base = None if write.base is None else base64.b64encode(write.base).decode()
     return [*given, write.is_baseline, write.whole, base, write.ops, write.drops_base]
 
 
-def _write_from(value: Sequence[Any], contents: Mapping[str, bytes]) -> Write:
+def _write_from(value: Sequence[Any], contents: Contents) -> Write:
     path, mode, blob, content, expected, full_mode, is_baseline, whole, base, ops, drops = value
     kept = None if base is None else base64.b64decode(base)
-    data = None if blob is None else contents[blob] if content is None else base64.b64decode(content)
+    if blob and content is None and blob not in contents:
+        raise ValueError(f"the content of {path} is gone")
+    data = None if blob is None else Stored(contents, blob) if content is None else base64.b64decode(content)
     return Write(path, mode, data, entry_from(expected), full_mode, is_baseline, kept, ops, drops, whole)
 
 

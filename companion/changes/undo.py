@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ..review.disk import Stamp, stamp
 from ..snapshots import files
 from ..snapshots.entries import LINK, Difference, Entry
 from ..snapshots.files import WriteRefusedError
 from ..snapshots.modes import on_disk
+from ..snapshots.objects import Contents
 from .notes import MAX_NOTES, done_notes, limited, quoted, undone_notes
 from .round import Round
 from .rows import DOUBTFUL, EDITED, is_text, known_lines
@@ -31,13 +33,20 @@ _WHY = {
 }
 
 
+class Stored(NamedTuple):
+    """A content that is read when it is written."""
+
+    contents: Contents
+    blob: str
+
+
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A file is to be written, or deleted if `data` is None, provided that the disk still is what `expected` says."""
+    """A file is to be written, or deleted if it has no content, provided that the disk still is as in `expected`."""
 
     path: str
     mode: str
-    data: bytes | None
+    content: bytes | Stored | None
     expected: Entry | None
     full_mode: int | None = None
     """The permissions, if they are known."""
@@ -51,6 +60,20 @@ class Write:
     """Whether the baseline is to have the file no longer."""
     whole: str = ""
     """The path of the renamed file that this is a part of: either all of its parts are written or none."""
+
+    @property
+    def data(self) -> bytes | None:
+        """The content, on the worker thread. Raises WriteRefusedError if it is damaged."""
+        return (
+            self.content.contents.of(self.path, self.content.blob) if isinstance(self.content, Stored) else self.content
+        )
+
+    @property
+    def blob(self) -> str:
+        """Git's id of the content; empty without one."""
+        if isinstance(self.content, Stored):
+            return self.content.blob
+        return "" if self.content is None else files.blob_id(self.content)
 
 
 class UnseenError(OSError):
@@ -68,8 +91,8 @@ class RoundUndo:
     def __init__(self, round_: Round) -> None:
         self._round = round_
         self._objects = round_.objects
-        self._known: dict[str, bytes] = {}
-        """Contents that were read together."""
+        self._known: Contents | None = None
+        """Contents that are read together."""
         self._base: dict[str, Entry | None] = {}
         """Entries of the baseline that were read together."""
 
@@ -111,7 +134,7 @@ class RoundUndo:
                 except WriteRefusedError as error:
                     refused.append(str(error))
         # What was created goes first: a folder may be in the place of a file.
-        return sorted(writes, key=lambda write: write.data is not None), refused
+        return sorted(writes, key=lambda write: write.content is not None), refused
 
     def protected(
         self,
@@ -148,14 +171,14 @@ class RoundUndo:
         `base` has their entries in the baseline, if they are known.
         """
         listed = [(path, entry) for path, entry in targets if entry]
-        self._known = self._objects.read(entry.blob for _, entry in listed)
+        self._known = Contents(self._objects, (entry.blob for _, entry in listed))
         paths = [path for path, _ in listed]
         found = self._objects.entries(self._state.base, paths) if base is None else base
         self._base = dict.fromkeys(paths) | dict(found)
         try:
             yield
         finally:
-            self._known, self._base = {}, {}
+            self._known, self._base = None, {}
 
     def _plan(self, found: Difference, *, is_all: bool) -> list[Write]:
         now = found.renamed_from or found.path
@@ -173,7 +196,7 @@ class RoundUndo:
             made = undone.disk
             if made or target:
                 mode = (target or found.after).mode
-                writes = [replace(writes[0], mode=mode, data=made, base=undone.base)]
+                writes = [replace(writes[0], mode=mode, content=made, base=undone.base)]
         if found.renamed_from:
             writes.append(self.write_of(found.path, None, found.after))
             writes = [replace(write, whole=found.path) for write in writes]
@@ -186,16 +209,20 @@ class RoundUndo:
                 raise WriteRefusedError(_WHY[entry.why].format(path=path))
         if target is None:
             return Write(path, "", None, expected)
-        data = self._known.get(target.blob)
-        data = self._objects.found(target) if data is None else data
-        if data is None:
+        is_known = self._known is not None and target.blob in self._known
+        content = Stored(self._known, target.blob) if self._known and is_known else self._objects.found(target)
+        if content is None:
             raise WriteRefusedError(self._objects.why_lost(path, target.blob))
         base = self._base[path] if path in self._base else self._objects.entry(self._state.base, path)
         full_mode = self._round.store.modes.of(path, target, base)
-        return Write(path, target.mode, data, expected, full_mode, expected is not None and expected == base)
+        return Write(path, target.mode, content, expected, full_mode, expected is not None and expected == base)
 
-    def check(self, write: Write) -> None:
-        """Raise WriteRefusedError unless the disk still is what was compared. Copies what the store lacks."""
+    def check(self, write: Write) -> bytes | None:
+        """Raise WriteRefusedError unless the disk still is what was compared. Copies what the store lacks.
+
+        Returns what is to be written.
+        """
+        data = write.data
         if not files.is_still(self._round.root, write.path, write.expected):
             raise WriteRefusedError(f"{write.path} has changed since")
         if write.expected and write.expected.why == "large":
@@ -204,6 +231,7 @@ class RoundUndo:
             self._round.store.modes.leave(self._round.root, write.path)
         elif write.expected and write.full_mode and write.full_mode & 0o200:
             self._make_writable(write.path, write.expected)
+        return data
 
     def _make_writable(self, path: str, base: Entry) -> None:
         """An undo has made a file read-only, as its baseline is: that is no wish to keep it from being taken back."""
@@ -213,20 +241,21 @@ class RoundUndo:
 
     def write(self, write: Write) -> None:
         """Write a file that is not open in the editor. Raises WriteRefusedError."""
-        self.check(write)
-        if write.data is None:
+        data = self.check(write)
+        if data is None:
             files.delete(self._round.root, write.path, frozenset(self._state.empty))
             return
         before = write.expected  # as which it was just found
-        if before and before.blob == files.blob_id(write.data) and LINK not in {write.mode, before.mode}:
+        if before and before.blob == write.blob and LINK not in {write.mode, before.mode}:
             files.set_mode(self._round.root, write.path, write.mode, write.full_mode)
         else:
-            files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)
+            files.write(self._round.root, write.path, write.mode, data, write.full_mode)
 
     def is_written(self, write: Write) -> bool:
         """Whether the disk has the very bytes."""
         found = files.current(self._round.root, write.path)
-        return found is None if write.data is None else found == (write.mode, write.data)
+        wanted = None if write.content is None else (write.mode, write.blob)
+        return (found and (found[0], files.blob_id(found[1]))) == wanted
 
     def force(self, write: Write, saved: Stamp = None) -> None:
         """The editor has saved other bytes than it was given, by a format or a trim on save: write the bytes.
@@ -263,7 +292,7 @@ class RoundUndo:
 
     def _leaves_lines(self, write: Write) -> bool:
         """Whether something of the person stays in a file that is undone."""
-        is_comparable = write.expected is not None and is_text(write.expected) and write.data is not None
+        is_comparable = write.expected is not None and is_text(write.expected) and write.content is not None
         return is_comparable and (write.base is not None or write.path in self._state.created)
 
     def finish(
@@ -277,7 +306,7 @@ class RoundUndo:
         `notes` has the lines for the agents, by path.
         """
         failed: list[str] | None = None
-        after = {write.path: Entry(write.mode, files.blob_id(write.data)) for write in writes if write.data is not None}
+        after = {write.path: Entry(write.mode, write.blob) for write in writes if write.content is not None}
         disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
         operation = self._round.operation(disk, disk)
         lines = operation.lines
@@ -341,7 +370,7 @@ class RoundUndo:
 
     def _is_as_it_should_be(self, write: Write, seen: Mapping[str, Entry] | None) -> bool:
         mode = on_disk(self._round.root, write.path) if write.full_mode is not None else None
-        wanted = None if write.data is None else Entry(write.mode, files.blob_id(write.data))
+        wanted = None if write.content is None else Entry(write.mode, write.blob)
         is_seen = seen is not None and seen.get(write.path) == wanted
         try:
             return (is_seen or self.is_written(write)) and mode == write.full_mode
@@ -389,7 +418,7 @@ class RoundUndo:
                 passed.append(str(error))
                 continue
             if len(changed) < len(writes) or not writes:
-                return operation, sorted(writes, key=lambda write: write.data is not None)
+                return operation, sorted(writes, key=lambda write: write.content is not None)
             passed.append(changed[0])
         raise WriteRefusedError(passed[0] if passed else "nothing was decided")
 

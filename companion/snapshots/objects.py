@@ -32,6 +32,8 @@ _RENAMES = 500
 """Files that are compared to find renamed ones."""
 _PART = 16 * 1024 * 1024
 """Bytes that are written at once."""
+_SOON = 1024 * 1024
+"""Bytes that are read before the first of many files is written."""
 
 
 class StoreObjects:
@@ -347,6 +349,31 @@ class StoreObjects:
         return self._git.run("hash-object", "-w", "--no-filters", "--", full).decode().strip()
 
 
+class Contents:
+    """Some contents of the store, which are read in parts as they are asked for: best in their order."""
+
+    def __init__(self, objects: StoreObjects, blobs: Iterable[str]) -> None:
+        self._objects = objects
+        self._unread = {blob: part for part in _parts(objects.sizes(blobs), _SOON) for blob in part}
+        """By id: those that are read with it, none once they were."""
+        self._read: dict[str, bytes] = {}
+
+    def __contains__(self, blob: str) -> bool:
+        return blob in self._unread
+
+    def of(self, path: str, blob: str) -> bytes:
+        """What a file is to have. Raises WriteRefusedError if that is damaged."""
+        read, part = self._read, self._unread[blob]
+        if blob not in read:
+            read = self._objects.read(part or [blob])
+            if part:
+                self._read = read
+                part.clear()
+        if blob not in read:
+            raise WriteRefusedError(self._objects.why_lost(path, blob))
+        return read[blob]
+
+
 def is_id(blob: str) -> bool:
     """Whether a text is an id of git's, as SHA-1 has them."""
     return _ID.fullmatch(blob) is not None
@@ -363,12 +390,12 @@ def _packed_tree(data: bytes) -> bytes:
     return bytes(head) + zlib.compress(data, 0)
 
 
-def _parts(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+def _parts(sizes: Mapping[str, int], limit: int = _PART) -> Iterator[list[str]]:
     """Contents in parts that fit into memory."""
     part: list[str] = []
     total = 0
     for blob, size in sizes.items():
-        if part and total + size > _PART:
+        if part and total + size > limit:
             yield part
             part, total = [], 0
         part.append(blob)

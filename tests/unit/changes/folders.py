@@ -17,6 +17,7 @@ from companion.changes.round import Round
 from companion.changes.saves import Overwritten, Saves
 from companion.changes.undo import RoundUndo, Write
 from companion.review.disk import Encodings
+from companion.snapshots.files import WriteRefusedError
 from companion.snapshots.git import Git, program
 from companion.snapshots.store import Store
 
@@ -82,7 +83,14 @@ class Folder:
     def undo_all(self) -> list[str]:
         """Undo everything. Returns what could not be undone."""
         writes, refused = self.undoing.plan_all()
-        return refused + self.apply(writes)
+        done: list[Write] = []
+        for write in writes:
+            try:
+                self.undoing.write(write)
+                done.append(write)
+            except WriteRefusedError as error:
+                refused.append(str(error))
+        return refused + (self.undoing.finish(done) if done else [])
 
     def undo_all_to(self, before: Mapping[str, tuple[int, bytes]]) -> None:
         """Undo everything that a look finds: the folder is as it was, and nothing waits."""
