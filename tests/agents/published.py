@@ -52,6 +52,8 @@ class Published:
     """The call that makes the plan of `STEPS`; None if it has no such tool with a scripted model."""
     question: Callable[[], Call] | None = None
     """The call that asks the person to choose between Red and Blue; None if it has no such tool."""
+    delegate: Callable[[str], Call] | None = None
+    """The call that has a sub-agent do something; None if it has no such tool with a scripted model."""
     planning: tuple[str, str] = ("", "")
     """The option of the session, and its value, with which it plans before it works."""
 
@@ -208,6 +210,9 @@ AGENTS = {
         run=lambda line: Call("Bash", {"command": line, "description": "Does it"}),
         read=strings("Read", "file_path"),
         question=lambda: Call("AskUserQuestion", question(multiSelect=False)),
+        delegate=lambda prompt: Call(
+            "Agent", {"description": "Count the uses", "prompt": prompt, "run_in_background": False}
+        ),
         environment=lambda url, _: {
             "ANTHROPIC_BASE_URL": url,
             "ANTHROPIC_API_KEY": "sk-ant-none-needed",
@@ -235,7 +240,7 @@ AGENTS = {
     ),
     "opencode": Published(
         "OpenCode",
-        "1.18.33",
+        "1.18.34",
         opencode,
         "",
         edit=strings("edit", "filePath", "oldString", "newString"),

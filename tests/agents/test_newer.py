@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from companion.backends.port import Surroundings
-from tests.agent_talk import said, until
+from companion.conversation.snapshot import Message
+from tests.agent_talk import said, tools, until
 
 from .test_agents import STEP, Place, place
 
@@ -46,6 +47,20 @@ async def test_a_message_goes_into_the_turn_that_runs(place: Place):
         turn = await talk.done(key)
         assert words in said(turn, "user")
         assert any(words in str(each.body) for each in place.model.requests)
+
+
+async def test_a_sub_agent_is_shown_with_what_it_says_apart_from_the_answer(place: Place):
+    if not place.agent.delegate:
+        pytest.skip("The agent has no sub-agents with a scripted model.")
+    async with place.talk() as talk:
+        inner = place.model.speech("There are two.")
+        script = place.model.script([place.agent.delegate(f"How many are there? {inner.tag}")])
+        turn = await talk.done(await talk.ask(f"Please {script.tag}"))
+        whole = next(each for each in tools(turn) if each.name == "subagent")
+        assert (whole.title, whole.status) == ("Count the uses", "completed")
+        assert "How many are there?" in str(whole.input)
+        told = [(item.parent, item.text) for item in turn.items if isinstance(item, Message) and "two." in item.text]
+        assert told == [(whole.id, "There are two.")]
 
 
 async def test_a_conversation_goes_on_in_a_copy(place: Place):
