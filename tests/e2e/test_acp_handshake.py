@@ -42,7 +42,7 @@ AGENTS = (
     Published("qwen", NEWEST_QWEN, "Qwen Code"),
     Published("gemini", gemini.NEWEST, "Gemini CLI"),
     # Without the optional package of the system, which has the model's own program, it opens no session.
-    Published("claude-agent-acp", "0.100.0", "Claude Agent", ()),
+    Published("claude-agent-acp", "0.101.0", "Claude Agent", ()),
     Published("auggie", "0.36.0", "Auggie Agent"),
 )
 

@@ -12,7 +12,7 @@ REQUIREMENTS = ("runtime", "dev", "stubs", "reviewer", "uv")
 CLIS = {
     "qwen": ("0.1.3", "0.5.0", "0.5.2", "0.8.2", "0.12.0", "0.15.10", "0.21.2"),
     "gemini": ("0.8.2", "0.25.0", "0.31.0", "0.61.0"),
-    "claude-agent-acp": ("0.100.0",),
+    "claude-agent-acp": ("0.101.0",),
     "auggie": ("0.36.0",),
 }
 LOCKS = (
