@@ -18,7 +18,7 @@ MAX_ID = 200
 """Characters of the id of a session."""
 _TOLD = {"agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "notice"}
 """What a sub-agent tells that belongs to the conversation. Its settings, plans and costs are its own."""
-_STATES = {"running": "in_progress", "requires_action": "in_progress", "idle": "completed"}
+_RUNNING = {"running", "requires_action"}
 
 
 class Subagents:
@@ -66,7 +66,7 @@ class Subagents:
         if not isinstance(child, str) or not 0 < len(child) <= MAX_ID or child == session:
             return None
         title = one_line(as_text(told.get("title")), MAX_TITLE)
-        news: dict[str, Any] = {"status": _STATES.get(as_text(as_object(told.get("state")).get("state")))}
+        news: dict[str, Any] = {"status": _status(as_object(told.get("state")))}
         if child not in self.parents:
             if len(self.parents) >= MAX_SUBAGENTS:
                 return None
@@ -105,6 +105,17 @@ class Subagents:
         if teller not in self.parents:
             return update
         return {**update, "_meta": {**as_object(update.get("_meta")), "parentToolCallId": _call(teller)}}
+
+
+def _status(state: Mapping[str, Any]) -> str | None:
+    """The status of the tool call that a sub-agent is; None if that isn't told."""
+    match state.get("state"):
+        case str(name) if name in _RUNNING:
+            return "in_progress"
+        case "idle":
+            return "completed" if as_text(state.get("stopReason")) in ("", "end_turn") else "failed"
+        case _:
+            return None
 
 
 def _call(child: str) -> str:

@@ -74,6 +74,26 @@ async def test_a_sub_agent_is_a_tool_call_and_what_it_says_and_does_belongs_to_t
         assert notices(turn) == []
 
 
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [
+        ({"state": "requires_action"}, "in_progress"),
+        ({"state": "idle"}, "completed"),
+        ({"state": "idle", "stopReason": "end_turn"}, "completed"),
+        ({"state": "idle", "stopReason": ["x"]}, "completed"),
+        ({"state": "idle", "stopReason": "cancelled"}, "failed"),
+        ({"state": "_newer"}, "in_progress"),
+        ({"state": ["idle"]}, "in_progress"),
+        ("idle", "in_progress"),
+        (None, "in_progress"),
+    ],
+)
+async def test_a_sub_agent_has_the_state_that_was_told_last(talks: Talks, state: object, status: str):
+    async with talks(does(("s", child(state={"state": "running"})), ("s", child(state=state)))) as talk:
+        turn = await talk.done(await talk.ask("Go"))
+        assert tool(turn, "subagent c").status == status
+
+
 async def test_a_sub_agent_of_a_sub_agent_belongs_to_that(talks: Talks):
     script = does(("s", child()), ("c", child("d", title="Deeper")), ("d", says("Deep.")))
     async with talks(script) as talk:
