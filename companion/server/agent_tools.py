@@ -138,7 +138,7 @@ class AgentTools:
         path = opened.file_path
         if why := await self._refusal(session, path):
             raise UntoldError(why)
-        asking = _Asking(session)
+        asking = Asking(session)
         review = self._reviews.open(asking, path, opened.new_content)
         try:
             outcome = await asking.outcome
@@ -235,12 +235,11 @@ def _result(answer: BaseModel, news: list[Any]) -> dict[str, Any]:
     return {**text(json.dumps(found)), "structuredContent": structured}
 
 
-class _Asking:
+class Asking:
     """The owner of a diff whose outcome is the answer to a call."""
 
-    is_model = True
-
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, is_model: bool = True) -> None:
+        self.is_model = is_model
         self.window = session.window
         self.cli = session.cli
         self.outcome: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
@@ -264,7 +263,7 @@ class _Asking:
             with contextlib.suppress(RuntimeError):  # the client has waited so long that the old instance has ended
                 loop.call_soon_threadsafe(self._answer, content)
 
-        return {"answer": answer, "ended": self.ended}
+        return {"answer": answer, "ended": self.ended, "is_model": self.is_model}
 
     def _answer(self, content: str | None) -> None:
         if not self.outcome.done():

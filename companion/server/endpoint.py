@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..clis.discovery import DiscoveryFiles, Lives
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName, Door
@@ -22,6 +22,9 @@ from ..ids import WindowId
 from ..platforms.spelling import own_spelling
 from .listener import is_at, listen, listens
 from .port import ServedWindow
+
+if TYPE_CHECKING:
+    from .sessions import Session
 
 PATIENCE = 1.0
 """Seconds that the removal of the discovery files waits for a write that has begun."""
@@ -193,6 +196,16 @@ class Endpoint:
             tokens[family.name] = known or secrets.token_urlsafe(32)
             self.elsewhere[tokens[family.name]] = name
         return tokens
+
+    def cancel(self, session: Session, number: int | str) -> bool:
+        """A client doesn't wait for one of its calls any more. Returns whether there was such a call."""
+        if call := session.calls.get(number):
+            call.set()
+        elif cancel := self.calls.get(session.known_as, {}).pop(number, None):
+            cancel()
+        else:
+            return False
+        return True
 
     def dismiss(self, token: str) -> str | None:
         """Such an agent has ended. Returns the name that it was let in with."""

@@ -25,17 +25,23 @@ def listen(port: int = 0) -> socket.socket:
     return listener
 
 
-def is_at(listener: socket.socket, port: int) -> bool:
-    """Whether a socket still is the one that was bound to a port."""
+def place_of(listener: socket.socket) -> int | str:
+    """The port of a TCP socket, the path of a Unix socket. Raises OSError."""
+    name: str | tuple[str, int] = listener.getsockname()
+    return name if isinstance(name, str) else name[1]
+
+
+def is_at(listener: socket.socket, place: int | str) -> bool:
+    """Whether a socket still is the one that was bound to a port or a path."""
     try:
-        return listener.getsockname()[1] == port
+        return place_of(listener) == place
     except (OSError, IndexError):
         return False
 
 
-def listens(listener: socket.socket, port: int) -> bool:
-    """Whether a socket still is the one that listens on a port."""
+def listens(listener: socket.socket, place: int | str) -> bool:
+    """Whether a socket still is the one that listens on a port or at a path."""
     try:
-        return is_at(listener, port) and listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) != 0
+        return is_at(listener, place) and listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) != 0
     except OSError:
         return False

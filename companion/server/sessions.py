@@ -44,6 +44,14 @@ class CliPeer(Protocol):
         ...
 
 
+class StreamWire(Protocol):
+    """A connection on which a stream is written."""
+
+    def write(self, data: bytes) -> bool:
+        """Write some of it. Returns whether the client can still get it, which reads nothing at times."""
+        ...
+
+
 class InFlight:
     """Counts the requests that are being answered: `with in_flight: …`."""
 
@@ -125,6 +133,11 @@ class Session:
         """Whether it waits until the stream takes more."""
         self._drained = asyncio.Event()
         self._drained.set()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the answer to one of its calls may wait for the person."""
+        return self.is_agent or self.door == "socket"
 
     def notify(self, notification: Notification) -> None:
         """Send a notification, once the stream is open. A newer context replaces a waiting one.

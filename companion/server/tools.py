@@ -36,7 +36,7 @@ from ..settings import Settings
 from .agent_tools import AgentTools, failed, text
 from .knowledge import EditorKnowledge
 from .new_problems import NewProblems
-from .sessions import CliSessions, Session
+from .sessions import CliSessions, Session, StreamWire
 
 Context = ServerRequestContext[Any, Request]
 
@@ -77,6 +77,7 @@ class Tools:
         self._sessions = sessions
         self._reviews = reviews
         self._settings = settings
+        self.names = NAMES
         self._agents = AgentTools(reviews, context, settings, knowledge, news, self._refusal)
 
     def server(self) -> Server[Any]:
@@ -132,6 +133,10 @@ class Tools:
         except ValidationError as error:
             return failed(f"{name}: {why_invalid(error)}")
 
+    def write(self, session: Session, wire: StreamWire, notification: Notification) -> bool:  # noqa: ARG002
+        """Write a notification to a session's stream. Returns whether the client can still get it."""
+        return wire.write(notification.event)
+
     async def _refusal(self, session: Session, path: str) -> str:
         """Why no diff of a path opens; empty if it does."""
         if why := await asyncio.to_thread(refusal, path):
@@ -172,11 +177,16 @@ class AskingBefore:
     when the call is over, answered or not; another version of the package may have left none.
     """
 
-    is_model = True
-
     def __init__(
-        self, window: WindowId, cli: str, answer: Callable[[str | None], object], ended: Future[None] | None
+        self,
+        window: WindowId,
+        cli: str,
+        answer: Callable[[str | None], object],
+        ended: Future[None] | None,
+        *,
+        is_model: bool = True,
     ) -> None:
+        self.is_model = is_model
         self.window = window
         self.cli = cli
         self.ended = ended
@@ -188,7 +198,7 @@ class AskingBefore:
 
     def left(self) -> dict[str, Any]:
         """The call itself, which the next instance answers."""
-        return {"answer": self._answer, "ended": self.ended}
+        return {"answer": self._answer, "ended": self.ended, "is_model": self.is_model}
 
 
 def why_invalid(error: ValidationError) -> str:

@@ -86,11 +86,12 @@ class WindowServer:
         self.news = NewProblems(knowledge.look)
         """What the agents' changes have made."""
         tools = Tools(self.sessions, reviews, self.contexts.told, lambda: self.settings, knowledge, self.news)
-        self._app = App(endpoint, self.sessions, tools)
+        access = Access(endpoint, tools)
+        self._app = App(endpoint, self.sessions, access, tools)
         offer = Offer(
             endpoint, self.sessions, reviews, knowledge, lambda: self.settings, self._unsendable, self._background
         )
-        self.websockets = ClaudeDoor(offer, Access(endpoint, tools))
+        self.websockets = ClaudeDoor(offer, access)
         self._server = HttpServer(self._app, self.websockets.protocol)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when requests are answered, or with the reason why they can't be."""
@@ -131,7 +132,9 @@ class WindowServer:
         if "websocket" in left:
             return self.websockets.owner_of(left, cli)
         if answer := left.get("answer"):
-            asking = AskingBefore(self.endpoint.window, cli, answer, left.get("ended"))
+            asking = AskingBefore(
+                self.endpoint.window, cli, answer, left.get("ended"), is_model=left.get("is_model", True)
+            )
             if asking.ended:
                 asking.ended.add_done_callback(lambda _: self._call_ended(asking))
             return asking

@@ -17,7 +17,7 @@ import socket
 import threading
 from collections.abc import Callable
 
-from ..listener import listens
+from ..listener import listens, place_of
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Acceptor:
 
     def __init__(self, listener: socket.socket, accepted: Callable[[socket.socket], object]) -> None:
         self._listener = listener
-        self._port: int = listener.getsockname()[1]
+        self._place = place_of(listener)
         self._accepted = accepted
         self._loop = asyncio.get_running_loop()
         self._is_over = asyncio.Event()
@@ -85,7 +85,7 @@ class Acceptor:
     @property
     def is_accepting(self) -> bool:
         """Whether a client that connects now is accepted."""
-        return self._thread.is_alive() and listens(self._listener, self._port)
+        return self._thread.is_alive() and listens(self._listener, self._place)
 
     def _run(self) -> None:
         try:
@@ -94,7 +94,7 @@ class Acceptor:
                 while not self._is_stopping.is_set() and self._accept():
                     pass
         except (OSError, ValueError) as error:
-            logger.warning("The port %d accepts no more: %s", self._port, error)
+            logger.warning("%s accepts no more: %s", self._place, error)
         finally:
             self._selector.close()
             self._woken.close()
@@ -113,8 +113,9 @@ class Acceptor:
             return False
         try:
             connection.setblocking(False)
-            # Otherwise each answer waits 40 ms for the client's acknowledgement.
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if connection.family == socket.AF_INET:
+                # Otherwise each answer waits 40 ms for the client's acknowledgement.
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError:  # the client has gone
             connection.close()
         else:

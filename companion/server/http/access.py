@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ErrorData, JSONRPCError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -24,6 +25,18 @@ NOT_ELSEWHERE = (
     "The editor's tools are for CLIs on the editor's own computer: their paths are those of that computer. "
     "The connection with open files, the selection and diffs works from here."
 )
+
+
+class Entrance(Protocol):
+    """Finds out who has sent a request."""
+
+    def authenticate(self, headers: Mapping[str, str]) -> str | Response:
+        """The name that the token of a request was made for, or the answer that refuses it."""
+        ...
+
+    def named(self, caller: str, path: str) -> str | Response:
+        """Who calls at a path, or the answer that refuses it."""
+        ...
 
 
 class Access:

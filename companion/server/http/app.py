@@ -7,27 +7,27 @@ import contextlib
 import functools
 import logging
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, Protocol
 
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from pydantic_core import to_json
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from ... import json_text
-from ...clis.families import FAMILIES
-from ...libraries.sdk import StreamableHTTPSessionManager
+from ...clis.families import FAMILIES, Door
+from ...libraries.sdk import Server, StreamableHTTPSessionManager
 from ...protocol import Notification, outcome
 from .. import sessions as sessions_module
 from ..endpoint import Endpoint
-from ..sessions import CliSessions, InFlight, Session, Stream
-from ..tools import AFTER, TOOLS, Tools
+from ..sessions import CliSessions, InFlight, Session, Stream, StreamWire
+from ..tools import AFTER, TOOLS
 from . import calls, inside
-from .access import MODEL, Access, not_found, unsupported
+from .access import MODEL, Entrance, not_found, unsupported
 from .bodies import MAX_BODY, Bodies, counted_body
 from .connections import CLOSE, Connection
 from .resumed import DEFAULT_VERSION, ResumedSessions
@@ -47,16 +47,48 @@ ANSWER_LIMIT = 2.0
 """Seconds that the end of a session waits for the SDK's last answers."""
 
 
-class App:
-    """The ASGI application behind a window's port."""
+class OfferedTools(Protocol):
+    """The tools that sessions are offered, and how they are told what changes."""
 
-    def __init__(self, endpoint: Endpoint, sessions: CliSessions, tools: Tools) -> None:
+    @property
+    def names(self) -> Collection[str]:
+        """Those of the tools whose calls are answered without the SDK."""
+        ...
+
+    def server(self) -> Server[Any]:
+        """The MCP server that serves them."""
+        ...
+
+    def listing(self, session: Session | None) -> dict[str, Any]:
+        """The result of tools/list."""
+        ...
+
+    async def call(
+        self, session: Session, name: str, arguments: dict[str, Any], later: Callable[[Callable[[], None]], object]
+    ) -> dict[str, Any]:
+        """The result of tools/call. `later` is given what has to wait until the answer is on its way."""
+        ...
+
+    def write(self, session: Session, wire: StreamWire, notification: Notification) -> bool:
+        """Write a notification to a session's stream. Returns whether the client can still get it."""
+        ...
+
+
+class App:
+    """The ASGI application behind a window's port, or behind its socket."""
+
+    def __init__(
+        self, endpoint: Endpoint, sessions: CliSessions, access: Entrance, tools: OfferedTools, door: Door = "http"
+    ) -> None:
         self._endpoint = endpoint
         self._sessions = sessions
         self._tools = tools
-        self._resumed = ResumedSessions(endpoint.sessions, self._open_again)
+        self._door: Door = door
+        others = {each.name for each in FAMILIES if each.door != "http"}
+        here = {key: name for key, name in endpoint.sessions.items() if (name in others) == (door != "http")}
+        self._resumed = ResumedSessions(here, self._open_again)
         self.forget_models(keep=sessions_module.IDLE_AGENTS)
-        self._access = Access(endpoint, tools)
+        self._access = access
         self._bodies = Bodies()
         self._requests = InFlight()
         """The requests that are being answered, without the streams."""
@@ -85,11 +117,11 @@ class App:
 
     def _listing(self, session: Session) -> bytes:
         offered = self._tools.listing(session)
-        return to_json(offered) if session.is_agent else _json_of_clis(has_tools=bool(offered["tools"]))
+        return _json_of_clis() if offered["tools"] is TOOLS else to_json(offered)
 
     def session_ids(self) -> dict[str, str]:
         """The sessions that CLIs may continue to use: from the id that the CLI knows to the name of the family."""
-        ours = self._sessions.of("http")
+        ours = self._sessions.of(self._door)
         return self._resumed.waiting | {self._resumed.outward(one.identifier): one.cli for one in ours}
 
     def outboxes(self) -> dict[str, list[dict[str, Any]]]:
@@ -97,7 +129,7 @@ class App:
 
         A session with an open stream gets its own from this instance.
         """
-        ours = self._sessions.of("http")
+        ours = self._sessions.of(self._door)
         waiting = {self._resumed.outward(one.identifier): one.unsent() for one in ours if not one.stream}
         unsent = {
             identifier: [one.model_dump(by_alias=True, exclude_none=True) for one in notifications]
@@ -115,17 +147,10 @@ class App:
             with contextlib.suppress(RuntimeError):  # this instance has ended meanwhile
                 loop.call_soon_threadsafe(call.set)
 
-        for session in self._sessions.of("http"):
+        for session in self._sessions.of(self._door):
             for number, call in session.calls.items():
                 found.setdefault(session.known_as, {})[number] = functools.partial(cancel, call)
         return found
-
-    def _cancel(self, session: Session, number: int | str) -> None:
-        """An agent doesn't wait for one of its calls any more."""
-        if call := session.calls.get(number):
-            call.set()
-        elif cancel := self._endpoint.calls.get(session.known_as, {}).pop(number, None):
-            cancel()
 
     def forget_models(self, keep: int = 0) -> None:
         """The models that were connected before the reload and have asked nothing since are gone, but the last few."""
@@ -236,11 +261,11 @@ class App:
         if not calls.is_plain(Headers(scope=scope)):
             body = None
         # A call of an agent waits for the person; the SDK would not notice that the agent has gone.
-        is_ours = body is not None and (FAST or session.is_agent)
-        if body is None or not is_ours or (call := calls.call_in(body)) is None:
-            number = calls.cancelled_in(body) if body and session.is_agent else None
+        is_ours = body is not None and (FAST or session.waits)
+        if body is None or not is_ours or (call := calls.call_in(body, self._tools.names)) is None:
+            number = calls.cancelled_in(body) if body and session.waits else None
             if number is not None:
-                self._cancel(session, number)
+                self._endpoint.cancel(session, number)
             await self._request(family, session, scope, receive, send)
         elif not call.name:
             offered = self._listing(session)
@@ -248,7 +273,7 @@ class App:
         else:
             after: list[Callable[[], None]] = []
             answering = self._tools.call(session, call.name, call.arguments, after.append)
-            if session.is_agent:
+            if session.waits:
                 cancelled = session.calls[call.identifier] = asyncio.Event()
                 try:
                     result = await calls.unless_gone(receive, cancelled, answering)
@@ -268,7 +293,12 @@ class App:
 
     async def _request(self, family: str, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         async def watch(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 200:
+            if message["type"] == "http.response.start" and session is None and message["status"] != 200:
+                # The SDK names a session that it has ended at once. The client would go on with that.
+                headers = MutableHeaders(raw=list(message["headers"]))
+                del headers["mcp-session-id"]
+                message = dict(message, headers=headers.raw)
+            elif message["type"] == "http.response.start" and message["status"] == 200:
                 opened = Headers(raw=message["headers"]).get("mcp-session-id")
                 if session is None and opened:
                     self._sessions.begin(
@@ -277,6 +307,7 @@ class App:
                         is_agent=family.endswith(MODEL) or family in self._endpoint.guests.values(),
                         is_model=family.endswith(MODEL),
                         is_elsewhere=family in self._endpoint.elsewhere.values(),
+                        door=self._door,
                     )
                 elif session and scope["method"] == "DELETE":
                     self._sessions.end(session.identifier)
@@ -301,7 +332,7 @@ class App:
         started = ended = False
 
         def write(notification: Notification) -> bool:
-            return not ended and not stream.closed.is_set() and connection.write(notification.event)
+            return not ended and not stream.closed.is_set() and self._tools.write(session, connection, notification)
 
         async def writable() -> None:
             await (stream.closed.wait() if ended else connection.writable())
@@ -356,8 +387,8 @@ async def _answered(session: Session) -> None:
 
 
 @functools.cache
-def _json_of_clis(*, has_tools: bool) -> bytes:
-    return to_json({"tools": TOOLS if has_tools else []})
+def _json_of_clis() -> bytes:
+    return to_json({"tools": TOOLS})
 
 
 def _without_event_id(scope: Scope) -> Scope:

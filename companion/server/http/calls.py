@@ -7,7 +7,7 @@ that an answer takes (docs/dev/performance.md). It still does all else: the hand
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Send
 
 from ..agent_tools import failed
-from ..tools import NAMES
 
 JSON = "application/json"
 
@@ -35,8 +34,8 @@ def is_plain(headers: Mapping[str, str]) -> bool:
     return headers.get("content-type", "").partition(";")[0].strip() == JSON and JSON in headers.get("accept", "")
 
 
-def call_in(body: bytes) -> Call | None:
-    """The call in a request's body; None if it holds anything else."""
+def call_in(body: bytes, names: Collection[str]) -> Call | None:
+    """The call in a request's body, of a tool with one of these names; None if it holds anything else."""
     try:
         message = pydantic_core.from_json(body)
     except ValueError:
@@ -51,7 +50,7 @@ def call_in(body: bytes) -> Call | None:
             "id": int() | str() as identifier,
             "method": "tools/call",
             "params": {"name": str() as name, "arguments": dict()},
-        } if not isinstance(identifier, bool) and name in NAMES:
+        } if not isinstance(identifier, bool) and name in names:
             return Call(identifier, name, message["params"]["arguments"])
         case _:
             return None

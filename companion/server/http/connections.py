@@ -232,13 +232,13 @@ class Connection(H11Protocol):
 class HttpServer:
     """Answers HTTP requests on one listening socket."""
 
-    def __init__(self, app: ASGIApp, websockets: Callable[..., asyncio.Protocol]) -> None:
-        """`websockets` makes what goes on with a connection whose client asks for a WebSocket."""
+    def __init__(self, app: ASGIApp, websockets: Callable[..., asyncio.Protocol] | None = None) -> None:
+        """`websockets` makes what goes on with a connection whose client asks for a WebSocket, if it may."""
         self._config = _Config(
             app,
             interface="asgi3",
             http="h11",
-            ws=cast("type[asyncio.Protocol]", websockets),
+            ws=cast("type[asyncio.Protocol]", websockets) if websockets else "none",
             loop="asyncio",
             lifespan="off",
             log_config=None,
@@ -254,6 +254,8 @@ class HttpServer:
         self._lost = asyncio.Event()
         """Set whenever a connection is closed."""
         self._acceptor: Acceptor | None = None
+        self._pipes: list[asyncio.AbstractServer] = []
+        """The pipe of Windows, if that is what is served."""
         self._connecting: set[asyncio.Task[None]] = set()
         """Connections that were accepted and are being made."""
 
@@ -270,6 +272,13 @@ class HttpServer:
         for one, received in inherited:
             await self._connect(one, received)
 
+    async def open_pipe(self, name: str) -> None:
+        """Accept connections on a named pipe of Windows. Raises OSError if this system or this loop has none."""
+        serve = getattr(asyncio.get_running_loop(), "start_serving_pipe", None)
+        if serve is None:
+            raise OSError("this event loop has no pipes")
+        self._pipes = await serve(self._protocol, name)
+
     @property
     def is_accepting(self) -> bool:
         """Whether whoever connects now is accepted."""
@@ -277,6 +286,8 @@ class HttpServer:
 
     async def stop_accepting(self) -> None:
         """Leave new connections to the kernel's queue, or to the next instance."""
+        while self._pipes:
+            self._pipes.pop().close()
         if self._acceptor is None:
             return
         acceptor, self._acceptor = self._acceptor, None
