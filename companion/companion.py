@@ -183,7 +183,7 @@ class Companion:
         as a CLI that is suspended and reads nothing, is waited for afterwards and holds nobody up.
         """
         self.reviews.leaving()
-        await self._withdraw()
+        await self._withdraw(goes_on=True)
         ending = asyncio.create_task(self.chats.stop(hand_over=True))
         await asyncio.gather(*(window.pause(PAUSE) for window in self._windows.values()))
         chats = await ending
@@ -202,11 +202,11 @@ class Companion:
         leave(left)
         await self._close_all(LINGER)
 
-    async def _withdraw(self) -> None:
+    async def _withdraw(self, *, goes_on: bool = False) -> None:
         self._is_ending = True
         self.changes.close()
         self._variables.remove()
-        await asyncio.gather(*(window.withdraw() for window in self._windows.values()))
+        await asyncio.gather(*(window.withdraw(goes_on=goes_on) for window in self._windows.values()))
 
     async def _close_all(self, limit: float) -> None:
         await asyncio.gather(*(window.close(limit) for window in self._windows.values()))

@@ -20,12 +20,15 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from .ids import WindowId
+from .platforms import local_sockets
+from .small_files import remove_if
 
 HOLDER = "_qwen_companion_handover"
 OpenConnection = tuple[socket.socket, bytes]
@@ -82,6 +85,10 @@ class Inheritance:
     """What cancels the calls that still wait: by the ids of their sessions and their own. From any thread."""
     live: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
     """The connections of other doors than HTTP, each as its door has left it; `socket` is the connection's."""
+    local: socket.socket | None = None
+    """The listening Unix socket. While nobody serves it, the kernel queues whoever connects."""
+    files: list[str] = field(default_factory=list[str])
+    """The discovery files that stay."""
     reviews: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
     """The reviews that are open, accepted and not written yet, or answered (`review.left_reviews`), in their order."""
 
@@ -143,6 +150,11 @@ class Holder(ModuleType):
                     found += window["outboxes"].pop(session, [])
         return found
 
+    def files(self) -> list[tuple[list[str], dict[str, str]]]:
+        """The discovery files that nobody owns, each window's with its tokens."""
+        with self._lock:
+            return [(window["files"], window["tokens"]) for window in self._windows.values()]
+
     def idle(self) -> list[OpenConnection]:
         """The connections that wait for a request."""
         with self._lock:
@@ -155,7 +167,7 @@ class Holder(ModuleType):
         """
         with self._lock:  # an instance that takes over now finds the client in the kernel's queue or here
             for window in self._windows.values():
-                if window["listener"] is listener:
+                if listener in (window["listener"], window["local"]):
                     connection, _ = listener.accept()
                     if is_kept := len(window["connections"]) < _MOST_SILENT:
                         window["connections"].append((connection, b""))
@@ -192,7 +204,8 @@ def announce(leaver: threading.Thread | None = None, screen: dict[str, Any] | No
 def leave(left: dict[WindowId, Inheritance], chores: Chores, holder: Holder | None = None) -> None:
     """Hand over the endpoints of these windows."""
     holder = holder or announce()
-    arguments = holder, [one.listener for one in left.values()], chores
+    listeners = [each for one in left.values() for each in (one.listener, one.local) if each]
+    arguments = holder, listeners, chores
     keeper = threading.Thread(target=_keep, args=arguments, name="qwen-companion-handover", daemon=True)
     holder.put(left, keeper)
 
@@ -238,12 +251,20 @@ def give_up(left: dict[WindowId, Inheritance], chores: Chores) -> None:
     """Close what no instance takes."""
     for one in left.values():
         one.listener.close()
+        _remove_files(one.files, one.tokens)
+        if one.local:
+            local_sockets.remove(one.local)
         for connection, _ in one.connections:
             connection.close()
         for living in one.live:
             living["socket"].close()
         if one.chat:
             chores.end_chat(one.chat)
+
+
+def _remove_files(paths: Sequence[str], tokens: Mapping[str, str]) -> None:
+    for path in paths:
+        remove_if(Path(path), "authToken", tokens.values())
 
 
 def _reject(review: dict[str, Any], outboxes: dict[str, list[dict[str, Any]]]) -> None:
@@ -261,8 +282,8 @@ def _reject(review: dict[str, Any], outboxes: dict[str, list[dict[str, Any]]]) -
 def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) -> None:
     """Wait until the data are received; refuse requests after a while, and give up in the end."""
     end = time.monotonic() + LIMIT
-    if not holder.done.wait(min(GRACE, LIMIT)) and (reviews := holder.expire()):
-        chores.abandon_reviews(reviews)
+    if not holder.done.wait(min(GRACE, LIMIT)):
+        _expire(holder, chores)
     with selectors.DefaultSelector() as selector:
         for listener in listeners:
             with contextlib.suppress(OSError, ValueError):  # it is closed
@@ -281,6 +302,14 @@ def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) ->
         holder.done.set()
         if sys.modules.get(HOLDER) is holder:
             del sys.modules[HOLDER]
+
+
+def _expire(holder: Holder, chores: Chores) -> None:
+    """Nobody has taken over soon: reject the open reviews, and remove the discovery files."""
+    if reviews := holder.expire():
+        chores.abandon_reviews(reviews)
+    for paths, tokens in holder.files():
+        _remove_files(paths, tokens)
 
 
 def _answer_one(key: selectors.SelectorKey, holder: Holder, selector: selectors.BaseSelector) -> None:

@@ -228,6 +228,7 @@ TABLE = (
     Setting("actions", {}),
     # Never in a project: opening a folder must not decide which program runs.
     Setting("claude_command", ["claude"], or_text=True),
+    Setting("copilot_command", ["copilot"], or_text=True),
     Setting("opencode_command", ["opencode"], or_text=True),
     Setting("show_status", "connected", choices=("always", "connected", "never")),
     Setting("show_diffs", _DEFAULTS.show_diffs, in_projects=True),

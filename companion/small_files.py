@@ -5,7 +5,9 @@ Standard library only. Not for an event loop.
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +25,13 @@ _JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|\Z)|//[^\n]*|/\*.*?(?:
 def read_own(path: Path, limit: int = SMALL) -> dict[str, Any] | None:
     """The object in a file of this user of at most `limit` bytes; None for anything else, and for a link."""
     return _object(_read(path.name, limit, below=str(path.parent), is_ours=True))
+
+
+def remove_if(path: Path, name: str, values: Collection[str]) -> None:
+    """Remove such a file if its object has one of these values by a name: else it is somebody else's by now."""
+    if (read_own(path) or {}).get(name) in values:
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def read_settings(path: Path, *, below: str = "") -> dict[str, Any]:

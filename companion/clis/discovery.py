@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 
 from ..platforms import files
 from ..platforms.reasons import reason_of
-from ..small_files import read_own
+from ..small_files import read_own, remove_if
 from .families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, DoorAddress
 
 IDE_NAME = "Sublime Text"
@@ -68,6 +68,8 @@ class DiscoveryFiles:
     family: CliFamily
     port: int
     token: str = field(repr=False)
+    socket: str = ""
+    """The path of the window's Unix socket, or the name of its pipe; empty as long as there is none."""
     written: dict[Path, Stamp] = field(default_factory=dict[Path, Stamp])
     """The files, each with its stamp from when it was written."""
     failed: dict[Path, str] = field(default_factory=dict[Path, str])
@@ -103,6 +105,11 @@ class DiscoveryFiles:
         for path in list(self.written):
             self._remove(path)
 
+    def leave(self) -> list[str]:
+        """The files, which the next instance owns from now on."""
+        left, self.written = list(map(str, self.written)), {}
+        return left
+
     def _path(self, name: DiscoveryName) -> Path:
         return name.folder.path / name.file(os.getppid(), self.port)
 
@@ -115,7 +122,10 @@ class DiscoveryFiles:
             is_new = not base.exists()
             try:
                 prepare_folder(name.folder)
-                write_file(path, text)
+                if self.family.watches_file and self._is_ours(path):
+                    files.overwrite(str(path), text.encode())
+                else:
+                    write_file(path, text)
             except (OSError, ValueError) as error:
                 if path not in self.failed and not name.legacy:
                     problems.append(self._problem(path, reason_of(error)))
@@ -151,13 +161,14 @@ class DiscoveryFiles:
 
     def _remove(self, path: Path) -> None:
         self.written.pop(path, None)
-        if (read_own(path) or {}).get("authToken") == self.token:
-            with contextlib.suppress(OSError):
-                path.unlink()
+        remove_if(path, "authToken", [self.token])
+
+    def _is_ours(self, path: Path) -> bool:
+        return (read_own(path) or {}).get("authToken") == self.token
 
     def _body(self, folders: Sequence[str]) -> dict[str, Any]:
         if lock := self.family.lock:
-            told = lock(DoorAddress(self.port, self.token, list(filter(self.family.can_name, folders))))
+            told = lock(DoorAddress(self.port, self.token, list(filter(self.family.can_name, folders)), self.socket))
         else:
             told = {"port": self.port, "workspacePath": self.family.workspace_path(folders)}
         return {

@@ -462,6 +462,16 @@ def write_private(path: str, content: bytes) -> None:
         at.replace(content, is_private=True)
 
 
+def overwrite(path: str, content: bytes) -> None:
+    """Give a file of ours another content in its place. Whoever reads it meanwhile may see half of that.
+
+    Raises OSError.
+    """
+    folder, name = os.path.split(path)
+    with place(os.path.join(resolved(folder), name)) as at, open(at.open(os.O_RDWR), "r+b") as file:
+        _overwrite(file, content)
+
+
 def shown(path: str) -> str:
     """A path as a sentence has it: short, and with the number of each character that would not be seen."""
     return visible_name(path if len(path) <= _SHOWN else f"{path[: _SHOWN - 1]}…")

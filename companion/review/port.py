@@ -10,7 +10,7 @@ from ..messages import Messages
 if TYPE_CHECKING:
     from ..ids import ReviewId
     from .changes import TextEdit
-    from .disk import Encodings
+    from .disk import Encodings, Stamp
     from .marks import Marks
     from .review import Review
 
@@ -41,6 +41,10 @@ class ReviewViews(Messages, Protocol):
 
     async def encodings(self, path: str) -> Encodings:
         """How the editor decodes a file."""
+        ...
+
+    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
+        """Replace the text of a file that is open, as one step of undo, and save it: see `changes.port`."""
         ...
 
     def review_header_changed(self, review: Review) -> None:

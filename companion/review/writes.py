@@ -1,12 +1,18 @@
-"""What was accepted, until the CLI has written it: if it never does, the person would have neither file nor text."""
+"""What was accepted, until the CLI has written it: if it never does, the person would have neither file nor text.
+
+A CLI that takes no edits writes what it has proposed. What the person has made of that is written over it here.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from .disk import holds, stamp
+from ..clis import families
+from ..platforms.files import place, resolved
+from .disk import encode_like, holds, read_bytes, stamp
 from .port import ReviewViews
 from .review import Review
 from .source_text import SourceText
@@ -57,7 +63,7 @@ class Writes:
 
     async def _await_write(self, review: Review, content: str) -> None:
         cli, window = review.owner.cli, review.owner.window
-        is_written = await _is_written(review, content)
+        is_written = await self._is_written(review, content)
         is_of_cli = self.missing.pop(review, None) is not None
         if is_written:
             self._written(review, content)
@@ -65,15 +71,34 @@ class Writes:
             why = f"{cli} has not written {review.name} as you accepted it. The text that you accepted is kept here."
             self._editor.keep_text(window, review.name, SourceText(content).shown, why)
 
+    async def _is_written(self, review: Review, content: str) -> bool:
+        """Whether the file has the content before the time is over. It is read again when it has changed."""
+        looked: object = ()
+        proposed = review.proposed.source
+        replaces = content != proposed and not families.takes_edits(review.owner.cli)
+        limit, pause = (MODEL_LIMIT, MODEL_LOOK) if review.owner.is_model else (LIMIT, LOOK)
+        for look in range(LOOKS_SOON + int(limit / pause)):
+            if (seen := await asyncio.to_thread(stamp, review.file_path)) != looked:
+                looked = seen
+                if await asyncio.to_thread(holds, review.file_path, content, review.encodings):
+                    return True
+                if replaces and await asyncio.to_thread(holds, review.file_path, proposed, review.encodings):
+                    replaces = False
+                    with contextlib.suppress(OSError, UnicodeEncodeError):  # the text is kept in a tab then
+                        await self._write(review, content)
+            await asyncio.sleep(min(SOON, pause) if look < LOOKS_SOON else pause)
+        return False
 
-async def _is_written(review: Review, content: str) -> bool:
-    """Whether the file has the content before the time is over. It is read again when it has changed."""
-    looked: object = ()
-    limit, pause = (MODEL_LIMIT, MODEL_LOOK) if review.owner.is_model else (LIMIT, LOOK)
-    for look in range(LOOKS_SOON + int(limit / pause)):
-        if (seen := await asyncio.to_thread(stamp, review.file_path)) != looked:
-            looked = seen
-            if await asyncio.to_thread(holds, review.file_path, content, review.encodings):
-                return True
-        await asyncio.sleep(min(SOON, pause) if look < LOOKS_SOON else pause)
-    return False
+    async def _write(self, review: Review, content: str) -> None:
+        """Write what the person has accepted over what the CLI has written. Raises OSError or UnicodeEncodeError."""
+        path = await asyncio.to_thread(resolved, review.file_path)
+        if not await self._editor.replace_buffer(path, SourceText(content).shown, keeps_unsaved=True):
+            await asyncio.to_thread(_to_disk, path, content, review)
+
+
+def _to_disk(path: str, content: str, review: Review) -> None:
+    with place(path) as at:
+        data, _ = read_bytes(path, at)
+        # Whoever has written since then has not read this.
+        if holds(path, review.proposed.source, review.encodings):
+            at.replace(encode_like(content, data, review.encodings))

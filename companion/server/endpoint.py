@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -19,6 +20,8 @@ from ..clis.discovery import DiscoveryFiles, Lives
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName, Door
 from ..handover import Inheritance, OpenConnection
 from ..ids import WindowId
+from ..platforms import local_sockets
+from ..platforms.reasons import reason_of
 from ..platforms.spelling import own_spelling
 from .listener import is_at, listen, listens
 from .port import ServedWindow
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0
 """Seconds that the removal of the discovery files waits for a write that has begun."""
+NO_SOCKET = "Copilot CLI can't find this editor, which can't open a socket for it: {why}."
 
 
 @dataclass
@@ -67,14 +71,24 @@ class Endpoint:
     """Connections of the previous instance that go on, as their doors have left them (`doors`)."""
     refusals: dict[str, float] = field(default_factory=dict[str, float], repr=False)
     """What was wrong with requests that were refused, "host" or "token", with the Unix time of the latest."""
+    local: socket.socket | None = field(default=None, repr=False)
+    """The Unix socket, as soon as `publish` has opened it; Windows has a pipe instead."""
+    pipe: str = ""
+    """The name of that pipe, as soon as it is served."""
     port: int = field(init=False)
     """The TCP port on 127.0.0.1."""
     publications: list[DiscoveryFiles] = field(init=False)
     """One for each CLI family, each with a token of its own: the token says who calls, and for which window."""
     _told: tuple[str, ...] = field(init=False, default=())
     """The folders as they were published: each as the person has opened it, and as its disk spells it."""
+    _why_no_socket: str = field(init=False, default="")
+    """What was said of a socket that could not be opened."""
     _is_withdrawn: bool = field(init=False, repr=False, default=False)
     """Whether nothing is written any more."""
+    _goes_on: bool = field(init=False, repr=False, default=False)
+    """Whether the next instance goes on with the endpoint."""
+    _files: list[str] = field(init=False, default_factory=list[str])
+    """The discovery files that it owns then."""
     _disk: ClassVar[threading.Lock] = threading.Lock()
     """Held while files are written or removed, so that none is written after its removal. All windows share one file,
     which would be lost if one of them took it over between another one's look at it and its removal."""
@@ -108,6 +122,7 @@ class Endpoint:
                 elsewhere=inherited.elsewhere,
                 calls=inherited.calls,
                 live=inherited.live,
+                local=inherited.local,
             )
         try:
             listener = listen(window.port)
@@ -127,7 +142,7 @@ class Endpoint:
 
     def leave(self) -> Inheritance:
         """Withdraw the discovery files, and return the same as `inheritance`."""
-        self.withdraw()
+        self.withdraw(goes_on=True)
         return self.inheritance()
 
     def inheritance(self) -> Inheritance:
@@ -144,6 +159,8 @@ class Endpoint:
             elsewhere=self.elsewhere,
             calls=self.calls,
             live=self.live,
+            local=self.local,
+            files=self._files,
         )
 
     @property
@@ -213,6 +230,8 @@ class Endpoint:
 
     def names(self, family: CliFamily) -> list[DiscoveryName]:
         """The discovery files of this window for a family, by the current settings and window in front."""
+        if family.door == "socket" and not (self.local or self.pipe):
+            return []
         return [
             name
             for name in family.files
@@ -225,11 +244,24 @@ class Endpoint:
         # A folder's own disk may hang, too, which concerns no other window.
         self._told = tuple(dict.fromkeys(each for folder in folders for each in (folder, own_spelling(folder))))
         self.folders_since = {folder: self.folders_since.get(folder, now) for folder in folders}
-        return self._on_disk(
-            lambda: [
-                problem for one in self.publications for problem in one.publish(self._told, self.names(one.family))
-            ]
-        )
+        return self._on_disk(self._publish)
+
+    def _publish(self) -> list[str]:
+        problems = self._open_socket()
+        for one in self.publications:
+            one.socket = self.local.getsockname() if self.local else self.pipe
+            problems += one.publish(self._told, self.names(one.family))
+        return problems
+
+    def _open_socket(self) -> list[str]:
+        """Returns the sentence for a new failure."""
+        if self.local is None and sys.platform != "win32" and any(one.door == "socket" for one in FAMILIES):
+            try:
+                self.local = local_sockets.listen(f"{self.port}.sock")
+            except OSError as error:
+                was, self._why_no_socket = self._why_no_socket, NO_SOCKET.format(why=reason_of(error))
+                return [self._why_no_socket] if was != self._why_no_socket else []
+        return []
 
     def settled(self) -> list[str]:
         """The sentences of `publish` about failures that are over, each once."""
@@ -250,8 +282,12 @@ class Endpoint:
         """Make the discovery files the newest, because the window got the focus. Returns the same as `publish`."""
         return self._on_disk(lambda: [problem for one in self.publications for problem in one.touch()])
 
-    def withdraw(self) -> None:
-        """Remove the discovery files, and write none any more. May be called twice; waits for a second at most."""
+    def withdraw(self, *, goes_on: bool = False) -> None:
+        """Remove the discovery files, and write none any more. May be called twice; waits for a second at most.
+
+        Those that a CLI watches stay if the next instance `goes_on` with the endpoint.
+        """
+        self._goes_on |= goes_on
         is_done, self._is_withdrawn = self._is_withdrawn, True
         # Where a disk hangs, whoever holds the lock removes the files in the end.
         if self._disk.acquire(timeout=0 if is_done else PATIENCE):
@@ -271,12 +307,22 @@ class Endpoint:
 
     def _remove(self) -> None:
         for publication in self.publications:
-            publication.withdraw()
+            if self._goes_on and self.local and publication.family.watches_file:
+                self._files += publication.leave()
+            else:
+                publication.withdraw()
+
+    def close_socket(self) -> None:
+        """Remove the Unix socket. Its disk may hang, so this is not for an event loop."""
+        local, self.local = self.local, None
+        if local:
+            local_sockets.remove(local)
 
     def close(self) -> None:
         """Withdraw the discovery files and stop listening. May be called twice."""
         self.withdraw()
         self.listener.close()
+        self.close_socket()
         for connection, _ in self.connections:
             connection.close()
         for left in self.live:

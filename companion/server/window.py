@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import logging
 import os
+import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..clis.processes import wrote
-from ..handover import Inheritance
+from ..handover import Inheritance, OpenConnection
 from ..protocol import (
     ContextUpdate,
     DiffAccepted,
@@ -25,6 +26,7 @@ from ..settings import Settings
 from . import sessions
 from .context_sender import ContextSender
 from .doors.claude import ClaudeDoor
+from .doors.copilot import CopilotDoor
 from .endpoint import Endpoint
 from .http.access import Access
 from .http.app import App
@@ -92,6 +94,7 @@ class WindowServer:
             endpoint, self.sessions, reviews, knowledge, lambda: self.settings, self._unsendable, self._background
         )
         self.websockets = ClaudeDoor(offer, access)
+        self._local = CopilotDoor(offer)
         self._server = HttpServer(self._app, self.websockets.protocol)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when requests are answered, or with the reason why they can't be."""
@@ -164,11 +167,14 @@ class WindowServer:
     async def serve(self, *, check: bool = False) -> None:
         """Answer requests until `close`. With `check`, see first whether the libraries do what is asked of them."""
         try:
-            async with self._app.manager.run():
+            async with self._app.manager.run(), self._local.app.manager.run():
                 if check:
                     await self._app.check()
                 inherited, self.endpoint.connections = self.endpoint.connections, []
-                await self._server.open(self.endpoint.listener, inherited)
+                await self._server.open(self.endpoint.listener, [one for one in inherited if _is_tcp(one)])
+                await self._local.open([one for one in inherited if not _is_tcp(one)])
+                if self.endpoint.pipe:
+                    self.publish()
                 await self.websockets.resume()
                 self.started.set_result(None)
                 ending = self._loop.call_later(sessions.IDLE_MODEL, self._app.forget_models)
@@ -180,6 +186,7 @@ class WindowServer:
             self.started.set_exception(error)
         finally:
             self._server.abandon()
+            self._local.server.abandon()
 
     async def pause(self, limit: float) -> None:
         """Send what waits and answer the last requests, for at most `limit` seconds. New connections wait."""
@@ -187,9 +194,15 @@ class WindowServer:
         self.contexts.stop()
         await asyncio.wait([self.started])
         await self._server.stop_accepting()
+        await self._local.server.stop_accepting()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit):
-                await asyncio.gather(self.sessions.flush(), self._app.answered(), self.websockets.answered())
+                await asyncio.gather(
+                    self.sessions.flush(),
+                    self._app.answered(),
+                    self.websockets.answered(),
+                    self._local.app.answered(),
+                )
 
     async def end_streams(self, limit: float) -> None:
         """End every stream cleanly, for at most `limit` seconds."""
@@ -200,10 +213,10 @@ class WindowServer:
     def leave(self) -> Inheritance:
         """What the next instance needs. Only what takes longer than `pause` had time for is still answered here."""
         self.sessions.is_left = True
-        self.endpoint.sessions = self._app.session_ids()
+        self.endpoint.sessions = self._app.session_ids() | self._local.app.session_ids()
         self.endpoint.outboxes = self._app.outboxes()
-        self.endpoint.calls = self._app.calls()
-        self.endpoint.connections = self._server.release_idle()
+        self.endpoint.calls = self._app.calls() | self._local.app.calls()
+        self.endpoint.connections = self._server.release_idle() + self._local.server.release_idle()
         self.endpoint.live += self.websockets.release()
         return self.endpoint.inheritance()
 
@@ -216,13 +229,16 @@ class WindowServer:
         loop = asyncio.get_running_loop()
         end = loop.time() + limit
         await self._server.stop_accepting()
+        await self._local.server.stop_accepting()
         if not self.sessions.is_left:
             self.endpoint.listener.close()
+            await asyncio.to_thread(self.endpoint.close_socket)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(end):
                 await self.sessions.close()
         self.websockets.close()
         await self._server.close(end - loop.time())
+        await self._local.server.close(end - loop.time())
         self.sessions.cancel()
         self._is_over.set()
 
@@ -275,6 +291,7 @@ class WindowServer:
         problems = self.endpoint.publish()
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._on_folders)
+            self._loop.call_soon_threadsafe(self.watch)
         return problems
 
     def heal(self) -> None:
@@ -287,6 +304,8 @@ class WindowServer:
         if is_served and not self._is_opening and not self._server.is_accepting:
             self._is_opening = True
             self._background(self._open_again())
+        elif is_served and self._local.is_due:
+            self._background(self._local.open())
 
     async def _open_again(self) -> None:
         try:
@@ -304,11 +323,11 @@ class WindowServer:
         """Make the discovery files the newest, soon, because the window got the focus."""
         self._on_disk("touch", self.endpoint.touch)
 
-    async def withdraw(self) -> None:
-        """Remove the discovery files. Waits for that, but not for a disk that hangs."""
+    async def withdraw(self, *, goes_on: bool = False) -> None:
+        """Remove the discovery files: see `Endpoint.withdraw`. Waits for that, but not for a disk that hangs."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DISK):
-                await asyncio.to_thread(self.endpoint.withdraw)
+                await asyncio.to_thread(self.endpoint.withdraw, goes_on=goes_on)
 
     def _on_disk(self, name: str, work: Callable[[], list[str]]) -> None:
         """Do something with the discovery files, after what was asked before. While a disk hangs nothing piles up."""
@@ -329,6 +348,11 @@ class WindowServer:
 
     async def _end(self, session: Session) -> None:
         self._reviews.orphan(session)
-        if session.door == "http":
+        if session.door != "websocket":
+            app = self._app if session.door == "http" else self._local.app
             with contextlib.suppress(RuntimeError):  # the manager has ended together with its sessions
-                await self._app.end(session)
+                await app.end(session)
+
+
+def _is_tcp(one: OpenConnection) -> bool:
+    return one[0].family == socket.AF_INET

@@ -174,8 +174,7 @@ def _of_terminals(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
 
 
 def _verdict(cli: Cli, facts: Facts) -> Verdict:
-    ports = cli.running.ports
-    connected = [number for number, served in facts.served.items() if ports and served.port in ports]
+    connected = [number for number, served in facts.served.items() if _is_connected(cli, served)]
     window = connected[0] if connected else None
     shows_diff = window is not None and any(
         diff.endswith(f"({cli.family.name})") for diff in facts.served[window].diffs
@@ -184,6 +183,14 @@ def _verdict(cli: Cli, facts: Facts) -> Verdict:
     if window is None:
         found = [*_unreachable(cli, facts), *found]
     return Verdict(cli, window, tuple(found))
+
+
+def _is_connected(cli: Cli, served: Served) -> bool:
+    """Whether a CLI is connected to a window. A Unix socket does not say who is at its other end: the folder does."""
+    if cli.family.door == "socket":
+        has_one = any(session.cli == cli.family.name and session.listens for session in served.sessions)
+        return has_one and any(is_inside(cli.running.cwd or os.sep, folder.real) for folder in served.folders)
+    return served.port in (cli.running.ports or ())
 
 
 def _is_reviewed_after(cli: Cli, window: WindowId | None, facts: Facts) -> bool:

@@ -463,6 +463,8 @@ class TestShow(TerminalCase):
     def test_without_a_cli_one_is_offered(self) -> Steps:
         self.show()
         self.assertTrue(self.screen.said("No CLI runs in a terminal of this window"))
-        self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI", "Run Claude Code", "Run OpenCode"])
+        self.assertEqual(
+            self.captions(), ["Run Qwen Code", "Run Gemini CLI", "Run Claude Code", "Run Copilot CLI", "Run OpenCode"]
+        )
         yield from self.pick("Run Qwen Code")
         yield lambda: self.terminus.opened

@@ -186,7 +186,9 @@ class TestSend(TerminalCase):
         self.send("file")
         yield lambda: self.screen.panels
         self.assertEqual(self.texts(), [])
-        self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI", "Run Claude Code", "Run OpenCode"])
+        self.assertEqual(
+            self.captions(), ["Run Qwen Code", "Run Gemini CLI", "Run Claude Code", "Run Copilot CLI", "Run OpenCode"]
+        )
 
 
 class TestSendToNobody(TerminalCase):
@@ -195,7 +197,9 @@ class TestSendToNobody(TerminalCase):
     def test_the_person_is_offered_to_run_one(self) -> Steps:
         self.window.run_command("qwen_companion_send", {"what": "file"})
         yield lambda: self.screen.panels
-        self.assertEqual(self.captions(), ["Run Qwen Code", "Run Gemini CLI", "Run Claude Code", "Run OpenCode"])
+        self.assertEqual(
+            self.captions(), ["Run Qwen Code", "Run Gemini CLI", "Run Claude Code", "Run Copilot CLI", "Run OpenCode"]
+        )
         yield from self.pick("Run Gemini CLI")
         yield lambda: self.terminus.opened
         self.assertEqual(self.args["tag"], "gemini")

@@ -7,6 +7,7 @@ tuple.
 from __future__ import annotations
 
 from .claude_code import CLAUDE_CODE
+from .copilot_cli import COPILOT_CLI
 from .family import CliFamily, DiscoveryFolder, DiscoveryName, Door, DoorAddress, Habits, Launch, temporary_folder
 from .gemini_cli import GEMINI_CLI
 from .opencode import OPENCODE
@@ -14,6 +15,7 @@ from .qwen_code import QWEN_CODE, qwen_home
 
 __all__ = [
     "CLAUDE_CODE",
+    "COPILOT_CLI",
     "FAMILIES",
     "GEMINI_CLI",
     "OPENCODE",
@@ -28,10 +30,11 @@ __all__ = [
     "Launch",
     "keeps_edits",
     "qwen_home",
+    "takes_edits",
     "temporary_folder",
 ]
 
-FAMILIES = (QWEN_CODE, GEMINI_CLI, CLAUDE_CODE, OPENCODE)
+FAMILIES = (QWEN_CODE, GEMINI_CLI, CLAUDE_CODE, COPILOT_CLI, OPENCODE)
 
 TERMINAL_VARIABLES = {"TERM_PROGRAM": "sublime"}
 """Only for terminals that we open: Gemini CLI recognizes the editor by it from 0.25 on."""
@@ -42,5 +45,13 @@ def keeps_edits(cli: str) -> bool:
 
     The name of one that runs elsewhere begins with that of its family.
     """
-    families = (family for family in FAMILIES if cli == family.name or cli.startswith(f"{family.name} "))
-    return any(family.keeps_edits for family in families)
+    return any(family.keeps_edits for family in _called(cli))
+
+
+def takes_edits(cli: str) -> bool:
+    """Whether the CLI of that name writes an accepted text that is not the one that it proposed."""
+    return all(family.takes_edits for family in _called(cli))
+
+
+def _called(cli: str) -> list[CliFamily]:
+    return [family for family in FAMILIES if cli == family.name or cli.startswith(f"{family.name} ")]

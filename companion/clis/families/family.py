@@ -130,6 +130,8 @@ class DoorAddress:
     port: int
     token: str = field(repr=False)
     folders: Sequence[str] = ()
+    socket: str = ""
+    """The path of the Unix socket or the name of the pipe, for a door that has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,10 @@ class CliFamily:
     """More variables. With any, all of them are only for the terminals in which the editor runs this CLI."""
     shows_diffs: bool = True
     """Whether it proposes its changes to an editor."""
+    watches_file: bool = False
+    """Whether it takes the removal of its discovery file for the end of the editor, and gives up its open diffs."""
+    takes_edits: bool = True
+    """Whether it writes the text that the person has accepted, also where that is not the one that it proposed."""
 
     def workspace_path(self, folders: Sequence[str]) -> str:
         """The `workspacePath` of some folders: joined by the system's path delimiter.

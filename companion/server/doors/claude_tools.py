@@ -166,16 +166,19 @@ class ClaudeTools:
         """By name."""
 
     async def _diagnostics(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        uri = Diagnostics.model_validate(arguments).uri
+        return _json(await self.problems(Diagnostics.model_validate(arguments).uri))
+
+    async def problems(self, uri: str) -> list[dict[str, Any]]:
+        """The problems of a file, or of all if `uri` is empty, by files. Raises ValueError and TimeoutError."""
         paths = [path_of(uri)] if uri else None
         asked = GetDiagnosticsArguments.model_validate({"paths": paths, "limit": MOST, "waitSeconds": WAIT})
         answer = await self._knowledge.diagnostics(asked)
         found: dict[str, list[DiagnosticAnswer]] = {path: [] for path in paths or ()}
         for one in answer.diagnostics:
             found.setdefault(one.path, []).append(one)
-        return _json(
-            [{"uri": Path(path).as_uri(), "diagnostics": list(map(_diagnostic, rows))} for path, rows in found.items()]
-        )
+        return [
+            {"uri": Path(path).as_uri(), "diagnostics": list(map(_diagnostic, rows))} for path, rows in found.items()
+        ]
 
     async def _open_file(self, arguments: dict[str, Any]) -> dict[str, Any]:
         given = OpenFileCall.model_validate(arguments)

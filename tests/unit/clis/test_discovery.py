@@ -197,7 +197,7 @@ def test_a_folder_of_another_user_is_refused(endpoint: Endpoint, files: list[Pat
     user = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: user + 1)
     problems = endpoint.publish()
-    assert len(problems) == 4
+    assert len(problems) == 5
     assert all("belongs to another user" in problem for problem in problems)
     assert everything(files[0].parent, files[1].parent) == []
 
@@ -207,7 +207,7 @@ def test_an_administrator_is_told_of_a_folder_that_is_made(
 ):
     """Without these rights, the person may not be able to remove it."""
     monkeypatch.setattr("companion.platforms.files.is_elevated", lambda: True)
-    made = [home / ".qwen", home / ".claude"]
+    made = [home / ".qwen", home / ".claude", home / ".copilot"]
     for folder in made:
         shutil.rmtree(folder, ignore_errors=True)
     said = endpoint.publish()

@@ -77,8 +77,8 @@ def test_a_machine_without_a_cli_is_told_how_to_install_one():
     found = facts(has_cli=False)
     assert only(found) == Finding(
         "no cli",
-        "No CLI is installed: neither “qwen” nor “gemini” nor “claude” nor “opencode” is on the PATH of your login "
-        "shell or of Sublime Text. "
+        "No CLI is installed: neither “qwen” nor “gemini” nor “claude” nor “copilot” nor “opencode” is on the PATH of "
+        "your login shell or of Sublime Text. "
         "Install one, for example with: npm install -g @qwen-code/qwen-code",
     )
     assert "Nothing is wrong" not in report(found)
