@@ -108,6 +108,11 @@ class WindowsTerminal:
 class Screen(pyte.Screen):
     """pyte's screen, which would fail on private sequences of xterm (CSI > … m)."""
 
+    def report_device_status(self, mode: int, *, private: bool = False) -> None:
+        """Answer what is asked. Copilot CLI asks for more, privately, which pyte doesn't know."""
+        if not private:
+            super().report_device_status(mode)
+
     def select_graphic_rendition(self, *attrs: int, private: bool = False) -> None:
         if not private:
             super().select_graphic_rendition(*attrs)
