@@ -490,8 +490,6 @@ class Round:
             return
         if is_save:
             self.state.saves.append(Save(path, before, after))
-            if path.rpartition("/")[2] == rules.IGNORE:
-                self._change_rules(path, before, after)
         at, ours = path, self.objects.entry(self.state.base, path)
         if ours is None and before and (found := self.find(path)) and found.renamed_from:
             at, ours = found.renamed_from, found.before
@@ -501,13 +499,16 @@ class Round:
             self.state.base = self.objects.with_entries(self.state.base, {path: after})
             self.state.lines.pop(path, None)
             self._keep_modes([path] if before is None or after is None else [])
-            return
-        weave = self._lines(path, ours, before)
-        data = self.objects.read([after.blob]).get(after.blob) if is_text(after) else None
-        if weave is None or data is None:
-            self.state.lines[path] = KnownLines(ours.blob if ours else "", after.blob, _BOTH_WHOLE)
         else:
-            self._note(path, at, weave.saved(data, is_edited=is_save), ours, after, before)
+            weave = self._lines(path, ours, before)
+            data = self.objects.read([after.blob]).get(after.blob) if is_text(after) else None
+            if weave is None or data is None:
+                self.state.lines[path] = KnownLines(ours.blob if ours else "", after.blob, _BOTH_WHOLE)
+            else:
+                self._note(path, at, weave.saved(data, is_edited=is_save), ours, after, before)
+        if is_save and path.rpartition("/")[2] == rules.IGNORE:
+            # The baseline has what the person has written there, and none of an agent's rules that wait.
+            self._change_rules(path, ours, self.objects.entry(self.state.base, at))
 
     def remember(self, operation: Operation) -> None:
         """The person has decided something that can be taken back: in the order of the decisions."""

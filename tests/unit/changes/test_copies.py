@@ -347,6 +347,19 @@ def test_rules_that_the_person_has_saved_hold_at_once(folder: Folder):
     assert folder.read("made.o") == b"agent\n"
 
 
+def test_a_save_of_rules_that_an_agent_has_changed_hides_nothing(folder: Folder):
+    folder.write(".gitignore", "*.log\n")
+    folder.begin_copied()
+    folder.write(".gitignore", "*.log\nhidden.txt\n")
+    folder.write("hidden.txt", "agent\n")
+    folder.look()
+    folder.edit(".gitignore", "*.log\nhidden.txt\n", "hidden.txt\n*.o\n")
+    folder.write("made.o", "ignored\n")
+    folder.write("made.log", "ignored no longer\n")
+    folder.look()
+    assert folder.listed() == {".gitignore": "modified", "hidden.txt": "created", "made.log": "created"}
+
+
 def test_a_sparse_file_without_end_is_listed_and_not_read(folder: Folder):
     folder.begin_copied()
     before = tree(folder.path)
