@@ -243,13 +243,12 @@ class Checkpoints:
         state = self._round.state
         lines = {path: state.lines[path] for path in base if path in state.lines}
         created = [path for path in base if path in state.created]
-        failed = self._undo.finish(writes, at_work)
+        operation, failed = self._undo.note(writes)
         entries = {path: entry for path, entry in base.items() if path not in failed}
         before = self._objects.entries(state.base, list(entries))
-        state.decided[-1].base = {path: (before.get(path), entry) for path, entry in entries.items()}
+        operation.base = {path: (before.get(path), entry) for path, entry in entries.items()}
         if entries:
             state.base = self._objects.with_entries(state.base, entries)
-        operation = state.decided[-1]
         operation.lines = lines | operation.lines
         operation.created = sorted({*created, *operation.created})
         point = next((each for each in state.checkpoints if each.number == number), None)
@@ -259,5 +258,6 @@ class Checkpoints:
             found = {path: self._lines(point, path, now.get(path)) for path in done}
             state.lines |= {path: known[1] for path, known in found.items() if known}
             state.created |= done & {*point.created}
+        self._undo.see(operation, failed, at_work)
         self._round.settle()
         return failed

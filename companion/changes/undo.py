@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..review.disk import Stamp, stamp
 from ..snapshots import files
-from ..snapshots.entries import LINK, Difference, Entry
+from ..snapshots.entries import LARGE, LINK, Difference, Entry
 from ..snapshots.files import WriteRefusedError
 from ..snapshots.modes import on_disk
 from ..snapshots.objects import Contents
@@ -74,6 +74,13 @@ class Write:
         if isinstance(self.content, Stored):
             return self.content.blob
         return "" if self.content is None else files.blob_id(self.content)
+
+    @property
+    def size(self) -> int:
+        """The length of the content in bytes."""
+        if isinstance(self.content, Stored):
+            return self.content.contents.sizes[self.content.blob]
+        return len(self.content or b"")
 
 
 class UnseenError(OSError):
@@ -305,51 +312,81 @@ class RoundUndo:
 
         `notes` has the lines for the agents, by path.
         """
-        failed: list[str] | None = None
-        after = {write.path: Entry(write.mode, write.blob) for write in writes if write.content is not None}
-        disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
+        operation, failed = self.note(writes, notes)
+        self.see(operation, failed, at_work)
+        return failed
+
+    def note(
+        self, writes: Sequence[Write], notes: Mapping[str, Sequence[str]] = MappingProxyType({})
+    ) -> tuple[Operation, list[str]]:
+        """Remember what was written, as the disk has it by now. `see` makes that last.
+
+        Also returns the paths of the files that are not as they should be. Raises UnseenError.
+        """
+        failed = self._failed(writes)
+        disk = {write.path: (write.expected, _planned(write)) for write in writes}
         operation = self._round.operation(disk, disk)
-        lines = operation.lines
-        operation.notes = limited([line for path in disk for line in notes.get(path, ())])
+        operation.notes = limited([line for path in disk if path not in failed for line in notes.get(path, ())])
         self._round.remember(operation)
+        done = [write for write in writes if write.path not in failed]
+        after = {write.path: disk[write.path][1] for write in done}
         try:
-            self._round.save()  # whatever the look meets, it can be taken back
-            self._look_at_own(disk, at_work)
-            after = self._objects.entries(self._state.now, list(disk))
-            if failed := self._failed(writes, after):
-                operation.notes = limited([line for path in disk if path not in failed for line in notes.get(path, ())])
-            operation.disk = {write.path: (write.expected, after.get(write.path)) for write in writes}
-            self._set_base(operation, [write for write in writes if write.path not in failed])
-            now = self._objects.entries(self._state.base, list(disk))
-            for write in writes:
-                if write.path in failed:
-                    self._state.lines |= {path: known for path, known in lines.items() if path == write.path}
-                elif write.ops and write.path in now and write.path in after:
-                    known = KnownLines(now[write.path].blob, after[write.path].blob, write.ops)
-                    self._state.lines[write.path] = known
-            self._round.stay({path: () for path in disk if now.get(path) == after.get(path)})
+            self._have_on_disk(after, done)
+            self._set_base(operation, done)
+            now = self._objects.entries(self._state.base, list(after))
+        except OSError as error:
+            self._round.save()  # it can be taken back in any case
+            raise UnseenError(str(error), failed) from error
+        for write in done:
+            entry = after[write.path]
+            if write.ops and write.path in now and entry:
+                self._state.lines[write.path] = KnownLines(now[write.path].blob, entry.blob, write.ops)
+            elif entry is None:
+                self._state.renamed.pop(write.path, None)
+        self._round.stay({path: () for path, entry in after.items() if now.get(path) == entry})
+        return operation, failed
+
+    def _have_on_disk(self, after: Mapping[str, Entry | None], done: Iterable[Write]) -> None:
+        """Files are as they were just written: to the next look that is nobody's change."""
+        contents = {write.blob: write for write in done if write.content is not None}
+        if lacking := self._objects.lacking(contents):
+            read = (contents[blob].data for blob in sorted(lacking))
+            self._objects.write_all([data for data in read if data is not None])
+        self._state.now = self._objects.with_entries(self._state.now, after)
+        for path in after:
+            self._round.saved_at.pop(path, None)
+            self._state.lines.pop(path, None)
+
+    def see(self, operation: Operation, failed: Sequence[str], at_work: Sequence[str] = ()) -> None:
+        """Have an operation on the disk in one step with all that follows from it, and look. Raises UnseenError."""
+        try:
+            self._round.save()
+            self._look_at_own(operation.disk, at_work)
+            after = self._objects.entries(self._state.now, list(operation.disk))
+            operation.disk = {path: (before, after.get(path)) for path, (before, _) in operation.disk.items()}
             self._round.save()
         except OSError as error:
-            raise UnseenError(str(error), self._failed(writes) if failed is None else failed) from error
-        return failed
+            raise UnseenError(str(error), failed) from error
 
     def finish_as_person(self, writes: Sequence[Write], at_work: Sequence[str] = ()) -> list[str]:
         """The same for what was written as the person would: the baseline follows it, whoever waits for a review."""
         paths = [write.path for write in writes]
         lines = {path: self._state.lines[path] for path in paths if path in self._state.lines}
         before = self._objects.entries(self._state.base, paths)
-        failed = self.finish(writes, at_work)
+        operation, failed = self.note(writes)
         try:
-            operation, now = self._state.decided[-1], self._objects.entries(self._state.now, paths)
+            now = self._objects.entries(self._state.now, paths)
             self._state.lines |= {path: known for path, known in lines.items() if path not in failed}
             for write in writes:
                 if write.path not in failed:
                     self._round.follow(write.path, write.expected, now.get(write.path), is_save=False)
             after = self._objects.entries(self._state.base, paths)
             operation.base = {path: (before.get(path), after.get(path)) for path in paths}
-            self._round.settle()
         except OSError as error:
+            self._round.save()  # it can be taken back in any case
             raise UnseenError(str(error), failed) from error
+        self.see(operation, failed, at_work)
+        self._round.settle()
         return failed
 
     def _set_base(self, operation: Operation, writes: Iterable[Write]) -> None:
@@ -364,25 +401,20 @@ class RoundUndo:
             self._state.base = self._objects.with_entries(self._state.base, entries)
             self._state.created.difference_update(entries)
 
-    def _failed(self, writes: Iterable[Write], seen: Mapping[str, Entry] | None = None) -> list[str]:
-        """The paths of the files that are not as they should be; only those are read that a look hasn't `seen` so."""
-        return [write.path for write in writes if not self._is_as_it_should_be(write, seen)]
+    def _failed(self, writes: Iterable[Write]) -> list[str]:
+        """The paths of the files that are not as they should be."""
+        return [write.path for write in writes if not self._is_as_it_should_be(write)]
 
-    def _is_as_it_should_be(self, write: Write, seen: Mapping[str, Entry] | None) -> bool:
+    def _is_as_it_should_be(self, write: Write) -> bool:
         mode = on_disk(self._round.root, write.path) if write.full_mode is not None else None
-        wanted = None if write.content is None else Entry(write.mode, write.blob)
-        is_seen = seen is not None and seen.get(write.path) == wanted
         try:
-            return (is_seen or self.is_written(write)) and mode == write.full_mode
+            return self.is_written(write) and mode == write.full_mode
         except WriteRefusedError:  # it can't be read
             return False
 
     def _look_at_own(self, paths: Iterable[str], at_work: Sequence[str]) -> None:
         """Look at what was written here, which is nobody's change."""
         known = {path: list(self._state.agents.get(path, [])) for path in paths}
-        for path in known:
-            self._round.saved_at.pop(path, None)
-            self._state.lines.pop(path, None)
         self._round.look(at_work, own=known)
         agents = self._state.agents | known
         self._state.agents = {path: names for path, names in agents.items() if names or path not in known}
@@ -443,7 +475,8 @@ class RoundUndo:
         back = [path for path in operation.disk if path not in rest]
         known = dict(self._state.agents)
         try:
-            self._look_at_own(back, at_work)
+            done = [write for write in writes if write.path in written]
+            self._have_on_disk({path: operation.disk[path][0] for path in written}, done)
             back = [path for path in operation.paths if path not in rest]
             self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in back}
             self._state.lines |= {path: known for path, known in operation.lines.items() if path not in rest}
@@ -459,6 +492,8 @@ class RoundUndo:
                 self._state.decided.remove(operation)
                 if operation.accepted:
                     self._tell_of_accepted(operation)
+            self._round.save()
+            self._look_at_own(back, at_work)
             self._round.save()
         except OSError as error:
             raise UnseenError(str(error), failed) from error
@@ -515,3 +550,11 @@ class RoundUndo:
         undone = Operation(disk, {path: [operation.accepted] for path in disk}, time.time(), base, notes)
         undone.window = operation.window
         self._round.remember(undone)
+
+
+def _planned(write: Write) -> Entry | None:
+    """A file as a look finds it that was written."""
+    if write.content is None:
+        return None
+    is_large = write.size > LARGE and write.mode != LINK
+    return Entry(write.mode, write.blob, "large" if is_large else "")

@@ -354,7 +354,9 @@ class Contents:
 
     def __init__(self, objects: StoreObjects, blobs: Iterable[str]) -> None:
         self._objects = objects
-        self._unread = {blob: part for part in _parts(objects.sizes(blobs), _SOON) for blob in part}
+        self.sizes = objects.sizes(blobs)
+        """In bytes, by id."""
+        self._unread = {blob: part for part in _parts(self.sizes, _SOON) for blob in part}
         """By id: those that are read with it, none once they were."""
         self._read: dict[str, bytes] = {}
 

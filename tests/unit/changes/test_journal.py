@@ -7,18 +7,22 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from companion.changes.journal import Intent, Journal, StoppedError
-from companion.changes.undo import Write
+from companion.changes.state import RoundState
+from companion.changes.undo import UnseenError, Write
 from companion.snapshots.files import WriteRefusedError
+from companion.snapshots.git import GitStoppedError
 
 from .folders import Folder as Driven
 from .folders import tree
 from .work import AGENT, LINES, WINDOW, Work
 
+BOTH = "an agent's line, with my edit\n"
 ROOT = Path(__file__).parents[3]
 
 
@@ -123,6 +127,103 @@ async def test_a_file_that_was_changed_after_the_kill_stays_as_it_is(tmp_path: P
         assert (project / "gone.py").exists()
         [said] = [said for said, _ in work.editor.said]
         assert "a.py has changed since" in said
+
+
+class KilledError(BaseException):
+    """The editor ends here."""
+
+
+def with_a_line_of_both(base: Path) -> tuple[Driven, int]:
+    """A folder in which the person has edited one of an agent's two lines, and a checkpoint from before that."""
+    folder = Driven(base)
+    folder.write("a.txt", LINES)
+    folder.round.begin()
+    number = folder.checkpoints.add(AGENT, "go")
+    text = LINES.replace("line 3\n", "an agent's line\n").replace("line 9\n", "another one\n")
+    folder.write("a.txt", text)
+    folder.look()
+    folder.edit("a.txt", text, text.replace("an agent's line\n", BOTH))
+    folder.look()
+    return folder, number
+
+
+def decide(folder: Driven, what: str, number: int) -> None:
+    """Undo everything or go back to the checkpoint, with the journal."""
+    journal = Journal(folder.round, folder.undoing)
+    if what == "undo":
+        intent = Intent("undo", folder.undoing.plan_all()[0])
+    else:
+        writes, entries, _ = folder.checkpoints.plan(number)
+        intent = Intent("restore", writes, point=number, base=entries)
+    journal.begin(intent)
+    journal.write_all(intent.writes, lambda: False)
+    finish(folder, intent, intent.writes)
+
+
+def finish(folder: Driven, intent: Intent, writes: Sequence[Write]) -> None:
+    if intent.kind == "undo":
+        assert folder.undoing.finish(writes) == []
+    else:
+        assert folder.checkpoints.finish_restore(writes, intent.base, (), intent.point) == []
+    Journal(folder.round, folder.undoing).end()
+
+
+@pytest.mark.parametrize("what", ["undo", "restore"])
+def test_a_kill_while_an_undo_is_noted_leaves_a_line_of_both(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+):
+    real = RoundState.write
+    for step in range(20):
+        (tmp_path / str(step)).mkdir()
+        folder, number = with_a_line_of_both(tmp_path / str(step))
+        left = iter(range(step))
+
+        def write(self: RoundState, store: str, left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise KilledError
+            real(self, store)
+
+        monkeypatch.setattr(RoundState, "write", write)
+        is_killed = False
+        try:
+            decide(folder, what, number)
+        except KilledError:
+            is_killed = True
+        monkeypatch.undo()
+        folder.reopen()
+        journal = Journal(folder.round, folder.undoing)
+        if pending := journal.pending():
+            assert journal.sorted_out(pending)[1:] == ([], [])
+            finish(folder, pending, pending.writes)
+        folder.look()
+        assert folder.undo_all() == []
+        assert BOTH in folder.read("a.txt").decode()
+        assert "another one" not in folder.read("a.txt").decode()
+        if not is_killed:
+            break
+    else:
+        raise AssertionError("it has no end")
+
+
+@pytest.mark.parametrize("what", ["undo", "restore", "back"])
+def test_a_look_that_fails_after_an_undo_leaves_a_line_of_both(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+):
+    folder, number = with_a_line_of_both(tmp_path)
+    if what == "back":
+        decide(folder, "undo", number)
+
+    def fails(*_: object, **__: object) -> None:
+        raise GitStoppedError("killed")
+
+    monkeypatch.setattr(folder.store, "look", fails)
+    with pytest.raises(UnseenError):
+        folder.redo() if what == "back" else decide(folder, what, number)
+    monkeypatch.undo()
+    folder.look()
+    assert folder.undo_all() == []
+    assert BOTH in folder.read("a.txt").decode()
+    assert "another one" not in folder.read("a.txt").decode()
 
 
 def test_nothing_is_written_that_could_not_be_noted_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
