@@ -491,14 +491,17 @@ class Round:
         if is_save:
             self.state.saves.append(Save(path, before, after))
         at, ours = path, self.objects.entry(self.state.base, path)
-        if ours is None and before and (found := self.find(path)) and found.renamed_from:
+        if ours is None and path in self.state.renamed:
+            at = self.state.renamed[path]
+            ours = self.objects.entry(self.state.base, at)
+        elif ours is None and before and (found := self.find(path)) and found.renamed_from:
             at, ours = found.renamed_from, found.before
         if ours == after:
             return
         if ours == before or before is None or after is None:
-            self.state.base = self.objects.with_entries(self.state.base, {path: after})
+            self.state.base = self.objects.with_entries(self.state.base, {at: after})
             self.state.lines.pop(path, None)
-            self._keep_modes([path] if before is None or after is None else [])
+            self._keep_modes([at] if before is None or after is None else [])
         else:
             weave = self._lines(path, ours, before)
             data = self.objects.read([after.blob]).get(after.blob) if is_text(after) else None

@@ -102,11 +102,16 @@ class Saves:
         self._round.look(at_work)
         if is_renamed or os.path.lexists(os.path.join(self._round.root, path)):
             return
-        for each in self._objects.differences(self._state.base, self._state.now, renames=False):
-            if each.after is None and f"{each.path}/".startswith(f"{path}/"):
-                seen = self._recent.of(each.path)
-                self._round.follow(each.path, seen[-1].before if seen else each.before, None)
-                self._recent.forget(each.path)
+        found = self._objects.differences(self._state.base, self._state.now, renames=False)
+        gone = {each.path: each.before for each in found if each.after is None}
+        there = self._objects.entries(self._state.now, list(self._state.renamed))
+        renamed = {new: old for new, old in self._state.renamed.items() if new not in there}
+        gone |= {new: self._objects.entry(self._state.base, old) for new, old in renamed.items()}
+        for name, before in gone.items():
+            if f"{name}/".startswith(f"{path}/"):
+                seen = self._recent.of(name)
+                self._round.follow(name, seen[-1].before if seen else before, None)
+                self._recent.forget(name)
         self._round.settle()
 
     def _written_since(

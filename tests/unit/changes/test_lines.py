@@ -8,7 +8,7 @@ import pytest
 
 from companion.changes.lines import Weave
 
-from .folders import AGENT, Folder
+from .folders import AGENT, Folder, tree
 from .work import LINES, WINDOW, Work
 
 AGENTS = LINES.replace("line 3\n", "agent\n")
@@ -314,3 +314,17 @@ def test_a_renamed_file_that_is_hardly_like_its_baseline_is_undone_as_one(folder
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == LINES.replace("line 20\n", "mine\n")
     assert not (folder.path / "c.py").exists()
+
+
+def test_a_save_in_a_file_that_an_agent_has_but_renamed_leaves_the_rename(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.write("a.py", LINES)
+    folder.round.begin()
+    (folder.path / "a.py").rename(folder.path / "A.py")
+    folder.look()
+    folder.edit("A.py", LINES, f"{LINES}mine\n")
+    folder.look()
+    assert folder.listed() == {"A.py": "renamed"}
+    assert folder.undo_all() == []
+    assert tree(folder.path).keys() == {"a.py"}
+    assert folder.read("a.py").decode() == f"{LINES}mine\n"

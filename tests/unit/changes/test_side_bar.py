@@ -105,3 +105,16 @@ async def test_the_word_of_a_deletion_comes_from_the_editor(work: Work):
     await work.until(lambda: "a.py" in work.rows)
     work.rounds.handled([str(work.path / "a.py")], is_renamed=False)
     await work.until(lambda: not work.rows)
+
+
+@pytest.mark.parametrize("text", ["", "agent\n"])
+def test_a_file_that_an_agent_has_renamed_and_the_person_deletes_is_not_listed(folder: Folder, text: str):
+    (folder.path / "a.py").rename(folder.path / "b.py")
+    folder.write("b.py", folder.read("b.py").decode() + text)
+    folder.look()
+    (folder.path / "b.py").unlink()
+    folder.saves.handled("b.py", [AGENT], is_renamed=False)
+    folder.look()
+    assert folder.listed() == {}
+    assert folder.undo_all() == []
+    assert not (folder.path / "a.py").exists()
