@@ -220,6 +220,11 @@ class Weave:
             lines.append((text, at if at == _SETTLED else at | mark))
         return Weave(lines, self._form, self._marks)
 
+    def alone(self) -> Weave:
+        """The file without a baseline."""
+        lines = [(text, at & ~BASE) for text, at in self._lines if at & DISK]
+        return Weave(lines, self._form, (self._marks[1], self._marks[1]))
+
     def settled(self) -> list[tuple[int, str]]:
         """The lines that both sides have: the number in the file, and the text."""
         disk = [line for line in self._lines if line[1] & DISK]

@@ -211,6 +211,7 @@ class Round:
             if each.path not in renamed:
                 source = sources.get(each.path, each.before)
                 self.written(each.path, source, each.after, who, at, is_named=bool(agent))
+        self._part_renamed()
         self._forget_modes(each.path for each in found if each.after is None)
         self.save()
         moved_by, by_git = self._moved(head, [path for path in changed if path not in self.named], looked_at)
@@ -254,6 +255,18 @@ class Round:
             state.created.remove(old)
             state.created.add(new)
         return is_persons
+
+    def _part_renamed(self) -> None:
+        """Where another file is at the old path of a renamed one, that one has no baseline, and its lines stay known."""
+        state = self.state
+        there = self.objects.entries(state.now, list(state.renamed.values())) if state.renamed else {}
+        for new, old in [pair for pair in state.renamed.items() if pair[1] in there]:
+            disk = self.objects.entry(state.now, new)
+            weave = self._lines(new, self.objects.entry(state.base, old), disk) if new in state.lines else None
+            del state.renamed[new]
+            state.lines.pop(new, None)
+            if weave and disk:
+                state.lines[new] = KnownLines("", disk.blob, weave.alone().ops)
 
     def _forget_modes(self, gone: Iterable[str]) -> None:
         """Forget the permissions of deleted files, unless an undo or a checkpoint can bring them back."""

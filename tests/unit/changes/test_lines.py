@@ -328,3 +328,17 @@ def test_a_save_in_a_file_that_an_agent_has_but_renamed_leaves_the_rename(tmp_pa
     assert folder.undo_all() == []
     assert tree(folder.path).keys() == {"a.py"}
     assert folder.read("a.py").decode() == f"{LINES}mine\n"
+
+
+def test_a_line_of_both_in_a_renamed_file_stays_if_another_one_is_at_its_old_path(folder: Folder):
+    (folder.path / "a.py").rename(folder.path / "b.py")
+    folder.look()
+    folder.edit("b.py", AGENTS, AGENTS.replace("agent\n", "agent, mine\n"))
+    folder.write("a.py", "from b import *\n")
+    folder.look()
+    folder.reopen()
+    assert folder.listed() == {"a.py": "modified", "b.py": "created"}
+    assert folder.undoing.protected() == ["b.py, line 3: “agent, mine”"]
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES
+    assert folder.read("b.py") == b"agent, mine\n"
