@@ -344,6 +344,20 @@ class TestReview(ReviewCase):
         self.assertTrue(self.row().startswith("▸b.py"))
         self.assertFalse(any(line.startswith("line") for line in self.lines()))
 
+    def test_the_first_heading_of_a_filtered_review_means_the_files_that_are_shown(self) -> Steps:
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("▾ b.py")
+        loaded("sublime_text.package").adapter().review.tab(self.window).filter("b.py")
+        yield self.has("— 1 of 2 files")
+        for key in ("k", "u"):
+            self.go_to("— ")
+            self.press(key)
+            yield from self.waits(1)
+        yield 200
+        yield from self.waits(1)
+        self.assertIn("line three", self.file.read_text())
+
     def test_enter_opens_the_file_at_the_line_in_the_group_of_the_code(self) -> Steps:
         columns = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
         self.window.run_command("set_layout", columns)

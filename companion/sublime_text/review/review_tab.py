@@ -624,12 +624,16 @@ class ReviewTab:
         self._decorate(anew=True)
 
     def _decide_group(self, block: Block, what: Decision) -> None:
-        if block.key == "title" and self.feed.kind == "review":
+        if block.key == "title" and self.feed.kind == "review" and self._wanted.split():
+            for turn in self.feed.turns or ():
+                self._decide_files(turn, what)
+            self._after("file")
+        elif block.key == "title" and self.feed.kind == "review":
             command = "keep_all_changes" if what == "keep" else "undo_all_changes"
             if window := self.view.window():
                 window.run_command(f"qwen_companion_{command}")
-            return
-        self.decide_turn(what)
+        else:
+            self.decide_turn(what)
 
     def decide_turn(self, what: Decision) -> None:
         """Keep or undo all written changes under the heading of the turn in which the caret is."""
@@ -640,15 +644,15 @@ class ReviewTab:
         if turn is None:
             self._say("There is no change at the caret.")
             return
-        for file in self._of_turn(turn):
-            if file.key.back_end == "written":
-                self._decisions.decide_file(file, what)
+        self._decide_files(turn, what)
         self._after("file")
 
-    def _of_turn(self, turn: ReviewTurn) -> list[ListedFile]:
-        """The files of a turn that the filter shows."""
+    def _decide_files(self, turn: ReviewTurn, what: Decision) -> None:
+        """Keep or undo the written files of a turn that the filter shows."""
         words = self._wanted.casefold().split()
-        return [file for file in turn.files if file.matches(words)]
+        for file in turn.files:
+            if file.key.back_end == "written" and file.matches(words):
+                self._decisions.decide_file(file, what)
 
     def _decide_proposal(self, block: Block, line: int, what: Decision, *, is_file: bool) -> None:
         diff = self.feed.proposals.get(block.file.key) if block.file else None
