@@ -8,7 +8,7 @@ from pathlib import Path
 
 import sublime
 
-from .companion_case import CompanionCase, Steps, diff_views, text_of
+from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
 
 FILE = 'def greet(name):\n    print("hi")\n'
 PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
@@ -59,6 +59,16 @@ class TestSeveral(CompanionCase):
         yield lambda: len(self.cli.outcomes) == 3
         expected = {("ide/diffRejected", str(self.folder / name)) for name in ("a.py", "b.py", "c.py")}
         self.assertEqual({(method, told["filePath"]) for method, told in self.cli.outcomes}, expected)
+
+    def test_the_first_of_two_answers_counts(self) -> Steps:
+        """A text that was accepted is none of those that were rejected."""
+        rejected = loaded("sublime_text.package").adapter().diffs.answers.rejected
+        before = rejected.left()
+        yield from self.open_diff(PROPOSAL)
+        self.proposal.run_command("qwen_companion_accept_diff")
+        self.window.run_command("qwen_companion_reject_all")
+        yield from self.written()
+        self.assertEqual(rejected.left(), before)
 
 
 class TestClosing(CompanionCase):

@@ -217,11 +217,15 @@ class Answers:
         return False
 
     def _accept(self, diff: DiffView, text: str) -> None:
+        if diff.attention.is_answered:  # and about to close
+            return
         diff.attention.is_answered = True
         self._accepted(diff)
         self._tell(lambda reviews: reviews.accept(diff.review.number, text))
 
     def _reject(self, diff: DiffView) -> None:
+        if diff.attention.is_answered:
+            return
         diff.attention.is_answered = True
         if (text := diff.text()) is not None:
             self.rejected.add(diff.review.name, text, diff.syntax)
