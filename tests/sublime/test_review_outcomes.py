@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 import sublime
 
@@ -69,6 +70,17 @@ class TestSeveral(CompanionCase):
         self.window.run_command("qwen_companion_reject_all")
         yield from self.written()
         self.assertEqual(rejected.left(), before)
+
+    def test_the_name_of_a_file_leaves_room_for_how_its_acceptance_is_taken_back(self) -> Steps:
+        path, shown = self.folder / f"{'n' * 120}.py", list[str]()
+        yield from self.open_diff("x = 1\n", path)
+        set_status = sublime.View.set_status
+        spy = lambda view, key, value: (shown.append(value), set_status(view, key, value))[1]  # noqa: E731
+        with patch.object(sublime.View, "set_status", spy):
+            self.proposal.run_command("qwen_companion_accept_diff")
+            yield from self.written()
+            yield lambda: any("Take Back" in each for each in shown)
+        self.assertEqual([each for each in shown if len(each) > 80], [])
 
 
 class TestClosing(CompanionCase):

@@ -15,12 +15,13 @@ import sublime
 
 from ...changes.port import FileChanges, Listing
 from ...changes.rows import ChangeRow
+from ...exclusion import shortened
 from ...ids import WindowId
 from ...review.changes import counted
 from ..buffers import text_of
 from ..calls import AskLater, OffThread
 from ..keys import KEYS
-from ..notices import NOTICES
+from ..notices import LONGEST, NOTICES
 from ..own_views import VIEWS
 from ..panels import say
 from ..places import if_openable
@@ -208,7 +209,8 @@ def offer_take_back(number: WindowId, said: str) -> None:
     window = find_window(number)
     view = window.active_view() if window else None
     if window and view:
-        shown = f"{said} · {TAKE_BACK}"
+        then = f" · {TAKE_BACK}"
+        shown = f"{shortened(said, LONGEST - len(then))}{then}"
         NOTICES.note(shown, window)
         view.set_status(_OFFER, shown)
         sublime.set_timeout(lambda: _withdraw(view, shown), OFFERED)
