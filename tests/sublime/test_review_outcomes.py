@@ -82,6 +82,21 @@ class TestSeveral(CompanionCase):
             yield lambda: any("Take Back" in each for each in shown)
         self.assertEqual([each for each in shown if len(each) > 80], [])
 
+    def test_the_tabs_of_two_agents_of_the_same_name_never_have_the_same_name(self) -> Steps:
+        """The first one proposes the file again when its first proposal is answered."""
+        other = self.connect()
+        yield from self.done(other.connected)
+        yield from self.open_diff("x = 1\n")
+        yield from self.open_diff("x = 2\n", cli=other)
+        yield from self.done(self.cli.call("closeDiff", filePath=str(self.file), suppressNotification=True))
+        yield lambda: len(diff_views(self.window, "proposal")) == 1
+        yield from self.open_diff("x = 3\n")
+        names = {text_of(view): view.name() for view in diff_views(self.window, "proposal")}
+        self.assertEqual(names, {"x = 2\n": "app.py ← Qwen Code (2)", "x = 3\n": "app.py ← Qwen Code"})
+        feed = loaded("sublime_text.package").adapter().review.feed(self.window)
+        feed.look()
+        self.assertEqual({file.agent for turn in feed.turns for file in turn.files}, {"Qwen Code", "Qwen Code (2)"})
+
 
 class TestClosing(CompanionCase):
     """What closes takes its diffs with it."""

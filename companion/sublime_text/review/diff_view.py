@@ -165,9 +165,9 @@ class DiffView:
     _before: GroupContents
 
     def __init__(
-        self, window: sublime.Window, review: Review, marks: Marks | None, title: str, act: Callable[[str], None]
+        self, window: sublime.Window, review: Review, marks: Marks | None, agent: str, act: Callable[[str], None]
     ) -> None:
-        """`title` is the name of its tab."""
+        """`agent` is the name of who proposes it, which no other one has in this window."""
         self.window = window
         self.review = review
         self.attention = Attention()
@@ -180,7 +180,8 @@ class DiffView:
         self.generation = 0
         """Counts the drawings of the links, so that one of an older drawing can be told."""
         self.original: sublime.View | None = None
-        self._title = title
+        self.agent = agent
+        self._title = f"{review.name} ← {agent}"
         self._act = act
         self._like: sublime.View | None = None
         self._marks = marks
@@ -238,6 +239,7 @@ class DiffView:
         elif self.layout == "side_by_side":
             self.layout = "inline"
         self._own(left.proposal)
+        self.proposal.set_name(self._title)
         self._removed.take_up()
         self._is_exact, self._is_filled, self._is_original_filled = left.is_exact, True, True
         self.has_chosen_layout = left.has_chosen_layout

@@ -485,7 +485,7 @@ class Diffs:
         return True
 
     def _begin(self, window: sublime.Window, review: Review, marks: Marks | None) -> DiffView:
-        diff = DiffView(window, review, marks, self._title(window, review), lambda href: self._clicked(diff, href))
+        diff = DiffView(window, review, marks, self._agent(window, review), lambda href: self._clicked(diff, href))
         self._actions[review.number] = ChangeActions(diff, self._tell)
         self._open[review.number] = diff
         self._changed(window)
@@ -493,12 +493,12 @@ class Diffs:
             self._by_file.setdefault(real_path(review.file_path), []).append(diff)
         return diff
 
-    def _title(self, window: sublime.Window, review: Review) -> str:
-        """The name of a diff's tab, which tells apart two agents of the same name."""
-        alike = [diff.review.owner for diff in self.in_window(window) if diff.review.owner.cli == review.owner.cli]
-        owners = list(dict.fromkeys([*alike, review.owner]))
-        number = owners.index(review.owner) + 1
-        return f"{review.name} ← {review.owner.cli}{f' ({number})' if number > 1 else ''}"
+    def _agent(self, window: sublime.Window, review: Review) -> str:
+        """Who proposes a change. A number tells apart those of the same name, as long as one of their diffs is open."""
+        owner = review.owner
+        known = {diff.review.owner: diff.agent for diff in self.in_window(window) if diff.review.owner.cli == owner.cli}
+        names = (owner.cli, *(f"{owner.cli} ({number})" for number in range(2, len(known) + 2)))
+        return known.get(owner) or next(name for name in names if name not in known.values())
 
     def _clicked(self, diff: DiffView, href: str) -> None:
         if not diff.attention.is_new:

@@ -235,7 +235,7 @@ class ReviewFeed:
     def _proposing(self) -> list[ReviewTurn]:
         by_agent: dict[str, list[ListedFile]] = {}
         for key, diff in self.proposals.items():
-            by_agent.setdefault(diff.review.owner.cli, []).append(self._proposal(key, diff))
+            by_agent.setdefault(diff.agent, []).append(self._proposal(key, diff))
         return [
             ReviewTurn(("proposals", agent), agent, words="", at="proposes", files=files)
             for agent, files in by_agent.items()
@@ -248,8 +248,8 @@ class ReviewFeed:
         version = f"{edition} {review.seen} {review.unmarked}"
         count = Count(1, counts.inserted, counts.deleted, counts.changes) if counts else Count(1, changes=1)
         path = self._shown(review.file_path)
-        cli, reason = review.owner.cli, reason_line(review.reason)
-        return ListedFile(key, path, version, count, cli, "proposal", review.unmarked, state, reason=reason)
+        reason = reason_line(review.reason)
+        return ListedFile(key, path, version, count, diff.agent, "proposal", review.unmarked, state, reason=reason)
 
     def _turns(self) -> list[ReviewTurn]:
         found: dict[str, tuple[FileTurn | None, list[ListedFile]]] = {}
@@ -287,7 +287,7 @@ class ReviewFeed:
         counts = diff.counts
         lines = f" · {Count(1, counts.inserted, counts.deleted).lines}" if counts else ""
         return (
-            f"{self._shown(diff.review.file_path)}{lines} · {diff.review.outcome or 'closed'} · {diff.review.owner.cli}"
+            f"{self._shown(diff.review.file_path)}{lines} · {diff.review.outcome or 'closed'} · {diff.agent}"
         )
 
 
