@@ -221,6 +221,25 @@ class TestUnseen(CompanionCase):
         self.window.run_command("qwen_companion_accept_all")
         yield from self.written()
 
+    def test_a_diff_of_another_window_is_not_seen_in_the_time_that_the_person_is_elsewhere(self) -> Steps:
+        """It has the focus of its window, which nobody looks at."""
+        yield from self.open_diff(PROPOSAL)
+        self.window.focus_view(self.proposal)
+        self.now += 0.2
+        other = yield from self.another_window()
+        other.focus_view(other.new_file())
+        yield from self.turned()
+        self.now += 60
+        self.window.bring_to_front()
+        yield lambda: self.focused() == self.proposal
+        yield from self.turned()
+        self.window.run_command("qwen_companion_accept_all")
+        yield lambda: self.screen.said("Nothing accepted", "app.py")
+        self.assertEqual(self.cli.outcomes, [])
+        self.now += 1.1
+        self.window.run_command("qwen_companion_accept_all")
+        yield from self.written()
+
     def test_a_diff_that_a_key_has_brought_takes_a_key_at_once(self) -> Steps:
         """The second of waiting is for what appears by itself."""
         for number, name in enumerate(("a.py", "b.py")):

@@ -343,9 +343,10 @@ class Diffs:
             own.move_to(window)
             own.focus_before = self._focus.before(window, None)
             self._changed(before)
-        for diff in self.in_window(window):
-            diff.wake()
-            if diff is not own:
+        for diff in self._open.values():
+            if diff.window == window:
+                diff.wake()
+            if diff is not own:  # in whatever window: the person is here now
                 diff.attention.left()
         if own:
             own.attention.focused()
