@@ -328,6 +328,21 @@ class TestReview(ReviewCase):
         yield lambda: self.view.rowcol(self.view.sel()[0].b)[0] == 2
         self.assertEqual(self.window.active_view(), self.view)
 
+    def test_next_change_goes_around_the_proposals_where_no_written_file_can_be_opened(self) -> Steps:
+        """It stayed at the last change and said that a file is deleted, as often as it was pressed."""
+        (self.folder / "gone.py").write_text(OLD)
+        self.file.write_text(OLD)
+        yield from self.begun()
+        (self.folder / "gone.py").unlink()
+        yield from self.waits(1)
+        yield from self.open_diff(OLD.replace("line 3\n", "line three\n").replace("line 30\n", "line thirty\n"))
+        yield lambda: len(self.proposal.get_regions("qwen_companion.changes")) == 2
+        self.window.focus_view(self.proposal)
+        for row in (2, 29, 2, 29):
+            self.window.run_command("qwen_companion_go_to_diff")
+            yield lambda row=row: self.proposal.rowcol(self.proposal.sel()[0].b)[0] == row
+        self.assertEqual(len([said for said in self.screen.messages if "gone.py is deleted" in said]), 1)
+
     def test_a_filter_and_a_fold_show_less(self) -> Steps:
         yield from self.two_files()
         yield from self.review()

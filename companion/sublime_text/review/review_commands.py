@@ -241,9 +241,9 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
             return
         diffs, rows = adapter.diffs.in_window(self.window), adapter.written.listings.of(self.window).rows
         at = diffs.index(diff) + step if diff in diffs else 0
-        if rows and not 0 <= at < len(diffs):
-            adapter.written.go(self.window, None, step)
-        elif len(diffs) > 1:
+        if rows and not 0 <= at < len(diffs) and adapter.written.go(self.window, None, step):
+            return
+        if len(diffs) > 1:
             adapter.diffs.show(diffs[at % len(diffs)], step)
         else:
             adapter.diffs.actions(diff).move(step)

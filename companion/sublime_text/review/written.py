@@ -484,19 +484,19 @@ class WrittenChanges:
             return
         self._tell(lambda each: (each.decisions.keep_all if what == "keep" else each.decisions.undo_all)(number))
 
-    def go(self, window: sublime.Window, view: sublime.View | None, step: Literal[1, -1] = 1) -> None:
-        """Go to the next change from a view: in its file, then in the next file."""
+    def go(self, window: sublime.Window, view: sublime.View | None, step: Literal[1, -1] = 1) -> bool:
+        """Go to the next change from a view: in its file, then in the next file. Returns whether one can be opened."""
         rows = self.listings.of(window).rows
         if not rows:
             say(window, self.listings.of(window).unsure or NOTHING)
-            return
+            return False
         row = self.listings.row_in(view) if view else None
         marked = self._views.get(view.id()) if view and row else None
         if marked and marked.go(step, wraps=len(rows) == 1):
             self._focus.give(window, marked.view)
-            return
+            return True
         at = rows.index(row) + step if row in rows else self._place(window, view) - (step < 0)
-        self._open_at(window, rows, at, step)
+        return self._open_at(window, rows, at, step)
 
     def _place(self, window: sublime.Window, view: sublime.View | None) -> int:
         """Where in the list a view's file was if it was reviewed, else 0."""
@@ -505,14 +505,20 @@ class WrittenChanges:
 
     def _open_at(
         self, window: sublime.Window, rows: Sequence[ChangeRow], at: int, step: Literal[1, -1], said: str = ""
-    ) -> None:
-        """Open the file of a row, or of the next one that can be opened. `said` is told unless one is passed."""
+    ) -> bool:
+        """Open the file of a row, or of the next one that can be opened. `said` is told unless one is passed.
+
+        Returns whether there is one.
+        """
         found = [rows[(at + step * count) % len(rows)] for count in range(len(rows))]
         if said:
             say(window, said)
-        self.open(window, next((each for each in found if each.kind not in UNSEEN), found[0]), step)
+        row = next((each for each in found if each.kind not in UNSEEN), None)
+        if row:
+            self.open(window, row, step)
         if found[0].kind in UNSEEN:
             _say_unseen(window, found[0])
+        return row is not None
 
     def is_last(self, view: sublime.View, step: Literal[1, -1]) -> bool:
         """Whether no change of the window follows the caret of a view."""
